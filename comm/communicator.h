@@ -1,0 +1,128 @@
+// N processes as one group that can compute together. Implemented by comm/socket and comm/nccl; made by
+// comm/init.h.
+//
+// Every call blocks until this rank's part is done, a peer is lost, ranks turn out to disagree, or its
+// deadline passes: the call's own timeout, else the one from the configuration (timeouts.barrier for Barrier,
+// timeouts.collective for the rest). After any error but kUsage the communicator is broken: every later call
+// returns the first error.
+//
+// Counts are in elements of `type`. Send and receive buffers may be the same memory where sizes allow;
+// otherwise they must not overlap. Host memory: the buffer may be reused when the call returns. Device memory
+// (NCCL): work is queued on CallOptions::stream, and the buffer may be reused when the stream gets there.
+//
+// Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside
+// it. Ownership: the Communicator owns its connections; buffers stay the caller's.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/data_type.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+enum class Memory : uint8_t { kHost, kDevice };
+
+struct Buffer {
+  void* data = nullptr;
+  size_t count = 0;
+  DataType type = DataType::kU8;
+  Memory memory = Memory::kHost;
+
+  size_t bytes() const { return count * SizeOf(type); }
+};
+
+struct ConstBuffer {
+  const void* data = nullptr;
+  size_t count = 0;
+  DataType type = DataType::kU8;
+  Memory memory = Memory::kHost;
+
+  ConstBuffer() = default;
+  ConstBuffer(const void* d, size_t n, DataType t, Memory m = Memory::kHost)
+      : data(d), count(n), type(t), memory(m) {}
+  ConstBuffer(const Buffer& b)
+      : data(b.data), count(b.count), type(b.type), memory(b.memory) {}  // NOLINT: a view
+
+  size_t bytes() const { return count * SizeOf(type); }
+};
+
+template <typename T>
+Buffer HostBuffer(std::span<T> elements) {
+  return {elements.data(), elements.size(), DataTypeOf<T>(), Memory::kHost};
+}
+template <typename T>
+ConstBuffer HostBuffer(std::span<const T> elements) {
+  return {elements.data(), elements.size(), DataTypeOf<T>(), Memory::kHost};
+}
+
+struct CallOptions {
+  std::optional<Duration> timeout;  // absent: the configuration's
+  void* stream = nullptr;           // cudaStream_t, for device memory
+};
+
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // The ranks of this communicator, in its own numbering (after Split: 0..size()-1 of the subgroup).
+  virtual const Roster& roster() const = 0;
+  const std::string& node() const { return roster().NodeName(rank()); }
+  virtual std::string_view backend() const = 0;  // "socket", "nccl"
+
+  virtual Status Barrier(const CallOptions& options = {}) = 0;
+  virtual Status Broadcast(Buffer buffer, int root, const CallOptions& options = {}) = 0;
+  // `receive` is used on the root alone and has send.count elements.
+  virtual Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
+                        const CallOptions& options = {}) = 0;
+  virtual Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
+                           const CallOptions& options = {}) = 0;
+  // `receive` has size() * send.count elements, in rank order; used on the root alone by Gather.
+  virtual Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) = 0;
+  virtual Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options = {}) = 0;
+  // `send` has size() * receive.count elements, in rank order; used on the root alone by Scatter.
+  virtual Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) = 0;
+  virtual Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
+                               const CallOptions& options = {}) = 0;
+  // Both have size() blocks of equal count; block i goes to, and comes from, rank i.
+  virtual Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options = {}) = 0;
+  // Matched in order per pair of ranks; type and count must agree on both sides.
+  virtual Status Send(ConstBuffer buffer, int to, const CallOptions& options = {}) = 0;
+  virtual Status Recv(Buffer buffer, int from, const CallOptions& options = {}) = 0;
+
+  // Host bytes whose length differs by rank (what gather_object does for evaluation harnesses). The result is
+  // indexed by rank; Gather gives an empty vector everywhere but on the root.
+  virtual Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root,
+                                                 const CallOptions& options = {}) = 0;
+  virtual Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options = {}) = 0;
+  virtual Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options = {}) = 0;
+
+  // A communicator of all ranks that gave the same colour, ordered by key, then by rank; collective over this
+  // one. A negative colour takes part and gets null.
+  virtual Result<std::unique_ptr<Communicator>> Split(int color, int key,
+                                                      const CallOptions& options = {}) = 0;
+
+  template <typename T>
+  Status AllReduce(std::span<T> in_place, ReduceOp operation, const CallOptions& options = {}) {
+    return AllReduce(HostBuffer(in_place), HostBuffer(in_place), operation, options);
+  }
+  template <typename T>
+  Status Broadcast(std::span<T> elements, int root, const CallOptions& options = {}) {
+    return Broadcast(HostBuffer(elements), root, options);
+  }
+};
+
+}  // namespace muster

@@ -1,0 +1,50 @@
+// How the ranks of one launch can find each other, as far as the environment and the configuration say it. A
+// value, worked out by bootstrap/launch, the same on every rank of a launch, used by comm/rendezvous.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/address.h"
+
+namespace muster {
+
+// Which ranks run where, as far as it is known before anyone has connected.
+struct Placement {
+  struct Node {
+    std::string name;
+    int tasks = 0;  // 0: unknown
+
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+  std::vector<Node> nodes;        // in the launcher's order; empty: unknown
+  std::vector<int> node_of_rank;  // index into nodes; empty: the layout cannot be derived
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+// How leaders find the root.
+enum class FindRoot {
+  kSameNode,   // all ranks are on one node: its leader is the root and no port is opened
+  kFirstNode,  // the root is the leader on placement.nodes[0]; port ladder there
+  kHost,       // the root is rank 0's leader, on the node called `host`; port ladder there
+  kSearch,     // the root is rank 0's leader, on one of placement.nodes: port ladder on each
+  kEndpoint,   // the root is rank 0's leader and listens exactly at `endpoint`
+};
+
+struct Meeting {
+  // What all processes of this launch surely share (uid, cluster, job, step, het leader; a run id and
+  // endpoint). Names sockets and seeds ports; not secret.
+  std::string key;
+  // key plus what must agree: restart count, job start time, launcher, world size. Compared in the hello.
+  std::string job_key;
+  FindRoot find_root = FindRoot::kSameNode;
+  std::string host;
+  std::optional<Endpoint> endpoint;
+  Placement placement;
+
+  friend bool operator==(const Meeting&, const Meeting&) = default;
+};
+
+}  // namespace muster

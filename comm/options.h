@@ -1,0 +1,59 @@
+// What the configuration says to the communication side. Plain values with the documented defaults (design.md
+// §7); the YAML names are the field names. Filled by bootstrap/config.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/address.h"
+#include "comm/base/deadline.h"
+
+namespace muster {
+
+enum class AuthMethod : uint8_t { kAuto, kMunge, kSecret, kNone };
+enum class RendezvousMethod : uint8_t { kAuto, kTcp, kPmix, kPmi, kTorchStore, kFile };
+enum class Protect : uint8_t { kControl, kAll };
+enum class Backend : uint8_t { kAuto, kNccl, kSocket };
+
+struct PortRange {
+  uint16_t first = 61000;
+  uint16_t last = 64999;  // inclusive
+
+  friend bool operator==(const PortRange&, const PortRange&) = default;
+};
+
+struct RendezvousOptions {
+  RendezvousMethod method = RendezvousMethod::kAuto;
+  std::optional<Endpoint> endpoint;
+  PortRange ports;
+  std::optional<std::string> interface;  // "ib0", "eth*", "10.1.0.0/16"
+  AuthMethod auth = AuthMethod::kAuto;
+  Protect protect = Protect::kControl;
+
+  friend bool operator==(const RendezvousOptions&, const RendezvousOptions&) = default;
+};
+
+struct TimeoutOptions {
+  Duration resolve = std::chrono::seconds(10);
+  Duration rendezvous = std::chrono::minutes(10);  // first arrival to complete roster
+  Duration handshake = std::chrono::seconds(5);
+  Duration connect = std::chrono::seconds(30);
+  Duration init = std::chrono::minutes(10);
+  Duration collective = std::chrono::minutes(30);
+  Duration barrier = std::chrono::minutes(30);
+  Duration shutdown = std::chrono::seconds(30);
+
+  friend bool operator==(const TimeoutOptions&, const TimeoutOptions&) = default;
+};
+
+struct LivenessOptions {
+  Duration heartbeat = std::chrono::seconds(1);
+  Duration suspect_after = std::chrono::seconds(5);
+  Duration dead_after = std::chrono::seconds(30);
+
+  friend bool operator==(const LivenessOptions&, const LivenessOptions&) = default;
+};
+
+}  // namespace muster

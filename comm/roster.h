@@ -1,0 +1,46 @@
+// The final table of a group: which rank runs where. A value, the same on every rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/bytes.h"
+
+namespace muster {
+
+struct Roster {
+  struct Node {
+    std::string name;
+    std::vector<std::string>
+        addresses;  // numeric, reachable from other nodes, best first; empty on a single node
+
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+  struct Member {
+    int node = 0;        // index into nodes
+    int local_rank = 0;  // 0..k-1 on its node
+    int pid = 0;         // as its own node sees it
+    Bytes payload;       // what the member brought along, opaque to the rendezvous (its data endpoint)
+
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+
+  std::string group_id;         // random, 32 hexadecimal digits; empty for a world of one
+  std::vector<Node> nodes;      // index = node_rank: ordered by the lowest rank on the node
+  std::vector<Member> members;  // index = rank
+
+  int size() const { return static_cast<int>(members.size()); }
+  const std::string& NodeName(int rank) const { return nodes[static_cast<size_t>(NodeOf(rank))].name; }
+  int NodeOf(int rank) const { return members[static_cast<size_t>(rank)].node; }
+  std::vector<int> RanksOn(int node) const;  // ascending by local rank
+  int LocalSize(int node) const;
+
+  friend bool operator==(const Roster&, const Roster&) = default;
+};
+
+// "rank 5 on gpu03": how every message names a rank. Safe for ranks outside the roster.
+std::string DescribeRank(const Roster& roster, int rank);
+
+}  // namespace muster
