@@ -1,0 +1,65 @@
+# Sourced by test suites written in bash: one line per check, and the counts at the end.
+# shellcheck shell=bash
+
+# A command that fails is a check that fails, never the end of the suite.
+set +e
+
+passed=0 failed=0 skipped=0
+
+# What a check says goes to a file, not a pipe: a process that it leaves behind must not hold up
+# the suite. Without a name from the start, so that nobody has to remove it.
+scratch=$(mktemp)
+exec {scratch_fd}<>"$scratch"
+rm "$scratch"
+scratch=/proc/$$/fd/$scratch_fd
+
+# check NAME FUNCTION [ARG...]: passes when the function, under `set -e`, succeeds; else the last
+# thing it said is the reason.
+check() {
+  local name=$1 code reason
+  (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
+  code=$?
+  if [[ $code -eq 0 ]]; then
+    passed=$((passed + 1))
+    printf 'ok %s\n' "$name"
+    return
+  fi
+  failed=$((failed + 1))
+  reason=$(tail -n 1 "$scratch")
+  printf 'FAILED %s: %s\n' "$name" "${reason:-exit code $code}"
+  sed '$d; s/^/    /' "$scratch" | tail -n 20
+}
+
+skip() {
+  skipped=$((skipped + 1))
+  printf 'skipped %s: %s\n' "$1" "$2"
+}
+
+# expect WHAT GOT WANTED
+expect() {
+  [[ $2 == "$3" ]] || fail "$1: got '$2', not '$3'"
+}
+
+# expect_like WHAT GOT PATTERN, a glob
+expect_like() {
+  # shellcheck disable=SC2053 # the pattern is meant as one
+  [[ $2 == $3 ]] || fail "$1: got '$2', nothing like '$3'"
+}
+
+fail() {
+  printf '%s\n' "$1" >&2
+  return 1
+}
+
+# expect_code CODE CMD...
+expect_code() {
+  local code=0
+  "${@:2}" || code=$?
+  expect "exit code of '${*:2}'" "$code" "$1"
+}
+
+# Ends the suite: the line that tests/run reads, and the exit code.
+summary() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [[ $failed -eq 0 ]]
+}
