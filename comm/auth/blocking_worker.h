@@ -1,0 +1,25 @@
+// Where calls go that have no deadline of their own (munge): off the event loop, and left behind when nobody
+// waits any more.
+#pragma once
+
+#include <functional>
+
+namespace muster {
+
+class BlockingWorker {
+ public:
+  BlockingWorker() = default;
+  BlockingWorker(const BlockingWorker&) = delete;
+  BlockingWorker& operator=(const BlockingWorker&) = delete;
+  virtual ~BlockingWorker() = default;
+
+  // Runs `blocking_job` on another thread and, after it, `done_on_loop` on the thread that called Run.
+  // Returns at once.
+  //
+  // The worker may be destroyed while a job blocks: the job then goes on alone and its `done_on_loop` is
+  // dropped, never called. So a job owns everything it touches (shared_ptr, copies) and refers to nothing of
+  // its caller.
+  virtual void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) = 0;
+};
+
+}  // namespace muster

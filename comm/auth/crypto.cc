@@ -1,0 +1,100 @@
+#include "comm/auth/crypto.h"
+
+#include <sodium.h>
+
+namespace muster {
+namespace {
+
+constexpr size_t kTagBytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
+using Nonce = std::array<uint8_t, crypto_aead_chacha20poly1305_ietf_NPUBBYTES>;
+
+static_assert(SecretKey::kBytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
+static_assert(SecretKey::kBytes == crypto_scalarmult_SCALARBYTES);
+static_assert(sizeof(PublicKey) == crypto_scalarmult_BYTES);
+
+void AddInteger(crypto_generichash_state& state, uint64_t value) {
+  std::array<uint8_t, 8> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * i));
+  crypto_generichash_update(&state, bytes.data(), bytes.size());
+}
+
+void HashInto(std::span<uint8_t, 32> out, ByteView key, std::initializer_list<ByteView> parts) {
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, key.data(), key.size(), out.size());
+  for (const ByteView part : parts) {
+    AddInteger(state, part.size());
+    crypto_generichash_update(&state, part.data(), part.size());
+  }
+  crypto_generichash_final(&state, out.data(), out.size());
+  sodium_memzero(&state, sizeof state);
+}
+
+Nonce NonceOf(uint64_t counter) {
+  Nonce nonce{};
+  for (size_t i = 0; i < 8; ++i) nonce[4 + i] = static_cast<uint8_t>(counter >> (8 * i));
+  return nonce;
+}
+
+}  // namespace
+
+Status CryptoReady() {
+  // Returns 1 when it was ready already; takes a lock of its own.
+  if (sodium_init() < 0)
+    return Fail(Code::kInternal, "libsodium cannot be initialised: no source of randomness");
+  return {};
+}
+
+void WipeMemory(std::span<uint8_t> memory) { sodium_memzero(memory.data(), memory.size()); }
+
+void RandomBytes(std::span<uint8_t> out) { randombytes_buf(out.data(), out.size()); }
+
+KeyPair MakeKeyPair() {
+  KeyPair pair;
+  RandomBytes(pair.secret.mutable_view());
+  crypto_scalarmult_base(pair.public_key.data(), pair.secret.view().data());
+  return pair;
+}
+
+std::optional<SecretKey> AgreeOnKey(const SecretKey& secret, const PublicKey& peer) {
+  SecretKey shared;
+  if (crypto_scalarmult(shared.mutable_view().data(), secret.view().data(), peer.data()) != 0)
+    return std::nullopt;
+  return shared;
+}
+
+Digest Blake2b(ByteView key, std::initializer_list<ByteView> parts) {
+  Digest digest{};
+  HashInto(digest, key, parts);
+  return digest;
+}
+
+SecretKey DeriveKey(ByteView key, std::initializer_list<ByteView> parts) {
+  SecretKey derived;
+  HashInto(derived.mutable_view(), key, parts);
+  return derived;
+}
+
+Bytes AeadSeal(const SecretKey& key, uint64_t counter, ByteView plaintext) {
+  Bytes sealed(plaintext.size() + kTagBytes);
+  crypto_aead_chacha20poly1305_ietf_encrypt(sealed.data(), nullptr, plaintext.data(), plaintext.size(),
+                                            nullptr, 0, nullptr, NonceOf(counter).data(), key.view().data());
+  return sealed;
+}
+
+std::optional<Bytes> AeadOpen(const SecretKey& key, uint64_t counter, ByteView sealed) {
+  if (sealed.size() < kTagBytes) return std::nullopt;
+  Bytes plaintext(sealed.size() - kTagBytes);
+  if (crypto_aead_chacha20poly1305_ietf_decrypt(plaintext.data(), nullptr, nullptr, sealed.data(),
+                                                sealed.size(), nullptr, 0, NonceOf(counter).data(),
+                                                key.view().data()) != 0) {
+    return std::nullopt;
+  }
+  return plaintext;
+}
+
+bool EqualInConstantTime(ByteView a, ByteView b) {
+  // An empty span may carry a null pointer, which sodium_memcmp must not see.
+  return a.size() == b.size() && (a.empty() || sodium_memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// All that muster takes from libsodium, and the only place that knows it. Each function names its algorithm;
+// none blocks (the random source is the kernel's getrandom). Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+// To be called before anything else of this file; again costs next to nothing. Error: kInternal.
+Status CryptoReady();
+
+void WipeMemory(std::span<uint8_t> memory);
+
+// 32 secret bytes, wiped when they go.
+class SecretKey {
+ public:
+  static constexpr size_t kBytes = 32;
+
+  SecretKey() = default;
+  SecretKey(const SecretKey&) = default;
+  SecretKey& operator=(const SecretKey&) = default;
+  ~SecretKey() { WipeMemory(bytes_); }
+
+  ByteView view() const { return bytes_; }
+  std::span<uint8_t, kBytes> mutable_view() { return bytes_; }
+
+ private:
+  std::array<uint8_t, kBytes> bytes_{};
+};
+
+using Digest = std::array<uint8_t, 32>;
+using PublicKey = std::array<uint8_t, 32>;
+
+void RandomBytes(std::span<uint8_t> out);
+
+// X25519 (RFC 7748), for one handshake.
+struct KeyPair {
+  SecretKey secret;
+  PublicKey public_key{};
+};
+KeyPair MakeKeyPair();
+// Absent where `peer` is a point that makes the result independent of our secret.
+std::optional<SecretKey> AgreeOnKey(const SecretKey& secret, const PublicKey& peer);
+
+// BLAKE2b with 32 bytes of output over the parts, each behind its length, so that no two lists of parts are
+// alike. The first part names the use ("muster ..."). `key` has 0 to 64 bytes.
+Digest Blake2b(ByteView key, std::initializer_list<ByteView> parts);
+SecretKey DeriveKey(ByteView key, std::initializer_list<ByteView> parts);
+
+// ChaCha20-Poly1305 (RFC 8439). A counter is used once with a key.
+Bytes AeadSeal(const SecretKey& key, uint64_t counter, ByteView plaintext);
+std::optional<Bytes> AeadOpen(const SecretKey& key, uint64_t counter, ByteView sealed);
+
+// In a time that says nothing about where they differ. False for different lengths.
+bool EqualInConstantTime(ByteView a, ByteView b);
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+// The messages of the handshake as bytes; README.md shows which goes where. Every one begins with the magic
+// and its type, and the layout up to and including the meeting is the same in all protocol versions, so that
+// versions can tell each other apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/options.h"
+
+namespace muster {
+
+inline constexpr std::string_view kHandshakeMagic = "MUSTER";
+inline constexpr uint16_t kProtocolVersion = 1;
+
+// Tells the processes of one launch from all others. Not secret: it goes over the wire in clear.
+using MeetingId = std::array<uint8_t, 16>;
+MeetingId MeetingIdOf(std::string_view meeting_key);
+
+using HandshakeNonce = std::array<uint8_t, 32>;
+
+enum class MessageType : uint8_t { kHello = 1, kAnswer = 2, kReject = 3, kProof = 4, kVerdict = 5 };
+
+enum class RejectReason : uint8_t {
+  kWrongMeeting = 1,
+  kOtherVersion = 2,
+  kOtherMethod = 3,
+  kBadProof = 4,  // what you sent does not prove who you are
+  kNoProof = 5,   // I cannot make a proof of my own
+  kMalformed = 6,
+};
+
+// Client to server. Of another version only version, method and meeting are read.
+struct HelloMessage {
+  uint16_t version = kProtocolVersion;
+  AuthMethod method = AuthMethod::kNone;
+  MeetingId meeting{};
+  HandshakeNonce nonce{};
+  PublicKey public_key{};
+};
+
+// Server to client, with the sealed proof behind it. Of another version only version and method are read.
+struct AnswerMessage {
+  uint16_t version = kProtocolVersion;
+  AuthMethod method = AuthMethod::kNone;
+  HandshakeNonce nonce{};
+  PublicKey public_key{};
+};
+inline constexpr size_t kAnswerBytes = 6 + 1 + 2 + 1 + 32 + 32;
+
+// Either way, in clear: it proves nothing.
+struct RejectMessage {
+  uint16_t version = kProtocolVersion;
+  AuthMethod method = AuthMethod::kNone;
+  RejectReason reason = RejectReason::kMalformed;
+};
+
+// Server to client, sealed: accepted, or refused with the server's reason.
+struct Verdict {
+  bool accepted = false;
+  std::string message;
+  std::string hint;
+};
+
+Bytes Encode(const HelloMessage& hello);
+Bytes Encode(const AnswerMessage& answer);
+Bytes Encode(const RejectMessage& reject);
+Bytes EncodeSealed(MessageType type, ByteView sealed);  // kProof, kVerdict
+Bytes EncodeVerdict(const Verdict& verdict);            // what is to be sealed
+
+// Absent: not a message of muster's.
+std::optional<MessageType> TypeOf(ByteView message);
+// For a message whose TypeOf is known. Absent: malformed.
+std::optional<HelloMessage> ParseHello(ByteView message);
+std::optional<AnswerMessage> ParseAnswer(ByteView message);
+std::optional<RejectMessage> ParseReject(ByteView message);
+ByteView SealedPartOf(ByteView message);  // of kProof and kVerdict
+std::optional<Verdict> ParseVerdict(ByteView opened);
+
+// "hello", "answer", ...
+std::string_view MessageTypeName(MessageType type);
+
+}  // namespace muster

@@ -1,0 +1,46 @@
+// Membership on data connections: both ends of a fresh connection show each other that they know the group's
+// key, without sending it. Three messages, which the caller carries:
+//
+//     connector -> acceptor   connector's nonce (and both ranks, in whatever the caller's hello is)
+//     acceptor  -> connector  acceptor's nonce, AnswerChallenge(kAcceptor)
+//     connector -> acceptor   AnswerChallenge(kConnector)
+//
+// Keyed BLAKE2b over group id, both ranks, both nonces and the side, so that an answer fits one connection
+// and one direction. It proves who connected, not what is sent afterwards (README.md). Pure functions;
+// nothing blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+using Challenge = std::array<uint8_t, 32>;
+using MemberAnswer = std::array<uint8_t, 32>;
+
+enum class MemberSide : uint8_t { kConnector = 1, kAcceptor = 2 };
+
+struct MemberContext {
+  std::array<uint8_t, 32> group_key{};  // muster::GroupKey
+  std::string group_id;
+  int connector_rank = 0;
+  int acceptor_rank = 0;
+};
+
+// A fresh one for each connection. Error: kInternal.
+Result<Challenge> MakeChallenge();
+
+// What `side` answers, given both nonces.
+MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, const Challenge& connector,
+                             const Challenge& acceptor);
+
+// Is `answer` what `side` had to answer? Error: kAuthentication, names the rank that did not know the key.
+Status CheckAnswer(const MemberContext& context, MemberSide side, const Challenge& connector,
+                   const Challenge& acceptor, ByteView answer);
+
+}  // namespace muster

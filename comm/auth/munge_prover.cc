@@ -1,0 +1,82 @@
+#include "comm/auth/munge_prover.h"
+
+#include <utility>
+
+#include "comm/auth/crypto.h"
+#include "comm/net/wire.h"
+
+namespace muster {
+namespace {
+
+Bytes PayloadOf(Role role, ByteView transcript_hash) {
+  WireWriter writer;
+  writer.String("muster handshake");
+  writer.U8(static_cast<uint8_t>(role));
+  writer.Blob(transcript_hash);
+  return writer.Take();
+}
+
+Result<Bytes> MakeCredential(const MungeProverOptions& options, ByteView payload) {
+  MUSTER_TRY(const MungeApi api, options.load());
+  return Munge(api, options.socket).Encode(payload, options.uid);
+}
+
+Status CheckCredential(const MungeProverOptions& options, ByteView payload, ByteView credential) {
+  MUSTER_TRY(const MungeApi api, options.load());
+  MUSTER_TRY(const MungeCredential decoded, Munge(api, options.socket).Decode(credential));
+  if (decoded.uid != options.uid) {
+    return WithHint(Fail(Code::kAuthentication, "munge says it runs as uid {}, this rank as {}", decoded.uid,
+                         options.uid),
+                    "start all ranks as one user");
+  }
+  // What others may read as well, others may have got from anywhere.
+  if (decoded.only_for != options.uid) {
+    return Fail(Code::kAuthentication, "its munge credential is not restricted to uid {}", options.uid);
+  }
+  if (!EqualInConstantTime(decoded.payload, payload)) {
+    return Fail(Code::kAuthentication, "its munge credential was made for another handshake");
+  }
+  return {};
+}
+
+// What an answer is before the worker has found it.
+tl::unexpected<Error> NotRun() { return Fail(Code::kInternal, "munge was not asked"); }
+
+class MungeProver final : public Prover {
+ public:
+  MungeProver(MungeProverOptions options, BlockingWorker& worker)
+      : options_(std::make_shared<const MungeProverOptions>(std::move(options))), worker_(worker) {}
+
+  AuthMethod method() const override { return AuthMethod::kMunge; }
+  ByteView psk() const override { return {}; }
+
+  void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) override {
+    const auto result = std::make_shared<Result<Bytes>>(NotRun());
+    worker_.Run([result, options = options_,
+                 payload = PayloadOf(role, transcript_hash)] { *result = MakeCredential(*options, payload); },
+                [result, done = std::move(done)] { done(std::move(*result)); });
+  }
+
+  void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
+             std::function<void(Status)> done) override {
+    const auto result = std::make_shared<Status>(NotRun());
+    worker_.Run(
+        [result, options = options_, payload = PayloadOf(peer_role, transcript_hash),
+         credential = Bytes(proof.begin(), proof.end())] {
+          *result = CheckCredential(*options, payload, credential);
+        },
+        [result, done = std::move(done)] { done(std::move(*result)); });
+  }
+
+ private:
+  std::shared_ptr<const MungeProverOptions> options_;
+  BlockingWorker& worker_;
+};
+
+}  // namespace
+
+std::unique_ptr<Prover> MakeMungeProver(MungeProverOptions options, BlockingWorker& worker) {
+  return std::make_unique<MungeProver>(std::move(options), worker);
+}
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+// rendezvous.auth: munge. Each side gives the other a munge credential whose payload is its role and the
+// handshake's transcript hash, readable only by the own uid. So it proves "this uid, on a node with our munge
+// key, is one end of exactly this exchange"; passed on to another handshake it is worth nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/auth/blocking_worker.h"
+#include "comm/auth/munge.h"
+#include "comm/auth/proof.h"
+
+namespace muster {
+
+struct MungeProverOptions {
+  std::string socket = kDefaultMungeSocket;
+  uid_t uid = 0;  // geteuid(): ours, and the only one a peer may have
+  // Called on the worker, for every proof: dlopen finds what is loaded already. A test gives its own.
+  std::function<Result<MungeApi>()> load = [] { return LoadMunge(); };
+};
+
+// `worker` must outlive the prover. It may be destroyed while munged hangs; nothing of the prover is used by
+// then.
+std::unique_ptr<Prover> MakeMungeProver(MungeProverOptions options, BlockingWorker& worker);
+
+}  // namespace muster

@@ -1,0 +1,37 @@
+// Workers for tests: one that does everything at once, one that waits to be told.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "comm/auth/blocking_worker.h"
+
+namespace muster {
+
+class InlineWorker final : public BlockingWorker {
+ public:
+  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override {
+    blocking_job();
+    done_on_loop();
+  }
+};
+
+class HeldWorker final : public BlockingWorker {
+ public:
+  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override {
+    held_.emplace_back(std::move(blocking_job), std::move(done_on_loop));
+  }
+  size_t held() const { return held_.size(); }
+  void RunNext() {
+    const auto [job, done] = std::move(held_.front());
+    held_.pop_front();
+    job();
+    done();
+  }
+
+ private:
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> held_;
+};
+
+}  // namespace muster
