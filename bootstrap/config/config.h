@@ -1,0 +1,53 @@
+// The configuration as a value (design.md §7). The YAML names are the field names; the defaults below are the
+// documented ones, and table.h says for each key its type, range and meaning. LoadConfig (load.h) fills it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/log.h"
+#include "comm/options.h"
+
+namespace muster {
+
+// Who serves the store that PyTorch meets at: the program itself (rank 0 binds MASTER_PORT) or muster.
+enum class RunStore : uint8_t { kProgram, kMuster };
+
+struct RunOptions {
+  std::vector<std::string> command;        // argv; empty: CMD after -- is needed
+  std::map<std::string, std::string> env;  // added to the program's environment
+  Duration grace = std::chrono::seconds(10);
+  bool stop_on_failure = true;
+  RunStore store = RunStore::kProgram;
+
+  friend bool operator==(const RunOptions&, const RunOptions&) = default;
+};
+
+struct Config {
+  std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/launch knows which there are
+  Backend backend = Backend::kAuto;
+  RendezvousOptions rendezvous;
+  TimeoutOptions timeouts;
+  LivenessOptions liveness;
+  RunOptions run;
+  LogOptions log;
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+// A Config with, for every key, where its value came from.
+struct EffectiveConfig {
+  Config config;
+  // By path, every key: "configs/eval.yaml:3:15", "MUSTER_TIMEOUTS_COLLECTIVE", "--set" or "default".
+  std::map<std::string, std::string> origins;
+  // Sentences for the log: a MUSTER_ variable that is no key but looks like one.
+  std::vector<std::string> warnings;
+
+  friend bool operator==(const EffectiveConfig&, const EffectiveConfig&) = default;
+};
+
+}  // namespace muster

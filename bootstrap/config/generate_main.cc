@@ -1,0 +1,22 @@
+// Writes a file of configs/ that comes from the table: bazel run //bootstrap/config:generate -- schema >
+// configs/schema.json
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "bootstrap/config/explain.h"
+#include "bootstrap/config/reference.h"
+#include "bootstrap/config/schema.h"
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc == 2 ? argv[1] : "";
+  std::string text;
+  if (what == "schema") text = muster::SchemaText();
+  if (what == "reference") text = muster::ReferenceText();
+  if (what == "default") text = muster::DefaultYaml();
+  if (text.empty()) {
+    std::fputs("usage: generate schema|reference|default\n", stderr);
+    return 64;
+  }
+  return std::fputs(text.c_str(), stdout) < 0 ? 71 : 0;
+}

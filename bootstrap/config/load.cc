@@ -1,0 +1,203 @@
+#include "bootstrap/config/load.h"
+
+#include <algorithm>
+
+#include "bootstrap/config/checks.h"
+#include "bootstrap/config/nearest.h"
+#include "bootstrap/config/quote.h"
+#include "bootstrap/config/read_file.h"
+#include "bootstrap/config/table.h"
+#include "bootstrap/config/value.h"
+#include "bootstrap/config/yaml_tree.h"
+
+namespace muster {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+tl::unexpected<Error> Located(std::string_view where, Error error) {
+  error.message = fmt::format("{}: {}", where, error.message);
+  return Fail(std::move(error));
+}
+
+std::string KeysOfSection(std::string_view section) {
+  std::string names;
+  for (const Key& key : Keys()) {
+    if (SectionOf(key.path) != section) continue;
+    if (!names.empty()) names += ", ";
+    names += NameOf(key.path);
+  }
+  return names;
+}
+
+tl::unexpected<Error> UnknownKey(std::string_view where, std::string_view path) {
+  const std::string_view nearest = NearestKey(path);
+  const std::string shown = JsonQuoted(path);
+  if (!nearest.empty()) {
+    return Fail(Code::kConfiguration, "{}: unknown key {}; did you mean \"{}\"?", where, shown, nearest);
+  }
+  const std::string_view section = SectionOf(path);
+  auto failure = Fail(Code::kConfiguration, "{}: unknown key {}", where, shown);
+  if (!IsSection(section)) return WithHint(std::move(failure), "`muster config` shows all keys");
+  return WithHint(std::move(failure), fmt::format("{} has {}", section, KeysOfSection(section)));
+}
+
+Status Set(EffectiveConfig& effective, const Key& key, const YamlNode& value, std::string_view where,
+           std::string origin) {
+  if (auto status = ReadValue(key, value, effective.config); !status) {
+    return Located(where, std::move(status).error());
+  }
+  effective.origins[std::string(key.path)] = std::move(origin);
+  return {};
+}
+
+// --- The file ---
+
+class FileLayer {
+ public:
+  FileLayer(std::string_view name, EffectiveConfig& effective) : name_(name), effective_(effective) {}
+
+  Status Apply(const YamlNode& root) {
+    if (root.kind == Kind::kNull) return {};
+    if (root.kind != Kind::kMap) {
+      return Fail(Code::kConfiguration, "{}: a map of keys is expected, not {}", At(root),
+                  KindName(root.kind));
+    }
+    for (size_t i = 0; i < root.keys.size(); ++i) MUSTER_CHECK(ApplyTop(root.keys[i], root.items[i]));
+    return {};
+  }
+
+ private:
+  std::string At(const YamlNode& node) const {
+    return fmt::format("{}:{}:{}", name_, node.line, node.column);
+  }
+
+  Status ApplyTop(const YamlNode& name, const YamlNode& value) {
+    if (!IsSection(name.text)) return ApplyKey(name.text, name, value);
+    if (value.kind == Kind::kNull) return {};  // all its keys commented out
+    if (value.kind != Kind::kMap) {
+      return Fail(Code::kConfiguration, "{}: {}: a map of keys is expected, not {}", At(value), name.text,
+                  KindName(value.kind));
+    }
+    for (size_t i = 0; i < value.keys.size(); ++i) {
+      MUSTER_CHECK(ApplyKey(name.text + "." + value.keys[i].text, value.keys[i], value.items[i]));
+    }
+    return {};
+  }
+
+  Status ApplyKey(const std::string& path, const YamlNode& name, const YamlNode& value) {
+    const Key* key = FindKey(path);
+    // "timeouts.collective: 1h" at the top would be a second way to write the same thing.
+    if (key == nullptr || (!SectionOf(path).empty() && path == name.text)) return Unknown(path, name, key);
+    return Set(effective_, *key, value, fmt::format("{}: {}", At(value), path), At(value));
+  }
+
+  tl::unexpected<Error> Unknown(const std::string& path, const YamlNode& name, const Key* key) const {
+    if (key == nullptr) return UnknownKey(At(name), path);
+    return WithHint(Fail(Code::kConfiguration, "{}: unknown key \"{}\"", At(name), path),
+                    fmt::format("in a file it is written in two lines: {}: and, indented, {}:",
+                                SectionOf(path), NameOf(path)));
+  }
+
+  std::string_view name_;
+  EffectiveConfig& effective_;
+};
+
+Status ApplyText(const std::string& text, const std::string& name, EffectiveConfig& effective) {
+  MUSTER_TRY(const YamlNode root, ParseYaml(text, name));
+  return FileLayer(name, effective).Apply(root);
+}
+
+Status ApplyFile(const std::filesystem::path& file, EffectiveConfig& effective) {
+  MUSTER_TRY(const std::string text, ReadSmallFile(file, kLargestYaml));
+  return ApplyText(text, file.native(), effective);
+}
+
+EffectiveConfig AllDefaults() {
+  EffectiveConfig effective;
+  for (const Key& key : Keys()) effective.origins[std::string(key.path)] = "default";
+  return effective;
+}
+
+// --- Single values: the environment and --set ---
+
+// Lists and maps are YAML; the rest is taken as it stands, so that [2001:db8::1]:61000 needs no quotes.
+Result<YamlNode> ParseSingle(const Key& key, const std::string& text, std::string_view where) {
+  if (IsCollection(key)) return ParseYaml(text, where);
+  YamlNode value;
+  const bool null = IsNullable(key) && (text.empty() || text == "null" || text == "~");
+  value.kind = null ? Kind::kNull : Kind::kPlain;
+  value.text = null ? std::string() : text;
+  return value;
+}
+
+Status ApplySingle(const Key& key, const std::string& text, const std::string& where, std::string origin,
+                   EffectiveConfig& effective) {
+  MUSTER_TRY(const YamlNode value, ParseSingle(key, text, where));
+  return Set(effective, key, value, where, std::move(origin));
+}
+
+// A variable that is no key but was surely meant to be one.
+void WarnOfSlip(const std::string& name, const std::vector<std::string>& variables,
+                EffectiveConfig& effective) {
+  constexpr size_t kSlip = 2;
+  const std::vector<std::string_view> candidates(variables.begin(), variables.end());
+  const std::string_view nearest = Nearest(name, candidates);
+  if (nearest.empty() || EditDistance(name, nearest) > kSlip) return;
+  effective.warnings.push_back(fmt::format("{} is no setting of muster; did you mean {}?", name, nearest));
+}
+
+Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,
+                        EffectiveConfig& effective) {
+  std::vector<std::string> variables;
+  for (const Key& key : Keys()) variables.push_back(VariableName(key));
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with("MUSTER_")) continue;
+    const auto found = std::ranges::find(variables, name);
+    if (found == variables.end()) {
+      WarnOfSlip(name, variables, effective);
+      continue;
+    }
+    const Key& key = Keys()[static_cast<size_t>(found - variables.begin())];
+    MUSTER_CHECK(ApplySingle(key, value, name, name, effective));
+  }
+  return {};
+}
+
+Status ApplySet(const std::string& set, EffectiveConfig& effective) {
+  const size_t equals = set.find('=');
+  if (equals == std::string::npos) {
+    return WithHint(Fail(Code::kConfiguration, "--set {}: the value is missing", JsonQuoted(set)),
+                    "write --set key=value, for example --set timeouts.collective=1h");
+  }
+  const std::string path = set.substr(0, equals);
+  if (IsSection(path)) {
+    return WithHint(Fail(Code::kConfiguration, "--set: \"{}\" is a section, not a key", path),
+                    fmt::format("it has {}", KeysOfSection(path)));
+  }
+  const Key* key = FindKey(path);
+  if (key == nullptr) return UnknownKey("--set", path);
+  return ApplySingle(*key, set.substr(equals + 1), "--set " + path, "--set", effective);
+}
+
+}  // namespace
+
+Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& file,
+                                   const std::vector<std::pair<std::string, std::string>>& environment,
+                                   const std::vector<std::string>& sets) {
+  EffectiveConfig effective = AllDefaults();
+  if (file) MUSTER_CHECK(ApplyFile(*file, effective));
+  MUSTER_CHECK(ApplyEnvironment(environment, effective));
+  for (const std::string& set : sets) MUSTER_CHECK(ApplySet(set, effective));
+  MUSTER_CHECK(CheckConfig(effective));
+  return effective;
+}
+
+Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name) {
+  EffectiveConfig effective = AllDefaults();
+  MUSTER_CHECK(ApplyText(text, name, effective));
+  MUSTER_CHECK(CheckConfig(effective));
+  return effective;
+}
+
+}  // namespace muster

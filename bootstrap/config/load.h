@@ -1,0 +1,32 @@
+// Flag > environment > file > default: makes one Config of them. Reads the file, nothing else: no
+// environment, no globals.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/config/config.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+// `file`: YAML, at most 1 MiB, a regular file; absent: none. Relative paths are as open(2) sees them.
+// `environment`: NAME, VALUE. MUSTER_TIMEOUTS_COLLECTIVE is the key timeouts.collective; every other name is
+// left alone. `sets`: "timeouts.collective=1h" as after --set; of two for one key the later wins. A list or
+// map (run.command, run.env) replaces the one below it whole; in `environment` and `sets` it is YAML flow
+// text:
+// "[python, -m, lmms_eval]".
+//
+// Error: kConfiguration; the message begins with file:line:column, the variable or the flag, and an unknown
+// key names the nearest valid one. Blocks as long as reading the file does.
+Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& file,
+                                   const std::vector<std::pair<std::string, std::string>>& environment,
+                                   const std::vector<std::string>& sets);
+
+// The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in messages.
+Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
+
+}  // namespace muster

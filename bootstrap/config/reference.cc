@@ -1,0 +1,58 @@
+#include "bootstrap/config/reference.h"
+
+#include <fmt/core.h>
+
+#include "bootstrap/config/table.h"
+#include "bootstrap/config/value.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kHead = R"(# Every key of the configuration
+
+Generated from bootstrap/config/table.cc. A value comes from `--set key=value`, else from the environment variable, else
+from the file, else it is the default. Durations are written `500ms`, `30s`, `10m`, `16h40m`; a bare number is seconds.
+Keys marked *group* must be the same on every rank: ranks that differ refuse to form a group and say in which key.
+
+| key | type | default | all ranks | what it is | environment |
+|---|---|---|---|---|---|
+)";
+
+std::string TypeOf(const Key& key) {
+  if (!key.choices.empty()) {
+    std::string words;
+    for (const std::string_view choice : key.choices)
+      words += fmt::format("{}`{}`", words.empty() ? "" : " ", choice);
+    return words;
+  }
+  if (key.minimum > Duration::zero())
+    return fmt::format("{}, at least {}", TypeName(key), FormatDuration(key.minimum));
+  return TypeName(key);
+}
+
+// "`gloo` is another name for `socket`"
+std::string Notes(const Key& key) {
+  std::string notes;
+  for (const SpecialWord& special : key.special_words) {
+    notes += special.refusal.empty()
+                 ? fmt::format("; `{}` is another name for `{}`", special.word, special.means)
+                 : fmt::format("; `{}` is refused: {}", special.word, special.refusal);
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::string ReferenceText() {
+  const Config defaults;
+  std::string text(kHead);
+  for (const Key& key : Keys()) {
+    text += fmt::format("| `{}` | {} | `{}` | {} | {}{} | `{}` |\n", key.path, TypeOf(key),
+                        YamlValue(key, defaults), key.group_wide ? "group" : "", key.doc, Notes(key),
+                        VariableName(key));
+  }
+  return text;
+}
+
+}  // namespace muster

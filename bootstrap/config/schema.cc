@@ -1,0 +1,100 @@
+#include "bootstrap/config/schema.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bootstrap/config/quote.h"
+#include "bootstrap/config/table.h"
+#include "bootstrap/config/value.h"
+
+namespace muster {
+namespace {
+
+using TextMap = std::map<std::string, std::string>;
+using TextList = std::vector<std::string>;
+
+constexpr std::string_view kHead = R"({
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "muster configuration",
+  "description": "Generated from bootstrap/config/table.cc.",
+  "$defs": {
+    "duration": {
+      "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": "^(\\d+(\\.\\d+)?|(\\d+(\\.\\d+)?d)?(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?(\\d+(\\.\\d+)?us)?(\\d+(\\.\\d+)?ns)?)$", "minLength": 1}
+      ]
+    },
+    "scalar": {"type": ["string", "number", "boolean"]}
+  },
+)";
+
+// --- The constraint of each type, without braces. ---
+
+std::string Constraint(const Key&, const std::string&) {
+  return R"("type": "string", "pattern": "^[a-z0-9-]+$")";
+}
+std::string Constraint(const Key&, const std::optional<std::string>&) {
+  return R"("type": ["string", "null"], "minLength": 1)";
+}
+std::string Constraint(const Key&, const std::optional<Endpoint>&) {
+  return R"("type": ["string", "null"], "pattern": "^([^:/\\[\\]\\s]+|\\[[^/\\[\\]\\s]+\\]):[0-9]+$")";
+}
+std::string Constraint(const Key&, const PortRange&) {
+  return R"("type": ["string", "integer"], "pattern": "^[0-9]+(-[0-9]+)?$", "minimum": 1, "maximum": 65535)";
+}
+std::string Constraint(const Key&, const Duration&) { return R"("$ref": "#/$defs/duration")"; }
+std::string Constraint(const Key&, const bool&) { return R"("type": "boolean")"; }
+std::string Constraint(const Key&, const TextList&) {
+  return R"("type": "array", "items": {"$ref": "#/$defs/scalar"})";
+}
+std::string Constraint(const Key&, const TextMap&) {
+  return R"("type": "object", "propertyNames": {"pattern": "^[^=]+$"}, "additionalProperties": {"$ref": "#/$defs/scalar"})";
+}
+template <typename Enum>
+requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&) {
+  std::string words;
+  const auto add = [&](std::string_view word) { words += (words.empty() ? "" : ", ") + JsonQuoted(word); };
+  for (const std::string_view choice : key.choices) {
+    if (std::ranges::find(key.special_words, choice, &SpecialWord::word) == key.special_words.end())
+      add(choice);
+  }
+  for (const SpecialWord& special : key.special_words) {
+    if (special.refusal.empty()) add(special.word);
+  }
+  return fmt::format(R"("enum": [{}])", words);
+}
+
+std::string Property(const Key& key, std::string_view indent) {
+  const Config defaults;
+  const std::string constraint =
+      std::visit([&](const auto& field) { return Constraint(key, field.of(defaults)); }, key.field);
+  return fmt::format("{}{}: {{{}, \"default\": {}, \"description\": {}}}", indent,
+                     JsonQuoted(NameOf(key.path)), constraint, JsonValue(key, defaults), JsonQuoted(key.doc));
+}
+
+std::string Properties(std::string_view section, std::string_view indent) {
+  std::string text;
+  for (const Key& key : Keys()) {
+    if (SectionOf(key.path) != section) continue;
+    text += (text.empty() ? "" : ",\n") + Property(key, indent);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string SchemaText() {
+  std::string text(kHead);
+  text += "  \"type\": [\"object\", \"null\"],\n  \"additionalProperties\": false,\n  \"properties\": {\n";
+  text += Properties("", "    ");
+  for (const std::string_view section : Sections()) {
+    text += fmt::format(
+        ",\n    {}: {{\n      \"type\": [\"object\", \"null\"],\n      \"additionalProperties\": false,\n"
+        "      \"properties\": {{\n{}\n      }}\n    }}",
+        JsonQuoted(section), Properties(section, "        "));
+  }
+  return text + "\n  }\n}\n";
+}
+
+}  // namespace muster

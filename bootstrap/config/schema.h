@@ -1,0 +1,12 @@
+// configs/schema.json: what an editor needs to check and complete a configuration.
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+// JSON Schema 2020-12, from the table. The parser is stricter where a schema cannot say it: the shortest
+// durations, the order within a range of ports, and what must hold between keys (checks.h).
+std::string SchemaText();
+
+}  // namespace muster

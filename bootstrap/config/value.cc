@@ -1,0 +1,252 @@
+#include "bootstrap/config/value.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include "bootstrap/config/quote.h"
+#include "bootstrap/config/utf8.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+using Kind = YamlNode::Kind;
+using TextMap = std::map<std::string, std::string>;
+using TextList = std::vector<std::string>;
+
+bool IsScalar(const YamlNode& node) { return node.kind == Kind::kPlain || node.kind == Kind::kQuoted; }
+
+tl::unexpected<Error> WrongType(std::string_view expected, const YamlNode& value) {
+  return Fail(Code::kConfiguration, "{} is expected, not {}", expected, KindName(value.kind));
+}
+
+Result<std::string> Scalar(std::string_view expected, const YamlNode& value) {
+  if (!IsScalar(value)) return WrongType(expected, value);
+  if (value.text.find('\0') != std::string::npos)
+    return Fail(Code::kConfiguration, "text cannot hold a zero byte");
+  return value.text;
+}
+
+std::string Joined(std::span<const std::string_view> words) {
+  std::string text;
+  for (const std::string_view word : words) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  }
+  return text;
+}
+
+// --- How each type is called. The overloads are chosen by the field's type. ---
+
+std::string NameOfType(const Key&, const std::string&) { return "a name"; }
+std::string NameOfType(const Key&, const std::optional<std::string>&) { return "text or null"; }
+std::string NameOfType(const Key&, const std::optional<Endpoint>&) { return "host:port or null"; }
+std::string NameOfType(const Key&, const PortRange&) { return "first-last or one port"; }
+std::string NameOfType(const Key&, const Duration&) { return "a duration"; }
+std::string NameOfType(const Key&, const bool&) { return "true or false"; }
+std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
+std::string NameOfType(const Key&, const TextMap&) { return "a map of text"; }
+template <typename Enum>
+requires std::is_enum_v<Enum> std::string NameOfType(const Key& key, const Enum&) {
+  return "one of " + Joined(key.choices);
+}
+
+// --- Reading. ---
+
+// A word that stands for something: the launchers' names are bootstrap/launch's to know.
+Status Read(const Key&, const YamlNode& value, std::string& out) {
+  MUSTER_TRY(const std::string text, Scalar("a name", value));
+  const bool is_word = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!is_word) return Fail(Code::kConfiguration, "{} is not a name", JsonQuoted(text));
+  out = text;
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, std::optional<std::string>& out) {
+  if (value.kind == Kind::kNull) {
+    out.reset();
+    return {};
+  }
+  MUSTER_TRY(std::string text, Scalar("text or null", value));
+  if (text.empty()) return WithHint(Fail(Code::kConfiguration, "it is empty"), "write null for none");
+  out = std::move(text);
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, std::optional<Endpoint>& out) {
+  if (value.kind == Kind::kNull) {
+    out.reset();
+    return {};
+  }
+  MUSTER_TRY(const std::string text, Scalar("host:port or null", value));
+  MUSTER_TRY(out, ParseEndpoint(text));
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, PortRange& out) {
+  MUSTER_TRY(const std::string text, Scalar("first-last", value));
+  const size_t dash = text.find('-');
+  const auto first = ParseInteger<uint16_t>(std::string_view(text).substr(0, dash));
+  const auto last =
+      dash == std::string::npos ? first : ParseInteger<uint16_t>(std::string_view(text).substr(dash + 1));
+  if (!first || !last || *first == 0) {
+    return WithHint(Fail(Code::kConfiguration, "{} is not a range of ports", JsonQuoted(text)),
+                    "write first-last with ports from 1 to 65535, for example 61000-64999");
+  }
+  if (*first > *last) return Fail(Code::kConfiguration, "the range {} ends before it begins", text);
+  out = {*first, *last};
+  return {};
+}
+
+Status Read(const Key& key, const YamlNode& value, Duration& out) {
+  MUSTER_TRY(const std::string text, Scalar("a duration", value));
+  MUSTER_TRY(const Duration duration, ParseDuration(text));
+  if (duration < key.minimum) {
+    return Fail(Code::kConfiguration, "{} is too short: at least {}", text, FormatDuration(key.minimum));
+  }
+  out = duration;
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, bool& out) {
+  constexpr std::array<std::string_view, 3> kTrue = {"true", "True", "TRUE"};
+  constexpr std::array<std::string_view, 3> kFalse = {"false", "False", "FALSE"};
+  if (value.kind != Kind::kPlain) return WrongType("true or false", value);
+  const bool is_true = std::ranges::find(kTrue, value.text) != kTrue.end();
+  const bool is_false = std::ranges::find(kFalse, value.text) != kFalse.end();
+  if (!is_true && !is_false) {
+    return Fail(Code::kConfiguration, "true or false is expected, not {}", JsonQuoted(value.text));
+  }
+  out = is_true;
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, TextList& out) {
+  if (value.kind != Kind::kList) {
+    return WithHint(WrongType("a list of text", value), "write for example [python, -m, lmms_eval]");
+  }
+  TextList list;
+  for (const YamlNode& item : value.items) {
+    auto text = Scalar(fmt::format("text as item {}", list.size() + 1), item);
+    if (!text) return Fail(std::move(text).error());
+    list.push_back(*std::move(text));
+  }
+  if (!list.empty() && list.front().empty()) return Fail(Code::kConfiguration, "the program's name is empty");
+  out = std::move(list);
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, TextMap& out) {
+  if (value.kind != Kind::kMap) {
+    return WithHint(WrongType("a map of text", value), "write for example {OMP_NUM_THREADS: 4}");
+  }
+  TextMap map;
+  for (size_t i = 0; i < value.keys.size(); ++i) {
+    const std::string& name = value.keys[i].text;
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+      return Fail(Code::kConfiguration, "{} cannot be the name of a variable", JsonQuoted(name));
+    }
+    auto text = Scalar("text for " + name, value.items[i]);
+    if (!text) return Fail(std::move(text).error());
+    map[name] = *std::move(text);
+  }
+  out = std::move(map);
+  return {};
+}
+
+// The choice that a word means, with other names followed and refused words refused.
+Result<size_t> ChoiceOf(const Key& key, const YamlNode& value) {
+  MUSTER_TRY(const std::string text, Scalar(TypeName(key), value));
+  std::string_view word = text;
+  for (const SpecialWord& special : key.special_words) {
+    if (special.word != word) continue;
+    if (!special.refusal.empty()) {
+      return WithHint(Fail(Code::kConfiguration, "\"{}\" is refused: {}", word, special.refusal),
+                      std::string(special.advice));
+    }
+    word = special.means;
+    break;
+  }
+  const auto found = std::ranges::find(key.choices, word);
+  if (found == key.choices.end()) {
+    return Fail(Code::kConfiguration, "{} is not one of {}", JsonQuoted(text), Joined(key.choices));
+  }
+  return static_cast<size_t>(found - key.choices.begin());
+}
+
+template <typename Enum>
+requires std::is_enum_v<Enum> Status Read(const Key& key, const YamlNode& value, Enum& out) {
+  MUSTER_TRY(const size_t index, ChoiceOf(key, value));
+  out = static_cast<Enum>(index);
+  return {};
+}
+
+// --- Writing. `Quote` is JsonQuoted or YamlQuoted. ---
+
+using Quote = std::string (*)(std::string_view);
+
+std::string Write(const Key&, const std::string& value, Quote quote) { return quote(value); }
+std::string Write(const Key&, const std::optional<std::string>& value, Quote quote) {
+  return value ? quote(*value) : "null";
+}
+std::string Write(const Key&, const std::optional<Endpoint>& value, Quote quote) {
+  return value ? quote(ToString(*value)) : "null";
+}
+std::string Write(const Key&, const PortRange& value, Quote quote) {
+  return quote(fmt::format("{}-{}", value.first, value.last));
+}
+std::string Write(const Key&, const Duration& value, Quote quote) { return quote(FormatDuration(value)); }
+std::string Write(const Key&, const bool& value, Quote) { return value ? "true" : "false"; }
+std::string Write(const Key&, const TextList& value, Quote quote) {
+  std::string text;
+  for (const std::string& item : value) text += (text.empty() ? "" : ", ") + quote(item);
+  return "[" + text + "]";
+}
+std::string Write(const Key&, const TextMap& value, Quote quote) {
+  std::string text;
+  for (const auto& [name, item] : value)
+    text += (text.empty() ? "" : ", ") + quote(name) + ": " + quote(item);
+  return "{" + text + "}";
+}
+template <typename Enum>
+requires std::is_enum_v<Enum> std::string Write(const Key& key, const Enum& value, Quote quote) {
+  return quote(key.choices[static_cast<size_t>(value)]);
+}
+
+std::string WriteField(const Key& key, const Config& config, Quote quote) {
+  return std::visit([&](const auto& field) { return Write(key, field.of(config), quote); }, key.field);
+}
+
+}  // namespace
+
+Status ReadValue(const Key& key, const YamlNode& value, Config& config) {
+  if (const size_t bad = FirstInvalidUtf8(value.text); bad < value.text.size()) {
+    return Fail(Code::kConfiguration, "byte {} is not UTF-8", bad + 1);
+  }
+  return std::visit([&](const auto& field) { return Read(key, value, field.in(config)); }, key.field);
+}
+
+std::string YamlValue(const Key& key, const Config& config) { return WriteField(key, config, YamlQuoted); }
+
+std::string JsonValue(const Key& key, const Config& config) { return WriteField(key, config, JsonQuoted); }
+
+std::string TypeName(const Key& key) {
+  const Config config;
+  return std::visit([&](const auto& field) { return NameOfType(key, field.of(config)); }, key.field);
+}
+
+bool IsNullable(const Key& key) {
+  return std::holds_alternative<FieldOf<std::optional<std::string>>>(key.field) ||
+         std::holds_alternative<FieldOf<std::optional<Endpoint>>>(key.field);
+}
+
+bool IsCollection(const Key& key) {
+  return std::holds_alternative<FieldOf<TextList>>(key.field) ||
+         std::holds_alternative<FieldOf<TextMap>>(key.field);
+}
+
+}  // namespace muster

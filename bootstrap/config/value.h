@@ -1,0 +1,34 @@
+// One key's value: from YAML into a Config, and back to text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/config/table.h"
+#include "bootstrap/config/yaml_tree.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+// Sets the key in `config`; on error leaves it as it was. Error: kConfiguration; the message says what is
+// wrong but not where: "a duration is expected, not a list".
+Status ReadValue(const Key& key, const YamlNode& value, Config& config);
+
+// One line of YAML, in a form that does not depend on how it was written: "30m", "null", "[python, -m,
+// lmms_eval]".
+std::string YamlValue(const Key& key, const Config& config);
+
+// The same as JSON: "30m" in quotes, null, true, lists and objects.
+std::string JsonValue(const Key& key, const Config& config);
+
+// How a key is called for a person: "a duration", "one of auto, nccl, socket".
+std::string TypeName(const Key& key);
+
+// Whether the key may be null.
+bool IsNullable(const Key& key);
+
+// Whether the key is a list or a map, which is written as YAML wherever it stands.
+bool IsCollection(const Key& key);
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+// The files of configs/ that come from the table are what the table says now.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bootstrap/config/explain.h"
+#include "bootstrap/config/load.h"
+#include "bootstrap/config/read_file.h"
+#include "bootstrap/config/reference.h"
+#include "bootstrap/config/schema.h"
+#include "bootstrap/config/table.h"
+#include "bootstrap/config/yaml_tree.h"
+
+namespace muster {
+namespace {
+
+std::string Shipped(const std::string& name) {
+  const auto text = ReadSmallFile("configs/" + name, 1 << 20);
+  return text ? *text : text.error().message;
+}
+
+TEST(GeneratedFiles, AreUpToDate) {
+  EXPECT_EQ(Shipped("schema.json"), SchemaText()) << "bazel run //bootstrap/config:generate -- schema";
+  EXPECT_EQ(Shipped("REFERENCE.md"), ReferenceText()) << "bazel run //bootstrap/config:generate -- reference";
+  EXPECT_EQ(Shipped("default.yaml"), DefaultYaml()) << "bazel run //bootstrap/config:generate -- default";
+}
+
+TEST(GeneratedFiles, DefaultYamlIsExactlyTheDefaults) {
+  const auto loaded = LoadConfig("configs/default.yaml", {}, {});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->config, Config());
+  for (const auto& [path, origin] : loaded->origins)
+    EXPECT_TRUE(origin.starts_with("configs/default.yaml:")) << path;
+}
+
+const YamlNode* Member(const YamlNode& map, std::string_view name) {
+  for (size_t i = 0; i < map.keys.size(); ++i) {
+    if (map.keys[i].text == name) return &map.items[i];
+  }
+  return nullptr;
+}
+
+// Well-formed JSON with a property for each key in its place.
+TEST(GeneratedFiles, SchemaHasEveryKey) {
+  const auto schema = ParseYaml(SchemaText(), "schema.json");
+  ASSERT_TRUE(schema) << schema.error().message;
+  const YamlNode* properties = Member(*schema, "properties");
+  ASSERT_NE(properties, nullptr);
+  for (const Key& key : Keys()) {
+    const YamlNode* place = properties;
+    if (!SectionOf(key.path).empty()) {
+      const YamlNode* section = Member(*properties, SectionOf(key.path));
+      ASSERT_NE(section, nullptr) << key.path;
+      place = Member(*section, "properties");
+    }
+    ASSERT_NE(place, nullptr) << key.path;
+    EXPECT_NE(Member(*place, NameOf(key.path)), nullptr) << key.path;
+  }
+}
+
+}  // namespace
+}  // namespace muster
