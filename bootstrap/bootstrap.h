@@ -1,0 +1,43 @@
+// The library's front door. A program that links //bootstrap says
+//
+//   muster::Result<muster::Communicator*> group = muster::Init();
+//   if (!group) { std::cerr << muster::ToString(group.error()) << '\n'; return
+//   muster::ExitStatus(group.error().code); }
+//   (*group)->Barrier();
+//   ...
+//   muster::Shutdown();
+//
+// and runs under srun, torchrun, mpirun, `muster run`, `muster launch`, or on its own (a world of one, at no
+// cost).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/rank_tuple.h"
+
+namespace muster {
+
+struct InitOptions {
+  std::optional<std::string> config_file;  // YAML; absent: MUSTER_CONFIG, else defaults
+  std::vector<std::string> set;            // "timeouts.collective=1h", as after --set
+};
+
+// Finds out who this process is, meets the other ranks (or adopts the group of the `muster run` that started
+// this program) and builds the communicator. Blocks for at most timeouts.resolve + timeouts.rendezvous +
+// timeouts.init. Idempotent: a second call returns the first group; with other options it is kConfiguration;
+// in a forked child kUsage. The Communicator belongs to muster and lives until Shutdown. Call from one
+// thread.
+Result<Communicator*> Init(const InitOptions& options = {});
+
+// What Init resolved; null before Init succeeded.
+const RankTuple* InitializedTuple();
+
+// Says goodbye to the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
+// process is a failure to the others. Does nothing where Init did not succeed.
+Status Shutdown();
+
+}  // namespace muster

@@ -1,0 +1,61 @@
+#include "comm/net/acceptor.h"
+
+#include <sys/epoll.h>
+
+#include "comm/base/log.h"
+
+namespace muster {
+namespace {
+
+constexpr Duration kRest = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnAccept on_accept)
+    : loop_(loop), listener_(std::move(listener)), on_accept_(std::move(on_accept)) {}
+
+Acceptor::~Acceptor() {
+  loop_.Cancel(timer_);
+  loop_.Forget(listener_.get());
+}
+
+Status Acceptor::Start() {
+  return loop_.Watch(listener_.get(), EPOLLIN, [this](uint32_t) { AcceptAll(); });
+}
+
+void Acceptor::SetPaused(bool paused) {
+  if (paused_ == paused) return;
+  paused_ = paused;
+  UpdateInterest();
+}
+
+void Acceptor::AcceptAll() {
+  const std::weak_ptr<bool> alive = alive_;
+  while (!alive.expired() && !paused_) {
+    SocketAddress peer;
+    Result<UniqueFd> fd = Accept(listener_.get(), &peer);
+    if (!fd) return Rest(fd.error());
+    if (!*fd) return;
+    complained_ = false;
+    const OnAccept handler = on_accept_;
+    handler(*std::move(fd), peer);
+  }
+}
+
+void Acceptor::Rest(const Error& error) {
+  if (!complained_) LogWarning("{}; trying again", error.message);
+  complained_ = true;
+  resting_ = true;
+  UpdateInterest();
+  timer_ = loop_.After(kRest, [this] {
+    resting_ = false;
+    UpdateInterest();
+  });
+}
+
+// A listener that is not accepted from must not be watched either: the loop would spin.
+void Acceptor::UpdateInterest() {
+  loop_.Change(listener_.get(), paused_ || resting_ ? 0U : static_cast<uint32_t>(EPOLLIN));
+}
+
+}  // namespace muster

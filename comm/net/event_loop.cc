@@ -1,0 +1,142 @@
+#include "comm/net/event_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace muster {
+namespace {
+
+// The tag in epoll's data tells a descriptor from a later one with the same number.
+uint64_t MakeTag(int fd, uint64_t generation) { return (generation << 32) | static_cast<uint32_t>(fd); }
+
+}  // namespace
+
+Result<std::shared_ptr<Mailbox>> Mailbox::Create() {
+  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
+  return std::shared_ptr<Mailbox>(new Mailbox(std::move(wake)));
+}
+
+void Mailbox::Post(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  work_.push_back(std::move(work));
+  const uint64_t one = 1;
+  // A full counter wakes the loop as well.
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+}
+
+std::vector<std::function<void()>> Mailbox::TakeAll() {
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof count);
+  return std::exchange(work_, {});
+}
+
+void Mailbox::Close() {
+  // Dropped outside the lock: what the work holds may post in its destructor.
+  std::vector<std::function<void()>> dropped;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  dropped.swap(work_);
+}
+
+Result<std::unique_ptr<EventLoop>> EventLoop::Create() {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return Fail(Code::kSystem, "cannot create an epoll instance: {}", ErrnoText(errno));
+  MUSTER_TRY(auto mailbox, Mailbox::Create());
+  std::unique_ptr<EventLoop> loop(new EventLoop(std::move(epoll), std::move(mailbox)));
+  EventLoop* raw = loop.get();
+  MUSTER_CHECK(loop->Watch(loop->mailbox_->fd(), EPOLLIN, [raw](uint32_t) { raw->RunMail(); }));
+  return loop;
+}
+
+EventLoop::EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox)
+    : epoll_(std::move(epoll)), mailbox_(std::move(mailbox)) {}
+
+EventLoop::~EventLoop() { mailbox_->Close(); }
+
+Status EventLoop::Watch(int fd, uint32_t events, IoHandler handler) {
+  const uint64_t generation = next_generation_++ & 0xffffffffU;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = MakeTag(fd, generation);
+  const int operation = watched_.contains(fd) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) {
+    return muster::Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(errno));
+  }
+  watched_[fd] = std::make_shared<Watched>(Watched{std::move(handler), generation});
+  return {};
+}
+
+void EventLoop::Change(int fd, uint32_t events) {
+  const auto found = watched_.find(fd);
+  if (found == watched_.end()) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = MakeTag(fd, found->second->generation);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void EventLoop::Forget(int fd) {
+  if (watched_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+EventLoop::TimerId EventLoop::At(Clock::time_point when, std::function<void()> handler) {
+  const TimerId id = next_timer_++;
+  timers_.emplace(std::pair(when, id), std::move(handler));
+  timer_times_.emplace(id, when);
+  return id;
+}
+
+void EventLoop::Cancel(TimerId timer) {
+  const auto found = timer_times_.find(timer);
+  if (found == timer_times_.end()) return;
+  timers_.erase({found->second, timer});
+  timer_times_.erase(found);
+}
+
+bool EventLoop::RunUntil(const std::function<bool()>& done, Deadline deadline) {
+  while (!done()) {
+    if (deadline.Expired()) return false;
+    RunOnce(deadline);
+  }
+  return true;
+}
+
+void EventLoop::RunOnce(Deadline deadline) {
+  if (!timers_.empty()) deadline = deadline.EarlierOf(Deadline::At(timers_.begin()->first.first));
+  std::array<epoll_event, 64> events{};
+  const int count =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), deadline.PollMilliseconds());
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events.at(static_cast<size_t>(i));
+    Dispatch(event.data.u64, event.events);
+  }
+  RunTimers();
+}
+
+void EventLoop::Dispatch(uint64_t tag, uint32_t events) {
+  const auto found = watched_.find(static_cast<int>(tag & 0xffffffffU));
+  if (found == watched_.end() || MakeTag(found->first, found->second->generation) != tag) return;
+  const std::shared_ptr<Watched> watched = found->second;
+  watched->handler(events);
+}
+
+void EventLoop::RunTimers() {
+  const auto now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+    auto node = timers_.extract(timers_.begin());
+    timer_times_.erase(node.key().second);
+    node.mapped()();
+  }
+}
+
+void EventLoop::RunMail() {
+  for (const auto& work : mailbox_->TakeAll()) work();
+}
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+// One thread's event loop: descriptors, timers and work posted from other threads. The control plane runs on
+// one.
+//
+// Threads: everything but Post and mailbox() belongs to the thread that runs the loop. Handlers run on that
+// thread, one at a time; they may watch, forget and cancel anything, themselves included. Nothing blocks but
+// Run*, until their deadline. Ownership: descriptors stay the caller's; Forget before closing one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+// Where other threads leave work for a loop; outlives the loop, after which what is posted is dropped.
+class Mailbox {
+ public:
+  static Result<std::shared_ptr<Mailbox>> Create();
+  void Post(std::function<void()> work);
+  std::vector<std::function<void()>> TakeAll();
+  void Close();
+  int fd() const { return wake_.get(); }
+
+ private:
+  explicit Mailbox(UniqueFd wake) : wake_(std::move(wake)) {}
+  UniqueFd wake_;
+  std::mutex mutex_;
+  bool closed_ = false;
+  std::vector<std::function<void()>> work_;
+};
+
+class EventLoop {
+ public:
+  using IoHandler = std::function<void(uint32_t epoll_events)>;
+  using TimerId = uint64_t;
+
+  static Result<std::unique_ptr<EventLoop>> Create();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+  ~EventLoop();
+
+  // EPOLLIN, EPOLLOUT, ...; level-triggered. A descriptor has one handler.
+  Status Watch(int fd, uint32_t events, IoHandler handler);
+  void Change(int fd, uint32_t events);
+  void Forget(int fd);
+
+  TimerId At(Clock::time_point when, std::function<void()> handler);
+  // However long the delay: one beyond the clock's range never fires.
+  TimerId After(Duration delay, std::function<void()> handler) {
+    return At(Deadline::After(delay).when(), std::move(handler));
+  }
+  void Cancel(TimerId timer);  // harmless where it has fired
+
+  void Post(std::function<void()> work) { mailbox_->Post(std::move(work)); }
+  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
+
+  // Until `done` says so (looked at after each round of handlers) or the deadline; true when done.
+  bool RunUntil(const std::function<bool()>& done, Deadline deadline);
+  void RunOnce(Deadline deadline);
+
+ private:
+  struct Watched {
+    IoHandler handler;
+    uint64_t generation = 0;
+  };
+  EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox);
+  void RunTimers();
+  void RunMail();
+  void Dispatch(uint64_t tag, uint32_t events);
+
+  UniqueFd epoll_;
+  std::shared_ptr<Mailbox> mailbox_;
+  // shared_ptr: a handler may forget itself while it runs.
+  std::unordered_map<int, std::shared_ptr<Watched>> watched_;
+  std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers_;
+  std::unordered_map<TimerId, Clock::time_point> timer_times_;
+  uint64_t next_generation_ = 1;
+  TimerId next_timer_ = 1;
+};
+
+}  // namespace muster

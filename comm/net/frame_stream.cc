@@ -1,0 +1,183 @@
+#include "comm/net/frame_stream.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+namespace muster {
+namespace {
+
+constexpr size_t kLengthBytes = 4;
+constexpr size_t kReadBytes = 64 * 1024;
+
+uint32_t ReadLength(const uint8_t* bytes) {
+  return static_cast<uint32_t>(bytes[0]) | static_cast<uint32_t>(bytes[1]) << 8 |
+         static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
+}
+
+Bytes WithLength(ByteView frame) {
+  const auto length = static_cast<uint32_t>(frame.size());
+  Bytes out;
+  out.reserve(kLengthBytes + frame.size());
+  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<uint8_t>(length >> shift));
+  out.insert(out.end(), frame.begin(), frame.end());
+  return out;
+}
+
+}  // namespace
+
+FrameStream::FrameStream(EventLoop& loop, UniqueFd fd, size_t longest_frame)
+    : loop_(loop), fd_(std::move(fd)), longest_frame_(longest_frame) {}
+
+FrameStream::~FrameStream() {
+  *alive_ = false;
+  if (fd_) loop_.Forget(fd_.get());
+}
+
+void FrameStream::Start(FrameHandler on_frame, CloseHandler on_close) {
+  on_frame_ = std::move(on_frame);
+  on_close_ = std::move(on_close);
+  if (!fd_) return;
+  const Status watched = loop_.Watch(fd_.get(), EPOLLIN, [this](uint32_t events) { OnEvents(events); });
+  // Later: who starts a stream is not prepared to lose it meanwhile.
+  if (!watched) {
+    return loop_.Post([this, alive = alive_, error = watched.error()] {
+      if (*alive) Close(error);
+    });
+  }
+  UpdateInterest();
+  // What came with the previous owner's last frame is not announced by the kernel again.
+  if (input_.size() - input_start_ >= kLengthBytes) {
+    loop_.Post([this, alive = alive_] {
+      if (*alive) DeliverFrames();
+    });
+  }
+}
+
+void FrameStream::Seal(Sealer sealer, Opener opener) {
+  sealer_.emplace(std::move(sealer));
+  opener_.emplace(std::move(opener));
+}
+
+void FrameStream::Send(ByteView frame) {
+  if (!fd_ || closing_) return;
+  output_.push_back(sealer_ ? WithLength(sealer_->Seal(frame)) : WithLength(frame));
+  if (output_.size() == 1) WriteSome();
+}
+
+void FrameStream::CloseAfterFlush() {
+  closing_ = true;
+  on_frame_ = nullptr;
+  on_close_ = nullptr;
+  if (output_.empty()) Close({});
+}
+
+void FrameStream::OnEvents(uint32_t events) {
+  const std::shared_ptr<bool> alive = alive_;
+  if ((events & EPOLLOUT) != 0) WriteSome();
+  if (!*alive || !fd_) return;
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    while (ReadSome()) {
+      if (!DeliverFrames()) return;
+    }
+  }
+}
+
+// True when something was read.
+bool FrameStream::ReadSome() {
+  if (!fd_) return false;
+  // On the stack, so that a thousand idle streams hold no buffers.
+  std::array<uint8_t, kReadBytes> chunk;
+  const ssize_t count = recv(fd_.get(), chunk.data(), chunk.size(), 0);
+  if (count > 0) {
+    input_.insert(input_.end(), chunk.begin(), chunk.begin() + count);
+    last_received_ = Clock::now();
+    return true;
+  }
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (count < 0) {
+    Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
+  } else if (input_.size() > input_start_) {
+    Close({Code::kSystem, "the connection ended in the middle of a message", {}});
+  } else {
+    Close({Code::kSystem, "", {}});
+  }
+  return false;
+}
+
+// False when the stream is gone or closed.
+bool FrameStream::DeliverFrames() {
+  const std::shared_ptr<bool> alive = alive_;
+  while (input_.size() - input_start_ >= kLengthBytes) {
+    const size_t length = ReadLength(input_.data() + input_start_);
+    if (length > longest_frame_) {
+      Close({Code::kAuthentication,
+             fmt::format("a message of {} bytes is longer than allowed here", length),
+             {}});
+      return false;
+    }
+    if (input_.size() - input_start_ < kLengthBytes + length) break;
+    Bytes frame(input_.begin() + static_cast<ptrdiff_t>(input_start_ + kLengthBytes),
+                input_.begin() + static_cast<ptrdiff_t>(input_start_ + kLengthBytes + length));
+    input_start_ += kLengthBytes + length;
+    if (opener_) {
+      Result<Bytes> opened = opener_->Open(frame);
+      if (!opened) {
+        Close(opened.error());
+        return false;
+      }
+      frame = *std::move(opened);
+    }
+    // A copy: the handler may hand the stream to another owner.
+    const FrameHandler handler = on_frame_;
+    if (handler) handler(frame);
+    if (!*alive) return false;
+    if (!fd_) return false;
+  }
+  input_.erase(input_.begin(), input_.begin() + static_cast<ptrdiff_t>(input_start_));
+  input_start_ = 0;
+  return true;
+}
+
+void FrameStream::WriteSome() {
+  while (fd_ && !output_.empty()) {
+    const Bytes& front = output_.front();
+    const ssize_t count = send(fd_.get(), front.data() + output_sent_, front.size() - output_sent_,
+                               MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) {
+      // A broken connection is reported by the read side, after what the peer said last.
+      if (errno != EAGAIN && errno != EINTR) {
+        output_.clear();
+        output_sent_ = 0;
+      }
+      break;
+    }
+    output_sent_ += static_cast<size_t>(count);
+    if (output_sent_ == front.size()) {
+      output_.pop_front();
+      output_sent_ = 0;
+    }
+  }
+  if (closing_ && output_.empty()) return Close({});
+  UpdateInterest();
+}
+
+void FrameStream::UpdateInterest() {
+  if (!fd_) return;
+  const uint32_t output_interest = output_.empty() ? 0U : static_cast<uint32_t>(EPOLLOUT);
+  loop_.Change(fd_.get(), EPOLLIN | output_interest);
+}
+
+void FrameStream::Close(const Error& reason) {
+  if (!fd_) return;
+  loop_.Forget(fd_.get());
+  fd_.Reset();
+  const CloseHandler handler = std::move(on_close_);
+  on_close_ = nullptr;
+  on_frame_ = nullptr;
+  if (handler) handler(reason);
+}
+
+}  // namespace muster

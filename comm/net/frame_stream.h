@@ -1,0 +1,74 @@
+// Frames over one connected stream socket: u32 length, then as many bytes. After Seal() each frame's bytes
+// are encrypted and authenticated (comm/auth/sealed_channel.h).
+//
+// Lives on one EventLoop and its thread. Send never blocks: what the kernel does not take is queued. Handlers
+// may destroy the stream. The stream owns its descriptor.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "comm/auth/sealed_channel.h"
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class FrameStream {
+ public:
+  using FrameHandler = std::function<void(ByteView frame)>;
+  // Called once: an error, or an Error with an empty message where the peer closed the stream between two
+  // frames.
+  using CloseHandler = std::function<void(const Error& reason)>;
+
+  // `longest_frame` in bytes; a longer one closes the stream before anything is allocated for it.
+  FrameStream(EventLoop& loop, UniqueFd fd, size_t longest_frame);
+  FrameStream(const FrameStream&) = delete;
+  FrameStream& operator=(const FrameStream&) = delete;
+  ~FrameStream();
+
+  // Starts to read. Call again to hand the stream to another owner. No handler is called before it returns.
+  void Start(FrameHandler on_frame, CloseHandler on_close);
+  void Send(ByteView frame);
+  void Seal(Sealer sealer, Opener opener);
+  void set_longest_frame(size_t bytes) { longest_frame_ = bytes; }
+
+  bool open() const { return static_cast<bool>(fd_); }
+  int fd() const { return fd_.get(); }
+  bool flushed() const { return output_.empty(); }
+  Clock::time_point last_received() const { return last_received_; }
+  // Lets what is queued go out, then closes; no handler is called any more. For a last message before the
+  // end.
+  void CloseAfterFlush();
+
+ private:
+  void OnEvents(uint32_t events);
+  bool ReadSome();
+  bool DeliverFrames();
+  void WriteSome();
+  void UpdateInterest();
+  void Close(const Error& reason);
+
+  EventLoop& loop_;
+  UniqueFd fd_;
+  size_t longest_frame_;
+  FrameHandler on_frame_;
+  CloseHandler on_close_;
+  std::optional<Sealer> sealer_;
+  std::optional<Opener> opener_;
+  Bytes input_;
+  size_t input_start_ = 0;
+  std::deque<Bytes> output_;
+  size_t output_sent_ = 0;
+  bool closing_ = false;
+  Clock::time_point last_received_ = Clock::now();
+  // Handlers may destroy the stream: whoever calls one looks here afterwards.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

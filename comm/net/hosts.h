@@ -1,0 +1,33 @@
+// Names and addresses of hosts, and the addresses of this one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+
+// All addresses of a name (or of a numeric address), in the resolver's order, each once, with `port`. BLOCKS
+// for as long as the site's name service likes: call it on a BlockingWorker. Error: kSystem, names the host.
+Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t port);
+
+struct LocalInterface {
+  std::string name;  // "eth0"
+  SocketAddress address;
+  int prefix_length = 0;  // of its network, in bits
+};
+
+// Every address of every interface that is up.
+Result<std::vector<LocalInterface>> LocalInterfaces();
+
+// Networks that exist on every node with the same addresses and lead nowhere (docker0, virbr0, lo).
+bool IsNodeLocalInterface(std::string_view name);
+
+// `pattern`: a name, a glob over names ("eth*") or a CIDR ("10.1.0.0/16", "fd00::/8").
+bool MatchesInterface(const LocalInterface& interface, std::string_view pattern);
+
+}  // namespace muster

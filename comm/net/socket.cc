@@ -1,0 +1,199 @@
+#include "comm/net/socket.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace muster {
+namespace {
+
+const sockaddr_in* AsIpv4(const sockaddr* address) { return reinterpret_cast<const sockaddr_in*>(address); }
+const sockaddr_in6* AsIpv6(const sockaddr* address) { return reinterpret_cast<const sockaddr_in6*>(address); }
+const sockaddr_un* AsUnix(const sockaddr* address) { return reinterpret_cast<const sockaddr_un*>(address); }
+
+Result<SocketAddress> MakeUnix(std::string_view name, bool abstract) {
+  sockaddr_un address{};
+  const size_t skip = abstract ? 1 : 0;
+  if (name.empty() || name.size() + skip + (abstract ? 0 : 1) > sizeof address.sun_path) {
+    return Fail(Code::kInternal, "the socket name \"{}\" is empty or too long", name);
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + skip, name.data(), name.size());
+  const size_t length = offsetof(sockaddr_un, sun_path) + skip + name.size() + (abstract ? 0 : 1);
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(length));
+}
+
+bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
+
+void SendAtOnce(int fd) {
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+tl::unexpected<Error> SystemFailure(std::string_view what, const SocketAddress& address, int* error_number) {
+  const int number = errno;
+  if (error_number != nullptr) *error_number = number;
+  return Fail(Code::kSystem, "cannot {} {}: {}", what, address.ToString(), ErrnoText(number));
+}
+
+Result<UniqueFd> NewSocket(const SocketAddress& address, int* error_number) {
+  UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return SystemFailure("open a socket for", address, error_number);
+  return fd;
+}
+
+}  // namespace
+
+SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length_(length) {
+  std::memcpy(&storage_, address, length);
+}
+
+std::optional<SocketAddress> SocketAddress::FromNumeric(std::string_view host, uint16_t port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(std::string(host).c_str(), nullptr, &hints, &found) != 0) return std::nullopt;
+  SocketAddress address(found->ai_addr, found->ai_addrlen);
+  freeaddrinfo(found);
+  address.set_port(port);
+  return address;
+}
+
+SocketAddress SocketAddress::AnyIpv4(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
+}
+
+SocketAddress SocketAddress::AnyIpv6(uint16_t port) {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(port);
+  return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
+}
+
+Result<SocketAddress> SocketAddress::Abstract(std::string_view name) { return MakeUnix(name, true); }
+Result<SocketAddress> SocketAddress::Path(std::string_view path) { return MakeUnix(path, false); }
+
+uint16_t SocketAddress::port() const {
+  if (family() == AF_INET) return ntohs(AsIpv4(get())->sin_port);
+  if (family() == AF_INET6) return ntohs(AsIpv6(get())->sin6_port);
+  return 0;
+}
+
+void SocketAddress::set_port(uint16_t port) {
+  if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&storage_)->sin_port = htons(port);
+  if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&storage_)->sin6_port = htons(port);
+}
+
+bool SocketAddress::IsLoopback() const {
+  if (family() == AF_INET) return (ntohl(AsIpv4(get())->sin_addr.s_addr) >> 24) == 127;
+  if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&AsIpv6(get())->sin6_addr);
+  return family() == AF_UNIX;
+}
+
+bool SocketAddress::IsLinkLocal() const {
+  if (family() == AF_INET) return (ntohl(AsIpv4(get())->sin_addr.s_addr) >> 16) == 0xa9fe;
+  if (family() == AF_INET6) return IN6_IS_ADDR_LINKLOCAL(&AsIpv6(get())->sin6_addr);
+  return false;
+}
+
+std::string SocketAddress::Host() const {
+  std::array<char, NI_MAXHOST> host{};
+  if (!IsTcp(family())) return "";
+  // A mapped IPv4 address is an IPv4 address to whoever has to read or dial it.
+  if (family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&AsIpv6(get())->sin6_addr)) {
+    const uint8_t* bytes = AsIpv6(get())->sin6_addr.s6_addr;
+    return fmt::format("{}.{}.{}.{}", bytes[12], bytes[13], bytes[14], bytes[15]);
+  }
+  getnameinfo(get(), length_, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return host.data();
+}
+
+std::string SocketAddress::ToString() const {
+  if (family() == AF_UNIX) {
+    const auto path_length = length_ - offsetof(sockaddr_un, sun_path);
+    const char* path = AsUnix(get())->sun_path;
+    if (length_ <= offsetof(sockaddr_un, sun_path)) return "unix:(unnamed)";
+    if (path[0] == '\0') return "unix:@" + std::string(path + 1, path_length - 1);
+    return std::string("unix:") + path;
+  }
+  if (!IsTcp(family())) return "(no address)";
+  const std::string host = Host();
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port())
+                                             : fmt::format("[{}]:{}", host, port());
+}
+
+Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
+  MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
+  const int one = 1;
+  if (IsTcp(address.family())) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  const int zero = 0;
+  if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+  if (bind(fd.get(), address.get(), address.length()) != 0)
+    return SystemFailure("bind", address, error_number);
+  if (listen(fd.get(), SOMAXCONN) != 0) return SystemFailure("listen on", address, error_number);
+  return fd;
+}
+
+Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
+  MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
+  if (IsTcp(address.family())) SendAtOnce(fd.get());
+  if (connect(fd.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
+    return SystemFailure("connect to", address, error_number);
+  }
+  return fd;
+}
+
+int ConnectError(int fd) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  return error;
+}
+
+Result<UniqueFd> Accept(int listener, SocketAddress* peer) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  UniqueFd fd(
+      accept4(listener, reinterpret_cast<sockaddr*>(&storage), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd) {
+    // A connection that was aborted while it waited is nobody.
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
+    return Fail(Code::kSystem, "cannot accept a connection: {}", ErrnoText(errno));
+  }
+  if (IsTcp(storage.ss_family)) SendAtOnce(fd.get());
+  if (peer != nullptr) *peer = SocketAddress(reinterpret_cast<const sockaddr*>(&storage), length);
+  return fd;
+}
+
+SocketAddress LocalAddress(int fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
+  return {reinterpret_cast<const sockaddr*>(&storage), length};
+}
+
+SocketAddress PeerAddress(int fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {};
+  return {reinterpret_cast<const sockaddr*>(&storage), length};
+}
+
+std::optional<PeerCredentials> CredentialsOf(int fd) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
+  return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+}  // namespace muster

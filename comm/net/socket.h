@@ -1,0 +1,74 @@
+// Sockets the way muster uses them: non-blocking, close-on-exec, errors as values that name the address.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+// One socket address of any family, comparable and printable. A value.
+class SocketAddress {
+ public:
+  SocketAddress() = default;
+  SocketAddress(const sockaddr* address, socklen_t length);
+
+  // Numeric only ("10.1.2.3", "fe80::1%eth0"); absent where it is not an address.
+  static std::optional<SocketAddress> FromNumeric(std::string_view host, uint16_t port);
+  static SocketAddress AnyIpv4(uint16_t port);
+  static SocketAddress AnyIpv6(uint16_t port);
+  // A name in the abstract namespace: nothing in the file system, gone with its owner. Error: too long.
+  static Result<SocketAddress> Abstract(std::string_view name);
+  static Result<SocketAddress> Path(std::string_view path);
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t length() const { return length_; }
+  int family() const { return length_ == 0 ? AF_UNSPEC : storage_.ss_family; }
+  uint16_t port() const;
+  void set_port(uint16_t port);
+  bool IsLoopback() const;       // 127.0.0.0/8, ::1, and unix
+  bool IsLinkLocal() const;      // 169.254.0.0/16, fe80::/10
+  std::string Host() const;      // numeric, without port
+  std::string ToString() const;  // "10.1.2.3:61000", "[::1]:61000", "unix:@name"
+
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
+    return a.ToString() == b.ToString();
+  }
+
+ private:
+  sockaddr_storage storage_{};
+  socklen_t length_ = 0;
+};
+
+// Bound and listening. kSystem; `*error_number` (may be null) gets errno, so that a caller can tell a taken
+// address.
+Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
+
+// Starts to connect; the descriptor becomes writable when that has ended, then ConnectError says how.
+// TCP_NODELAY is set.
+Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
+int ConnectError(int fd);  // 0: connected
+
+// One waiting connection, non-blocking, TCP_NODELAY where it is TCP; an empty UniqueFd when none waits.
+Result<UniqueFd> Accept(int listener, SocketAddress* peer = nullptr);
+
+SocketAddress LocalAddress(int fd);
+SocketAddress PeerAddress(int fd);
+
+struct PeerCredentials {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
+// Of a connected Unix socket: who the kernel says made the other end.
+std::optional<PeerCredentials> CredentialsOf(int fd);
+
+}  // namespace muster

@@ -1,0 +1,27 @@
+// A BlockingWorker with one thread of its own, started at the first job; jobs run one after the other. For
+// calls that may hang (name service, munge): destroying the worker leaves a hanging call behind instead of
+// waiting for it.
+#pragma once
+
+#include <memory>
+
+#include "comm/auth/blocking_worker.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class ThreadWorker : public BlockingWorker {
+ public:
+  // `mailbox` of the loop on whose thread `done_on_loop` is to run.
+  explicit ThreadWorker(std::shared_ptr<Mailbox> mailbox);
+  ~ThreadWorker() override;
+
+  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  bool started_ = false;
+};
+
+}  // namespace muster

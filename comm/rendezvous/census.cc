@@ -1,0 +1,65 @@
+#include "comm/rendezvous/census.h"
+
+#include <algorithm>
+
+#include "comm/base/parse.h"
+
+namespace muster {
+
+std::optional<Exchange> Census::Contribute(const Exchange& part) {
+  if (complete_.contains(part.name)) return std::nullopt;
+  auto& entries = exchanges_[part.name];
+  for (const auto& [rank, bytes] : part.entries) {
+    if (rank >= 0 && rank < roster_.size()) entries.emplace(rank, bytes);
+  }
+  if (static_cast<int>(entries.size()) < roster_.size()) return std::nullopt;
+  Exchange whole{part.name, 0, {}};
+  for (auto& [rank, bytes] : entries) whole.entries.emplace_back(rank, std::move(bytes));
+  exchanges_.erase(part.name);
+  complete_.insert(part.name);
+  return whole;
+}
+
+std::optional<Failure> Census::GiveUp(const std::string& exchange, Duration waited) const {
+  const auto found = exchanges_.find(exchange);
+  if (found == exchanges_.end()) return std::nullopt;
+  std::vector<int> missing;
+  for (int rank = 0; rank < roster_.size(); ++rank) {
+    if (!found->second.contains(rank)) missing.push_back(rank);
+  }
+  return Failure{{Code::kDeadline,
+                  fmt::format("the exchange \"{}\" was not complete after {}: {} did not take part", exchange,
+                              FormatDuration(waited), DescribeRanks(roster_, missing)),
+                  ""},
+                 missing.front(),
+                 -1,
+                 ""};
+}
+
+void Census::Goodbye(const std::vector<int>& ranks) {
+  for (const int rank : ranks) {
+    if (rank >= 0 && rank < roster_.size()) left_.insert(rank);
+  }
+}
+
+bool Census::AllHaveLeft(const std::vector<int>& ranks) const {
+  return std::ranges::all_of(ranks, [this](int rank) { return HasLeft(rank); });
+}
+
+std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {
+  std::vector<std::vector<int>> by_node(roster.nodes.size());
+  for (const int rank : ranks) {
+    if (rank >= 0 && rank < roster.size()) by_node[static_cast<size_t>(roster.NodeOf(rank))].push_back(rank);
+  }
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  const char* separator = " ";
+  for (size_t node = 0; node < by_node.size(); ++node) {
+    if (by_node[node].empty()) continue;
+    std::ranges::sort(by_node[node]);
+    text += fmt::format("{}{} on {}", separator, FormatRanges(by_node[node]), roster.nodes[node].name);
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace muster

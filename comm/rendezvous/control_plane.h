@@ -1,0 +1,117 @@
+// The tree that stays after a group has formed: program -> supervisor -> leader -> root. Up go contributions
+// to exchanges, failures and goodbyes; down come complete exchanges, the group's first failure and releases.
+// A process that ends without a goodbye, or a node that falls silent, is a failure of the group: every rank
+// is told, with its name.
+//
+//   up    Exchange, Failure, FailureKnown, Goodbye, Heartbeat
+//   down  Exchanged, Failure, EveryoneKnows, Released, Retired, Heartbeat
+//
+// The root decides which failure was first. Lives on one EventLoop; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/options.h"
+#include "comm/rendezvous/census.h"
+#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/pulse.h"
+
+namespace muster {
+
+class ControlPlane {
+ public:
+  struct Events {
+    // Each may be empty. None may destroy the ControlPlane: post that.
+    std::function<void(const Failure&)> on_failure;  // once
+    std::function<void()>
+        on_everyone_knows;              // once, after on_failure: no rank is left that has not been told
+    std::function<void()> on_released;  // once, after Leave: this process may end
+    std::function<void(const Exchange&)> on_exchanged;  // complete, entries in rank order
+  };
+
+  // Takes over the connections of a rendezvous (or of an adoption).
+  ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_ranks, LivenessOptions liveness,
+               Events events);
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+  ~ControlPlane();
+
+  const FormedGroup& group() const { return group_; }
+  const std::vector<int>& own_ranks() const { return own_ranks_; }
+  bool is_root() const { return is_root_; }
+  const std::optional<Failure>& failure() const { return failure_; }
+
+  // For own ranks, or for the programs of own ranks.
+  void Contribute(const Exchange& part);
+  // What this process found out. The root decides whether it was the first.
+  void Fail(Failure failure);
+  // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
+  // for a leader when its node's ranks have left, for the root when all have.
+  void Leave();
+  // Ends the control plane although others still need it; they go on without it.
+  void Retire();
+
+ private:
+  void OnUpstreamFrame(ByteView frame);
+  void OnUpstreamClosed(const Error& reason);
+  void OnBranchFrame(Branches::Source source, ByteView frame);
+  void OnBranchClosed(Branches::Source source, const Branches::Branch& branch, const Error& reason);
+
+  void TakeExchange(const Exchange& part);
+  void Publish(const Exchange& whole);
+  void TakeGoodbye(const std::vector<int>& ranks);
+  bool NobodyNeedsUs();
+  void CheckReleased();
+  void Released();
+  void TakeFailure(Failure failure);
+  void Announce(const Failure& failure);
+  void CheckEveryoneKnows();
+  Failure LostUpstream(const Error& reason) const;
+  Failure LostBranch(const Branches::Branch& branch, const Error& reason) const;
+  Failure LostRanks(const std::vector<int>& ranks, std::string_view how) const;
+  Failure LostConnection(const std::vector<int>& ranks, const Error& reason) const;
+  std::vector<int> RanksOfProcess(int rank) const;
+  std::vector<int> UpstreamRanks() const;
+
+  void WatchProcess(Branches::Source source, int fd);
+  void ForgetProcess(Branches::Source source);
+  void OnProcessEnded(Branches::Source source);
+  std::vector<Pulse::Peer> OtherNodes();
+  void OnSilent(const Pulse::Peer& peer, Duration silent);
+
+  EventLoop& loop_;
+  FormedGroup group_;
+  std::unique_ptr<FrameStream> upstream_;
+  std::string upstream_name_;
+  bool upstream_same_node_ = false;
+  std::vector<int> upstream_ranks_;  // those of the process at its other end
+  const bool is_root_;
+  std::unique_ptr<Branches> branches_;
+  std::vector<int> own_ranks_;
+  LivenessOptions liveness_;
+  Events events_;
+  Census census_;  // the root's; a leader uses it to know who of its node has left
+  std::optional<Failure> failure_;
+  std::optional<Failure> own_failure_;  // sent up, not yet confirmed
+  std::set<Branches::Source> not_told_;
+  std::set<Branches::Source> let_go_;  // told that they are released
+  bool everyone_knows_ = false;
+  bool leaving_ = false;
+  bool released_ = false;
+  std::unique_ptr<Pulse> pulse_;
+  std::map<Branches::Source, UniqueFd> processes_;  // pidfds; that of the process above is under kSelf
+  EventLoop::TimerId own_failure_timer_ = 0;
+  EventLoop::TimerId told_timer_ = 0;
+  EventLoop::TimerId release_timer_ = 0;
+  std::map<std::string, EventLoop::TimerId> exchange_timers_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

@@ -1,0 +1,130 @@
+#include "comm/rendezvous/join.h"
+
+#include <mutex>
+
+#include "comm/net/socket.h"
+#include "comm/rendezvous/joiner.h"
+#include "comm/rendezvous/threaded_group.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestMessage = size_t{256} << 20;
+
+class GroupOfOne : public Group {
+ public:
+  explicit GroupOfOne(std::string node) {
+    roster_.nodes.push_back({std::move(node), {}});
+    roster_.members.push_back({0, 0, getpid(), {}});
+  }
+  int rank() const override { return 0; }
+  const Roster& roster() const override { return roster_; }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> Exchange(std::string_view /*name*/, ByteView mine,
+                                      Deadline /*deadline*/) override {
+    return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};
+  }
+  // poll(2) passes over negative descriptors.
+  int failure_fd() const override { return -1; }
+  std::optional<Error> failure() const override {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  void Fail(const Error& error) override {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+  Status Leave(Deadline /*deadline*/) override { return {}; }
+
+ private:
+  Roster roster_;
+  GroupKey key_{};
+  mutable std::mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
+  MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(control));
+  MUSTER_TRY(UniqueFd fd, StartConnect(address));
+  const auto credentials = CredentialsOf(fd.get());
+  if (!credentials || credentials->uid != uid) {
+    return Fail(Code::kBadEnvironment, "the socket {} in MUSTER_CONTROL belongs to another user", control);
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
+  const int rank = request.self.claims.front().rank;
+  const LivenessOptions liveness = request.liveness;
+  MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
+  bool done = false;
+  std::optional<Failure> failure;
+  auto joiner =
+      std::make_unique<Joiner>(group->loop(), std::move(request), [&](tl::expected<Joined, Failure> joined) {
+        done = true;
+        if (joined) {
+          group->Attach(*std::move(joined), liveness);
+        } else {
+          failure = std::move(joined).error();
+        }
+      });
+  joiner->Start();
+  // The Joiner has the deadline.
+  group->loop().RunUntil([&] { return done; }, Deadline::Never());
+  // Before the loop goes to its own thread: the Joiner has timers on it.
+  joiner.reset();
+  if (failure) return tl::unexpected<Error>(std::move(failure->error));
+  MUSTER_CHECK(group->Serve());
+  return group;
+}
+
+bool IsSupervisorThere(const std::string& control, uid_t uid) {
+  return DialSupervisor(control, uid).has_value();
+}
+
+Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
+                                const LivenessOptions& liveness, Deadline deadline) {
+  Result<UniqueFd> fd = DialSupervisor(control, uid);
+  if (!fd) {
+    return WithHint(
+        Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
+             fd.error().message),
+        "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster run");
+  }
+  MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
+  std::optional<Adoption> adoption;
+  bool closed = false;
+  auto stream = std::make_unique<FrameStream>(group->loop(), *std::move(fd), kLongestMessage);
+  stream->Start(
+      [&](ByteView frame) {
+        if (auto decoded = DecodeAdopted(frame)) adoption = *std::move(decoded);
+      },
+      [&](const Error&) { closed = true; });
+  stream->Send(EncodeAdopt(rank));
+  if (!group->loop().RunUntil([&] { return adoption || closed; }, deadline)) {
+    return Fail(Code::kDeadline, "the supervisor at MUSTER_CONTROL={} did not answer in time", control);
+  }
+  if (!adoption) {
+    return Fail(Code::kBadEnvironment, "the supervisor at MUSTER_CONTROL={} does not know rank {}", control,
+                rank);
+  }
+  if (adoption->group.roster.group_id != group_id || adoption->rank != rank) {
+    return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
+                adoption->group.roster.group_id, group_id);
+  }
+  const std::string name = fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
+  group->set_exchange_prefix(fmt::format("program {}/", adoption->incarnation));
+  Joined joined{std::move(adoption->group), std::move(stream), std::make_unique<Branches>(), name};
+  group->Attach(std::move(joined), liveness);
+  MUSTER_CHECK(group->Serve());
+  return AdoptedGroup{std::move(group), std::move(adoption->configuration), std::move(adoption->job_key),
+                      adoption->incarnation};
+}
+
+std::unique_ptr<Group> MakeGroupOfOne(std::string node) {
+  return std::make_unique<GroupOfOne>(std::move(node));
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+// The library's ways into a Group: meet the other ranks, adopt the group of the supervisor that started this
+// program, or be a world of one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/rendezvous/group.h"
+#include "comm/rendezvous/join_request.h"
+
+namespace muster {
+
+// BLOCKS until the group is formed or has failed; timeouts.rendezvous bounds it. Afterwards one thread of the
+// Group's own serves the control plane.
+Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request);
+
+struct AdoptedGroup {
+  std::unique_ptr<Group> group;
+  std::string configuration;  // the supervisor's, as YAML
+  std::string job_key;
+  int incarnation = 0;  // how many programs of this rank were adopted before
+};
+
+// `control`: the abstract name in MUSTER_CONTROL. `group_id` is MUSTER_GROUP: whoever answers with another is
+// a leftover. BLOCKS until the supervisor has answered, at most until the deadline. Error: kBadEnvironment
+// where nobody answers there.
+Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
+                                const LivenessOptions& liveness, Deadline deadline);
+
+// Whether a supervisor of this uid listens there. Does not block.
+bool IsSupervisorThere(const std::string& control, uid_t uid);
+
+// Opens nothing and starts nothing.
+std::unique_ptr<Group> MakeGroupOfOne(std::string node);
+
+}  // namespace muster

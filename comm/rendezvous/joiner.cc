@@ -1,0 +1,504 @@
+#include "comm/rendezvous/joiner.h"
+
+#include <algorithm>
+
+#include "comm/base/log.h"
+#include "comm/base/parse.h"
+#include "comm/rendezvous/advertise.h"
+#include "comm/rendezvous/agreement.h"
+#include "comm/rendezvous/names.h"
+#include "comm/rendezvous/prover_choice.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kFirstLocalPause = milliseconds(1);
+constexpr Duration kLongestLocalPause = milliseconds(100);
+// Ranks of one node start together; one that is later than this may be unable to see the abstract socket.
+constexpr Duration kOfferDirectoryAfter = milliseconds(500);
+// How long a leader collects late ranks of its node into one message.
+constexpr Duration kCollect = milliseconds(20);
+// The root's verdict travels; it must win over the own clock of those who started earlier.
+constexpr Duration kVerdictGrace = seconds(5);
+// For peers to take their failure message and hang up.
+constexpr Duration kFarewell = seconds(2);
+constexpr size_t kLongestMessage = size_t{256} << 20;
+
+}  // namespace
+
+Joiner::Joiner(EventLoop& loop, JoinRequest request, OnDone on_done)
+    : loop_(loop),
+      request_(std::move(request)),
+      on_done_(std::move(on_done)),
+      local_names_(MakeLocalNames(request_.meeting.key, request_.self.node, request_.shared_directories,
+                                  request_.uid)),
+      munge_worker_(loop.mailbox()),
+      local_pause_(kFirstLocalPause) {
+  branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
+                         [this](Branches::Source source, const Branches::Branch& branch, const Error&) {
+                           OnBranchClosed(source, branch);
+                         });
+}
+
+Joiner::~Joiner() {
+  CancelTimers();
+  loop_.Cancel(end_timer_);
+}
+
+void Joiner::Start() {
+  SetDeadline(request_.timeouts.rendezvous);
+  MeetLocally();
+}
+
+bool Joiner::SoleRankOfNode() const {
+  return first_claim().local_size == static_cast<int>(request_.self.claims.size());
+}
+
+// ---- inside the node
+
+void Joiner::MeetLocally() {
+  local_pause_ = kFirstLocalPause;
+  const int local_rank = first_claim().local_rank;
+  if (local_rank == 0) return Lead();
+  if (local_rank > 0) return Follow();
+  FollowOrLead();
+}
+
+void Joiner::RetryLocally(void (Joiner::*step)()) {
+  local_timer_ = loop_.After(local_pause_, [this, step] { (this->*step)(); });
+  local_pause_ = std::min(local_pause_ * 2, kLongestLocalPause);
+}
+
+bool Joiner::AttachToLeader() {
+  UniqueFd fd = DialLocal(local_names_);
+  if (!fd) return false;
+  AttachUpstream(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                 fmt::format("the leader of {}", request_.self.node));
+  return true;
+}
+
+void Joiner::Lead() {
+  if (SoleRankOfNode()) return BecomeLeader();
+  OpenLocalDoor();
+}
+
+void Joiner::OpenLocalDoor() {
+  if (!local_door_) {
+    local_door_ =
+        std::make_unique<LocalDoor>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
+          branches_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                         fmt::format("pid {} on this node", credentials.pid), true);
+        });
+  }
+  const Result<LocalDoor::Opened> opened = local_door_->Open();
+  if (!opened) return Fail(opened.error());
+  if (*opened == LocalDoor::Opened::kOpen) return BecomeLeader();
+  // Whoever holds the door knows whether we are early (its group is still running) or one too many.
+  if (AttachToLeader()) return;
+  RetryLocally(&Joiner::OpenLocalDoor);
+}
+
+void Joiner::Follow() {
+  if (AttachToLeader()) return;
+  if (patience_timer_ == 0) {
+    patience_timer_ = loop_.After(request_.leader_patience, [this] {
+      if (!upstream_ && request_.meeting.find_root != FindRoot::kSameNode) SearchRoot();
+    });
+  }
+  RetryLocally(&Joiner::Follow);
+}
+
+void Joiner::FollowOrLead() {
+  if (AttachToLeader()) return;
+  OpenLocalDoor();
+}
+
+void Joiner::BecomeLeader() {
+  leader_ = true;
+  parties_.emplace_back(Branches::kSelf, request_.self);
+  local_claims_ += static_cast<int>(request_.self.claims.size());
+  if (!SoleRankOfNode()) local_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
+  GoToRoot();
+}
+
+void Joiner::OfferDirectory() {
+  if (WholeNodeIsHere()) return;
+  if (const Status opened = local_door_->OpenDirectory(); !opened) LogDebug("{}", opened.error().message);
+}
+
+bool Joiner::WholeNodeIsHere() const {
+  return first_claim().local_size >= 0 && local_claims_ >= first_claim().local_size;
+}
+
+// ---- to the root
+
+// Null, and the end, where there is none to be had.
+Prover* Joiner::GetProver() {
+  if (prover_) return prover_.get();
+  Result<std::unique_ptr<Prover>> chosen = ChooseProver(request_, munge_worker_);
+  if (!chosen) {
+    Fail(chosen.error());
+    return nullptr;
+  }
+  prover_ = *std::move(chosen);
+  return prover_.get();
+}
+
+void Joiner::GoToRoot() {
+  const Meeting& meeting = request_.meeting;
+  const bool has_rank_zero = std::ranges::any_of(parties_, [](const auto& entry) {
+    return std::ranges::count(entry.second.claims, 0, &Claim::rank) > 0;
+  });
+  const bool on_first_node =
+      !meeting.placement.nodes.empty() && meeting.placement.nodes.front().name == request_.self.node;
+  switch (meeting.find_root) {
+    case FindRoot::kSameNode:
+      return BecomeRoot();
+    case FindRoot::kFirstNode:
+      return on_first_node ? BecomeRoot() : SearchRoot();
+    case FindRoot::kHost:
+    case FindRoot::kSearch:
+    case FindRoot::kEndpoint:
+      return has_rank_zero ? BecomeRoot() : SearchRoot();
+  }
+}
+
+void Joiner::BecomeRoot() {
+  search_.reset();
+  Prover* prover = nullptr;
+  if (request_.meeting.find_root != FindRoot::kSameNode) {
+    prover = GetProver();
+    if (prover == nullptr) return;
+  }
+  root_ = std::make_unique<RootSide>(loop_, request_, prover, *branches_, [this](RootSide::Outcome outcome) {
+    OnRootOutcome(std::move(outcome));
+  });
+  reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] { return root_->Describe(); });
+  root_->Start();
+  for (const auto& [source, party] : parties_) {
+    if (ended_) return;
+    if (source != Branches::kSelf) root_->Hear(source, Hello{{}, {party}});
+  }
+}
+
+std::vector<std::string> Joiner::RootHosts() const {
+  const Meeting& meeting = request_.meeting;
+  if (meeting.find_root == FindRoot::kHost) return {meeting.host};
+  if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->host};
+  std::vector<std::string> hosts;
+  for (const Placement::Node& node : meeting.placement.nodes) hosts.push_back(node.name);
+  if (meeting.find_root == FindRoot::kFirstNode && hosts.size() > 1) hosts.resize(1);
+  return hosts;
+}
+
+void Joiner::SearchRoot() {
+  if (search_) return;
+  Prover* prover = GetProver();
+  if (prover == nullptr) return;
+  const Meeting& meeting = request_.meeting;
+  const std::vector<uint16_t> ports = meeting.find_root == FindRoot::kEndpoint
+                                          ? std::vector<uint16_t>{meeting.endpoint->port}
+                                          : PortLadder(meeting.key, request_.options.ports);
+  search_ = std::make_unique<RootSearch>(
+      loop_, RootSearch::Where{RootHosts(), ports},
+      RootDialer::Params{MeetingIdOf(meeting.key), request_.timeouts.handshake, request_.timeouts.connect},
+      *prover,
+      [this](std::unique_ptr<FrameStream> link) {
+        loop_.Cancel(local_timer_);
+        AttachUpstream(std::move(link), DescribeRoot());
+      },
+      [this](const Error& error) { Fail(error); });
+  // One line a node is enough.
+  if (leader_ || first_claim().local_rank <= 1) {
+    reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] { return DescribeWait(); });
+  }
+}
+
+// "rank 0 on gpu01", or as much of it as is known.
+std::string Joiner::DescribeRoot() const {
+  const Meeting& meeting = request_.meeting;
+  const Placement& placement = meeting.placement;
+  if (meeting.find_root == FindRoot::kSameNode) return fmt::format("local rank 0 on {}", request_.self.node);
+  const std::vector<std::string> hosts = RootHosts();
+  if (meeting.find_root != FindRoot::kFirstNode) {
+    return hosts.size() == 1 ? fmt::format("rank 0 on {}", hosts.front()) : "rank 0";
+  }
+  if (hosts.empty()) return "the first node's leader";
+  const auto first = std::ranges::find(placement.node_of_rank, 0);
+  if (first == placement.node_of_rank.end()) return fmt::format("the leader of {}", hosts.front());
+  return fmt::format("rank {} on {}", first - placement.node_of_rank.begin(), hosts.front());
+}
+
+std::string Joiner::DescribeWait() const {
+  if (accepted_ || parked_ || !search_ || upstream_) return "";
+  const std::string problem = search_->Problem();
+  return fmt::format("for the root, {}{}{}", DescribeRoot(), problem.empty() ? "" : "; ", problem);
+}
+
+// ---- upstream and below
+
+void Joiner::AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name) {
+  if (ended_) return;
+  for (EventLoop::TimerId* timer : {&patience_timer_, &local_timer_}) loop_.Cancel(std::exchange(*timer, 0));
+  search_.reset();
+  upstream_ = std::move(stream);
+  upstream_name_ = std::move(name);
+  upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
+                   [this](const Error& reason) { OnUpstreamClosed(reason); });
+  if (parties_.empty()) parties_.emplace_back(Branches::kSelf, request_.self);
+  sent_ = 0;
+  if (failure_below_) upstream_->Send(Encode(*failure_below_));
+  if (leader_) return ScheduleHello();
+  SendHello();
+}
+
+// A whole node is one message; late ranks of it are collected for a moment.
+void Joiner::ScheduleHello() {
+  if (WholeNodeIsHere()) {
+    loop_.Cancel(std::exchange(hello_timer_, 0));
+    return SendHello();
+  }
+  if (hello_timer_ != 0) return;
+  hello_timer_ = loop_.After(kCollect, [this] {
+    hello_timer_ = 0;
+    SendHello();
+  });
+}
+
+void Joiner::SendHello() {
+  if (!upstream_ || sent_ == parties_.size()) return;
+  Hello hello;
+  const SocketAddress local = LocalAddress(upstream_->fd());
+  if (local.family() != AF_UNIX) {
+    Result<std::vector<std::string>> advertised =
+        AddressesToAdvertise(request_.options.interface, {local.Host()});
+    if (!advertised) return Fail(advertised.error());
+    hello.addresses = *std::move(advertised);
+  }
+  for (; sent_ < parties_.size(); ++sent_) hello.parties.push_back(parties_[sent_].second);
+  upstream_->Send(Encode(hello));
+}
+
+void Joiner::OnUpstreamFrame(ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (ended_ || !type) return;
+  switch (*type) {
+    case ControlType::kAccepted:
+      if (const auto remaining = DecodeAccepted(frame)) {
+        accepted_ = true;
+        parked_ = false;
+        reporter_.reset();
+        branches_->SendAll(frame);
+        SetDeadline(FromMilliseconds(*remaining) + kVerdictGrace);
+      }
+      return;
+    case ControlType::kLater:
+      parked_ = true;
+      LogInfo("this launch's previous group is still running; waiting for it to end");
+      loop_.Cancel(deadline_timer_);
+      branches_->SendAll(frame);
+      return;
+    case ControlType::kRoster:
+      if (auto group = DecodeRoster(frame);
+          group && group->roster.size() == request_.self.agreement.world_size) {
+        return Form(*std::move(group), frame);
+      }
+      return Fail(Error{Code::kInternal, fmt::format("{} sent a malformed roster", upstream_name_), ""});
+    case ControlType::kFailure:
+      told_from_above_ = true;
+      if (auto failure = DecodeFailure(frame)) return Fail(*std::move(failure));
+      return Fail(Error{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""});
+    default:
+      return;
+  }
+}
+
+void Joiner::OnUpstreamClosed(const Error& reason) {
+  if (ended_) return;
+  // From here the stream is of no use; it must not be destroyed within its own call.
+  loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
+  if (parked_) return Restart();
+  const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
+  Fail(Error{Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail),
+             ""});
+}
+
+// The previous group has ended: everything from the start, with a clock of its own.
+void Joiner::Restart() {
+  parked_ = false;
+  accepted_ = false;
+  SetDeadline(request_.timeouts.rendezvous);
+  if (leader_) return GoToRoot();
+  MeetLocally();
+}
+
+void Joiner::OnBranchFrame(Branches::Source source, ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!branches_ || !type) return;
+  if (ended_) {
+    // Who comes while we take our leave is told as well.
+    if (*type == ControlType::kHello) branches_->Send(source, Encode(*ended_));
+    return;
+  }
+  if (*type == ControlType::kHello) {
+    Result<Hello> hello = DecodeHello(frame);
+    if (hello) return HearFromBelow(source, *std::move(hello));
+    LogWarning("{}", hello.error().message);
+    auto node = branches_->all().extract(source);
+    return OnBranchClosed(source, node.mapped());
+  }
+  if (*type == ControlType::kFailure) OnFailureFromBelow(frame);
+}
+
+void Joiner::OnFailureFromBelow(ByteView frame) {
+  const Result<Failure> failure = DecodeFailure(frame);
+  if (!failure) return;
+  if (root_) return Fail(*failure);
+  TakeFailureBelow(*failure);
+}
+
+// The root decides; until it is heard, the first one counts.
+void Joiner::TakeFailureBelow(Failure failure) {
+  if (failure_below_) return;
+  failure_below_ = std::move(failure);
+  if (upstream_) upstream_->Send(Encode(*failure_below_));
+}
+
+void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
+  if (auto leftover = FindLeftover(request_.self, hello)) {
+    LogWarning("refused: {}", leftover->message);
+    return branches_->Send(source, Encode(Failure{*std::move(leftover), -1, -1, ""}));
+  }
+  Branches::Branch* branch = branches_->Find(source);
+  bool rank_zero = false;
+  for (const Party& party : hello.parties) {
+    for (const Claim& claim : party.claims) {
+      branch->ranks.push_back(claim.rank);
+      rank_zero = rank_zero || claim.rank == 0;
+    }
+    if (branch->same_node) local_claims_ += static_cast<int>(party.claims.size());
+  }
+  branches_->Send(source, EncodeAccepted(MillisecondsLeft(deadline_)));
+  if (parked_) branches_->Send(source, EncodeBare(ControlType::kLater));
+  if (root_) return root_->Hear(source, hello);
+  for (const Party& party : hello.parties) parties_.emplace_back(source, party);
+  // Rank 0 may stand behind a leader of another local rank.
+  if (rank_zero && !upstream_ && request_.meeting.find_root != FindRoot::kFirstNode) return BecomeRoot();
+  ScheduleHello();
+}
+
+void Joiner::OnBranchClosed(Branches::Source source, const Branches::Branch& branch) {
+  if (ended_) {
+    if (branches_ && branches_->empty()) FinishFailed();
+    return;
+  }
+  if (branch.ranks.empty()) return;
+  if (parked_) return ForgetParties(source);
+  if (root_) return root_->Lose(source);
+  std::vector<int> ranks = branch.ranks;
+  std::ranges::sort(ranks);
+  TakeFailureBelow(
+      {{Code::kPeerLost,
+        fmt::format("{} {} on {} ended while the group was forming", ranks.size() == 1 ? "rank" : "ranks",
+                    FormatRanges(ranks), request_.self.node),
+        ""},
+       ranks.front(),
+       -1,
+       ""});
+}
+
+// Who gives up while the previous group still runs is no part of the next.
+void Joiner::ForgetParties(Branches::Source source) {
+  for (const auto& [from, party] : parties_) {
+    if (from == source) local_claims_ -= static_cast<int>(party.claims.size());
+  }
+  std::erase_if(parties_, [source](const auto& entry) { return entry.first == source; });
+  sent_ = std::min(sent_, parties_.size());
+}
+
+// ---- the end
+
+void Joiner::SetDeadline(Duration remaining) {
+  loop_.Cancel(deadline_timer_);
+  deadline_ = Deadline::After(remaining);
+  if (!deadline_.IsNever()) deadline_timer_ = loop_.At(deadline_.when(), [this] { OnDeadline(); });
+}
+
+void Joiner::CancelTimers() {
+  for (EventLoop::TimerId* timer : {&deadline_timer_, &local_timer_, &patience_timer_, &hello_timer_}) {
+    loop_.Cancel(std::exchange(*timer, 0));
+  }
+}
+
+// A death below that the root could not be told of says more than that the root is missing.
+void Joiner::OnDeadline() {
+  if (failure_below_) return Fail(*failure_below_);
+  Fail(DescribeDeadline());
+}
+
+Error Joiner::DescribeDeadline() const {
+  const std::string limit = FormatDuration(request_.timeouts.rendezvous);
+  Error error{Code::kDeadline, "", "timeouts.rendezvous says how long to wait"};
+  if (root_) {
+    error.message = fmt::format("the group did not form within {}: {}", limit, root_->Describe());
+  } else if (accepted_) {
+    error.message =
+        fmt::format("the group did not form within {}, and {} fell silent", limit, upstream_name_);
+  } else {
+    const std::string problem = search_ ? search_->Problem() : "";
+    const bool no_leader = !leader_ && request_.meeting.find_root != FindRoot::kSameNode;
+    error.message = fmt::format(
+        "{}the root, {}, did not answer within {}{}{}",
+        no_leader ? fmt::format("local rank 0 on {} did not appear, and ", request_.self.node) : "",
+        DescribeRoot(), limit, problem.empty() ? "" : "; ", problem);
+    if (search_ && search_->rejection()) error.code = search_->rejection()->code;
+  }
+  return error;
+}
+
+void Joiner::OnRootOutcome(RootSide::Outcome outcome) {
+  if (ended_) return;
+  if (outcome.failed) return Fail(*std::move(outcome.failed));
+  const Bytes frame = Encode(*outcome.formed);
+  Form(*std::move(outcome.formed), frame);
+}
+
+void Joiner::Form(FormedGroup group, ByteView frame) {
+  // Who has connected but not been heard is no part of it.
+  for (const auto& [source, branch] : branches_->all()) {
+    if (!branch.ranks.empty()) branch.stream->Send(frame);
+  }
+  CancelTimers();
+  reporter_.reset();
+  if (local_door_) local_door_->Close();
+  ended_ = Failure{};
+  // At once: what the branches say next is for the new owner.
+  const OnDone on_done = std::exchange(on_done_, nullptr);
+  on_done(Joined{std::move(group), std::move(upstream_), std::move(branches_), {}});
+}
+
+void Joiner::Fail(Failure failure) {
+  if (ended_) return;
+  ended_ = std::move(failure);
+  CancelTimers();
+  reporter_.reset();
+  search_.reset();
+  // Above, a failure that came from there would be taken for one of ours: a refusal is for us alone.
+  if (upstream_ && !told_from_above_ && !failure_below_) upstream_->Send(Encode(*ended_));
+  branches_->SendAll(Encode(*ended_));
+  // Those below hang up when they have read it. Closing first could take it from them.
+  const bool told = branches_->empty();
+  end_timer_ = loop_.After(told ? Duration::zero() : kFarewell, [this] { FinishFailed(); });
+}
+
+void Joiner::FinishFailed() {
+  if (!on_done_) return;
+  loop_.Cancel(end_timer_);
+  const OnDone on_done = std::exchange(on_done_, nullptr);
+  on_done(tl::unexpected<Failure>(*ended_));
+}
+
+}  // namespace muster

@@ -1,0 +1,125 @@
+// One process's way into its group: meets its node's other ranks, finds the root or is it, and ends with the
+// roster or with the one sentence that every rank gets. design.md §4 has the rules.
+//
+//   follower --Unix socket--> leader --TCP, authenticated--> root          hello up, roster or failure down
+//
+// A follower whose leader does not appear goes to the root itself, so that the leader is what is named as
+// missing.
+//
+// Lives on one EventLoop and never blocks. Ends by itself at timeouts.rendezvous at the latest (the root's
+// clock counts for all that have reached it), except while told that this launch's previous group is still
+// running.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/auth/proof.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/local_door.h"
+#include "comm/rendezvous/root_search.h"
+#include "comm/rendezvous/root_side.h"
+#include "comm/rendezvous/waiting.h"
+
+namespace muster {
+
+class Joiner {
+ public:
+  // Called once, from the loop. Must not destroy the Joiner: post that. Who takes over the connections does
+  // it before it returns, else what they say next is lost.
+  using OnDone = std::function<void(tl::expected<Joined, Failure>)>;
+
+  Joiner(EventLoop& loop, JoinRequest request, OnDone on_done);
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+  ~Joiner();
+
+  void Start();
+
+ private:
+  const Claim& first_claim() const { return request_.self.claims.front(); }
+  bool SoleRankOfNode() const;
+
+  // Inside the node.
+  void MeetLocally();
+  void Lead();
+  void Follow();
+  void FollowOrLead();
+  void RetryLocally(void (Joiner::*step)());
+  bool AttachToLeader();
+  void OpenLocalDoor();
+  void BecomeLeader();
+  void OfferDirectory();
+
+  // To the root.
+  Prover* GetProver();
+  void GoToRoot();
+  void BecomeRoot();
+  void SearchRoot();
+  std::vector<std::string> RootHosts() const;
+  std::string DescribeRoot() const;
+
+  // Upstream and below.
+  void AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name);
+  void OnUpstreamFrame(ByteView frame);
+  void OnUpstreamClosed(const Error& reason);
+  void OnBranchFrame(Branches::Source source, ByteView frame);
+  void OnBranchClosed(Branches::Source source, const Branches::Branch& branch);
+  void OnFailureFromBelow(ByteView frame);
+  void TakeFailureBelow(Failure failure);
+  void HearFromBelow(Branches::Source source, const Hello& hello);
+  void ScheduleHello();
+  void SendHello();
+  bool WholeNodeIsHere() const;
+  void ForgetParties(Branches::Source source);
+
+  // The end.
+  void Restart();
+  void SetDeadline(Duration remaining);
+  void CancelTimers();
+  void OnDeadline();
+  Error DescribeDeadline() const;
+  std::string DescribeWait() const;
+  void OnRootOutcome(RootSide::Outcome outcome);
+  void Form(FormedGroup group, ByteView frame);
+  void Fail(Failure failure);
+  void Fail(Error error) { Fail(Failure{std::move(error), -1, -1, ""}); }
+  void FinishFailed();
+
+  EventLoop& loop_;
+  JoinRequest request_;
+  OnDone on_done_;
+  LocalNames local_names_;
+  ThreadWorker munge_worker_;
+  std::unique_ptr<Prover> prover_;
+  std::unique_ptr<LocalDoor> local_door_;
+  std::unique_ptr<Branches> branches_ = std::make_unique<Branches>();
+  std::unique_ptr<FrameStream> upstream_;
+  std::string upstream_name_;
+  std::unique_ptr<RootSearch> search_;
+  std::unique_ptr<RootSide> root_;
+  std::unique_ptr<WaitReporter> reporter_;
+  std::vector<std::pair<Branches::Source, Party>> parties_;  // here and below
+  size_t sent_ = 0;                                          // of parties_, to the present upstream
+  int local_claims_ = 0;                                     // ranks heard of on this node, ours included
+  bool leader_ = false;
+  bool accepted_ = false;  // the root has heard us: its clock counts
+  bool parked_ = false;    // the previous group is still running
+  std::optional<Failure> ended_;
+  std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
+  bool told_from_above_ = false;          // that the group has failed
+  Deadline deadline_ = Deadline::Never();
+  EventLoop::TimerId deadline_timer_ = 0;
+  EventLoop::TimerId local_timer_ = 0;
+  EventLoop::TimerId patience_timer_ = 0;
+  EventLoop::TimerId hello_timer_ = 0;
+  EventLoop::TimerId end_timer_ = 0;
+  Duration local_pause_{};
+};
+
+}  // namespace muster

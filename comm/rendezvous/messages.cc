@@ -1,0 +1,321 @@
+#include "comm/rendezvous/messages.h"
+
+#include <algorithm>
+
+#include "comm/net/wire.h"
+
+namespace muster {
+namespace {
+
+WireWriter Begin(ControlType type) {
+  WireWriter writer;
+  writer.U8(static_cast<uint8_t>(type));
+  return writer;
+}
+
+WireReader Body(ByteView frame) {
+  WireReader reader(frame);
+  reader.U8();
+  return reader;
+}
+
+template <typename T>
+Result<T> Finish(const WireReader& reader, T value, std::string_view what) {
+  MUSTER_CHECK(reader.Finish(what));
+  return value;
+}
+
+void Put(WireWriter& writer, const std::vector<std::string>& texts) {
+  writer.U32(static_cast<uint32_t>(texts.size()));
+  for (const std::string& text : texts) writer.String(text);
+}
+
+std::vector<std::string> GetTexts(WireReader& reader) {
+  std::vector<std::string> texts(reader.Count(4));
+  for (std::string& text : texts) text = reader.String();
+  return texts;
+}
+
+void Put(WireWriter& writer, const Agreement& agreement) {
+  writer.I32(agreement.world_size);
+  writer.String(agreement.launcher);
+  writer.I32(agreement.restart);
+  writer.String(agreement.job_key);
+  writer.String(agreement.backend);
+  writer.String(agreement.configuration);
+}
+
+Agreement GetAgreement(WireReader& reader) {
+  Agreement agreement;
+  agreement.world_size = reader.I32();
+  agreement.launcher = reader.String();
+  agreement.restart = reader.I32();
+  agreement.job_key = reader.String();
+  agreement.backend = reader.String();
+  agreement.configuration = reader.String();
+  return agreement;
+}
+
+void Put(WireWriter& writer, const Claim& claim) {
+  writer.I32(claim.rank);
+  writer.I32(claim.local_rank);
+  writer.I32(claim.local_size);
+  writer.Blob(claim.payload);
+}
+
+Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
+
+Claim GetClaim(WireReader& reader) {
+  Claim claim;
+  claim.rank = reader.I32();
+  claim.local_rank = reader.I32();
+  claim.local_size = reader.I32();
+  claim.payload = ToBytes(reader.Blob());
+  return claim;
+}
+
+// Within a node nearly always everything but pid and claims is the same as the party before.
+void Put(WireWriter& writer, const Party& party, const Party* previous) {
+  const bool same =
+      previous != nullptr && previous->node == party.node && previous->agreement == party.agreement;
+  writer.U8(same ? 1 : 0);
+  if (!same) {
+    writer.String(party.node);
+    Put(writer, party.agreement);
+  }
+  writer.I32(party.pid);
+  writer.U32(static_cast<uint32_t>(party.claims.size()));
+  for (const Claim& claim : party.claims) Put(writer, claim);
+}
+
+Party GetParty(WireReader& reader, const Party* previous) {
+  Party party;
+  const uint8_t flag = reader.U8();
+  const bool same = flag != 0;
+  if (flag > 1 || (same && previous == nullptr)) reader.MarkBad();
+  if (same && previous != nullptr) {
+    party.node = previous->node;
+    party.agreement = previous->agreement;
+  } else if (!same) {
+    party.node = reader.String();
+    party.agreement = GetAgreement(reader);
+  }
+  party.pid = reader.I32();
+  party.claims.resize(reader.Count(16));
+  for (Claim& claim : party.claims) claim = GetClaim(reader);
+  return party;
+}
+
+void Put(WireWriter& writer, const FormedGroup& group) {
+  writer.Raw(group.key);
+  writer.I32(group.root_rank);
+  writer.String(group.roster.group_id);
+  writer.U32(static_cast<uint32_t>(group.roster.nodes.size()));
+  for (const Roster::Node& node : group.roster.nodes) {
+    writer.String(node.name);
+    Put(writer, node.addresses);
+  }
+  writer.U32(static_cast<uint32_t>(group.roster.members.size()));
+  for (const Roster::Member& member : group.roster.members) {
+    writer.I32(member.node);
+    writer.I32(member.local_rank);
+    writer.I32(member.pid);
+    writer.Blob(member.payload);
+  }
+}
+
+FormedGroup GetGroup(WireReader& reader) {
+  FormedGroup group;
+  const ByteView key = reader.Raw(group.key.size());
+  std::ranges::copy(key, group.key.begin());
+  group.root_rank = reader.I32();
+  group.roster.group_id = reader.String();
+  group.roster.nodes.resize(reader.Count(8));
+  for (Roster::Node& node : group.roster.nodes) {
+    node.name = reader.String();
+    node.addresses = GetTexts(reader);
+  }
+  group.roster.members.resize(reader.Count(16));
+  const auto node_count = static_cast<int>(group.roster.nodes.size());
+  for (Roster::Member& member : group.roster.members) {
+    member.node = reader.I32();
+    member.local_rank = reader.I32();
+    member.pid = reader.I32();
+    member.payload = ToBytes(reader.Blob());
+    if (member.node < 0 || member.node >= node_count) reader.MarkBad();
+  }
+  if (group.root_rank < 0 || group.root_rank >= group.roster.size()) reader.MarkBad();
+  return group;
+}
+
+constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kAdopted);
+// Leaves room to add to it.
+constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
+constexpr auto kLastCode = static_cast<uint8_t>(Code::kConfiguration);
+
+}  // namespace
+
+std::optional<ControlType> ControlTypeOf(ByteView frame) {
+  if (frame.empty() || frame[0] < kFirstType || frame[0] > kLastType) return std::nullopt;
+  return static_cast<ControlType>(frame[0]);
+}
+
+Bytes Encode(const Hello& hello) {
+  WireWriter writer = Begin(ControlType::kHello);
+  Put(writer, hello.addresses);
+  writer.U32(static_cast<uint32_t>(hello.parties.size()));
+  const Party* previous = nullptr;
+  for (const Party& party : hello.parties) {
+    Put(writer, party, previous);
+    previous = &party;
+  }
+  return writer.Take();
+}
+
+Result<Hello> DecodeHello(ByteView frame) {
+  WireReader reader = Body(frame);
+  Hello hello;
+  hello.addresses = GetTexts(reader);
+  const uint32_t count = reader.Count(9);
+  hello.parties.reserve(count);
+  for (uint32_t i = 0; i < count && reader.ok(); ++i) {
+    hello.parties.push_back(GetParty(reader, i == 0 ? nullptr : &hello.parties.back()));
+  }
+  return Finish(reader, std::move(hello), "hello");
+}
+
+Bytes Encode(const FormedGroup& group) {
+  WireWriter writer = Begin(ControlType::kRoster);
+  Put(writer, group);
+  return writer.Take();
+}
+
+Result<FormedGroup> DecodeRoster(ByteView frame) {
+  WireReader reader = Body(frame);
+  FormedGroup group = GetGroup(reader);
+  return Finish(reader, std::move(group), "roster");
+}
+
+Bytes Encode(const Failure& failure) {
+  WireWriter writer = Begin(ControlType::kFailure);
+  writer.U8(static_cast<uint8_t>(failure.error.code));
+  writer.String(failure.error.message);
+  writer.String(failure.error.hint);
+  writer.I32(failure.rank);
+  writer.I32(failure.exit_status);
+  writer.String(failure.last_words);
+  return writer.Take();
+}
+
+Result<Failure> DecodeFailure(ByteView frame) {
+  WireReader reader = Body(frame);
+  Failure failure;
+  const uint8_t code = reader.U8();
+  if (code > kLastCode) reader.MarkBad();
+  failure.error.code = static_cast<Code>(code);
+  failure.error.message = reader.String();
+  failure.error.hint = reader.String();
+  failure.rank = reader.I32();
+  failure.exit_status = reader.I32();
+  failure.last_words = reader.String();
+  return Finish(reader, std::move(failure), "failure");
+}
+
+Bytes Encode(const Exchange& exchange, ControlType type) {
+  WireWriter writer = Begin(type);
+  writer.String(exchange.name);
+  writer.U64(exchange.timeout_milliseconds);
+  writer.U32(static_cast<uint32_t>(exchange.entries.size()));
+  for (const auto& [rank, bytes] : exchange.entries) {
+    writer.I32(rank);
+    writer.Blob(bytes);
+  }
+  return writer.Take();
+}
+
+Result<Exchange> DecodeExchange(ByteView frame) {
+  WireReader reader = Body(frame);
+  Exchange exchange;
+  exchange.name = reader.String();
+  exchange.timeout_milliseconds = reader.U64();
+  exchange.entries.resize(reader.Count(8));
+  for (auto& [rank, bytes] : exchange.entries) {
+    rank = reader.I32();
+    bytes = ToBytes(reader.Blob());
+  }
+  return Finish(reader, std::move(exchange), "exchange");
+}
+
+Bytes EncodeAccepted(uint64_t remaining_milliseconds) {
+  WireWriter writer = Begin(ControlType::kAccepted);
+  writer.U64(remaining_milliseconds);
+  return writer.Take();
+}
+
+Result<uint64_t> DecodeAccepted(ByteView frame) {
+  WireReader reader = Body(frame);
+  const uint64_t remaining = reader.U64();
+  return Finish(reader, remaining, "acceptance");
+}
+
+Bytes EncodeGoodbye(const std::vector<int>& ranks) {
+  WireWriter writer = Begin(ControlType::kGoodbye);
+  writer.U32(static_cast<uint32_t>(ranks.size()));
+  for (const int rank : ranks) writer.I32(rank);
+  return writer.Take();
+}
+
+Result<std::vector<int>> DecodeGoodbye(ByteView frame) {
+  WireReader reader = Body(frame);
+  std::vector<int> ranks(reader.Count(4));
+  for (int& rank : ranks) rank = reader.I32();
+  return Finish(reader, std::move(ranks), "goodbye");
+}
+
+Bytes EncodeAdopt(int rank) {
+  WireWriter writer = Begin(ControlType::kAdopt);
+  writer.I32(rank);
+  return writer.Take();
+}
+
+Result<int> DecodeAdopt(ByteView frame) {
+  WireReader reader = Body(frame);
+  const int rank = reader.I32();
+  return Finish(reader, rank, "adoption request");
+}
+
+Bytes Encode(const Adoption& adoption) {
+  WireWriter writer = Begin(ControlType::kAdopted);
+  Put(writer, adoption.group);
+  writer.I32(adoption.rank);
+  writer.I32(adoption.incarnation);
+  writer.String(adoption.configuration);
+  writer.String(adoption.job_key);
+  return writer.Take();
+}
+
+Result<Adoption> DecodeAdopted(ByteView frame) {
+  WireReader reader = Body(frame);
+  Adoption adoption;
+  adoption.group = GetGroup(reader);
+  adoption.rank = reader.I32();
+  adoption.incarnation = reader.I32();
+  adoption.configuration = reader.String();
+  adoption.job_key = reader.String();
+  return Finish(reader, std::move(adoption), "adoption");
+}
+
+Bytes EncodeBare(ControlType type) { return Begin(type).Take(); }
+
+uint64_t MillisecondsLeft(Deadline deadline) {
+  const Duration remaining = std::min<Duration>(deadline.Remaining(), kLongestWait);
+  return static_cast<uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(remaining).count());
+}
+
+Duration FromMilliseconds(uint64_t milliseconds) {
+  constexpr uint64_t kMost = std::chrono::milliseconds(kLongestWait).count();
+  return std::chrono::milliseconds(std::min(milliseconds, kMost));
+}
+
+}  // namespace muster

@@ -1,0 +1,48 @@
+#include "comm/rendezvous/names.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "comm/auth/crypto.h"
+
+namespace muster {
+namespace {
+
+uint64_t HashToNumber(std::string_view use, std::string_view key, uint64_t index) {
+  const Digest digest = Blake2b({}, {AsBytes(use), AsBytes(key), AsBytes(std::to_string(index))});
+  uint64_t number = 0;
+  for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest.at(i);
+  return number;
+}
+
+std::string HashToName(std::string_view meeting_key, std::string_view node) {
+  const Digest digest = Blake2b({}, {AsBytes("muster local socket"), AsBytes(meeting_key), AsBytes(node)});
+  std::string name = "muster-";
+  for (size_t i = 0; i < 12; ++i) name += fmt::format("{:02x}", digest.at(i));
+  return name;
+}
+
+}  // namespace
+
+std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports) {
+  const int count = ports.last - ports.first + 1;
+  const auto wanted = static_cast<size_t>(std::min(count, kLadderLength));
+  std::vector<uint16_t> ladder;
+  for (uint64_t index = 0; ladder.size() < wanted; ++index) {
+    const uint64_t offset = HashToNumber("muster port", meeting_key, index) % static_cast<uint64_t>(count);
+    const auto port = static_cast<uint16_t>(ports.first + offset);
+    if (std::ranges::find(ladder, port) == ladder.end()) ladder.push_back(port);
+  }
+  return ladder;
+}
+
+std::string LocalSocketName(std::string_view meeting_key, std::string_view node) {
+  return HashToName(meeting_key, node);
+}
+
+std::string LocalSocketDirectory(std::string_view base, std::string_view meeting_key, std::string_view node) {
+  return fmt::format("{}/{}", base, HashToName(meeting_key, node));
+}
+
+}  // namespace muster

@@ -1,0 +1,94 @@
+#include "comm/rendezvous/program_desk.h"
+
+#include <algorithm>
+
+#include "comm/base/log.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestMessage = size_t{256} << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<ProgramDesk>> ProgramDesk::Open(EventLoop& loop, ControlPlane& plane, Params params,
+                                                       OnLost on_lost) {
+  std::unique_ptr<ProgramDesk> desk(new ProgramDesk(loop, plane, std::move(params), std::move(on_lost)));
+  MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(desk->name_));
+  MUSTER_TRY(UniqueFd listener, Listen(address));
+  ProgramDesk* raw = desk.get();
+  desk->acceptor_ = std::make_unique<Acceptor>(
+      loop, std::move(listener), [raw](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+  MUSTER_CHECK(desk->acceptor_->Start());
+  return desk;
+}
+
+ProgramDesk::ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost)
+    : loop_(loop),
+      plane_(plane),
+      params_(std::move(params)),
+      on_lost_(std::move(on_lost)),
+      name_(fmt::format("muster-control-{}-{}", plane.group().roster.group_id, plane.own_ranks().front())) {
+  programs_.SetHandlers(
+      [this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
+      [this](Branches::Source, const Branches::Branch& branch, const Error&) { OnClosed(branch); });
+}
+
+ProgramDesk::~ProgramDesk() = default;
+
+void ProgramDesk::Admit(UniqueFd fd) {
+  const auto credentials = CredentialsOf(fd.get());
+  if (!credentials || credentials->uid != params_.uid) {
+    LogWarning("refused a program of uid {}", credentials ? credentials->uid : 0);
+    return;
+  }
+  programs_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                fmt::format("pid {}", credentials->pid), true);
+}
+
+void ProgramDesk::OnFrame(Branches::Source source, ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!type) return programs_.Remove(source);
+  switch (*type) {
+    case ControlType::kAdopt:
+      if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
+      return programs_.Remove(source);
+    case ControlType::kExchange:
+      if (const auto part = DecodeExchange(frame)) plane_.Contribute(*part);
+      return;
+    case ControlType::kFailure:
+      if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));
+      return;
+    case ControlType::kGoodbye:
+      // A program's goodbye ends here: its supervisor's own comes when it has ended.
+      if (Branches::Branch* branch = programs_.Find(source)) branch->ranks.clear();
+      return programs_.Send(source, EncodeBare(ControlType::kReleased));
+    default:
+      return;
+  }
+}
+
+void ProgramDesk::Adopt(Branches::Source source, int rank) {
+  if (std::ranges::count(plane_.own_ranks(), rank) == 0) {
+    LogWarning("a program asked to be rank {}, which is not one of this supervisor's", rank);
+    return programs_.Remove(source);
+  }
+  programs_.Find(source)->ranks = {rank};
+  const int incarnation = adopted_[rank]++;
+  programs_.Send(source,
+                 Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
+  if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
+}
+
+void ProgramDesk::OnClosed(const Branches::Branch& branch) {
+  if (!branch.ranks.empty()) on_lost_(branch.ranks.front());
+}
+
+void ProgramDesk::Publish(const Exchange& whole) {
+  programs_.SendAll(Encode(whole, ControlType::kExchanged));
+}
+
+void ProgramDesk::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+// The supervisor's side of adoption: the programs that it started connect here (Unix socket, same uid), are
+// told the roster and the keys, and take part in the group's exchanges and failures through their supervisor.
+//
+// Lives on one EventLoop, beside the supervisor's ControlPlane.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/branches.h"
+#include "comm/rendezvous/control_plane.h"
+
+namespace muster {
+
+class ProgramDesk {
+ public:
+  struct Params {
+    uid_t uid = 0;
+    std::string configuration;  // handed to the programs
+    std::string job_key;
+  };
+  // A program of this rank is gone that had been adopted and has not said goodbye.
+  using OnLost = std::function<void(int rank)>;
+
+  // Listens from now on. `plane` must outlive it. Error: kSystem.
+  static Result<std::unique_ptr<ProgramDesk>> Open(EventLoop& loop, ControlPlane& plane, Params params,
+                                                   OnLost on_lost);
+  ProgramDesk(const ProgramDesk&) = delete;
+  ProgramDesk& operator=(const ProgramDesk&) = delete;
+  ~ProgramDesk();
+
+  // For MUSTER_CONTROL: the abstract socket's name.
+  const std::string& name() const { return name_; }
+
+  // What the control plane's events bring is passed on with these.
+  void Publish(const Exchange& whole);
+  void Announce(const Failure& failure);
+
+ private:
+  ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
+  void Admit(UniqueFd fd);
+  void OnFrame(Branches::Source source, ByteView frame);
+  void OnClosed(const Branches::Branch& branch);
+  void Adopt(Branches::Source source, int rank);
+
+  EventLoop& loop_;
+  ControlPlane& plane_;
+  Params params_;
+  OnLost on_lost_;
+  std::string name_;
+  std::unique_ptr<Acceptor> acceptor_;
+  Branches programs_;
+  std::map<int, int> adopted_;  // by rank: how many so far
+};
+
+}  // namespace muster

@@ -1,0 +1,156 @@
+#include "comm/rendezvous/root_dialer.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/log.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kLongestMessage = size_t{256} << 20;
+constexpr Duration kFirstPause = milliseconds(5);
+constexpr Duration kLongestPause = milliseconds(500);
+// Whoever answered the wrong way is asked again, but not often.
+constexpr Duration kStrangerPause = milliseconds(1000);
+
+// Up to half as much again, so that a thousand leaders do not knock in step.
+Duration Jittered(Duration pause) {
+  std::array<uint8_t, 2> random{};
+  RandomBytes(random);
+  return pause + pause * random[0] / 512;
+}
+
+}  // namespace
+
+struct RootDialer::Attempt {
+  SocketAddress address;
+  UniqueFd connecting;
+  std::unique_ptr<FrameStream> stream;
+  std::unique_ptr<Handshake> handshake;
+  EventLoop::TimerId timer = 0;
+  Duration pause = kFirstPause;
+  std::string problem;
+  bool answered = false;  // somebody is there
+};
+
+RootDialer::RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on_link, OnRejected on_rejected)
+    : loop_(loop),
+      params_(params),
+      prover_(prover),
+      on_link_(std::move(on_link)),
+      on_rejected_(std::move(on_rejected)) {}
+
+RootDialer::~RootDialer() {
+  for (const auto& attempt : attempts_) StopAttempt(*attempt);
+}
+
+void RootDialer::AddCandidates(const std::vector<SocketAddress>& candidates) {
+  for (const SocketAddress& candidate : candidates) {
+    const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
+    if (known) continue;
+    attempts_.push_back(std::make_unique<Attempt>());
+    Attempt& attempt = *attempts_.back();
+    attempt.address = candidate;
+    attempt.timer = loop_.After(Duration::zero(), [this, &attempt] { Try(attempt); });
+  }
+}
+
+void RootDialer::StopAttempt(Attempt& attempt) {
+  loop_.Cancel(attempt.timer);
+  if (attempt.connecting) loop_.Forget(attempt.connecting.get());
+  attempt.connecting.Reset();
+  attempt.handshake.reset();
+  attempt.stream.reset();
+}
+
+void RootDialer::Try(Attempt& attempt) {
+  Result<UniqueFd> fd = StartConnect(attempt.address);
+  if (!fd) return Retry(attempt, fd.error().message, Duration::zero());
+  attempt.connecting = *std::move(fd);
+  attempt.timer = loop_.After(params_.connect_timeout, [this, &attempt] {
+    Retry(attempt, fmt::format("no answer within {}", FormatDuration(params_.connect_timeout)),
+          Duration::zero());
+  });
+  const Status watched = loop_.Watch(attempt.connecting.get(), EPOLLOUT, [this, &attempt](uint32_t) {
+    loop_.Forget(attempt.connecting.get());
+    OnConnected(attempt, std::move(attempt.connecting));
+  });
+  if (!watched) Retry(attempt, watched.error().message, Duration::zero());
+}
+
+void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
+  if (const int error = ConnectError(fd.get()); error != 0) {
+    return Retry(attempt, ErrnoText(error), Duration::zero());
+  }
+  attempt.answered = true;
+  attempt.problem = "it has not answered yet";
+  loop_.Cancel(attempt.timer);
+  attempt.timer = loop_.After(params_.handshake_timeout, [this, &attempt] {
+    Retry(attempt, fmt::format("it proved nothing within {}", FormatDuration(params_.handshake_timeout)),
+          kStrangerPause);
+  });
+  attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
+  FrameStream* stream = attempt.stream.get();
+  attempt.handshake = std::make_unique<Handshake>(
+      Handshake::Params{Role::kClient, params_.meeting, attempt.address.ToString()}, prover_,
+      [stream](Bytes message) { stream->Send(message); },
+      [this, &attempt](HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
+  stream->Start([&attempt](ByteView frame) { attempt.handshake->OnMessage(frame); },
+                [this, &attempt](const Error& error) {
+                  Retry(attempt, error.message.empty() ? "it closed the connection" : error.message,
+                        kStrangerPause);
+                });
+  attempt.handshake->Start();
+}
+
+void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {
+  if (result.outcome == Outcome::kDone) {
+    std::unique_ptr<FrameStream> stream = std::move(attempt.stream);
+    for (const auto& other : attempts_) StopAttempt(*other);
+    stream->set_longest_frame(kLongestMessage);
+    stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
+    // The handler may destroy this dialer.
+    const OnLink on_link = on_link_;
+    return on_link(std::move(stream));
+  }
+  if (result.outcome == Outcome::kRejected) {
+    rejection_ = result.error;
+    if (result.peer_proven) {
+      const OnRejected on_rejected = on_rejected_;
+      return on_rejected(result.error);
+    }
+    return Retry(attempt, result.error.message, kStrangerPause);
+  }
+  Retry(attempt, result.reason, kStrangerPause);
+}
+
+void RootDialer::Retry(Attempt& attempt, std::string problem, Duration at_least) {
+  StopAttempt(attempt);
+  if (attempt.problem != problem) LogDebug("{}: {}", attempt.address.ToString(), problem);
+  attempt.problem = std::move(problem);
+  attempt.timer =
+      loop_.After(Jittered(std::max(attempt.pause, at_least)), [this, &attempt] { Try(attempt); });
+  attempt.pause = std::min(attempt.pause * 3 / 2, kLongestPause);
+}
+
+std::string RootDialer::Problem() const {
+  if (rejection_) return rejection_->message;
+  const Attempt* telling = nullptr;
+  for (const auto& attempt : attempts_) {
+    if (attempt->problem.empty()) continue;
+    if (telling == nullptr || (attempt->answered && !telling->answered)) telling = attempt.get();
+  }
+  if (telling == nullptr) return "";
+  // What the handshake says names its peer already.
+  if (telling->problem.starts_with(telling->address.ToString())) return telling->problem;
+  return fmt::format("{}: {}", telling->address.ToString(), telling->problem);
+}
+
+}  // namespace muster

@@ -1,0 +1,56 @@
+// What only the root does while a group forms: listens where the meeting says, fills the assembly with what
+// arrives, and decides: formed, or why not.
+//
+// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/assembly.h"
+#include "comm/rendezvous/branches.h"
+#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/root_listener.h"
+
+namespace muster {
+
+class RootSide {
+ public:
+  struct Outcome {
+    std::optional<FormedGroup> formed;
+    std::optional<Failure> failed;
+  };
+  // May be called more than once; the first counts. Must not destroy the RootSide.
+  using OnOutcome = std::function<void(Outcome)>;
+
+  // `prover` may be null where no port is needed (all ranks on this node). The references must outlive it.
+  RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
+           OnOutcome on_outcome);
+
+  void Start();
+  // A hello of a branch, or of parties that had come before this process knew that it is the root. May call
+  // on_outcome.
+  void Hear(Branches::Source source, const Hello& hello);
+  // A branch has gone before the group was formed. May call on_outcome.
+  void Lose(Branches::Source source);
+
+  // For the waiting line and the deadline's sentence.
+  std::string Describe() const;
+
+ private:
+  void Form();
+  void OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer);
+  std::vector<std::string> OwnAddresses() const;
+
+  const JoinRequest& request_;
+  Branches& branches_;
+  OnOutcome on_outcome_;
+  Assembly assembly_;
+  std::unique_ptr<RootListener> listener_;
+  std::vector<std::string> reached_at_;  // local addresses that links came in on
+};
+
+}  // namespace muster

@@ -1,0 +1,35 @@
+// When and how a long wait is reported: on a terminal one line that is rewritten every second, in a log a
+// line after 5 s, after 15 s and then every minute.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class WaitReporter {
+ public:
+  // `describe` is asked for what is being waited for each time a line is due; an empty answer is not printed.
+  WaitReporter(EventLoop& loop, bool terminal, std::function<std::string()> describe);
+  WaitReporter(const WaitReporter&) = delete;
+  WaitReporter& operator=(const WaitReporter&) = delete;
+  ~WaitReporter();
+
+  Duration waited() const { return Clock::now() - start_; }
+
+ private:
+  void Schedule();
+  void Report();
+
+  EventLoop& loop_;
+  bool terminal_;
+  std::function<std::string()> describe_;
+  Clock::time_point start_ = Clock::now();
+  EventLoop::TimerId timer_ = 0;
+  int reports_ = 0;
+  bool line_open_ = false;
+};
+
+}  // namespace muster
