@@ -1,0 +1,35 @@
+// Flags that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/startup.h"
+
+namespace muster {
+
+// What the shared flags were set to; filled when the command line is parsed.
+struct SharedFlags {
+  std::string config_file;
+  std::vector<std::string> sets;
+  std::string launcher;
+  std::string endpoint;
+  int rank = -1;
+  int world_size = -1;
+  int local_rank = -1;
+};
+
+// -c, --set
+std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);
+// --launcher --rank --world-size --local-rank --endpoint
+void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
+
+// Error: kConfiguration (a malformed endpoint).
+Result<Asked> AskedBy(const SharedFlags& flags);
+
+// "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
+int ReportError(const Error& error, bool json = false);
+
+}  // namespace muster

@@ -1,0 +1,52 @@
+// The `muster` command.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/version.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0; 64 usage, or not launched; 65 bad environment; 69 a peer was lost; 70 internal;\n"
+    "71 operating system; 75 deadline; 76 ranks disagree; 77 authentication; 78 configuration;\n"
+    "otherwise that of the first program that failed (128+n for signal n).\n\n"
+    "Example: srun -N4 -n16 muster run -c configs/eval.yaml -- python evaluate.py";
+
+bool WantsJson(int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("muster takes N processes on a cluster from started to talking.", "muster");
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("muster ") + kVersion);
+  Run run;
+  AddRunCommand(app, run);
+  AddLaunchCommand(app, run);
+  AddResolveCommand(app, run);
+  AddConfigCommand(app, run);
+  AddSecretCommand(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return ReportError(
+        {Code::kUsage, error.what(), "muster --help, or --help after a command, shows what there is"},
+        WantsJson(argc, argv));
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace muster
+
+int main(int argc, char** argv) { return muster::Main(argc, argv); }

@@ -1,0 +1,73 @@
+// muster resolve: who am I, and why. No network.
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/resolve_report.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  srun -N2 -n4 muster resolve\n"
+    "  eval \"$(muster resolve --export)\"\n"
+    "  muster resolve --env-file captured.env --json";
+
+struct ResolveFlags {
+  bool json = false;
+  bool exports = false;
+  std::string env_file;
+};
+
+Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
+  const Environment environment = Environment::OfThisProcess();
+  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
+  MUSTER_CHECK(StartLog(effective));
+  Environment subject = environment;
+  if (!flags.env_file.empty()) {
+    MUSTER_TRY(subject, Environment::FromFile(flags.env_file));
+  }
+  const auto resolved = ResolveLaunch(subject, effective.config, asked);
+  if (resolved) {
+    fmt::print("{}", flags.json      ? ResolveJson(*resolved)
+                     : flags.exports ? ResolveExport(*resolved)
+                                     : ResolveText(*resolved));
+    return 0;
+  }
+  const Refusal& refusal = resolved.error();
+  if (flags.json) {
+    fmt::print("{}", ResolveJson(refusal));
+  } else {
+    // stdout is for what was asked for: nothing, here.
+    fmt::print(stderr, "{}", ResolveText(refusal));
+  }
+  return ExitStatus(refusal.error.code);
+}
+
+}  // namespace
+
+void AddResolveCommand(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("resolve", "who am I, and why; no network");
+  command->description(
+      "Say which rank of which world this process is, what says so, and why nothing else does.");
+  command->footer(kFooter);
+  const auto shared = AddConfigFlags(*command);
+  AddLaunchFlags(*command, shared);
+  const auto flags = std::make_shared<ResolveFlags>();
+  CLI::Option* json = command->add_flag("--json", flags->json, "one JSON object on stdout");
+  command->add_flag("--export", flags->exports, "lines for a shell's eval")->excludes(json);
+  command->add_option("--env-file", flags->env_file, "NAME=VALUE lines instead of this process's environment")
+      ->type_name("FILE");
+  command->callback([shared, flags, &run] {
+    run = [shared, flags] {
+      const Result<int> status = Resolve(*shared, *flags);
+      return status ? *status : ReportError(status.error(), flags->json);
+    };
+  });
+}
+
+}  // namespace muster

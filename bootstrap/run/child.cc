@@ -1,0 +1,168 @@
+#include "bootstrap/run/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "bootstrap/run/exec_child.h"
+#include "bootstrap/run/exec_path.h"
+
+namespace muster {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotStartable = 126;
+
+StartFailure NoProcess(std::string_view what, int error_number) {
+  return {Error{Code::kSystem, fmt::format("cannot {}: {}", what, ErrnoText(error_number)), ""}, error_number,
+          ExitStatus(Code::kSystem)};
+}
+
+StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& outcome) {
+  const std::string& name = options.command.front();
+  if (outcome.directory) {
+    return {Error{Code::kSystem,
+                  fmt::format("cannot start \"{}\" in the directory {}: {}", name,
+                              options.directory.value_or(""), ErrnoText(outcome.error_number)),
+                  ""},
+            outcome.error_number, kNotStartable};
+  }
+  Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number)),
+              ""};
+  const bool absent = outcome.error_number == ENOENT;
+  const bool is_path = name.find('/') != std::string::npos;
+  if (absent && is_path && access(name.c_str(), F_OK) == 0) {
+    error.hint = "the file is there; the interpreter that its first line names is not";
+  } else if (absent && !is_path) {
+    error.hint = "it is in no directory of PATH";
+  }
+  return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
+}
+
+// The array that execve wants, pointing into `texts`.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+// Where muster was started with a standard descriptor closed, ours would take its place: the program would
+// inherit it, and dup2 of a descriptor onto itself would leave it close-on-exec.
+UniqueFd AboveStandard(UniqueFd fd) {
+  if (!fd || fd.get() > STDERR_FILENO) return fd;
+  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+tl::expected<Pipe, StartFailure> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return tl::unexpected(NoProcess("make a pipe", errno));
+  Pipe pipe{AboveStandard(UniqueFd(ends[0])), AboveStandard(UniqueFd(ends[1]))};
+  if (!pipe.read_end || !pipe.write_end) return tl::unexpected(NoProcess("make a pipe", errno));
+  fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
+  return pipe;
+}
+
+ExecOutcome Exec(const ChildOptions& options, int stderr_end) {
+  const std::vector<std::string> candidates = ExecCandidates(options.command.front(), options.environment);
+  const std::vector<char*> files = Pointers(candidates);
+  const std::vector<char*> arguments = Pointers(options.command);
+  const std::vector<char*> environment = Pointers(options.environment);
+  char shell[] = "/bin/sh";
+  std::vector<char*> shell_arguments = {shell, nullptr};
+  shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
+  ExecPlan plan;
+  plan.candidates = files.data();
+  plan.arguments = arguments.data();
+  plan.environment = environment.data();
+  plan.shell_arguments = shell_arguments.data();
+  plan.directory = options.directory ? options.directory->c_str() : nullptr;
+  plan.stderr_end = stderr_end;
+  plan.own_process_group = options.own_process_group;
+  return ExecChild(plan);
+}
+
+}  // namespace
+
+std::string ChildExit::Describe() const {
+  if (signal == 0) return fmt::format("exit {}", code);
+  const char* name = sigdescr_np(signal);
+  return fmt::format("signal {} ({})", signal, name == nullptr ? "unknown" : name);
+}
+
+tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
+  if (options.command.empty()) {
+    return tl::unexpected(
+        StartFailure{Error{Code::kUsage, "there is no program to start", ""}, 0, ExitStatus(Code::kUsage)});
+  }
+  Pipe pipe;
+  if (options.pipe_stderr) {
+    auto made = MakePipe();
+    if (!made) return tl::unexpected(std::move(made).error());
+    pipe = *std::move(made);
+  }
+  const ExecOutcome outcome = Exec(options, pipe.write_end.get());
+  if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
+    return tl::unexpected(NoProcess("start another process", outcome.error_number));
+  }
+  if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
+  return std::unique_ptr<Child>(new Child(outcome.pid, options.own_process_group, std::move(pipe.read_end)));
+}
+
+Child::Child(pid_t pid, bool own_process_group, UniqueFd stderr_end)
+    : pid_(pid),
+      own_process_group_(own_process_group),
+      // Ours and not reaped, so the number still means this process.
+      pidfd_(AboveStandard(UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))))),
+      stderr_(std::move(stderr_end)) {}
+
+Child::~Child() {
+  if (reaped_) return;
+  static_cast<void>(Signal(SIGKILL));
+  // A killed process is gone at once unless the kernel holds it; then init will inherit it.
+  constexpr int kAtMostMilliseconds = 1000;
+  struct pollfd ended {
+    pidfd_.get(), POLLIN, 0
+  };
+  if (pidfd_) poll(&ended, 1, kAtMostMilliseconds);
+  waitpid(pid_, nullptr, WNOHANG);
+}
+
+std::optional<ChildExit> Child::Exited() {
+  if (exit_) return exit_;
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+    return std::nullopt;
+  }
+  const bool by_itself = info.si_code == CLD_EXITED;
+  exit_ = ChildExit{by_itself ? info.si_status : 0, by_itself ? 0 : info.si_status};
+  return exit_;
+}
+
+Status Child::Signal(int signal_number) {
+  if (reaped_) return {};
+  const pid_t target = own_process_group_ ? -pid_ : pid_;
+  if (kill(target, signal_number) == 0 || errno == ESRCH) return {};
+  return Fail(Code::kSystem, "cannot send signal {} to process {}: {}", signal_number, pid_,
+              ErrnoText(errno));
+}
+
+void Child::Reap() {
+  if (reaped_ || !exit_) return;
+  waitpid(pid_, nullptr, WNOHANG);
+  reaped_ = true;
+}
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+// The environment of a program under `muster run` and `muster launch`. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+struct ProgramFacts {
+  const Roster& roster;
+  int rank = 0;
+  std::string job_key;       // JobIdentity::key
+  std::string master_host;   // rank 0's node as the program can reach it; 127.0.0.1 for a world of one
+  uint16_t master_port = 0;  // 0 for a world of one: PyTorch takes a free one
+  std::string control;  // the supervisor's socket; empty: none, and then the program gets no MUSTER_ tuple
+  int supervisor_pid = 0;
+  bool several_ranks = false;                // this supervisor starts more ranks than this one
+  std::map<std::string, std::string> extra;  // run.env: added last
+};
+
+// NAME=VALUE, sorted, from `base` (what muster itself was started with):
+//   set      RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE NODE_RANK MASTER_ADDR
+//   MASTER_PORT; with a
+//            control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK MUSTER_LOCAL_WORLD_SIZE
+//            MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP MUSTER_CONTROL MUSTER_JOB_KEY
+//            MUSTER_SUPERVISOR_PID
+//   removed  what RemovedAlways lists and, for several_ranks, what LyingForSeveral lists
+//   kept     everything else: the outer launcher's variables are true of this one rank
+std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts);
+
+// Error: kConfiguration where run.env sets what muster sets itself; before anything is started.
+Status CheckExtraVariables(const std::map<std::string, std::string>& extra);
+
+struct RemovedVariable {
+  std::string_view name;  // ending in *: every variable that begins so
+  std::string_view why;
+};
+std::span<const RemovedVariable> RemovedAlways();
+std::span<const RemovedVariable> LyingForSeveral();
+
+}  // namespace muster

@@ -1,0 +1,16 @@
+// MASTER_PORT for programs that bind it themselves (run.store: program).
+#pragma once
+
+#include <cstdint>
+
+#include "comm/base/error.h"
+#include "comm/options.h"
+
+namespace muster {
+
+// A port that is free on all addresses of this node now, from `ports` (outside the range where outgoing
+// connections get theirs, so that it stays free until the program takes it), else one of the kernel's choice.
+// Error: kSystem.
+Result<uint16_t> FreeProgramPort(PortRange ports);
+
+}  // namespace muster

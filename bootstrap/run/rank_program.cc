@@ -1,0 +1,71 @@
+#include "bootstrap/run/rank_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "comm/base/log.h"
+
+namespace muster {
+namespace {
+
+// A reader of our standard error that has stopped must not hold up the report of a failure.
+constexpr Duration kLastWordsWithin = std::chrono::milliseconds(500);
+
+}  // namespace
+
+tl::expected<std::unique_ptr<RankProgram>, StartFailure> RankProgram::Start(EventLoop& loop, int rank,
+                                                                            const ChildOptions& options) {
+  auto child = Child::Start(options);
+  if (!child) return tl::unexpected<StartFailure>(std::move(child).error());
+  UniqueFd out(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+  std::unique_ptr<RankProgram> program(new RankProgram(loop, rank, *std::move(child), std::move(out)));
+  program->Watch();
+  return program;
+}
+
+RankProgram::RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out)
+    : loop_(loop),
+      rank_(rank),
+      child_(std::move(child)),
+      out_(std::move(out)),
+      tail_(child_->TakeStderr(), out_.get()) {}
+
+RankProgram::~RankProgram() { Unwatch(); }
+
+void RankProgram::Unwatch() {
+  if (watched_.fd >= 0) loop_.Forget(watched_.fd);
+  watched_ = {};
+}
+
+// What to wait for changes with every step: the pipe, or room in our standard error.
+void RankProgram::Watch() {
+  const StderrTail::Interest interest = tail_.interest();
+  if (interest.fd == watched_.fd && interest.events == watched_.events) return;
+  Unwatch();
+  if (interest.fd < 0) return;
+  const uint32_t events = (interest.events & POLLIN) != 0 ? static_cast<uint32_t>(EPOLLIN) : EPOLLOUT;
+  const Status watched = loop_.Watch(interest.fd, events, [this](uint32_t) {
+    tail_.Pump();
+    Watch();
+  });
+  if (!watched) return LogWarning("rank {}: {}", rank_, watched.error().message);
+  watched_ = interest;
+}
+
+bool RankProgram::NoticeExit() {
+  if (exit_) return false;
+  exit_ = child_->Exited();
+  if (!exit_) return false;
+  Unwatch();
+  tail_.Drain(Deadline::After(kLastWordsWithin));
+  return true;
+}
+
+void RankProgram::Signal(int number) {
+  if (const Status sent = child_->Signal(number); !sent)
+    LogWarning("rank {}: {}", rank_, sent.error().message);
+}
+
+}  // namespace muster

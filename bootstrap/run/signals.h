@@ -1,0 +1,50 @@
+// Signals as events, for a supervisor that passes them on to its program.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+struct SignalEvent {
+  int number = 0;
+  pid_t sender = 0;          // 0: the kernel, or a process of an outer PID namespace
+  bool from_kernel = false;  // a terminal's ctrl-C, a hang-up
+};
+
+// From Start to its end the signals TERM INT HUP QUIT USR1 USR2 CONT CHLD (and WINCH, for programs that draw)
+// come out of Next instead of having their effect; PIPE is ignored. What was ignored when muster started
+// stays ignored (nohup). TSTP keeps its default: ctrl-Z stops the supervisor, and `scontrol suspend` freezes
+// everything anyway.
+//
+// One per process, started before any other thread, so that all threads have these signals blocked. A Child
+// starts with none blocked. Two equal signals that come before the first was taken are one, as the kernel has
+// it.
+class SignalRelay {
+ public:
+  // Error: kSystem.
+  static Result<std::unique_ptr<SignalRelay>> Start();
+  SignalRelay(const SignalRelay&) = delete;
+  SignalRelay& operator=(const SignalRelay&) = delete;
+  // Restores mask and dispositions; what is pending then has its effect.
+  ~SignalRelay();
+
+  int fd() const { return fd_.get(); }  // readable (POLLIN) when there is an event
+  std::optional<SignalEvent> Next();    // never waits
+
+ private:
+  SignalRelay() = default;
+
+  UniqueFd fd_;
+  sigset_t old_mask_{};
+  struct sigaction old_pipe_ {};
+  struct sigaction old_child_ {};
+};
+
+}  // namespace muster

@@ -1,0 +1,55 @@
+// Waiting for a Child in tests, bounded.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/run/child.h"
+#include "comm/base/deadline.h"
+
+namespace muster {
+
+inline bool WaitReadable(int fd, Deadline deadline = Deadline::After(std::chrono::seconds(20))) {
+  struct pollfd readable {
+    fd, POLLIN, 0
+  };
+  return poll(&readable, 1, deadline.PollMilliseconds()) == 1;
+}
+
+// Everything up to the end of file.
+inline std::string ReadAll(int fd) {
+  std::string text;
+  char buffer[4096];
+  while (WaitReadable(fd)) {
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got <= 0) return text;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  return text + " [no end of file within 20 s]";
+}
+
+inline ChildExit Finish(Child& child) {
+  EXPECT_TRUE(WaitReadable(child.pidfd())) << "the program did not end within 20 s";
+  const auto end = child.Exited();
+  EXPECT_TRUE(end.has_value());
+  child.Reap();
+  return end.value_or(ChildExit{-1, -1});
+}
+
+inline ChildOptions Shell(const std::string& script) {
+  return {{"/bin/sh", "-c", script}, {"PATH=/usr/bin:/bin"}, std::nullopt, true, true};
+}
+
+inline std::unique_ptr<Child> Started(const ChildOptions& options) {
+  auto child = Child::Start(options);
+  EXPECT_TRUE(child) << child.error().error.message;
+  return child ? *std::move(child) : nullptr;
+}
+
+}  // namespace muster

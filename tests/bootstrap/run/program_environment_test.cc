@@ -1,0 +1,241 @@
+#include "bootstrap/run/program_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace muster {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+// Ranks 0 and 1 on gpu01, 2 on gpu02.
+Roster TwoNodes() {
+  Roster roster;
+  roster.group_id = "0123456789abcdef0123456789abcdef";
+  roster.nodes = {{"gpu01", {}}, {"gpu02", {}}};
+  roster.members = {{0, 0, 10, {}}, {0, 1, 11, {}}, {1, 0, 12, {}}};
+  return roster;
+}
+
+ProgramFacts FactsOf(const Roster& roster, int rank) {
+  return {roster, rank, "slurm:4.0:0", "gpu01", 29999, "@muster-4", 77, false, {}};
+}
+
+TEST(ProgramEnvironment, SetsTheTuple) {
+  const Roster roster = TwoNodes();
+  EXPECT_THAT(
+      ProgramEnvironment({}, FactsOf(roster, 1)),
+      ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+                  "MASTER_ADDR=gpu01", "MASTER_PORT=29999", "MUSTER_CONTROL=@muster-4",
+                  "MUSTER_GROUP=0123456789abcdef0123456789abcdef", "MUSTER_JOB_KEY=slurm:4.0:0",
+                  "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2", "MUSTER_NODE=gpu01",
+                  "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1", "MUSTER_SUPERVISOR_PID=77",
+                  "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1", "WORLD_SIZE=3"));
+  const auto other_node = ProgramEnvironment({}, FactsOf(roster, 2));
+  EXPECT_THAT(other_node, Contains("LOCAL_WORLD_SIZE=1"));
+  EXPECT_THAT(other_node, Contains("NODE_RANK=1"));
+  EXPECT_THAT(other_node, Contains("GROUP_RANK=1"));
+  EXPECT_THAT(other_node, Contains("MUSTER_NODE=gpu02"));
+}
+
+TEST(ProgramEnvironment, OfAWorldOfOneNamesNoGroup) {
+  Roster roster;
+  roster.nodes = {{"laptop", {}}};
+  roster.members = {{0, 0, 10, {}}};
+  ProgramFacts facts{roster, 0, "none", "127.0.0.1", 0, "", 77, false, {}};
+  EXPECT_THAT(ProgramEnvironment({{"MUSTER_RANK", "5"}, {"MUSTER_CONTROL", "@outer"}}, facts),
+              ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+                          "MASTER_ADDR=127.0.0.1", "MASTER_PORT=0", "NODE_RANK=0", "RANK=0", "WORLD_SIZE=1"));
+}
+
+TEST(ProgramEnvironment, ReplacesWhatIsStale) {
+  const Roster roster = TwoNodes();
+  const auto list = ProgramEnvironment({{"RANK", "9"}, {"MASTER_PORT", "29500"}, {"MUSTER_GROUP", "x"}},
+                                       FactsOf(roster, 0));
+  EXPECT_THAT(list, Contains("RANK=0"));
+  EXPECT_THAT(list, Contains("MASTER_PORT=29999"));
+  EXPECT_THAT(list, Not(Contains("MUSTER_GROUP=x")));
+}
+
+TEST(ProgramEnvironment, AddsRunEnvLast) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 0);
+  facts.extra = {{"OMP_NUM_THREADS", "4"}, {"PATH", "/opt/bin"}};
+  const auto list = ProgramEnvironment({{"PATH", "/bin"}, {"HOME", "/h"}}, facts);
+  EXPECT_THAT(list, Contains("OMP_NUM_THREADS=4"));
+  EXPECT_THAT(list, Contains("PATH=/opt/bin"));
+  EXPECT_THAT(list, Contains("HOME=/h"));
+  EXPECT_THAT(list, Not(Contains("PATH=/bin")));
+}
+
+// What muster itself added is not asked about here.
+std::vector<std::string> KeptOf(const Variables& base, bool several_ranks) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 0);
+  facts.several_ranks = several_ranks;
+  std::vector<std::string> kept;
+  for (const std::string& variable : ProgramEnvironment(base, facts)) {
+    const std::string name = variable.substr(0, variable.find('='));
+    if (base.contains(name)) kept.push_back(name);
+  }
+  return kept;
+}
+
+Variables Named(const std::vector<std::string>& names) {
+  Variables variables;
+  for (const std::string& name : names) variables[name] = "1";
+  return variables;
+}
+
+// As srun --mpi=pmix, Open MPI, Hydra, torchrun and the others set them, with what says nothing about ranks.
+const std::vector<std::string> kOuter = {"CROSS_RANK",
+                                         "CROSS_SIZE",
+                                         "CUDA_VISIBLE_DEVICES",
+                                         "FLUX_JOB_ID",
+                                         "FLUX_JOB_SIZE",
+                                         "FLUX_TASK_LOCAL_ID",
+                                         "FLUX_TASK_RANK",
+                                         "HOROVOD_CROSS_RANK",
+                                         "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                                         "HOROVOD_RANK",
+                                         "HOROVOD_SIZE",
+                                         "HYDI_CONTROL_FD",
+                                         "JAX_NUM_PROCESSES",
+                                         "JAX_PROCESS_ID",
+                                         "JSM_NAMESPACE_RANK",
+                                         "LOCAL_SIZE",
+                                         "MPI_LOCALNRANKS",
+                                         "MPI_LOCALRANKID",
+                                         "MUSTER_CONFIG",
+                                         "MUSTER_TIMEOUTS_COLLECTIVE",
+                                         "MV2_COMM_WORLD_RANK",
+                                         "NCCL_DEBUG",
+                                         "OMPI_ALLOW_RUN_AS_ROOT",
+                                         "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         "OMPI_COMM_WORLD_RANK",
+                                         "OMPI_COMM_WORLD_SIZE",
+                                         "OMPI_FILE_LOCATION",
+                                         "OMPI_FIRST_RANKS",
+                                         "OMPI_MCA_btl",
+                                         "OMPI_MCA_ess",
+                                         "OMPI_MCA_ess_base_jobid",
+                                         "OMPI_MCA_orte_hnp_uri",
+                                         "OMPI_MCA_pmix",
+                                         "OMPI_UNIVERSE_SIZE",
+                                         "PALS_APID",
+                                         "PALS_LOCAL_RANKID",
+                                         "PALS_RANKID",
+                                         "PET_NNODES",
+                                         "PMIX_DSTORE_ESH_BASE_PATH",
+                                         "PMIX_HOSTNAME",
+                                         "PMIX_ID",
+                                         "PMIX_MCA_psec",
+                                         "PMIX_NAMESPACE",
+                                         "PMIX_RANK",
+                                         "PMIX_SERVER_TMPDIR",
+                                         "PMIX_SERVER_URI41",
+                                         "PMI_FD",
+                                         "PMI_JOBID",
+                                         "PMI_PORT",
+                                         "PMI_RANK",
+                                         "PMI_SIZE",
+                                         "PRTE_LAUNCHED",
+                                         "ROLE_NAME",
+                                         "ROLE_RANK",
+                                         "ROLE_WORLD_SIZE",
+                                         "SLURMD_NODENAME",
+                                         "SLURM_CPUS_ON_NODE",
+                                         "SLURM_CPUS_PER_TASK",
+                                         "SLURM_GTIDS",
+                                         "SLURM_JOB_ID",
+                                         "SLURM_JOB_NODELIST",
+                                         "SLURM_LOCALID",
+                                         "SLURM_MPI_TYPE",
+                                         "SLURM_NNODES",
+                                         "SLURM_NODEID",
+                                         "SLURM_NPROCS",
+                                         "SLURM_NTASKS",
+                                         "SLURM_NTASKS_PER_NODE",
+                                         "SLURM_PMIXP_ABORT_AGENT_PORT",
+                                         "SLURM_PMIX_MAPPING_SERV",
+                                         "SLURM_PROCID",
+                                         "SLURM_STEP_GPUS",
+                                         "SLURM_STEP_ID",
+                                         "SLURM_STEP_NODELIST",
+                                         "SLURM_STEP_NUM_TASKS",
+                                         "SLURM_STEP_TASKS_PER_NODE",
+                                         "SLURM_TASKS_PER_NODE",
+                                         "SLURM_TASK_PID",
+                                         "SUBMITIT_LOCAL_GLOBALID",
+                                         "TORCHELASTIC_ERROR_FILE",
+                                         "TORCHELASTIC_RESTART_COUNT",
+                                         "TORCHELASTIC_RUN_ID"};
+
+TEST(ProgramEnvironment, KeepsAllOfTheOuterLauncherForOneRank) {
+  EXPECT_THAT(KeptOf(Named(kOuter), false), testing::ElementsAreArray(kOuter));
+}
+
+TEST(ProgramEnvironment, RemovesSecretsAndWhatChoseTheLauncher) {
+  EXPECT_THAT(KeptOf(Named({"MUSTER_LAUNCHER", "MUSTER_SECRET", "TORCHELASTIC_USE_AGENT_STORE"}), false),
+              IsEmpty());
+}
+
+TEST(ProgramEnvironment, KeepsForSeveralRanksOnlyWhatIsTrueOfEach) {
+  EXPECT_THAT(
+      KeptOf(Named(kOuter), true),
+      ElementsAre("CUDA_VISIBLE_DEVICES", "FLUX_JOB_ID", "MUSTER_CONFIG", "MUSTER_TIMEOUTS_COLLECTIVE",
+                  "NCCL_DEBUG", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_MCA_btl", "PALS_APID", "PET_NNODES",
+                  "PMIX_HOSTNAME", "PMIX_MCA_psec", "SLURMD_NODENAME", "SLURM_CPUS_ON_NODE",
+                  "SLURM_CPUS_PER_TASK", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NNODES", "SLURM_NODEID",
+                  "SLURM_STEP_GPUS", "SLURM_STEP_ID", "SLURM_STEP_NODELIST"));
+}
+
+// The lists themselves: a line added or lost is a change of what programs see.
+TEST(RemovedVariables, AreThese) {
+  const auto names = [](std::span<const RemovedVariable> list) {
+    std::vector<std::string_view> all;
+    for (const RemovedVariable& removed : list) all.push_back(removed.name);
+    return all;
+  };
+  EXPECT_THAT(names(RemovedAlways()),
+              ElementsAre("MUSTER_LAUNCHER", "MUSTER_SECRET", "TORCHELASTIC_USE_AGENT_STORE"));
+  const auto lying = names(LyingForSeveral());
+  EXPECT_EQ(std::set(lying.begin(), lying.end()).size(), lying.size());
+  EXPECT_THAT(
+      lying, testing::UnorderedElementsAre(
+                 "SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TASK_PID", "SLURM_NTASKS",
+                 "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS",
+                 "SLURM_STEP_TASKS_PER_NODE", "SLURM_MPI_TYPE", "SLURM_PMIX_MAPPING_SERV", "SLURM_PMIXP_*",
+                 "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "PMI_JOBID", "PMI_SPAWNED",
+                 "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE", "PMI_CONTROL_PORT", "PMI_SHARED_SECRET", "PMIX_RANK",
+                 "PMIX_NAMESPACE", "PMIX_ID", "PMIX_SERVER_*", "PMIX_DSTORE_*", "HYDI_CONTROL_FD",
+                 "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_*", "OMPI_FIRST_RANKS",
+                 "OMPI_UNIVERSE_SIZE", "OMPI_APP_CTX_NUM_PROCS", "OMPI_NUM_APP_CTX", "OMPI_FILE_LOCATION",
+                 "OMPI_MCA_ess", "OMPI_MCA_ess_*", "OMPI_MCA_orte_*", "OMPI_MCA_pmix", "PRTE_LAUNCHED",
+                 "MV2_COMM_WORLD_*", "JSM_NAMESPACE_*", "PALS_RANKID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE",
+                 "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", "HOROVOD_RANK", "HOROVOD_SIZE",
+                 "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE",
+                 "HOROVOD_GLOO_RENDEZVOUS_*", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "TORCHELASTIC_*",
+                 "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE", "SUBMITIT_LOCAL_GLOBALID",
+                 "SUBMITIT_LOCAL_LOCALID", "SUBMITIT_LOCAL_NTASKS", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES"));
+}
+
+TEST(CheckExtraVariables, RefusesWhatMusterSetsItself) {
+  EXPECT_TRUE(CheckExtraVariables({{"OMP_NUM_THREADS", "4"}, {"MUSTER_TIMEOUTS_COLLECTIVE", "1h"}}));
+  for (const char* name : {"RANK", "MASTER_ADDR", "MUSTER_CONTROL"}) {
+    const Status status = CheckExtraVariables({{name, "1"}});
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Code::kConfiguration);
+    EXPECT_EQ(status.error().message, std::string("run.env sets ") + name + ", which muster sets itself");
+  }
+}
+
+}  // namespace
+}  // namespace muster
