@@ -52,6 +52,10 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
   for (const auto& [source, branch] : branches_->all()) {
     if (branch.same_node) WatchProcess(source, branch.stream->fd());
   }
+  if (joined.request) {
+    later_ = std::make_unique<LaterDesk>(loop_, std::move(joined.request), is_root_,
+                                         [this](int rank) { return StillHere(rank); });
+  }
   if (!OtherNodes().empty()) {
     pulse_ = std::make_unique<Pulse>(
         loop_, liveness_, [this] { return OtherNodes(); },
@@ -158,7 +162,19 @@ void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
     if (branch.ranks.empty() || !census_.AllHaveLeft(branch.ranks)) continue;
     if (let_go_.insert(source).second) branch.stream->Send(EncodeBare(ControlType::kReleased));
   }
+  // Whoever has left may come back for the next group while this one is still at work.
+  if (later_ && !branches_->empty()) later_->Open();
   CheckReleased();
+}
+
+std::optional<Error> ControlPlane::StillHere(int rank) const {
+  if (census_.HasLeft(rank)) return std::nullopt;
+  const Roster& roster = group_.roster;
+  const int pid = rank >= 0 && rank < roster.size() ? roster.members[static_cast<size_t>(rank)].pid : 0;
+  return Error{Code::kDisagreement,
+               fmt::format("{} is already at work in this launch's present group, as pid {}",
+                           DescribeRank(roster, rank), pid),
+               "two programs of one rank cannot run at once; use two steps"};
 }
 
 // All others wait for the word from above; where nobody is left above, the own node decides.

@@ -20,6 +20,7 @@
 #include "comm/options.h"
 #include "comm/rendezvous/census.h"
 #include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/later_desk.h"
 #include "comm/rendezvous/messages.h"
 #include "comm/rendezvous/pulse.h"
 
@@ -68,6 +69,7 @@ class ControlPlane {
   void Publish(const Exchange& whole);
   void TakeGoodbye(const std::vector<int>& ranks);
   bool NobodyNeedsUs();
+  std::optional<Error> StillHere(int rank) const;
   void CheckReleased();
   void Released();
   void TakeFailure(Failure failure);
@@ -106,6 +108,7 @@ class ControlPlane {
   bool leaving_ = false;
   bool released_ = false;
   std::unique_ptr<Pulse> pulse_;
+  std::unique_ptr<LaterDesk> later_;
   std::map<Branches::Source, UniqueFd> processes_;  // pidfds; that of the process above is under kSelf
   EventLoop::TimerId own_failure_timer_ = 0;
   EventLoop::TimerId told_timer_ = 0;

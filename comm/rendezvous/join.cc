@@ -116,7 +116,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
   }
   const std::string name = fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
   group->set_exchange_prefix(fmt::format("program {}/", adoption->incarnation));
-  Joined joined{std::move(adoption->group), std::move(stream), std::make_unique<Branches>(), name};
+  Joined joined{std::move(adoption->group), std::move(stream), std::make_unique<Branches>(), nullptr, name};
   group->Attach(std::move(joined), liveness);
   MUSTER_CHECK(group->Serve());
   return AdoptedGroup{std::move(group), std::move(adoption->configuration), std::move(adoption->job_key),

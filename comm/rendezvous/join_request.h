@@ -37,6 +37,8 @@ struct Joined {
   FormedGroup group;
   std::unique_ptr<FrameStream> upstream;  // null at the root
   std::unique_ptr<Branches> branches;     // never null
+  // What this process had asked for, where others come to it: a leader, the root. Else null.
+  std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
 };
 

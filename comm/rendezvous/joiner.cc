@@ -297,7 +297,10 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
       return;
     case ControlType::kLater:
       parked_ = true;
-      LogInfo("this launch's previous group is still running; waiting for it to end");
+      // One line a node is enough.
+      if (leader_ || first_claim().local_rank <= 1) {
+        LogInfo("this launch's previous group is still at work; waiting for it to end");
+      }
       loop_.Cancel(deadline_timer_);
       branches_->SendAll(frame);
       return;
@@ -477,7 +480,11 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
   ended_ = Failure{};
   // At once: what the branches say next is for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
-  on_done(Joined{std::move(group), std::move(upstream_), std::move(branches_), {}});
+  on_done(Joined{std::move(group),
+                 std::move(upstream_),
+                 std::move(branches_),
+                 leader_ ? std::make_shared<const JoinRequest>(request_) : nullptr,
+                 {}});
 }
 
 void Joiner::Fail(Failure failure) {

@@ -101,6 +101,11 @@ Result<LocalDoor::Opened> LocalDoor::TryDirectories() {
   if (in_directory_) return Opened::kOpen;
   std::string problems;
   for (const std::string& directory : names_.directories) {
+    const Result<SocketAddress> address = SocketAddress::Path(directory + std::string(kSocketInDirectory));
+    if (!address) {
+      problems += fmt::format("; {} is too long for a socket", directory);
+      continue;
+    }
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
       problems += fmt::format("; cannot create {}: {}", directory, ErrnoText(errno));
       continue;
@@ -109,15 +114,14 @@ Result<LocalDoor::Opened> LocalDoor::TryDirectories() {
       problems += fmt::format("; {} belongs to somebody else", directory);
       continue;
     }
-    MUSTER_TRY(const SocketAddress address, SocketAddress::Path(directory + std::string(kSocketInDirectory)));
     const UniqueFd lock = LockDirectory(directory);
     if (!lock) return Opened::kTaken;
-    const Holder holder = WhoHolds(address, names_.uid);
+    const Holder holder = WhoHolds(*address, names_.uid);
     if (holder == Holder::kUs) return Opened::kTaken;
     // What a killed leader left behind answers nobody.
     if (holder == Holder::kNobody) unlink((directory + std::string(kSocketInDirectory)).c_str());
     int error = 0;
-    Result<UniqueFd> listener = Listen(address, &error);
+    Result<UniqueFd> listener = Listen(*address, &error);
     // A leader that left has just taken the directory with it.
     if (!listener && error == ENOENT) return Opened::kTaken;
     if (!listener) {

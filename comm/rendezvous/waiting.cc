@@ -8,16 +8,13 @@
 #include "comm/base/parse.h"
 
 namespace muster {
-namespace {
 
-Duration ReportTime(bool terminal, int report) {
+Duration WhenToReport(bool terminal, int report) {
   using std::chrono::seconds;
   if (terminal) return seconds(2 + report);
   if (report == 0) return seconds(5);
   return seconds(15) + std::chrono::minutes(report - 1);
 }
-
-}  // namespace
 
 WaitReporter::WaitReporter(EventLoop& loop, bool terminal, std::function<std::string()> describe)
     : loop_(loop), terminal_(terminal), describe_(std::move(describe)) {
@@ -30,7 +27,7 @@ WaitReporter::~WaitReporter() {
 }
 
 void WaitReporter::Schedule() {
-  timer_ = loop_.At(start_ + ReportTime(terminal_, reports_), [this] { Report(); });
+  timer_ = loop_.At(start_ + WhenToReport(terminal_, reports_), [this] { Report(); });
 }
 
 void WaitReporter::Report() {

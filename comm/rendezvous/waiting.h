@@ -9,6 +9,9 @@
 
 namespace muster {
 
+// How long after the beginning report number `report` is due (from 0). Pure.
+Duration WhenToReport(bool terminal, int report);
+
 class WaitReporter {
  public:
   // `describe` is asked for what is being waited for each time a line is due; an empty answer is not printed.

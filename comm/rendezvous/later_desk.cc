@@ -1,0 +1,70 @@
+#include "comm/rendezvous/later_desk.h"
+
+#include "comm/base/log.h"
+#include "comm/rendezvous/prover_choice.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestHello = size_t{16} << 20;
+
+}  // namespace
+
+LaterDesk::LaterDesk(EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
+                     StillHere still_here)
+    : loop_(loop),
+      request_(std::move(request)),
+      is_root_(is_root),
+      still_here_(std::move(still_here)),
+      munge_worker_(loop.mailbox()) {
+  visitors_.SetHandlers([this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
+                        [](Branches::Source, const Branches::Branch&, const Error&) {});
+}
+
+void LaterDesk::Open() {
+  if (std::exchange(open_, true)) return;
+  OpenLocally();
+  if (is_root_ && request_->meeting.find_root != FindRoot::kSameNode) OpenLadder();
+}
+
+void LaterDesk::OpenLocally() {
+  const Party& self = request_->self;
+  if (self.claims.front().local_size == static_cast<int>(self.claims.size())) return;
+  local_door_ = std::make_unique<LocalDoor>(
+      loop_, MakeLocalNames(request_->meeting.key, self.node, request_->shared_directories, request_->uid),
+      [this](UniqueFd fd, PeerCredentials credentials) {
+        visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
+                      fmt::format("pid {} on this node", credentials.pid), true);
+      });
+  const auto opened = local_door_->Open();
+  if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
+}
+
+void LaterDesk::OpenLadder() {
+  Result<std::unique_ptr<Prover>> prover = ChooseProver(*request_, munge_worker_);
+  if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);
+  prover_ = *std::move(prover);
+  listener_ = std::make_unique<RootListener>(
+      loop_, *request_, *prover_,
+      [this](std::unique_ptr<FrameStream> link, const SocketAddress& peer) {
+        visitors_.Add(std::move(link), peer.ToString(), false);
+      },
+      [](const Error&) {});
+  listener_->Start();
+}
+
+void LaterDesk::OnFrame(Branches::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) != ControlType::kHello) return;
+  const Result<Hello> hello = DecodeHello(frame);
+  if (!hello) return visitors_.Remove(source);
+  for (const Party& party : hello->parties) {
+    for (const Claim& claim : party.claims) {
+      if (const auto error = still_here_(claim.rank)) {
+        return visitors_.Send(source, Encode(Failure{*error, claim.rank, -1, ""}));
+      }
+    }
+  }
+  visitors_.Send(source, EncodeBare(ControlType::kLater));
+}
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+// For `muster run -- a && muster run -- b`: a rank that has finished a early comes back for b while others
+// are still at a. It is told "later" and waits on its connection, without a deadline, until this group's
+// process ends. Whoever claims a rank that is still at work here is told so.
+//
+// Opened by a leader (its node's socket) and by the root (the ladder) when the first rank has said goodbye;
+// until then nobody listens. Lives on one EventLoop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/branches.h"
+#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/local_door.h"
+#include "comm/rendezvous/root_listener.h"
+
+namespace muster {
+
+class LaterDesk {
+ public:
+  // Why a claim for this rank cannot be put off: it is still at work. Absent: it has left.
+  using StillHere = std::function<std::optional<Error>(int rank)>;
+
+  LaterDesk(EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root, StillHere still_here);
+  LaterDesk(const LaterDesk&) = delete;
+  LaterDesk& operator=(const LaterDesk&) = delete;
+
+  // Harmless when it is open. What cannot be opened is logged: the comers then wait until their own deadline.
+  void Open();
+
+ private:
+  void OpenLocally();
+  void OpenLadder();
+  void OnFrame(Branches::Source source, ByteView frame);
+
+  EventLoop& loop_;
+  std::shared_ptr<const JoinRequest> request_;
+  bool is_root_;
+  StillHere still_here_;
+  bool open_ = false;
+  Branches visitors_;
+  ThreadWorker munge_worker_;
+  std::unique_ptr<Prover> prover_;
+  std::unique_ptr<LocalDoor> local_door_;
+  std::unique_ptr<RootListener> listener_;
+};
+
+}  // namespace muster

@@ -1,0 +1,109 @@
+#include "bootstrap/bootstrap.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+
+namespace muster {
+namespace {
+
+// The group is one per process: each case has a process of its own. What `body` returns is that process's
+// exit status.
+int InNewProcess(const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body());
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int OpenDescriptors() {
+  int open = 0;
+  for (int fd = 0; fd < 256; ++fd) open += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return open;
+}
+
+TEST(Init, WithoutALauncherIsAWorldOfOneAtNoCost) {
+  EXPECT_EQ(0, InNewProcess([] {
+              const int before = OpenDescriptors();
+              const Result<Communicator*> group = Init();
+              if (!group || (*group)->size() != 1 || (*group)->rank() != 0) return 1;
+              if (!(*group)->Barrier()) return 2;
+              std::array<int32_t, 2> values = {3, 4};
+              if (!(*group)->AllReduce(std::span<int32_t>(values), ReduceOp::kSum) || values[1] != 4)
+                return 3;
+              if (OpenDescriptors() != before) return 4;
+              if (InitializedTuple() == nullptr || InitializedTuple()->launcher != "none") return 5;
+              return Shutdown() ? 0 : 6;
+            }));
+}
+
+TEST(Init, ASecondCallIsTheFirstGroup) {
+  EXPECT_EQ(0, InNewProcess([] {
+              const Result<Communicator*> first = Init();
+              const Result<Communicator*> second = Init();
+              return first && second && *first == *second ? 0 : 1;
+            }));
+}
+
+TEST(Init, ASecondCallWithOtherOptionsIsRefused) {
+  EXPECT_EQ(0, InNewProcess([] {
+              if (!Init()) return 1;
+              const Result<Communicator*> second = Init({std::nullopt, {"timeouts.collective=1h"}});
+              if (second) return 2;
+              const Error expected{Code::kConfiguration,
+                                   "a second muster::Init asks for another configuration than the first", ""};
+              return second.error() == expected ? 0 : 3;
+            }));
+}
+
+TEST(Init, IsRefusedInAForkedChild) {
+  EXPECT_EQ(0, InNewProcess([] {
+              if (!Init()) return 1;
+              const pid_t parent = getpid();
+              return InNewProcess([parent] {
+                const Result<Communicator*> again = Init();
+                if (again || again.error().code != Code::kUsage) return 2;
+                const std::string expected = fmt::format(
+                    "muster::Init in a forked child: its group belongs to the parent, pid {}", parent);
+                return again.error().message == expected ? 0 : 3;
+              });
+            }));
+}
+
+TEST(Init, ABadConfigurationIsNamed) {
+  EXPECT_EQ(
+      0, InNewProcess([] {
+        const Result<Communicator*> group = Init({std::nullopt, {"timeouts.colective=1h"}});
+        if (group || group.error().code != Code::kConfiguration) return 1;
+        return group.error().message ==
+                       "--set: unknown key \"timeouts.colective\"; did you mean \"timeouts.collective\"?"
+                   ? 0
+                   : 2;
+      }));
+}
+
+TEST(Init, AnAllocationWithoutARankIsRefused) {
+  EXPECT_EQ(0, InNewProcess([] {
+              setenv("SLURM_JOB_ID", "7", 1);
+              setenv("SLURM_JOB_NODELIST", "gpu[01-02]", 1);
+              setenv("SLURM_JOB_NUM_NODES", "2", 1);
+              setenv("SLURM_NTASKS", "4", 1);
+              setenv("SLURM_TASKS_PER_NODE", "2(x2)", 1);
+              const Result<Communicator*> group = Init();
+              return !group && group.error().code == Code::kNotLaunched ? 0 : 1;
+            }));
+}
+
+TEST(Shutdown, BeforeInitDoesNothing) {
+  EXPECT_EQ(0, InNewProcess([] { return Shutdown() && InitializedTuple() == nullptr ? 0 : 1; }));
+}
+
+}  // namespace
+}  // namespace muster

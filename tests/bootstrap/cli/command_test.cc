@@ -1,0 +1,190 @@
+// The `muster` command as its users meet it: exit codes, messages, and what goes to stdout and what to
+// stderr.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// `arguments` goes through a shell.
+Outcome Muster(const std::string& arguments) {
+  const std::string base = testing::TempDir() + "/command_test";
+  const std::string command = "exec env -i PATH=\"$PATH\" bootstrap/cli/muster " + arguments + " >" + base +
+                              ".out 2>" + base + ".err";
+  const int status = std::system(("( " + command + " ) </dev/null").c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadAll(base + ".out"),
+          ReadAll(base + ".err")};
+}
+
+TEST(Command, LinksNothingDynamicButLibc) {
+  FILE* pipe = popen("LC_ALL=C readelf -d bootstrap/cli/muster", "r");
+  ASSERT_NE(pipe, nullptr);
+  std::vector<std::string> needed;
+  std::array<char, 512> line{};
+  while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+    const std::string text = line.data();
+    const size_t name = text.find('[');
+    if (text.find("(NEEDED)") != std::string::npos)
+      needed.push_back(text.substr(name + 1, text.find(']') - name - 1));
+  }
+  EXPECT_EQ(pclose(pipe), 0);
+  // libc's own loader, where thread-local variables need it.
+  std::erase(needed, "ld-linux-x86-64.so.2");
+  EXPECT_THAT(needed, testing::ElementsAre("libc.so.6"));
+}
+
+TEST(Command, SaysItsVersion) {
+  const Outcome outcome = Muster("--version");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Command, EverySubcommandHasHelpWithAnExample) {
+  for (const char* command : {"run", "launch", "resolve", "config", "secret"}) {
+    const Outcome outcome = Muster(std::string(command) + " --help");
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
+    EXPECT_THAT(outcome.err, IsEmpty()) << command;
+  }
+}
+
+TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {
+  for (const char* arguments :
+       {"", "runn", "run --colour -- true", "launch -- true", "launch -n 0 -- true", "launch -n x -- true"}) {
+    const Outcome outcome = Muster(arguments);
+    EXPECT_EQ(outcome.status, 64) << arguments;
+    EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("muster: error: ")) << arguments;
+  }
+}
+
+TEST(Command, WithJsonAFailureIsOneObjectOnStdout) {
+  const Outcome outcome = Muster("resolve --json --colour");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"usage","message":)"));
+  EXPECT_THAT(outcome.out, HasSubstr(R"("allocation":null})"));
+}
+
+TEST(Run, NothingToRunIsAUsageError) {
+  const Outcome outcome = Muster("run");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_EQ(
+      outcome.err,
+      "muster: error: nothing to run: no CMD, and the configuration has no run.command (muster run -- CMD "
+      "ARGS...)\n");
+}
+
+TEST(Run, AWorldOfOneGetsItsEnvironmentAndExitStatus) {
+  const Outcome outcome =
+      Muster("run -- sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $MASTER_PORT; exit 3'");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.out, "0 1 0 127.0.0.1 0\n");
+  EXPECT_THAT(outcome.err, HasSubstr("failed: exit 3\n"));
+}
+
+TEST(Run, AMissingProgramIsNamed) {
+  const Outcome outcome = Muster("run -- no-such-program");
+  EXPECT_EQ(outcome.status, 127);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot start \"no-such-program\": No such file or directory"));
+}
+
+TEST(Run, AStoreOfMustersOwnIsRefused) {
+  const Outcome outcome = Muster("run --set run.store=muster -- true");
+  EXPECT_EQ(outcome.status, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("run.store"));
+}
+
+TEST(Run, NcclIsRefusedWithAdvice) {
+  const Outcome outcome = Muster("run --set backend=nccl -- true");
+  EXPECT_EQ(outcome.status, 78);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("backend: nccl is not part of this release (set backend: auto or backend: socket)"));
+}
+
+TEST(Run, AContradictoryEnvironmentIsRefused) {
+  const Outcome outcome = Muster("run --rank 5 --world-size 4 -- true");
+  EXPECT_THAT(outcome.status, testing::AnyOf(64, 65));
+  EXPECT_THAT(outcome.err, HasSubstr("rank"));
+}
+
+TEST(Launch, RunsTheRanksAndReportsTheFirstFailure) {
+  const Outcome outcome =
+      Muster("launch -n 3 -- sh -c 'if [ $RANK = 1 ]; then echo broken >&2; exit 9; else cat; fi'");
+  EXPECT_EQ(outcome.status, 9);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 on "));
+  EXPECT_THAT(outcome.err, HasSubstr(" failed: exit 9\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("broken\n"));
+}
+
+TEST(Launch, AProgramKilledByASignalIs128AndTheSignal) {
+  const Outcome outcome = Muster("launch -n 2 -- sh -c '[ $RANK = 0 ] || kill -9 $$'");
+  EXPECT_EQ(outcome.status, 137);
+  EXPECT_THAT(outcome.err, HasSubstr("failed: signal 9 (Killed)\n"));
+}
+
+TEST(Config, ABadFileIsPointedAt) {
+  const std::string path = testing::TempDir() + "/bad.yaml";
+  std::ofstream(path) << "timeouts:\n  colective: 1h\n";
+  const Outcome outcome = Muster("config -c " + path);
+  EXPECT_EQ(outcome.status, 78);
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr(path + ":2:3: unknown key \"timeouts.colective\"; did you mean \"timeouts.collective\"?"));
+}
+
+TEST(Config, SaysWhereAValueCameFrom) {
+  const Outcome outcome = Muster("config --explain --set timeouts.collective=1h");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("collective: 1h"));
+  EXPECT_THAT(outcome.out, HasSubstr("--set"));
+}
+
+TEST(Secret, IsFreshAndSixtyFourDigits) {
+  const Outcome first = Muster("secret");
+  const Outcome second = Muster("secret");
+  EXPECT_EQ(first.status, 0);
+  EXPECT_THAT(first.out, MatchesRegex("[0-9a-f]+\n"));
+  EXPECT_EQ(first.out.size(), 65U);
+  EXPECT_NE(first.out, second.out);
+}
+
+TEST(Resolve, ReadsACapturedEnvironment) {
+  const Outcome outcome = Muster("resolve --json --env-file tests/testdata/env/srun-block/5.env");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(
+      outcome.out,
+      HasSubstr(
+          R"({"launcher":"slurm","rank":5,"world_size":8,"local_rank":1,"local_world_size":2,"node_rank":2,"num_nodes":4,"node":"gpu03")"));
+}
+
+TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
+  const Outcome outcome = Muster("resolve --json --env-file tests/testdata/env/sbatch-script/0.env");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"not_launched")"));
+  EXPECT_THAT(outcome.out, HasSubstr("srun"));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,261 @@
+// Refusals, forcing, borrowing and deriving; nested launches are in containment_test.cc.
+#include "bootstrap/launch/detect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bootstrap/launch/fixtures.h"
+#include "tests/bootstrap/launch/launches.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing_support::Bare;
+using testing_support::BatchScript;
+using testing_support::Changed;
+using testing_support::Env;
+using testing_support::Fixture;
+using testing_support::Hydra;
+using testing_support::Muster;
+using testing_support::MustRefuse;
+using testing_support::MustResolve;
+using testing_support::OneTaskANode;
+using testing_support::Openmpi;
+using testing_support::Torchrun;
+using testing_support::VerdictOn;
+
+TEST(Refused, KeepsTheAllocation) {
+  const Refusal refusal = MustRefuse(Fixture("sbatch-script/0"));
+  const Allocation expected{.manager = "slurm",
+                            .job_id = "13",
+                            .kind = "batch script",
+                            .nodelist = "gpu[01-03]",
+                            .num_nodes = 3,
+                            .tasks = 6,
+                            .node = "gpu01"};
+  EXPECT_EQ(refusal.allocation, expected);
+  EXPECT_EQ(refusal.error.hint,
+            "start it with srun: srun muster ...; for a world of one: MUSTER_LAUNCHER=none (also --launcher "
+            "none, or "
+            "launcher: none in the configuration)");
+  EXPECT_EQ(VerdictOn("slurm", refusal.considered), "absent");
+}
+
+TEST(Refused, NamesTheKindOfAllocation) {
+  EXPECT_EQ(MustRefuse(Fixture("salloc-shell/x")).error.message,
+            "this is the salloc shell of Slurm job 11 (4 tasks on gpu[01-02]), not one of its tasks");
+  EXPECT_EQ(MustRefuse(Fixture("slurm25.11-interactive/0")).error.message,
+            "this is the interactive step of Slurm job 7 (4 tasks on r[01-02]), not one of its tasks");
+  EXPECT_EQ(MustRefuse(Fixture("slurm25.11-batch/0")).error.message,
+            "this is the batch script of Slurm job 1 (6 tasks on r[01-03]), not one of its tasks");
+}
+
+TEST(Refused, ShowsBothSidesAndHowToForce) {
+  const Refusal refusal = MustRefuse(Fixture("srun-stale-rank/3"));
+  EXPECT_EQ(refusal.error.hint,
+            "unset the wrong one, or force the right one with MUSTER_LAUNCHER=slurm (also --launcher slurm, "
+            "or launcher: "
+            "slurm in the configuration) or torch-env");
+  EXPECT_EQ(VerdictOn("slurm", refusal.considered), "contradicts");
+  EXPECT_EQ(VerdictOn("torch-env", refusal.considered), "contradicts");
+  EXPECT_EQ(refusal.allocation, std::nullopt);
+}
+
+TEST(Refused, StrippedStep) {
+  const Environment stripped =
+      Changed(Fixture("srun-block/5"), {{"SLURM_STEP_ID", std::nullopt},
+                                        {"SLURM_STEPID", std::nullopt},
+                                        {"SLURM_STEP_NODELIST", std::nullopt},
+                                        {"SLURM_STEP_NUM_TASKS", std::nullopt},
+                                        {"SLURM_STEP_NUM_NODES", std::nullopt},
+                                        {"SLURM_STEP_TASKS_PER_NODE", std::nullopt}});
+  const Refusal refusal = MustRefuse(stripped);
+  EXPECT_EQ(refusal.error.code, Code::kBadEnvironment);
+  EXPECT_EQ(
+      refusal.error.message,
+      "this looks like a task of a Slurm step whose variables were partly removed: missing SLURM_STEP_ID, "
+      "SLURM_STEP_NODELIST, SLURM_STEP_NUM_TASKS, SLURM_STEP_NUM_NODES");
+  EXPECT_EQ(refusal.allocation->kind, "step, its variables removed");
+  const Resolution forced = MustResolve(stripped, {.launcher = "slurm"});
+  EXPECT_EQ(forced.tuple.rank, 5);
+  EXPECT_EQ(forced.tuple.world_size, 8);
+  EXPECT_EQ(forced.tuple.local_world_size, 2);
+  EXPECT_EQ(forced.tuple.num_nodes, 4);
+  EXPECT_THAT(forced.warnings,
+              ElementsAre("the step's own variables are missing: SLURM_NTASKS is taken for the world size"));
+}
+
+TEST(Refused, ABatchScriptEvenWhenSlurmIsForced) {
+  for (const char* name :
+       {"sbatch-script/0", "slurm25.11-batch/0", "slurm25.11-interactive/0", "salloc-shell/x"}) {
+    const Refusal refusal = MustRefuse(Fixture(name), {.launcher = "slurm"});
+    EXPECT_EQ(refusal.error.code, Code::kNotLaunched) << name;
+  }
+}
+
+TEST(SingleTask, IsAWorldOfOne) {
+  const Environment script = Env(
+      "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\nSLURM_PROCID=0\n"
+      "SLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\n");
+  const Resolution resolution = MustResolve(script);
+  EXPECT_EQ(resolution.tuple.launcher, "none");
+  EXPECT_EQ(resolution.tuple.world_size, 1);
+  EXPECT_EQ(resolution.tuple.node, "n1");
+  EXPECT_EQ(resolution.tuple.job.key, "none:9:0");
+  EXPECT_EQ(resolution.allocation->job_id, "9");
+  EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_HET_SIZE", "2"}})).error.code, Code::kNotLaunched);
+  EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_TASKS_PER_NODE", "1(x2)"}, {"SLURM_JOB_NUM_NODES", "2"}}))
+                .error.code,
+            Code::kNotLaunched);
+  EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_TASKS_PER_NODE", std::nullopt}})).error.code,
+            Code::kNotLaunched);
+}
+
+TEST(Singleton, IsCompleteAndSaysSo) {
+  const Resolution resolution = MustResolve(Environment().AsProcess({.pid = 5, .host_name = "laptop"}));
+  const RankTuple expected{.launcher = "none",
+                           .rank = 0,
+                           .world_size = 1,
+                           .local_rank = 0,
+                           .local_world_size = 1,
+                           .node_rank = 0,
+                           .num_nodes = 1,
+                           .node = "laptop",
+                           .job = {.key = "none:-:0"},
+                           .master = std::nullopt};
+  EXPECT_EQ(resolution.tuple, expected);
+  EXPECT_THAT(resolution.warnings, IsEmpty());
+  EXPECT_EQ(resolution.considered.size(), 10u);
+}
+
+TEST(Forced, TakesOneLauncherWhateverTheOthersSay) {
+  const Environment stale = Fixture("srun-stale-rank/3");
+  const Resolution slurm = MustResolve(stale, {.launcher = "slurm"});
+  EXPECT_EQ(slurm.tuple.rank, 3);
+  EXPECT_EQ(VerdictOn("torch-env", slurm.considered), "overruled");
+  const Resolution torch = MustResolve(stale, {.launcher = "torch-env"});
+  EXPECT_EQ(torch.tuple.rank, 0);
+  EXPECT_EQ(torch.tuple.world_size, 4);
+  const Resolution none = MustResolve(stale, {.launcher = "none"});
+  EXPECT_EQ(none.tuple.world_size, 1);
+  EXPECT_EQ(none.tuple.launcher, "none");
+}
+
+TEST(Forced, TorchEnvReadsTorchrunsVariablesAndNeedsNoLocalRank) {
+  EXPECT_EQ(MustResolve(Fixture("torchrun-standalone/2"), {.launcher = "torch-env"}).tuple.rank, 2);
+  EXPECT_EQ(MustResolve(Env("RANK=1\nWORLD_SIZE=4\n"), {.launcher = "torch-env"}).tuple.rank, 1);
+}
+
+TEST(Forced, ButAbsent) {
+  const Refusal refusal = MustRefuse(Fixture("srun-block/0"), {.launcher = "torchrun"});
+  EXPECT_EQ(refusal.error.code, Code::kNotLaunched);
+  EXPECT_EQ(refusal.error.message, "launcher torchrun was asked for, but there is no TORCHELASTIC_RUN_ID");
+}
+
+TEST(Forced, ButUnknown) {
+  const Refusal refusal = MustRefuse(Environment(), {.launcher = "sulrm"});
+  EXPECT_EQ(refusal.error.code, Code::kConfiguration);
+  EXPECT_EQ(refusal.error.message, "there is no launcher called \"sulrm\"");
+}
+
+TEST(Explicit, WinsOverEverything) {
+  DetectOptions options;
+  options.explicit_tuple = {.rank = 1, .world_size = 2, .local_rank = {}, .endpoint = Endpoint{"n1", 61000}};
+  const Resolution resolution = MustResolve(Fixture("srun-stale-rank/3"), options);
+  EXPECT_EQ(resolution.tuple.launcher, "explicit");
+  EXPECT_EQ(resolution.tuple.rank, 1);
+  EXPECT_EQ(resolution.tuple.world_size, 2);
+  EXPECT_EQ(resolution.tuple.local_rank, std::nullopt);
+  EXPECT_EQ(resolution.tuple.job.key, "explicit:n1:61000:0");
+  EXPECT_EQ(VerdictOn("slurm", resolution.considered), "overruled");
+}
+
+TEST(Explicit, IsAPair) {
+  const auto message = [](ExplicitTuple tuple) {
+    const Refusal refusal = MustRefuse(Environment(), {.explicit_tuple = std::move(tuple)});
+    EXPECT_EQ(refusal.error.code, Code::kUsage);
+    return refusal.error.message;
+  };
+  EXPECT_EQ(message({.rank = 1}), "--world-size is missing: --rank and --world-size go together");
+  EXPECT_EQ(message({.world_size = 1}), "--rank is missing: --rank and --world-size go together");
+  EXPECT_EQ(message({.local_rank = 1}), "--rank is missing: --rank and --world-size go together");
+  EXPECT_EQ(message({.rank = 2, .world_size = 2}), "--rank=2 is outside --world-size=2");
+  EXPECT_EQ(message({.rank = -1, .world_size = 2}), "--rank -1 is negative");
+  EXPECT_EQ(message({.rank = 1, .world_size = 2, .local_rank = 2}),
+            "--local-rank=2 is outside --world-size=2");
+}
+
+TEST(Borrow, FillsOnlyWhatTheWinnerDoesNotDefine) {
+  const Resolution resolution = MustResolve(Fixture("srun-boilerplate/3"));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.master, (Endpoint{"gpu001", 29500}));
+  ASSERT_FALSE(resolution.sources.empty());
+  EXPECT_EQ(resolution.sources.back(), (FieldSource{"master", "MASTER_ADDR, MASTER_PORT", "torch-env"}));
+}
+
+TEST(Borrow, WarnsOfAnotherLocalRank) {
+  const Resolution resolution = MustResolve(Changed(Fixture("srun-boilerplate/3"), {{"LOCAL_RANK", "3"}}));
+  EXPECT_EQ(resolution.tuple.local_rank, 0);
+  EXPECT_THAT(resolution.warnings,
+              ElementsAre("LOCAL_RANK=3 is ignored: slurm says local rank 0 (SLURM_LOCALID)"));
+}
+
+TEST(Borrow, NodeNameFromTheCarrierButNotUnderHydra) {
+  EXPECT_EQ(MustResolve(Env(OneTaskANode(2, 1) + Torchrun(3, 4, 1, 2, 1, 2))).tuple.node, "n2");
+  EXPECT_EQ(MustResolve(Env(OneTaskANode(2, 1) + Openmpi(3, 4, 1, 2))).tuple.node, "n2");
+  EXPECT_EQ(MustResolve(Env(OneTaskANode(2, 1) + Hydra(3, 4, 1, 2))).tuple.node, std::nullopt);
+  const Environment live =
+      Env(OneTaskANode(2, 1) + Hydra(3, 4, 1, 2)).AsProcess({.pid = 5, .host_name = "n7"});
+  EXPECT_EQ(MustResolve(live).tuple.node, "n7");
+}
+
+TEST(Borrow, MusterTakesTheJobsPartsFromWhoeverBearsItsName) {
+  const Resolution resolution = MustResolve(Env(OneTaskANode(2, 1) + Muster(1, 2, 0, 1, 1, 2)));
+  EXPECT_EQ(resolution.tuple.job, (JobIdentity{.key = "slurm:9.1:0", .id = "9", .step = "1", .restart = 0}));
+}
+
+TEST(Derive, LocalWorldSizeOfSpawnedBlocks) {
+  EXPECT_EQ(MustResolve(Env(OneTaskANode(2, 1) + Bare(3, 4, 1))).tuple.local_world_size, 2);
+  EXPECT_EQ(MustResolve(Env(Bare(3, 4, 1))).tuple.local_world_size, std::nullopt);
+}
+
+TEST(Derive, OneNode) {
+  const Resolution resolution = MustResolve(Fixture("mpirun-mpich-alone/1"));
+  EXPECT_EQ(resolution.tuple.num_nodes, 1);
+  EXPECT_EQ(resolution.tuple.node_rank, 0);
+  const Resolution spread = MustResolve(Fixture("mpirun-ompi-in-salloc/5"));
+  EXPECT_EQ(spread.tuple.num_nodes, 3);
+  EXPECT_EQ(spread.tuple.node_rank, std::nullopt);
+}
+
+TEST(Allocation, IsShownOnlyWhereThisIsNoTaskOfAStep) {
+  EXPECT_EQ(MustResolve(Fixture("srun-block/0")).allocation, std::nullopt);
+  EXPECT_EQ(MustResolve(Fixture("mpirun-ompi-in-salloc/0")).allocation, std::nullopt);
+  EXPECT_EQ(MustResolve(Fixture("sbatch-torchrun/0")).allocation->kind, "batch script");
+}
+
+TEST(BatchScript, WithABareTupleIsWarnedAbout) {
+  const Resolution resolution = MustResolve(Env(BatchScript() + Bare(0, 4, 0)));
+  EXPECT_EQ(resolution.tuple.launcher, "torch-env");
+  EXPECT_THAT(
+      resolution.warnings,
+      ElementsAre(
+          "rank 0 of 4 (RANK=0, WORLD_SIZE=4) was set by hand in the batch script of Slurm job 9: if it was "
+          "meant for srun, start with srun and do not export it"));
+}
+
+TEST(Considered, HasEveryOtherLauncherInOrder) {
+  std::vector<std::string> names;
+  for (const Considered& one : MustResolve(Fixture("srun-block/0")).considered) {
+    names.push_back(one.launcher);
+    EXPECT_NE(one.reason, "") << one.launcher;
+    EXPECT_NE(one.verdict, "") << one.launcher;
+  }
+  EXPECT_THAT(names, ElementsAre("explicit", "muster", "torchrun", "deepspeed", "openmpi", "hydra", "pmix",
+                                 "pmi", "torch-env", "none"));
+}
+
+}  // namespace
+}  // namespace muster
