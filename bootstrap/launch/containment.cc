@@ -1,0 +1,79 @@
+#include "bootstrap/launch/containment.h"
+
+#include "bootstrap/launch/launchers.h"
+
+namespace muster {
+namespace {
+
+enum class Age { kUnknown, kOlder, kNewer };
+
+bool SameWorld(const RankTuple& a, const RankTuple& b) {
+  return a.rank == b.rank && a.world_size == b.world_size;
+}
+
+bool IsMpirun(const RankTuple& tuple) { return tuple.launcher == "openmpi" || tuple.launcher == "hydra"; }
+
+// Its variables carry a mark of the program that set them, so their presence dates them.
+bool IsSigned(const RankTuple& tuple) { return tuple.launcher != "torch-env" && tuple.launcher != "pmi"; }
+
+const Environment* StartOf(const RankTuple& tuple, const Environment& environment) {
+  if (!environment.live()) return nullptr;
+  if (tuple.launcher == "slurm") return environment.process()->slurm_task.get();
+  if (tuple.launcher == "muster") return environment.process()->supervisor.get();
+  return nullptr;
+}
+
+// Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
+Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
+  const Environment* start = StartOf(anchor, environment);
+  if (start == nullptr || !IsSigned(tuple)) return Age::kUnknown;
+  const Launcher* launcher = FindLauncher(tuple.launcher);
+  if (launcher == nullptr) return Age::kUnknown;
+  const Probed then = launcher->probe(*start, {});
+  const auto* candidate = std::get_if<Candidate>(&then);
+  const bool there =
+      candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
+  return there ? Age::kOlder : Age::kNewer;
+}
+
+bool IsMpirunDaemon(const RankTuple& outer, const RankTuple& inner) {
+  return outer.launcher == "slurm" && IsMpirun(inner) && outer.num_nodes == outer.world_size;
+}
+
+// One process of the outer launch for each node of the inner one. Where the sizes are equal, too, other ranks
+// mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
+bool CarriesNodes(const RankTuple& outer, const RankTuple& inner) {
+  if (outer.world_size != inner.num_nodes) return false;
+  return outer.world_size != inner.world_size || inner.launcher == "torchrun";
+}
+
+bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
+  if (inner.launcher != "torch-env" || inner.num_nodes || !inner.local_rank) return false;
+  if (inner.world_size % outer.world_size != 0) return false;
+  const int each = inner.world_size / outer.world_size;
+  return each > 1 && inner.rank / each == outer.rank && inner.rank % each == *inner.local_rank;
+}
+
+Nesting ByNumbers(const RankTuple& outer, const RankTuple& inner) {
+  if (IsMpirunDaemon(outer, inner)) return Nesting::kCarries;
+  if (SameWorld(outer, inner)) return Nesting::kSame;
+  const bool carries = outer.world_size == 1 || CarriesNodes(outer, inner) || CarriesBlocks(outer, inner);
+  return carries ? Nesting::kCarries : Nesting::kUnrelated;
+}
+
+}  // namespace
+
+Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment) {
+  const Nesting by_numbers = ByNumbers(outer.tuple, inner.tuple);
+  const Age inner_age = AgeOf(inner.tuple, outer.tuple, environment);
+  const Age outer_age = AgeOf(outer.tuple, inner.tuple, environment);
+  const bool same = by_numbers == Nesting::kSame;
+  if (outer_age == Age::kNewer) return Nesting::kUnrelated;
+  // A supervisor hands on the very tuple that it was given: that is one world, not a nested one.
+  if (same && (inner.tuple.launcher == "muster" || inner_age == Age::kOlder)) return Nesting::kSame;
+  if (inner_age == Age::kNewer || outer_age == Age::kOlder) return Nesting::kCarries;
+  if (inner_age == Age::kOlder) return Nesting::kUnrelated;
+  return by_numbers;
+}
+
+}  // namespace muster

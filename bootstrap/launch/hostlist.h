@@ -1,0 +1,22 @@
+// Slurm's host lists ("gpu[01-04,07],login1"), in process: containers have no scontrol.
+// Grammar and order: Slurm's src/common/hostlist.c as of 25.11, with suffixes after a bracket; tested against
+// libslurm.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+
+namespace muster {
+
+// Every name, in Slurm's order, duplicates kept. Error: kBadEnvironment naming the text and what is wrong
+// with it. A range holds at most 65536 numbers, a list at most 262144 names.
+Result<std::vector<std::string>> ExpandHostlist(std::string_view text);
+
+// For messages: {"gpu01","gpu02","gpu03","gpu07"} -> "gpu[01-03,07]". Keeps the order; ExpandHostlist reads
+// it back.
+std::string CompressHostlist(const std::vector<std::string>& names);
+
+}  // namespace muster

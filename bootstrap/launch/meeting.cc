@@ -1,0 +1,234 @@
+#include "bootstrap/launch/meeting.h"
+
+#include <algorithm>
+
+#include "bootstrap/launch/placement.h"
+#include "bootstrap/launch/slurm_variables.h"
+
+namespace muster {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Resolution& resolution, const Environment& environment, std::optional<Endpoint> endpoint)
+      : resolution_(resolution),
+        tuple_(resolution.tuple),
+        environment_(environment),
+        endpoint_(std::move(endpoint)) {}
+
+  Result<Meeting> Run() {
+    Meeting meeting;
+    meeting.key = Key();
+    meeting.job_key = JobKeyText(meeting.key);
+    MUSTER_CHECK(FindTheRoot(meeting));
+    return meeting;
+  }
+
+ private:
+  bool OnOneNode() const { return tuple_.local_world_size == tuple_.world_size || tuple_.num_nodes == 1; }
+
+  // ---- what all processes of the launch surely share ----
+
+  std::string Key() const {
+    std::string key = tuple_.launcher;
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) key += fmt::format(" {}={}", name, value);
+    };
+    add("uid", Uid());
+    if (tuple_.launcher == "slurm") AddSlurm(add);
+    if (tuple_.launcher == "torchrun" || tuple_.launcher == "openmpi" || tuple_.launcher == "hydra" ||
+        tuple_.launcher == "pmi") {
+      add("id", tuple_.job.id);
+    }
+    if (tuple_.launcher == "openmpi") {
+      // Random per mpirun; the job id alone is a hash of 16 bits.
+      add("mpirun", environment_.Get("OMPI_MCA_orte_precondition_transports").value_or(""));
+    }
+    if (tuple_.launcher == "hydra" || tuple_.launcher == "pmi") AddSlurmOfMpiexec(add);
+    if (IsTorch()) {
+      if (tuple_.master) add("master", ToString(*tuple_.master));
+      AddSlurmOfBlocks(add);
+    }
+    if (endpoint_ && (tuple_.launcher == "explicit" || (IsTorch() && !tuple_.master)))
+      add("endpoint", ToString(*endpoint_));
+    return key;
+  }
+
+  bool IsTorch() const {
+    return tuple_.launcher == "torchrun" || tuple_.launcher == "deepspeed" || tuple_.launcher == "torch-env";
+  }
+
+  std::string Uid() const {
+    if (environment_.live()) return std::to_string(environment_.process()->uid);
+    return std::string(environment_.Get("SLURM_JOB_UID").value_or(""));
+  }
+
+  template <typename Add>
+  void AddSlurm(const Add& add) const {
+    add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+    add("job", tuple_.job.id);
+    add("step", tuple_.job.step);
+    if (!IsHeterogeneous(environment_)) return;
+    // Steps of two components can bear one number under the leader's job id; their nodes differ.
+    add("het", environment_.Get("SLURM_HET_SIZE").value_or(environment_.Get("SLURM_PACK_SIZE").value_or("")));
+    add("nodes", environment_.Get("SLURM_STEP_NODELIST").value_or(""));
+  }
+
+  // Hydra names its launch nowhere. All its proxies are of one Slurm step, and on one node all ranks hang on
+  // one proxy.
+  template <typename Add>
+  void AddSlurmOfMpiexec(const Add& add) const {
+    add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+    add("job", SlurmJobId(environment_).value_or(""));
+    const auto step = SlurmStepId(environment_);
+    if (step && *step) add("step", std::to_string(**step));
+    if (OnOneNode() && environment_.live() && environment_.process()->pmi_server > 0) {
+      add("proxy", std::to_string(environment_.process()->pmi_server));
+    }
+  }
+
+  // A step whose tasks started blocks of ranks holds them all. Not so torchrun: its agents may come from
+  // several steps.
+  template <typename Add>
+  void AddSlurmOfBlocks(const Add& add) const {
+    if (tuple_.launcher != "torch-env") return;
+    for (const RankTuple& carrier : resolution_.carriers) {
+      if (carrier.launcher != "slurm" || carrier.world_size == 1) continue;
+      add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+      add("job", carrier.job.id);
+      add("step", carrier.job.step);
+    }
+  }
+
+  // TORCHELASTIC_RESTART_COUNT is each agent's own count: on several nodes it may differ within one launch.
+  bool RestartIsShared() const { return tuple_.launcher != "torchrun" || OnOneNode(); }
+
+  std::string JobKeyText(const std::string& key) const {
+    std::string text = fmt::format("{} size={}", key, tuple_.world_size);
+    if (RestartIsShared()) text += fmt::format(" restart={}", tuple_.job.restart);
+    const auto start = environment_.Get("SLURM_JOB_START_TIME");
+    // The components of a heterogeneous job may have started a second apart.
+    if (tuple_.launcher == "slurm" && start && !IsHeterogeneous(environment_))
+      text += fmt::format(" start={}", *start);
+    return text;
+  }
+
+  // ---- where the root is ----
+
+  Status FindTheRoot(Meeting& meeting) const {
+    if (tuple_.launcher == "slurm" && environment_.Has("SLURM_STEP_NODELIST")) {
+      MUSTER_TRY(meeting.placement, PlacementOfSlurmStep(environment_));
+    }
+    meeting.find_root = FindRoot::kSameNode;
+    if (tuple_.world_size == 1) return {};
+    if (endpoint_) {
+      meeting.find_root = FindRoot::kEndpoint;
+      meeting.endpoint = endpoint_;
+      return {};
+    }
+    if (tuple_.launcher == "slurm") return FindInStep(meeting);
+    if (IsTorch()) return FindAtMaster(meeting);
+    if (tuple_.launcher == "explicit") {
+      if (OnOneNode()) return {};
+      return WithHint(Fail(Code::kConfiguration, "--rank and --world-size say nothing about where rank 0 is"),
+                      "add --endpoint HOST:PORT, a free port on rank 0's node, the same on every rank");
+    }
+    return FindMpiRoot(meeting);
+  }
+
+  Status FindInStep(Meeting& meeting) const {
+    if (meeting.placement.nodes.size() == 1) return {};
+    if (!meeting.placement.nodes.empty()) {
+      meeting.find_root = FindRoot::kFirstNode;
+      return {};
+    }
+    return SearchTheJob(meeting);
+  }
+
+  static bool IsLoopback(std::string_view host) {
+    return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
+  }
+
+  Status FindAtMaster(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    if (!tuple_.master) return NowhereSaid();
+    if (IsLoopback(tuple_.master->host)) {
+      // Only one machine can be meant; PyTorch itself could not meet there otherwise.
+      if (!tuple_.local_world_size && tuple_.num_nodes.value_or(1) == 1) return {};
+      return WithHint(Fail(Code::kConfiguration,
+                           "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
+                           tuple_.master->host,
+                           tuple_.local_world_size ? std::to_string(*tuple_.local_world_size) : "some",
+                           tuple_.world_size),
+                      "set MASTER_ADDR to the name of rank 0's node");
+    }
+    meeting.find_root = FindRoot::kHost;
+    meeting.host = tuple_.master->host;
+    return {};
+  }
+
+  Status FindMpiRoot(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    if (SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
+    return FindAtMaster(meeting);
+  }
+
+  Status SearchTheJob(Meeting& meeting) const {
+    MUSTER_TRY(meeting.placement, NodesOfSlurmJob(environment_));
+    if (meeting.placement.nodes.empty()) return NowhereSaid();
+    meeting.find_root = meeting.placement.nodes.size() == 1 ? FindRoot::kSameNode : FindRoot::kSearch;
+    return {};
+  }
+
+  tl::unexpected<Error> NowhereSaid() const {
+    return WithHint(Fail(Code::kConfiguration,
+                         "ranks of this {} launch are on several nodes and nothing says where rank 0 is",
+                         tuple_.launcher),
+                    "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
+  }
+
+  const Resolution& resolution_;
+  const RankTuple& tuple_;
+  const Environment& environment_;
+  std::optional<Endpoint> endpoint_;
+};
+
+Status CheckMethod(RendezvousMethod method) {
+  std::string_view name;
+  switch (method) {
+    case RendezvousMethod::kAuto:
+    case RendezvousMethod::kTcp:
+      return {};
+    case RendezvousMethod::kPmix:
+      name = "pmix";
+      break;
+    case RendezvousMethod::kPmi:
+      name = "pmi";
+      break;
+    case RendezvousMethod::kTorchStore:
+      name = "torch-store";
+      break;
+    case RendezvousMethod::kFile:
+      name = "file";
+      break;
+  }
+  return WithHint(Fail(Code::kConfiguration, "rendezvous.method: {} is not available in this release", name),
+                  "use auto or tcp");
+}
+
+}  // namespace
+
+Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& environment,
+                            const RendezvousOptions& options,
+                            const std::optional<Endpoint>& explicit_endpoint) {
+  MUSTER_CHECK(CheckMethod(options.method));
+  if (resolution.tuple.launcher == "muster") {
+    return WithHint(
+        Fail(Code::kUsage, "this process already belongs to the group of a muster run (MUSTER_CONTROL={})",
+             environment.Get("MUSTER_CONTROL").value_or("")),
+        "adopt that group instead of forming another one");
+  }
+  return Planner(resolution, environment, explicit_endpoint ? explicit_endpoint : options.endpoint).Run();
+}
+
+}  // namespace muster
