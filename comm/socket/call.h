@@ -1,0 +1,61 @@
+// One operation as one rank is in it: what all ranks of a communicator must agree on, and how messages show
+// it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "comm/base/error.h"
+#include "comm/data_type.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+enum class Operation : uint8_t {
+  kBarrier,
+  kBroadcast,
+  kReduce,
+  kAllReduce,
+  kGather,
+  kAllGather,
+  kScatter,
+  kReduceScatter,
+  kAllToAll,
+  kSend,
+  kRecv,
+  kGatherBytes,
+  kAllGatherBytes,
+  kBroadcastBytes,
+  kSplit,
+};
+inline constexpr uint8_t kOperationCount = 15;
+
+std::string_view Name(Operation operation);  // "AllReduce"
+
+// A value. `sequence` counts the operations of one communicator from 1; Send and Recv are counted per pair
+// and direction.
+struct Call {
+  uint64_t communicator = 0;
+  uint64_t sequence = 0;
+  Operation operation = Operation::kBarrier;
+  DataType type = DataType::kU8;
+  ReduceOp reduce = ReduceOp::kSum;  // kSum where nothing is reduced
+  int32_t root = -1;                 // in the communicator's numbering; -1: none
+  uint64_t count = 0;                // elements; 0 where the ranks' lengths may differ
+
+  friend bool operator==(const Call&, const Call&) = default;
+};
+
+// "AllReduce #42 f32[1024]", "Barrier #42", "GatherBytes #42".
+std::string Describe(const Call& call);
+
+// Whether a message sent within `theirs` belongs to `mine`: the same call, or the Send for this Recv.
+bool Match(const Call& mine, const Call& theirs);
+
+// kDisagreement "rank 3 on gpu01 is in AllReduce #42 f32[1024], rank 5 on gpu02 in Barrier #42": the lower
+// rank first, so that both sides say the same. Root and reduction are shown where only they tell the two
+// apart.
+Error Disagreement(const Roster& roster, int rank, const Call& call, int other_rank, const Call& other_call);
+
+}  // namespace muster

@@ -1,0 +1,76 @@
+// The Communicator of the socket backend: checks arguments, numbers the calls, runs the algorithm, and stays
+// broken after the first error. Made by socket_communicator.h; Split makes further ones on the same core.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/socket/collectives.h"
+#include "comm/socket/core.h"
+#include "comm/socket/first_error.h"
+#include "comm/socket/ledger.h"
+#include "comm/socket/point_to_point.h"
+#include "comm/socket/topology.h"
+
+namespace muster {
+
+class SocketCommunicator final : public Communicator {
+ public:
+  SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members);
+  ~SocketCommunicator() override;
+
+  int rank() const override { return members_.rank; }
+  int size() const override { return members_.roster->size(); }
+  const Roster& roster() const override { return *members_.roster; }
+  std::string_view backend() const override { return "socket"; }
+
+  Status Barrier(const CallOptions& options) override;
+  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override;
+  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
+                const CallOptions& options) override;
+  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options) override;
+  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
+  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override;
+  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
+  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
+                       const CallOptions& options) override;
+  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override;
+  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override;
+  Status Recv(Buffer buffer, int from, const CallOptions& options) override;
+  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
+  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
+
+ private:
+  // Everything of a Call but its communicator and sequence.
+  static Call CallOf(Operation operation, const ConstBuffer& elements = {}, int root = -1,
+                     ReduceOp reduce = ReduceOp::kSum);
+
+  // Runs `body` as the next collective.
+  Status RunCollective(Call call, const CallOptions& options,
+                       const std::function<Status(const Collective&)>& body);
+  Status Enter(const Call& call, Duration timeout);
+  Status RunPointToPoint(const CallOptions& options, const std::function<Status(Duration)>& body);
+  // Whether calls may go on at all.
+  Status Usable();
+  tl::unexpected<Error> Break(const Error& error);
+  Duration TimeoutOf(Operation operation, const CallOptions& options) const;
+
+  const std::shared_ptr<const SocketCore> core_;
+  const Members members_;
+  const Topology topology_;
+  const std::shared_ptr<Ledger> ledger_;
+  FirstError first_error_;
+
+  std::mutex collective_;  // held during one; nobody waits for it
+  uint64_t sequence_ = 0;
+  Lane lane_;
+  Exchange exchange_;
+  PointToPoint point_to_point_;
+};
+
+}  // namespace muster

@@ -1,0 +1,99 @@
+#include "comm/socket/connection.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace muster {
+
+Flow Connection::Send(OutgoingMessage& message) {
+  const size_t total = message.header.size() + message.payload.size();
+  while (message.sent < total) {
+    std::array<iovec, 2> parts{};
+    const size_t header_sent = std::min(message.sent, message.header.size());
+    const size_t payload_sent = message.sent - header_sent;
+    parts[0] = {message.header.data() + header_sent, message.header.size() - header_sent};
+    // sendmsg does not write to what it sends.
+    parts[1] = {const_cast<uint8_t*>(message.payload.data()) + payload_sent,
+                message.payload.size() - payload_sent};
+    msghdr out{};
+    out.msg_iov = parts.data();
+    out.msg_iovlen = parts.size();
+    const ssize_t sent = sendmsg(fd_.get(), &out, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    message.sent += static_cast<size_t>(sent);
+    sending_ = message.sent < total;
+  }
+  return Flow::kDone;
+}
+
+Flow Connection::Receive(std::span<uint8_t> into, size_t& got) {
+  for (;;) {
+    const ssize_t received = recv(fd_.get(), into.data(), into.size(), MSG_DONTWAIT);
+    if (received > 0) {
+      got = static_cast<size_t>(received);
+      return Flow::kDone;
+    }
+    if (received < 0 && errno == EINTR) continue;
+    return received < 0 && errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+  }
+}
+
+Flow Connection::Fill() {
+  std::copy(buffer_.begin() + static_cast<ptrdiff_t>(begin_), buffer_.begin() + static_cast<ptrdiff_t>(end_),
+            buffer_.begin());
+  end_ -= begin_;
+  begin_ = 0;
+  size_t got = 0;
+  const Flow flow = Receive(std::span(buffer_).subspan(end_), got);
+  end_ += got;
+  return flow;
+}
+
+Flow Connection::ReadHeader() {
+  if (header_) return Flow::kDone;
+  while (end_ - begin_ < kFrameHeaderBytes) {
+    if (const Flow flow = Fill(); flow != Flow::kDone) return flow;
+  }
+  header_ =
+      DecodeFrame(std::span<const uint8_t, kFrameHeaderBytes>(buffer_.data() + begin_, kFrameHeaderBytes));
+  begin_ += kFrameHeaderBytes;
+  return header_ ? Flow::kDone : Flow::kBroken;
+}
+
+Flow Connection::ReadPayload(std::span<uint8_t> into, size_t& got) {
+  const size_t buffered = std::min(into.size(), end_ - begin_);
+  if (buffered > 0) std::memcpy(into.data(), buffer_.data() + begin_, buffered);
+  begin_ += buffered;
+  got = buffered;
+  while (got < into.size()) {
+    size_t received = 0;
+    if (const Flow flow = Receive(into.subspan(got), received); flow != Flow::kDone) return flow;
+    got += received;
+  }
+  return Flow::kDone;
+}
+
+bool Connection::PeekGoodbye() const {
+  FrameBytes bytes{};
+  const ssize_t got = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
+  if (got != static_cast<ssize_t>(bytes.size())) return false;
+  const std::optional<Frame> frame = DecodeFrame(bytes);
+  return frame && frame->kind == FrameKind::kGoodbye;
+}
+
+void Connection::SayGoodbye(uint64_t communicator) {
+  if (sending_) return;  // it would be read as part of that message
+  Frame frame;
+  frame.kind = FrameKind::kGoodbye;
+  frame.call.communicator = communicator;
+  OutgoingMessage message;
+  message.header = EncodeFrame(frame);
+  if (Send(message) == Flow::kDone) shutdown(fd_.get(), SHUT_WR);
+}
+
+}  // namespace muster

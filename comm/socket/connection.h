@@ -1,0 +1,69 @@
+// One proven data connection: messages (frame.h) out and in, without blocking.
+//
+// Threads: one may send while another receives. Ownership: owns the descriptor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "comm/base/bytes.h"
+#include "comm/base/unique_fd.h"
+#include "comm/socket/frame.h"
+
+namespace muster {
+
+enum class Flow {
+  kDone,     // as much as was asked for
+  kBlocked,  // the kernel has no more for now
+  kBroken,   // closed by the peer or reset
+};
+
+// A message on its way out. The payload stays the caller's until it is sent.
+struct OutgoingMessage {
+  FrameBytes header{};
+  ByteView payload;
+  size_t sent = 0;  // bytes of header and payload
+};
+
+class Connection {
+ public:
+  explicit Connection(UniqueFd fd) : fd_(std::move(fd)) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  int fd() const { return fd_.get(); }
+
+  Flow Send(OutgoingMessage& message);
+
+  // The header of the next message, once it is all there; it stays until FinishMessage. A malformed one is
+  // kBroken.
+  Flow ReadHeader();
+  const Frame& header() const { return *header_; }
+  // Some of the payload, `got` bytes of it; kDone when `into` is full.
+  Flow ReadPayload(std::span<uint8_t> into, size_t& got);
+  void FinishMessage() { header_.reset(); }
+
+  // Whether the next thing in the kernel's buffer is a goodbye; for a sender, who may not read.
+  bool PeekGoodbye() const;
+  // Tells the peer that nothing will follow. Best effort: the connection is closed in any case.
+  void SayGoodbye(uint64_t communicator);
+
+ private:
+  // Small messages then cost one system call with their header.
+  static constexpr size_t kReadAhead = 4096;
+
+  Flow Fill();
+  Flow Receive(std::span<uint8_t> into, size_t& got);
+
+  UniqueFd fd_;
+  bool sending_ = false;  // in the middle of a message
+  std::optional<Frame> header_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  std::array<uint8_t, kReadAhead> buffer_;
+};
+
+}  // namespace muster

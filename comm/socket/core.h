@@ -1,0 +1,32 @@
+// What the communicators of one process share: the one of the whole group and all Split from it.
+#pragma once
+
+#include <memory>
+
+#include "comm/rendezvous/group.h"
+#include "comm/socket/exchange.h"
+#include "comm/socket/mesh.h"
+#include "comm/socket/socket_communicator.h"
+
+namespace muster {
+
+struct SocketCore {
+  Group& group;
+  std::shared_ptr<Mesh> mesh;
+  SocketOptions options;
+  bool spin = false;
+
+  ExchangeOptions exchange_options() const {
+    return {options.patience, options.cause_grace, spin, /*sole_reader=*/true};
+  }
+};
+
+// One communicator's ranks.
+struct Members {
+  uint64_t communicator = 0;             // the same on all of them, different from every other communicator's
+  int rank = 0;                          // in its own numbering
+  std::shared_ptr<const Roster> roster;  // in its own numbering
+  std::vector<int> world_ranks;          // the group's number of each
+};
+
+}  // namespace muster

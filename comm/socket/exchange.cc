@@ -1,0 +1,199 @@
+#include "comm/socket/exchange.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "comm/roster.h"
+#include "comm/socket/group_failure.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kScratchBytes = size_t{64} * 1024;
+// A loopback or Unix message takes 2 to 4 us to a peer that spins and 20 to one that sleeps.
+constexpr Duration kSpinFor = std::chrono::microseconds(50);
+// Trying more connections than this costs more than being woken.
+constexpr size_t kMaxSpinPeers = 8;
+
+void Relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Exchange::Exchange(Lane& lane, Ledger* ledger, const ExchangeOptions& options)
+    : lane_(lane),
+      mesh_(lane.mesh()),
+      group_(mesh_.group()),
+      options_(options),
+      vigil_(mesh_, ledger, options.patience) {}
+
+Exchange::~Exchange() { End(); }
+
+void Exchange::Begin(const Call& call, Duration timeout) {
+  call_ = call;
+  timeout_ = timeout;
+  deadline_ = Deadline::After(timeout);
+  vigil_.Begin(call, deadline_, timeout);
+}
+
+void Exchange::End() {
+  active_ = 0;
+  loss_.reset();
+  vigil_.End();
+  if (waker_added_) mesh_.RemoveWaker(waker_.get());
+  waker_added_ = false;
+}
+
+PeerStream& Exchange::StreamTo(int peer) {
+  for (size_t i = active_; i > 0; --i) {
+    if (streams_[i - 1].rank() == peer) return streams_[i - 1];
+  }
+  if (active_ == streams_.size()) streams_.emplace_back();
+  PeerStream& stream = streams_[active_++];
+  stream.Reset(peer, nullptr);
+  return stream;
+}
+
+void Exchange::Send(int peer, ByteView payload) {
+  StreamTo(peer).Queue(OutgoingMessage{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0});
+}
+
+void Exchange::Receive(int peer, std::span<uint8_t> into) {
+  IncomingMessage message;
+  message.into = into;
+  StreamTo(peer).Queue(message);
+}
+
+void Exchange::ReceiveBytes(int peer, Bytes& into) {
+  IncomingMessage message;
+  message.grow = &into;
+  StreamTo(peer).Queue(message);
+}
+
+void Exchange::ReceiveCombined(int peer, const Combining& combining) {
+  if (!scratch_) scratch_ = std::make_unique<uint8_t[]>(kScratchBytes);
+  IncomingMessage message;
+  message.combine = combining;
+  StreamTo(peer).Queue(message);
+}
+
+Status Exchange::Run() {
+  Status status = Drive();
+  active_ = 0;
+  return status;
+}
+
+Status Exchange::Drive() {
+  bool moved = false;
+  MUSTER_CHECK(AdvanceAll(moved));
+  while (Unfinished() > 0) {
+    if (options_.spin && active_ <= kMaxSpinPeers) MUSTER_CHECK(Spin());
+    if (Unfinished() > 0) MUSTER_CHECK(Wait());
+  }
+  return {};
+}
+
+int Exchange::Unfinished() const {
+  int unfinished = 0;
+  for (size_t i = 0; i < active_; ++i) unfinished += streams_[i].done() ? 0 : 1;
+  return unfinished;
+}
+
+Status Exchange::AdvanceAll(bool& moved) {
+  for (size_t i = 0; i < active_; ++i) MUSTER_CHECK(Advance(streams_[i], moved));
+  return {};
+}
+
+Status Exchange::Advance(PeerStream& stream, bool& moved) {
+  const bool lost = loss_ && loss_->rank == stream.rank();
+  if (stream.done() || lost) return {};
+  if (stream.connection() == nullptr) MUSTER_CHECK(Connect(stream));
+  if (stream.connection() == nullptr) return {};
+  const StreamEvent event = stream.Advance(call_, {scratch_.get(), scratch_ ? kScratchBytes : 0});
+  if (event == StreamEvent::kNothing) return {};
+  if (event != StreamEvent::kMoved) return OnEvent(stream, event);
+  moved = true;
+  vigil_.Progress();
+  return {};
+}
+
+Status Exchange::Connect(PeerStream& stream) {
+  Lane::Found found = lane_.Get(stream.rank());
+  stream.set_connection(found.connection);
+  if (!found.failure) return {};
+  Lose(stream, found.failure->refused
+                   ? fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_))
+                   : fmt::format("cannot connect to {} for {}: {}", Subject(stream.rank()), Describe(call_),
+                                 found.failure->tried));
+  return {};
+}
+
+Status Exchange::OnEvent(PeerStream& stream, StreamEvent event) {
+  const int self = group_.rank();
+  const int peer = lane_.WorldRank(stream.rank());
+  switch (event) {
+    case StreamEvent::kNothing:
+    case StreamEvent::kMoved:
+      return {};
+    case StreamEvent::kMismatch:
+      return Fail(Disagreement(group_.roster(), self, call_, peer, stream.connection()->header().call));
+    case StreamEvent::kWrongLength:
+      return Fail({Code::kInternal,
+                   fmt::format("{} sent {} bytes in {}, which is not what {} had to get",
+                               Subject(stream.rank()), stream.connection()->header().payload, Describe(call_),
+                               DescribeRank(group_.roster(), self)),
+                   ""});
+    case StreamEvent::kNoMemory:
+      return Fail({Code::kSystem,
+                   fmt::format("{} has no memory for {} bytes in {}", DescribeRank(group_.roster(), self),
+                               stream.connection()->header().payload, Describe(call_)),
+                   ""});
+    case StreamEvent::kGoodbye:
+    case StreamEvent::kBroken:
+      break;
+  }
+  if (event == StreamEvent::kGoodbye || LeftWithGoodbye(stream)) {
+    return Fail({Code::kPeerLost,
+                 fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_)), ""});
+  }
+  Lose(stream, fmt::format("{} closed its connection during {}", Subject(stream.rank()), Describe(call_)));
+  return {};
+}
+
+// A broken connection may still hold the goodbye that explains it.
+bool Exchange::LeftWithGoodbye(PeerStream& stream) const {
+  Connection& connection = *stream.connection();
+  if (!options_.sole_reader) return connection.PeekGoodbye();
+  return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kGoodbye;
+}
+
+void Exchange::Lose(const PeerStream& stream, std::string message) {
+  if (loss_) return;
+  loss_ = Loss{stream.rank(), Error{Code::kPeerLost, std::move(message), ""},
+               Deadline::After(options_.cause_grace).EarlierOf(deadline_)};
+}
+
+Status Exchange::Spin() {
+  Clock::time_point give_up = Clock::now() + kSpinFor;
+  for (;;) {
+    bool moved = false;
+    MUSTER_CHECK(AdvanceAll(moved));
+    if (Unfinished() == 0) return {};
+    const Clock::time_point now = Clock::now();
+    if (moved) give_up = now + kSpinFor;
+    if (now >= give_up || deadline_.when() <= now) return {};
+    Relax();
+  }
+}
+
+tl::unexpected<Error> Exchange::Fail(const Error& error) { return muster::Fail(FailGroup(group_, error)); }
+
+std::string Exchange::Subject(int peer) const { return DescribeRank(group_.roster(), lane_.WorldRank(peer)); }
+
+}  // namespace muster

@@ -1,0 +1,135 @@
+// All data connections of this process while they are being made, shared by its communicators (Split) and
+// their threads.
+//
+// Connections are made at first use, the higher rank of a pair connecting to the lower: a full mesh of 2048
+// ranks is out of the question. No thread is started; whoever is blocked in an operation serves everybody,
+// with Serve().
+//
+// Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (Exchange::Run), and
+// there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for every
+// communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its handshake"
+// ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that X needs it
+// for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of data between
+// ranks in the same call, has no cycle (exchange.h).
+//
+// Threads: all functions may be called from any thread; none waits. Ownership: the Group outlives it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/rendezvous/group.h"
+#include "comm/socket/endpoint.h"
+#include "comm/socket/inquiry.h"
+#include "comm/socket/ledger.h"
+#include "comm/socket/reception.h"
+
+namespace muster {
+
+struct MeshOptions {
+  Duration connect = std::chrono::seconds(30);
+  ReceptionOptions reception;
+};
+
+// Why there is no connection.
+struct LinkFailure {
+  std::string tried;     // addresses and reasons
+  bool refused = false;  // on this rank's own node and nobody listens any more: the peer has gone
+};
+
+struct LinkState {
+  UniqueFd fd;                         // ready; the caller's from now on
+  std::optional<LinkFailure> failure;  // final
+};
+
+class Mesh {
+ public:
+  // Error: kSystem.
+  static Result<std::shared_ptr<Mesh>> Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                              std::vector<EndpointAddress> addresses,
+                                              const MeshOptions& options);
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  Group& group() const { return group_; }
+  bool SharesNode(int peer) const;
+
+  // Readable when Serve has something to do.
+  int poll_fd() const { return poll_set_.fd(); }
+  // When Serve has something to do without being readable.
+  Deadline wake() const;
+  // Error: kSystem, connections can no longer be accepted.
+  Status Serve();
+
+  // The connection for `key`, as soon as there is one; begins to connect where that is this rank's part.
+  // Neither ready nor failed: a Waker is written to when that changes.
+  LinkState Take(const LinkKey& key);
+
+  // Connections of a communicator that have come and were never taken.
+  std::vector<UniqueFd> TakeUnused(uint64_t communicator, Purpose purpose);
+
+  // `fd` (an eventfd) is written to whenever a connection or an inquiry has come to an end. Until
+  // RemoveWaker.
+  void AddWaker(int fd);
+  void RemoveWaker(int fd);
+
+  // Whom to ask about the calls of a communicator of this process.
+  void AddLedger(uint64_t communicator, std::shared_ptr<Ledger> ledger);
+  void RemoveLedger(uint64_t communicator);
+
+  // Asks `peer` whether it is in `call`.
+  uint64_t Inquire(int peer, const Call& call);
+  struct InquiryResult {
+    Inquiry::State state = Inquiry::State::kOpen;
+    Answer answer;
+  };
+  InquiryResult Look(uint64_t inquiry) const;
+  void Drop(uint64_t inquiry);
+
+ private:
+  Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
+       const MeshOptions& options, PollSet poll_set);
+
+  struct Question {
+    std::unique_ptr<Inquiry> inquiry;
+    bool told = false;  // its end has been announced
+  };
+
+  DialStages StagesTo(int peer) const;
+  std::vector<SocketAddress> TcpAddressesOf(int peer) const;
+  std::unique_ptr<Dial> StartDial(const LinkKey& key);
+  void OnArrival(const LinkKey& key, UniqueFd fd);
+  Answer Respond(int from, const Call& call);
+  bool SettleDials();
+  bool SettleQuestions();
+  void Settle(const LinkKey& key, Dial& dial);
+  void WakeAll();
+
+  Group& group_;
+  const std::unique_ptr<SocketEndpoint> endpoint_;
+  const std::vector<EndpointAddress> addresses_;
+  const MeshOptions options_;
+  const Membership self_;
+
+  mutable std::mutex mutex_;
+  PollSet poll_set_;
+  std::map<LinkKey, UniqueFd> ready_;
+  std::map<LinkKey, LinkFailure> failed_;
+  std::map<LinkKey, std::unique_ptr<Dial>> dials_;
+  std::map<uint64_t, std::shared_ptr<Ledger>> ledgers_;
+  std::map<uint64_t, Question> questions_;
+  uint64_t next_inquiry_ = 1;
+  std::vector<int> wakers_;
+  InquiryDesk desk_;
+  Reception reception_;
+};
+
+}  // namespace muster

@@ -1,0 +1,109 @@
+#include "comm/socket/peer_stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/socket/allocation.h"
+#include "comm/socket/reduce_kernels.h"
+
+namespace muster {
+
+void PeerStream::Reset(int rank, Connection* connection) {
+  rank_ = rank;
+  connection_ = connection;
+  out_.clear();
+  in_.clear();
+  sent_ = 0;
+  received_ = 0;
+}
+
+StreamEvent PeerStream::Advance(const Call& call, std::span<uint8_t> scratch) {
+  moved_ = false;
+  // Receiving first: what a broken connection still holds may say why it broke.
+  if (const StreamEvent event = AdvanceReceiving(call, scratch); event != StreamEvent::kNothing) return event;
+  if (const StreamEvent event = AdvanceSending(); event != StreamEvent::kNothing) return event;
+  return moved_ ? StreamEvent::kMoved : StreamEvent::kNothing;
+}
+
+StreamEvent PeerStream::AdvanceSending() {
+  while (WantsToSend()) {
+    OutgoingMessage& message = out_[sent_];
+    const size_t before = message.sent;
+    const Flow flow = connection_->Send(message);
+    moved_ = moved_ || message.sent != before;
+    if (flow == Flow::kBroken) return StreamEvent::kBroken;
+    if (flow == Flow::kBlocked) break;
+    ++sent_;
+  }
+  return StreamEvent::kNothing;
+}
+
+StreamEvent PeerStream::AdvanceReceiving(const Call& call, std::span<uint8_t> scratch) {
+  while (WantsToReceive()) {
+    IncomingMessage& message = in_[received_];
+    if (!message.begun) {
+      const Flow flow = connection_->ReadHeader();
+      if (flow != Flow::kDone) return flow == Flow::kBroken ? StreamEvent::kBroken : StreamEvent::kNothing;
+      if (const StreamEvent event = BeginMessage(call, message); event != StreamEvent::kNothing) return event;
+    }
+    const size_t before = message.got;
+    const Flow flow = message.combine ? ReadCombining(message, scratch) : ReadInto(message);
+    moved_ = moved_ || message.got != before;
+    if (flow == Flow::kBroken) return StreamEvent::kBroken;
+    if (flow == Flow::kBlocked) break;
+    connection_->FinishMessage();
+    ++received_;
+    moved_ = true;
+  }
+  return StreamEvent::kNothing;
+}
+
+StreamEvent PeerStream::BeginMessage(const Call& call, IncomingMessage& message) {
+  const Frame& frame = connection_->header();
+  if (frame.kind == FrameKind::kGoodbye) return StreamEvent::kGoodbye;
+  if (frame.kind != FrameKind::kData) return StreamEvent::kBroken;
+  if (!Match(call, frame.call)) return StreamEvent::kMismatch;
+  if (message.grow != nullptr) {
+    if (!TryResize(*message.grow, frame.payload)) return StreamEvent::kNoMemory;
+    message.into = *message.grow;
+  } else if (frame.payload != message.bytes()) {
+    return StreamEvent::kWrongLength;
+  }
+  message.begun = true;
+  moved_ = true;
+  return StreamEvent::kNothing;
+}
+
+Flow PeerStream::ReadInto(IncomingMessage& message) {
+  size_t got = 0;
+  const Flow flow = connection_->ReadPayload(message.into.subspan(message.got), got);
+  message.got += got;
+  return flow;
+}
+
+// Piece by piece, so that what has just arrived is combined while it is still in the cache and the next piece
+// arrives meanwhile. Bytes of an element that has come in part wait in partial_.
+Flow PeerStream::ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch) {
+  const Combining& combine = *message.combine;
+  const size_t element = SizeOf(combine.type);
+  while (message.got < combine.bytes) {
+    const size_t partial = message.got % element;
+    const size_t start = message.got - partial;
+    std::memcpy(scratch.data(), partial_.data(), partial);
+    const size_t room = std::min(scratch.size(), combine.bytes - start) - partial;
+    size_t got = 0;
+    const Flow flow = connection_->ReadPayload(scratch.subspan(partial, room), got);
+    const size_t whole = (partial + got) / element;
+    const void* own = combine.own + start;
+    const void* left = combine.own_first ? own : scratch.data();
+    const void* right = combine.own_first ? scratch.data() : own;
+    Combine(combine.type, combine.operation, combine.out + start, left, right, whole);
+    message.got += got;
+    const size_t rest = message.got % element;
+    std::memcpy(partial_.data(), scratch.data() + whole * element, rest);
+    if (flow != Flow::kDone) return flow;
+  }
+  return Flow::kDone;
+}
+
+}  // namespace muster

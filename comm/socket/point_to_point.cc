@@ -1,0 +1,82 @@
+#include "comm/socket/point_to_point.h"
+
+#include "comm/base/parse.h"
+#include "comm/socket/exchange.h"
+
+namespace muster {
+namespace {
+
+Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buffer) {
+  Call call;
+  call.communicator = communicator;
+  call.operation = operation;
+  call.type = buffer.type;
+  call.count = buffer.count;
+  return call;
+}
+
+}  // namespace
+
+PointToPoint::PointToPoint(const SocketCore& core, const Members& members)
+    : core_(core),
+      communicator_(members.communicator),
+      lane_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks),
+      peers_(members.world_ranks.size()) {}
+
+PointToPoint::Peer& PointToPoint::PeerAt(int rank) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Peer>& peer = peers_[static_cast<size_t>(rank)];
+  if (!peer) peer = std::make_unique<Peer>();
+  return *peer;
+}
+
+std::optional<uint64_t> PointToPoint::Direction::Enter(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (!left_.wait_until(lock, deadline.when(), [this] { return !busy_; })) return std::nullopt;
+  busy_ = true;
+  return ++sequence_;
+}
+
+void PointToPoint::Direction::Leave() {
+  const std::lock_guard lock(mutex_);
+  busy_ = false;
+  left_.notify_one();
+}
+
+Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Call call,
+                            const std::function<Status(const Call&)>& body) {
+  const std::optional<uint64_t> sequence = direction.Enter(Deadline::After(timeout));
+  if (!sequence) {
+    return Fail(Code::kDeadline, "{} did not begin within {}: another one with {} is in progress",
+                Name(call.operation), FormatDuration(timeout),
+                DescribeRank(core_.group.roster(), lane_.WorldRank(peer)));
+  }
+  call.sequence = *sequence;
+  Status status = body(call);
+  direction.Leave();
+  return status;
+}
+
+Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
+  const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
+  return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call) {
+    ExchangeOptions options = core_.exchange_options();
+    options.sole_reader = false;
+    Exchange exchange(lane_, nullptr, options);
+    exchange.Begin(call, timeout);
+    exchange.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
+    return exchange.Run();
+  });
+}
+
+Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
+  const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
+  return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call) {
+    Exchange exchange(lane_, nullptr, core_.exchange_options());
+    exchange.Begin(call, timeout);
+    exchange.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
+    return exchange.Run();
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,63 @@
+// Send and Recv of one communicator, on connections of their own, so that they can run beside a collective.
+//
+// Threads: any. Each direction of each pair of ranks is one stream: Send to a peer waits for an earlier Send
+// to it (within its own deadline), and so does Recv; the two directions, and different peers, do not wait for
+// each other.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/socket/core.h"
+#include "comm/socket/lane.h"
+
+namespace muster {
+
+class PointToPoint {
+ public:
+  PointToPoint(const SocketCore& core, const Members& members);
+
+  // Arguments have been checked. BLOCK like Exchange::Run.
+  Status Send(ConstBuffer buffer, int to, Duration timeout);
+  Status Recv(Buffer buffer, int from, Duration timeout);
+  void SayGoodbye() { lane_.SayGoodbye(); }
+
+ private:
+  // One direction of the traffic with one peer: one call at a time, numbered.
+  class Direction {
+   public:
+    // The number of this call, once the one before has ended; absent at the deadline.
+    std::optional<uint64_t> Enter(Deadline deadline);
+    void Leave();
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable left_;
+    bool busy_ = false;
+    uint64_t sequence_ = 0;
+  };
+  struct Peer {
+    Direction send;
+    Direction receive;
+  };
+  Peer& PeerAt(int rank);
+  // Runs `body` when it is the direction's turn.
+  Status InTurn(Direction& direction, int peer, Duration timeout, Call call,
+                const std::function<Status(const Call&)>& body);
+
+  const SocketCore& core_;
+  const uint64_t communicator_;
+  Lane lane_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+}  // namespace muster

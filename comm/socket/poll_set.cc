@@ -1,0 +1,49 @@
+#include "comm/socket/poll_set.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cerrno>
+
+namespace muster {
+
+Result<PollSet> PollSet::Create() {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return Fail(Code::kSystem, "cannot make an epoll descriptor: {}", ErrnoText(errno));
+  return PollSet(std::move(epoll));
+}
+
+Result<PollSet::Id> PollSet::Add(int fd, uint32_t events, Handler handler) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = next_;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return Fail(Code::kSystem, "cannot watch a connection: {}", ErrnoText(errno));
+  }
+  handlers_.emplace(next_, std::move(handler));
+  return next_++;
+}
+
+void PollSet::Change(Id id, int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = id;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void PollSet::Remove(Id id, int fd) {
+  if (handlers_.erase(id) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void PollSet::Dispatch() {
+  std::array<epoll_event, 64> events{};
+  const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < ready; ++i) {
+    const auto found = handlers_.find(events.at(static_cast<size_t>(i)).data.u64);
+    if (found == handlers_.end()) continue;
+    const Handler handler = found->second;  // a copy: it may remove itself
+    handler();
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+#include "comm/socket/socket_communicator.h"
+
+#include <sched.h>
+
+#include <numeric>
+#include <utility>
+
+#include "comm/socket/communicator_impl.h"
+#include "comm/socket/core.h"
+#include "comm/socket/mesh.h"
+
+namespace muster {
+namespace {
+
+// The communicator of the whole group; the key proves which group it is.
+constexpr uint64_t kWorld = 1;
+
+Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<Bytes>& endpoints) {
+  if (endpoints.size() != static_cast<size_t>(roster.size())) {
+    return Fail(Code::kUsage, "there are {} data endpoints for {} ranks", endpoints.size(), roster.size());
+  }
+  std::vector<EndpointAddress> addresses;
+  addresses.reserve(endpoints.size());
+  for (int rank = 0; rank < roster.size(); ++rank) {
+    MUSTER_TRY(EndpointAddress address, DecodeEndpoint(endpoints[static_cast<size_t>(rank)], roster, rank));
+    addresses.push_back(std::move(address));
+  }
+  return addresses;
+}
+
+// A rank that spins takes the processor from the one it waits for, unless there is one for each (notes: MPICH
+// is 600 times slower with more ranks than cores). Ranks bound to disjoint processors look crowded here and
+// merely do not spin.
+bool MaySpin(const Roster& roster, int rank) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0) return false;
+  return roster.LocalSize(roster.NodeOf(rank)) <= CPU_COUNT(&processors);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
+                                                             std::unique_ptr<SocketEndpoint> endpoint,
+                                                             const std::vector<Bytes>& endpoints_by_rank,
+                                                             const SocketOptions& options) {
+  const Roster& roster = group.roster();
+  MUSTER_TRY(std::vector<EndpointAddress> addresses, DecodeAll(roster, endpoints_by_rank));
+  const MeshOptions mesh_options{options.timeouts.connect,
+                                 {options.timeouts.handshake, options.half_open_limit}};
+  MUSTER_TRY(std::shared_ptr<Mesh> mesh,
+             Mesh::Create(group, std::move(endpoint), std::move(addresses), mesh_options));
+  // The group outlives its communicators: 2048 ranks need not copy 2048 members each.
+  Members members{kWorld, group.rank(), std::shared_ptr<const Roster>(std::shared_ptr<void>(), &roster),
+                  std::vector<int>(static_cast<size_t>(roster.size()))};
+  std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
+  auto core = std::make_shared<const SocketCore>(
+      SocketCore{group, std::move(mesh), options, options.spin.value_or(MaySpin(roster, group.rank()))});
+  return std::make_unique<SocketCommunicator>(std::move(core), std::move(members));
+}
+
+}  // namespace muster

@@ -1,0 +1,62 @@
+// The socket backend's front door: a Communicator over TCP between nodes and Unix sockets inside one.
+//
+//   auto endpoint = SocketEndpoint::Open();                    // before the rendezvous
+//   ... rendezvous with endpoint->payload() ...                // gives a Group and everybody's payload
+//   auto communicator = MakeSocketCommunicator(*group, std::move(endpoint), payloads, options);
+//
+// No thread is started and no connection is made here: peers connect when they first need each other
+// (README.md).
+//
+// Threads: as communicator.h says. In addition Send to and Recv from the same peer may run in two threads,
+// and any number of communicators made by Split may be used at the same time, each from its own thread.
+// Ownership: the Group must outlive the communicator and everything Split from it.
+// Destruction says goodbye to the connected peers and closes; it does not wait.
+//
+// Errors of the operations, apart from kUsage, are also the group's failure, so that every rank gets the same
+// sentence:
+//   kDisagreement  rank 3 on gpu01 is in AllReduce #42 f32[1024], rank 5 on gpu02 in Barrier #42
+//   kDeadline      AllReduce #42 f32[1024] did not finish within 30m: waiting for rank 5 on gpu02
+//   kPeerLost      rank 5 on gpu02 closed its connection during AllReduce #42
+//                  rank 5 on gpu02 left the group before AllReduce #42
+//                  cannot connect to rank 5 on gpu02 for AllReduce #42: 10.1.0.2:40001: Connection refused
+// The number counts the operations of one communicator from 1; ranks in messages are always those of the
+// whole group.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/options.h"
+#include "comm/rendezvous/group.h"
+#include "comm/socket/endpoint.h"
+
+namespace muster {
+
+struct SocketOptions {
+  TimeoutOptions timeouts;  // handshake, connect, collective, barrier
+  // A rank that has been blocked for this long asks the peers it waits for what they are doing.
+  Duration patience = std::chrono::milliseconds(500);
+  // How long a lost connection waits for the control plane to name the cause.
+  Duration cause_grace = std::chrono::seconds(1);
+  // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
+  size_t half_open_limit = 128;
+  // Spin before blocking; absent: where this node's ranks are no more than the processors this process may
+  // use.
+  std::optional<bool> spin;
+};
+
+// `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(). Does not block.
+// Error: kUsage when their number is not the group's size, kDisagreement for a malformed payload (names the
+// rank), kSystem when the kernel has no descriptor left.
+Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
+                                                             std::unique_ptr<SocketEndpoint> endpoint,
+                                                             const std::vector<Bytes>& endpoints_by_rank,
+                                                             const SocketOptions& options);
+
+}  // namespace muster

@@ -1,0 +1,118 @@
+#include "tests/comm/socket/fake_group.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <numeric>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace muster {
+
+Roster MakeRoster(const std::vector<int>& node_of_rank) {
+  Roster roster;
+  roster.group_id = "00112233445566778899aabbccddeeff";
+  std::vector<int> local_size;
+  const bool several = std::set<int>(node_of_rank.begin(), node_of_rank.end()).size() > 1;
+  for (const int node : node_of_rank) {
+    if (node == static_cast<int>(roster.nodes.size())) {
+      roster.nodes.push_back({fmt::format("gpu{:02}", node + 1), {}});
+      if (several) roster.nodes.back().addresses = {"127.0.0.1"};
+      local_size.push_back(0);
+    }
+    roster.members.push_back({node, local_size.at(static_cast<size_t>(node))++, 1000, {}});
+  }
+  return roster;
+}
+
+std::vector<int> BlockLayout(const std::vector<int>& ranks_per_node) {
+  std::vector<int> node_of_rank;
+  for (size_t node = 0; node < ranks_per_node.size(); ++node) {
+    node_of_rank.insert(node_of_rank.end(), static_cast<size_t>(ranks_per_node[node]),
+                        static_cast<int>(node));
+  }
+  return node_of_rank;
+}
+
+std::vector<int> CyclicLayout(int ranks, int nodes) {
+  std::vector<int> node_of_rank;
+  for (int rank = 0; rank < ranks; ++rank) node_of_rank.push_back(rank % nodes);
+  return node_of_rank;
+}
+
+FakeGroupState::FakeGroupState(Roster roster)
+    : roster_(std::move(roster)), failed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+std::optional<Error> FakeGroupState::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void FakeGroupState::Fail(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return;
+  failure_ = error;
+  const uint64_t one = 1;
+  EXPECT_EQ(write(failed_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+}
+
+FakeGroup::FakeGroup(FakeGroupState& state, int rank) : state_(state), rank_(rank) { key_.fill(0x5a); }
+
+Result<std::vector<Bytes>> FakeGroup::Exchange(std::string_view, ByteView, Deadline) {
+  return muster::Fail(Code::kInternal, "the fake group exchanges nothing");
+}
+
+SocketOptions TestOptions() {
+  SocketOptions options;
+  options.timeouts.collective = std::chrono::minutes(2);
+  options.timeouts.barrier = std::chrono::minutes(2);
+  options.timeouts.handshake = std::chrono::minutes(1);
+  return options;
+}
+
+FakeWorld::FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options)
+    : FakeWorld(MakeRoster(node_of_rank), options, nullptr) {}
+
+FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper)
+    : state_(roster) {
+  std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+  std::vector<Bytes> payloads;
+  for (int rank = 0; rank < size(); ++rank) {
+    auto endpoint = SocketEndpoint::Open();
+    EXPECT_TRUE(endpoint) << endpoint.error().message;
+    addresses_.push_back((*endpoint)->address());
+    EndpointAddress brought = addresses_.back();
+    if (tamper) tamper(rank, brought);
+    payloads.push_back(EncodeEndpoint(brought));
+    endpoints.push_back(*std::move(endpoint));
+    groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
+  }
+  for (size_t rank = 0; rank < endpoints.size(); ++rank) {
+    auto communicator = MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), payloads, options);
+    EXPECT_TRUE(communicator) << communicator.error().message;
+    communicators_.push_back(*std::move(communicator));
+  }
+}
+
+void FakeWorld::Run(const std::function<void(Communicator&)>& body) {
+  std::vector<int> ranks(static_cast<size_t>(size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  RunRanks(ranks, body);
+}
+
+std::vector<std::string> FakeWorld::Messages(const std::function<Status(Communicator&)>& body) {
+  std::vector<std::string> messages(static_cast<size_t>(size()));
+  Run([&](Communicator& c) { messages[static_cast<size_t>(c.rank())] = MessageOf(body(c)); });
+  return messages;
+}
+
+void FakeWorld::RunRanks(const std::vector<int>& ranks, const std::function<void(Communicator&)>& body) {
+  std::vector<std::thread> threads;
+  for (const int rank : ranks) threads.emplace_back([&, rank] { body(at(rank)); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace muster

@@ -1,0 +1,98 @@
+// A group whose ranks are threads of one process, for tests of what stands on a Group.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/unique_fd.h"
+#include "comm/communicator.h"
+#include "comm/rendezvous/group.h"
+#include "comm/socket/socket_communicator.h"
+
+namespace muster {
+
+// node_of_rank[r]: ranks of one node share a Unix socket, others talk TCP over 127.0.0.1. Nodes are called
+// gpu01, gpu02, ... in the order of their lowest ranks.
+Roster MakeRoster(const std::vector<int>& node_of_rank);
+// {3, 2} -> ranks 0-2 on the first node, 3 and 4 on the second.
+std::vector<int> BlockLayout(const std::vector<int>& ranks_per_node);
+// Ranks dealt out to the nodes in turn.
+std::vector<int> CyclicLayout(int ranks, int nodes);
+
+// What the ranks of a fake group share. Thread-safe.
+class FakeGroupState {
+ public:
+  explicit FakeGroupState(Roster roster);
+  const Roster& roster() const { return roster_; }
+  int failure_fd() const { return failed_.get(); }
+  std::optional<Error> failure() const;
+  void Fail(const Error& error);
+
+ private:
+  const Roster roster_;
+  UniqueFd failed_;
+  mutable std::mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+class FakeGroup final : public Group {
+ public:
+  FakeGroup(FakeGroupState& state, int rank);
+  int rank() const override { return rank_; }
+  const Roster& roster() const override { return state_.roster(); }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> Exchange(std::string_view, ByteView, Deadline) override;
+  int failure_fd() const override { return state_.failure_fd(); }
+  std::optional<Error> failure() const override { return state_.failure(); }
+  void Fail(const Error& error) override { state_.Fail(error); }
+  Status Leave(Deadline) override { return {}; }
+
+ private:
+  FakeGroupState& state_;
+  const int rank_;
+  GroupKey key_{};
+};
+
+// Empty where all went well.
+template <typename T>
+std::string MessageOf(const Result<T>& result) {
+  return result ? "" : result.error().message;
+}
+
+// Options that no slow machine can upset: what has to be quick in a test is set by the test.
+SocketOptions TestOptions();
+
+// One group of threads with their endpoints and communicators.
+class FakeWorld {
+ public:
+  // Changes what a rank brings along.
+  using Tamper = std::function<void(int rank, EndpointAddress& address)>;
+
+  explicit FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options = TestOptions());
+  FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper);
+
+  int size() const { return state_.roster().size(); }
+  FakeGroupState& state() { return state_; }
+  Communicator& at(int rank) { return *communicators_.at(static_cast<size_t>(rank)); }
+  const EndpointAddress& address(int rank) const { return addresses_.at(static_cast<size_t>(rank)); }
+  // Says goodbye as that rank.
+  void Leave(int rank) { communicators_.at(static_cast<size_t>(rank)).reset(); }
+
+  // One thread for each rank; returns when all are done.
+  void Run(const std::function<void(Communicator&)>& body);
+  // The same, and what each got: "" for success.
+  std::vector<std::string> Messages(const std::function<Status(Communicator&)>& body);
+  void RunRanks(const std::vector<int>& ranks, const std::function<void(Communicator&)>& body);
+
+ private:
+  FakeGroupState state_;
+  std::vector<EndpointAddress> addresses_;
+  std::vector<std::unique_ptr<FakeGroup>> groups_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+};
+
+}  // namespace muster

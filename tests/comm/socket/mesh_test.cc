@@ -1,0 +1,211 @@
+// How connections come about: strangers at the door, addresses that lead nowhere, peers that come late.
+#include "comm/socket/mesh.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "comm/base/log.h"
+#include "comm/net/socket.h"
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::MatchesRegex;
+
+// muster's own messages of one test.
+class LogFile {
+ public:
+  LogFile() : path_(fmt::format("{}/mesh_test.{}.log", testing::TempDir(), getpid())) {
+    std::filesystem::remove(path_);
+    EXPECT_TRUE(SetUpLog({LogLevel::kInfo, LogFormat::kText, path_}));
+  }
+  ~LogFile() {
+    EXPECT_TRUE(SetUpLog({}));
+    std::filesystem::remove(path_);
+  }
+  std::vector<std::string> Lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+ private:
+  const std::string path_;
+};
+
+UniqueFd ConnectTo(const FakeWorld& world, int rank) {
+  auto fd = StartConnect(*SocketAddress::FromNumeric("127.0.0.1", world.address(rank).port));
+  EXPECT_TRUE(fd);
+  pollfd connected{fd->get(), POLLOUT, 0};
+  EXPECT_EQ(poll(&connected, 1, 10'000), 1);
+  return *std::move(fd);
+}
+
+// Until the other side has closed.
+void AwaitEnd(const UniqueFd& fd) {
+  for (char byte = 0;;) {
+    pollfd readable{fd.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&readable, 1, 30'000), 1);
+    if (recv(fd.get(), &byte, 1, 0) <= 0) return;
+  }
+}
+
+TEST(Strangers, CostALogLineAndNothingElse) {
+  SocketOptions options = TestOptions();
+  options.timeouts.handshake = milliseconds(50);
+  FakeWorld world(BlockLayout({1, 1}), options);
+  const LogFile log;
+  const UniqueFd garbled = ConnectTo(world, 0);
+  ASSERT_GT(send(garbled.get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL), 0);
+  const UniqueFd silent = ConnectTo(world, 0);
+  std::thread waiting([&] { EXPECT_EQ(MessageOf(world.at(0).Barrier()), ""); });
+  AwaitEnd(garbled);
+  AwaitEnd(silent);
+  EXPECT_EQ(MessageOf(world.at(1).Barrier()), "");
+  waiting.join();
+  EXPECT_THAT(
+      log.Lines(),
+      ElementsAre(MatchesRegex("muster: warning: closed a data connection from 127.0.0.1:[0-9]+: it does not "
+                               "speak muster's data protocol"),
+                  MatchesRegex("muster: warning: closed a data connection from 127.0.0.1:[0-9]+: it did not "
+                               "prove who it is within 50ms")));
+}
+
+TEST(Strangers, MayBeMoreThanAreLetInAtATime) {
+  SocketOptions options = TestOptions();
+  options.timeouts.handshake = milliseconds(20);
+  options.half_open_limit = 2;
+  FakeWorld world(BlockLayout({1, 1}), options);
+  const LogFile log;
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 9; ++i) strangers.push_back(ConnectTo(world, 0));
+  std::thread waiting([&] { EXPECT_EQ(MessageOf(world.at(0).Barrier()), ""); });
+  // The peer stands in line behind them.
+  EXPECT_EQ(MessageOf(world.at(1).Barrier()), "");
+  waiting.join();
+  // All but one had to go before there was room for it.
+  EXPECT_THAT(log.Lines().size(), testing::Ge(8U));
+}
+
+TEST(Strangers, DoNotKeepOutTheRanksOfTheNode) {
+  SocketOptions options = TestOptions();
+  options.half_open_limit = 2;
+  FakeWorld world(BlockLayout({2}), options);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 9; ++i) strangers.push_back(ConnectTo(world, 0));
+  EXPECT_EQ(world.Messages([](Communicator& c) { return c.Barrier(); }), (std::vector<std::string>{"", ""}));
+}
+
+TEST(Addresses, FallBackToTcpOnTheSameNode) {
+  FakeWorld world(MakeRoster(BlockLayout({3})), TestOptions(),
+                  [](int, EndpointAddress& address) { address.unix_name = "nobody-listens-here"; });
+  EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+}
+
+TEST(Addresses, FallBackToTcpWhereTheNameBelongsToAnotherGroup) {
+  // As between containers: names repeat in every network namespace.
+  Roster other_roster = MakeRoster(BlockLayout({2}));
+  other_roster.group_id = "ffffffffffffffffffffffffffffffff";
+  FakeWorld other(other_roster, TestOptions(), nullptr);
+  std::thread answering([&] { EXPECT_EQ(MessageOf(other.at(0).Barrier()), "enough"); });
+  FakeWorld world(MakeRoster(BlockLayout({3})), TestOptions(),
+                  [&](int, EndpointAddress& address) { address.unix_name = other.address(0).unix_name; });
+  EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+  other.state().Fail({Code::kPeerLost, "enough", ""});
+  answering.join();
+}
+
+TEST(Addresses, AreTriedSideBySide) {
+  Roster roster = MakeRoster(BlockLayout({2, 2}));
+  // 127.255.255.254 refuses unless somebody listens on all addresses, which the endpoint does: both lead to
+  // the rank, and exactly one connection may come of it.
+  for (Roster::Node& node : roster.nodes)
+    node.addresses = {"::1", "not an address", "127.255.255.254", "127.0.0.1"};
+  FakeWorld world(roster, TestOptions(), nullptr);
+  const LogFile log;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+  }
+  EXPECT_THAT(log.Lines(), testing::IsEmpty());
+}
+
+// A port that nobody can be listening on.
+class ClosedPort {
+ public:
+  ClosedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const SocketAddress any = SocketAddress::AnyIpv4(0);
+    EXPECT_EQ(bind(fd_.get(), any.get(), any.length()), 0);
+  }
+  uint16_t number() const { return LocalAddress(fd_.get()).port(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
+  const ClosedPort port;
+  Roster roster = MakeRoster(BlockLayout({1, 1}));
+  for (Roster::Node& node : roster.nodes) node.addresses = {"127.0.0.1", "127.0.0.2"};
+  SocketOptions options = TestOptions();
+  options.cause_grace = milliseconds(1);
+  FakeWorld world(roster, options, [&](int, EndpointAddress& address) { address.port = port.number(); });
+  EXPECT_EQ(
+      MessageOf(world.at(1).Barrier()),
+      fmt::format("cannot connect to rank 0 on gpu01 for Barrier #1: 127.0.0.1:{0}: Connection refused, "
+                  "127.0.0.2:{0}: Connection refused",
+                  port.number()));
+  EXPECT_EQ(world.state().failure()->code, Code::kPeerLost);
+}
+
+TEST(Addresses, MayBeMissing) {
+  SocketOptions options = TestOptions();
+  options.cause_grace = milliseconds(1);
+  FakeWorld world(MakeRoster(BlockLayout({1, 1})), options,
+                  [](int, EndpointAddress& address) { address.port = 0; });
+  EXPECT_EQ(MessageOf(world.at(1).Barrier()),
+            "cannot connect to rank 0 on gpu01 for Barrier #1: it has no address that this node could reach");
+}
+
+TEST(Peers, MayTakeLongerThanTheHandshakeToLook) {
+  SocketOptions options = TestOptions();
+  options.timeouts.handshake = milliseconds(1);
+  FakeWorld world(BlockLayout({1, 1}), options);
+  std::thread early([&] { EXPECT_EQ(MessageOf(world.at(1).Barrier()), ""); });
+  // Rank 1's hello lies in the kernel for many times the handshake's deadline: rank 0 is busy.
+  pollfd nothing{-1, 0, 0};
+  EXPECT_EQ(poll(&nothing, 1, 50), 0);
+  EXPECT_EQ(MessageOf(world.at(0).Barrier()), "");
+  early.join();
+}
+
+TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
+  FakeGroupState state(MakeRoster(BlockLayout({2})));
+  FakeGroup group(state, 0);
+  auto endpoint = SocketEndpoint::Open();
+  ASSERT_TRUE(endpoint);
+  const Bytes payload = (*endpoint)->payload();
+  auto few = MakeSocketCommunicator(group, *std::move(endpoint), {payload}, TestOptions());
+  ASSERT_FALSE(few);
+  EXPECT_EQ(few.error().code, Code::kUsage);
+  EXPECT_EQ(few.error().message, "there are 1 data endpoints for 2 ranks");
+  auto again = SocketEndpoint::Open();
+  auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{1}}, TestOptions());
+  ASSERT_FALSE(malformed);
+  EXPECT_EQ(malformed.error().code, Code::kDisagreement);
+  EXPECT_EQ(malformed.error().message, "rank 1 on gpu01 brought a malformed data endpoint");
+}
+
+}  // namespace
+}  // namespace muster

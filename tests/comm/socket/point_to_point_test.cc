@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+using testing::Each;
+
+std::vector<int64_t> Numbers(size_t count, int64_t first) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+Status SendNumbers(Communicator& c, int to, size_t count, int64_t first) {
+  std::vector<int64_t> numbers = Numbers(count, first);
+  return c.Send(HostBuffer(std::span(numbers)), to);
+}
+
+void ExpectNumbers(Communicator& c, int from, size_t count, int64_t first) {
+  std::vector<int64_t> numbers(count);
+  EXPECT_EQ(MessageOf(c.Recv(HostBuffer(std::span(numbers)), from)), "");
+  EXPECT_TRUE(numbers == Numbers(count, first));
+}
+
+TEST(SendRecv, MatchInOrderForEachPair) {
+  FakeWorld world(BlockLayout({2, 1}));
+  world.Run([](Communicator& c) {
+    for (int64_t i = 0; i < 5; ++i) {
+      for (int peer = 0; peer < c.size(); ++peer) {
+        const size_t count = static_cast<size_t>(i * 100);
+        if (c.rank() < peer) {
+          EXPECT_EQ(MessageOf(SendNumbers(c, peer, count, i)), "");
+        }
+        if (c.rank() > peer) ExpectNumbers(c, peer, count, i);
+      }
+    }
+  });
+}
+
+TEST(SendRecv, GoBothWaysAtOnceFromTwoThreads) {
+  // More than the kernel buffers in both directions: either alone would block.
+  constexpr size_t kCount = 500'000;
+  for (const std::vector<int>& layout : {BlockLayout({2}), BlockLayout({1, 1})}) {
+    FakeWorld world(layout);
+    world.Run([](Communicator& c) {
+      const int peer = 1 - c.rank();
+      std::thread sender([&] { EXPECT_EQ(MessageOf(SendNumbers(c, peer, kCount, c.rank())), ""); });
+      ExpectNumbers(c, peer, kCount, peer);
+      sender.join();
+    });
+  }
+}
+
+TEST(SendRecv, RunBesideCollectives) {
+  FakeWorld world(BlockLayout({2, 2}));
+  world.Run([](Communicator& c) {
+    // In a ring, while all of them add up.
+    const int next = (c.rank() + 1) % c.size();
+    const int previous = (c.rank() + c.size() - 1) % c.size();
+    std::thread sender([&] {
+      for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(MessageOf(SendNumbers(c, next, 2000, i)), "");
+    });
+    std::thread receiver([&] {
+      for (int64_t i = 0; i < 20; ++i) ExpectNumbers(c, previous, 2000, i);
+    });
+    for (int i = 0; i < 50; ++i) {
+      std::vector<int32_t> ones(static_cast<size_t>(i) * 300, 1);
+      EXPECT_EQ(MessageOf(c.AllReduce(std::span(ones), ReduceOp::kSum)), "");
+      EXPECT_THAT(ones, Each(c.size()));
+    }
+    sender.join();
+    receiver.join();
+  });
+}
+
+TEST(SendRecv, MustAgreeOnTypeAndCount) {
+  FakeWorld world(BlockLayout({1, 1}));
+  EXPECT_THAT(world.Messages([](Communicator& c) -> Status {
+    MUSTER_CHECK(c.rank() == 0 ? SendNumbers(c, 1, 3, 0) : Status());
+    if (c.rank() == 1) ExpectNumbers(c, 0, 3, 0);
+    std::vector<float> floats(10);
+    if (c.rank() == 1) return c.Recv(HostBuffer(std::span(floats)), 0);
+    MUSTER_CHECK(SendNumbers(c, 1, 4, 0));
+    return c.Barrier();
+  }),
+              Each("rank 0 on gpu01 is in Send #2 i64[4], rank 1 on gpu02 in Recv #2 f32[10]"));
+}
+
+TEST(SendRecv, NoticeAPeerThatLeft) {
+  FakeWorld world(BlockLayout({2}));
+  world.Run([](Communicator& c) {
+    if (c.rank() == 0) {
+      EXPECT_EQ(MessageOf(SendNumbers(c, 1, 3, 0)), "");
+    } else {
+      ExpectNumbers(c, 0, 3, 0);
+    }
+  });
+  world.Leave(0);
+  std::vector<int64_t> numbers(3);
+  const Status status = world.at(1).Recv(HostBuffer(std::span(numbers)), 0);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kPeerLost);
+  EXPECT_EQ(status.error().message, "rank 0 on gpu01 left the group before Recv #2 i64[3]");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,103 @@
+#include "tests/comm/socket/reference.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/socket/reduce_kernels.h"
+
+namespace muster {
+namespace {
+
+uint64_t Hash(uint64_t value) {
+  value = (value ^ (value >> 31)) * 0x7fb5d329728ea185u;
+  value = (value ^ (value >> 27)) * 0x81dadef4bc2dd44du;
+  return value ^ (value >> 33);
+}
+
+template <typename T>
+void Store(Bytes& bytes, size_t index, T value) {
+  std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
+}
+
+// Whole numbers wrap around like the type does.
+void StoreAs(DataType type, Bytes& bytes, size_t index, double value) {
+  const int64_t whole = static_cast<int64_t>(value);
+  switch (type) {
+    case DataType::kI8:
+      return Store(bytes, index, static_cast<int8_t>(whole));
+    case DataType::kU8:
+      return Store(bytes, index, static_cast<uint8_t>(whole));
+    case DataType::kI32:
+      return Store(bytes, index, static_cast<int32_t>(whole));
+    case DataType::kI64:
+      return Store(bytes, index, whole);
+    case DataType::kU64:
+      return Store(bytes, index, static_cast<uint64_t>(whole));
+    case DataType::kF32:
+      return Store(bytes, index, static_cast<float>(value));
+    case DataType::kF64:
+      return Store(bytes, index, value);
+    case DataType::kF16:
+    case DataType::kBF16: {
+      const float wide = static_cast<float>(value);
+      return Narrow(type, &wide, bytes.data() + index * 2, 1);
+    }
+  }
+}
+
+bool IsUnsigned(DataType type) { return type == DataType::kU8 || type == DataType::kU64; }
+
+double Average(DataType type, double sum, int ranks) {
+  switch (type) {
+    case DataType::kF64:
+      return sum / ranks;
+    case DataType::kF16:
+    case DataType::kBF16:
+    case DataType::kF32:
+      return static_cast<float>(sum) / static_cast<float>(ranks);
+    default:
+      return static_cast<double>(static_cast<int64_t>(sum) / ranks);
+  }
+}
+
+double Combined(ReduceOp operation, double a, double b) {
+  switch (operation) {
+    case ReduceOp::kProd:
+      return a * b;
+    case ReduceOp::kMin:
+      return std::min(a, b);
+    case ReduceOp::kMax:
+      return std::max(a, b);
+    default:
+      return a + b;
+  }
+}
+
+}  // namespace
+
+double ElementOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t index) {
+  const uint64_t hash = Hash(Hash(seed * 1000 + static_cast<uint64_t>(rank)) + index);
+  if (operation == ReduceOp::kProd) return static_cast<double>(1 + hash % 2);
+  if (IsUnsigned(type)) return static_cast<double>(hash % 4);
+  return static_cast<double>(hash % 7) - 3;
+}
+
+Bytes ElementsOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t count) {
+  Bytes bytes(count * SizeOf(type));
+  for (size_t i = 0; i < count; ++i) StoreAs(type, bytes, i, ElementOf(type, operation, seed, rank, i));
+  return bytes;
+}
+
+Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int ranks, size_t count) {
+  Bytes bytes(count * SizeOf(type));
+  for (size_t i = 0; i < count; ++i) {
+    double value = ElementOf(type, operation, seed, 0, i);
+    for (int rank = 1; rank < ranks; ++rank) {
+      value = Combined(operation, value, ElementOf(type, operation, seed, rank, i));
+    }
+    StoreAs(type, bytes, i, operation == ReduceOp::kAvg ? Average(type, value, ranks) : value);
+  }
+  return bytes;
+}
+
+}  // namespace muster
