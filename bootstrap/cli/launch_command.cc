@@ -1,12 +1,11 @@
 // muster launch: N local ranks, no cluster.
-#include <unistd.h>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/run/program_port.h"
 #include "bootstrap/run/supervisor.h"
+#include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
 #include "comm/init.h"
 #include "comm/net/wire.h"
@@ -49,6 +48,10 @@ Result<JoinRequest> MakeLocalJoin(const Environment& environment, const Config& 
 }
 
 Result<int> Launch(const SharedFlags& flags, int ranks, const std::vector<std::string>& given) {
+  if (ranks == 0) {
+    return WithHint(Fail(Code::kUsage, "muster launch needs to know how many ranks: -n N"),
+                    "muster launch -n 4 -- CMD ARGS...");
+  }
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const Asked asked, AskedBy(flags));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
@@ -67,7 +70,7 @@ Result<int> Launch(const SharedFlags& flags, int ranks, const std::vector<std::s
   plan.node = environment.process()->host_name;
   plan.job_key = fmt::format("launch:{}:0", environment.process()->pid);
   // Ctrl-C and reading from the terminal belong to its foreground group.
-  plan.own_process_groups = isatty(STDIN_FILENO) != 1;
+  plan.own_process_groups = !InTerminalForeground();
   if (ranks > 1) {
     MUSTER_TRY(plan.join, MakeLocalJoin(environment, config, ranks));
   }
@@ -82,10 +85,7 @@ void AddLaunchCommand(CLI::App& app, Run& run) {
   command->footer(kFooter);
   const auto flags = AddConfigFlags(*command);
   const auto ranks = std::make_shared<int>(0);
-  command->add_option("-n,--ranks", *ranks, "how many")
-      ->type_name("N")
-      ->required()
-      ->check(CLI::Range(1, 4096));
+  command->add_option("-n,--ranks", *ranks, "how many")->type_name("N")->check(CLI::Range(1, 4096));
   const auto program = std::make_shared<std::vector<std::string>>();
   command->add_option("CMD", *program, "the program and its arguments, after --");
   command->positionals_at_end();

@@ -2,6 +2,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
@@ -23,6 +25,23 @@ bool WantsJson(int argc, char** argv) {
   return false;
 }
 
+// In our words where the parser's own leave one guessing.
+Error UsageProblem(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string command = chosen.empty() ? "muster" : "muster " + chosen.front()->get_name();
+  std::vector<std::string> unknown = app.remaining(true);
+  std::erase(unknown, "--");
+  std::string message = error.what();
+  if (!unknown.empty()) {
+    const bool option = unknown.front().starts_with('-');
+    message = fmt::format("{} knows no {} \"{}\"", command,
+                          option ? "option" : (chosen.empty() ? "command" : "argument"), unknown.front());
+  } else if (chosen.empty()) {
+    message = "muster needs a command";
+  }
+  return {Code::kUsage, message, command + " --help shows what there is"};
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("muster takes N processes on a cluster from started to talking.", "muster");
   app.require_subcommand(1);
@@ -39,9 +58,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    return ReportError(
-        {Code::kUsage, error.what(), "muster --help, or --help after a command, shows what there is"},
-        WantsJson(argc, argv));
+    return ReportError(UsageProblem(app, error), WantsJson(argc, argv));
   }
   return run();
 }

@@ -4,6 +4,7 @@
 #include "bootstrap/config/explain.h"
 #include "bootstrap/run/program_port.h"
 #include "bootstrap/run/supervisor.h"
+#include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
 #include "comm/init.h"
 #include "comm/net/wire.h"
@@ -47,6 +48,7 @@ Result<SupervisorPlan> MakePlan(const Environment& environment, const Asked& ask
   plan.environment = environment.All();
   plan.node = resolution.tuple.node.value_or(environment.process()->host_name);
   plan.job_key = resolution.tuple.job.key;
+  plan.own_process_groups = !InTerminalForeground();
   if (resolution.tuple.world_size == 1) return plan;
   MUSTER_TRY(Bytes payload, PayloadOf(resolution.tuple, config));
   MUSTER_TRY(plan.join, MakeJoinRequest(environment, config, asked, resolution, std::move(payload)));

@@ -92,6 +92,12 @@ class Planner {
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
     if (tuple_.launcher != "torch-env") return;
+    // On one node all ranks see the job that the node was given for, whatever started them.
+    if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
+      add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+      add("job", SlurmJobId(environment_).value_or(""));
+      return;
+    }
     for (const RankTuple& carrier : resolution_.carriers) {
       if (carrier.launcher != "slurm" || carrier.world_size == 1) continue;
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));

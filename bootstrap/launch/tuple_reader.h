@@ -31,7 +31,8 @@ Result<Candidate> ReadTuple(std::string_view launcher, const Environment& enviro
 // Each field of the tuple within the others' bounds. `variables` names them in the message.
 Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables);
 
-// MASTER_ADDR and MASTER_PORT; absent unless both are set. Error: kBadEnvironment naming MASTER_PORT.
+// MASTER_ADDR and MASTER_PORT; absent unless both are set, and for port 0 in a world of one. Error:
+// kBadEnvironment naming MASTER_PORT.
 Result<std::optional<Endpoint>> ReadMaster(const Environment& environment);
 
 // Sets the field and notes where it came from; does nothing where the variable is absent or empty.

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "bootstrap/run/descendants.h"
+#include "bootstrap/run/orphans.h"
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/signal_reach.h"
 #include "comm/base/log.h"
@@ -22,6 +23,8 @@ using std::chrono::seconds;
 constexpr Duration kExitStatusWithin = milliseconds(500);
 // The group's word that every rank knows comes in milliseconds, or not at all.
 constexpr Duration kEveryoneKnowsWithin = seconds(10);
+// What Slurm tells all ranks at once is one request.
+constexpr Duration kOneRequest = seconds(1);
 constexpr Duration kNoOrphansWithin = seconds(5);
 
 bool EndsPrograms(int signal) {
@@ -158,13 +161,29 @@ bool Supervisor::AllEnded() const {
 
 void Supervisor::OnSignal(const SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
-  if (EndsPrograms(event.number)) asked_to_end_ = event.number;
+  if (EndsPrograms(event.number)) {
+    asked_to_end_ = event.number;
+    asked_at_ = Clock::now();
+  }
   if (programs_.empty()) {
     if (EndsPrograms(event.number)) {
       LogWarning("ended by signal {} while the group was forming", event.number);
       Finish(128 + event.number);
     }
     return;
+  }
+  // A second SIGTERM means "at once" to many programs: they hear of their end once, from us or from outside.
+  if (event.number == SIGTERM && kill_timer_ != 0) return;
+  if (AllEnded() && EndsPrograms(event.number)) {
+    // The program itself got this very signal and ended well.
+    if (Clock::now() - ended_at_ < kOneRequest) return;
+    // Only others are still at work: they hear that this process will not wait for them.
+    const int rank = programs_.front()->rank();
+    return Report(
+        {{Code::kPeerLost, fmt::format("{} was told to end (signal {})", Describe(rank), event.number), ""},
+         rank,
+         128 + event.number,
+         ""});
   }
   if (ReachedProgram(event, plan_.own_process_groups)) return;
   for (const auto& program : programs_) {
@@ -182,33 +201,41 @@ void Supervisor::OnChildren() {
 }
 
 void Supervisor::OnProgramEnded(const RankProgram& program) {
+  ended_at_ = Clock::now();
   const ChildExit& exit = *program.exit();
   if (!exit.ok() && !failure_) {
-    const std::string what = asked_to_end_ != 0
+    const bool as_asked = asked_to_end_ != 0 && exit.ShellStatus() == 128 + asked_to_end_;
+    const std::string what = as_asked
                                  ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()),
                                                asked_to_end_, exit.Describe())
                                  : fmt::format("{} failed: {}", Describe(program.rank()), exit.Describe());
     Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords()});
   }
-  if (plane_ && !failure_ && AllEnded()) plane_->Leave();
+  if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
+  // Not after a failure of ours that the root has yet to confirm: a goodbye would let this process go with 0.
+  if (plane_ && !failure_ && !reported_ && AllEnded()) plane_->Leave();
   CheckDone();
 }
 
 void Supervisor::OnProgramLost(int rank) {
-  loop_->After(kExitStatusWithin, [this, rank] {
-    if (failure_) return;
-    Report({{Code::kPeerLost,
-             fmt::format("the program of {} left its group without saying goodbye", Describe(rank)),
-             "muster::Shutdown says goodbye; a crash or an early exit does not"},
-            rank,
-            -1,
-            ""});
-  });
+  lost_.insert(rank);
+  loop_->After(kExitStatusWithin, [this, rank] { ReportLost(rank); });
+}
+
+void Supervisor::ReportLost(int rank) {
+  if (failure_ || reported_) return;
+  Report({{Code::kPeerLost,
+           fmt::format("the program of {} left its group without saying goodbye", Describe(rank)),
+           "muster::Shutdown says goodbye; a crash or an early exit does not"},
+          rank,
+          -1,
+          ""});
 }
 
 // ---- the end
 
 void Supervisor::Report(Failure failure) {
+  reported_ = true;
   if (plane_) return plane_->Fail(std::move(failure));
   everyone_knows_ = true;
   OnFailure(failure);
@@ -223,16 +250,32 @@ void Supervisor::OnFailure(const Failure& failure) {
   if (teller && !failure.last_words.empty()) {
     LogError("the last lines of {}:\n{}", Describe(failure.rank), failure.last_words);
   }
+  ClearNodeOf(failure);
   if (desk_) desk_->Announce(failure);
   if (plan_.config.run.stop_on_failure) EndPrograms();
   CheckDone();
 }
 
+// A killed supervisor takes its program with it, but not what the program had started. One of its node's
+// survivors sees to that.
+void Supervisor::ClearNodeOf(const Failure& failure) const {
+  const Roster& roster = group_.roster;
+  const bool supervisor_lost = failure.error.code == Code::kPeerLost && failure.exit_status < 0;
+  if (!plane_ || !supervisor_lost || failure.rank < 0 || failure.rank >= roster.size()) return;
+  const int own_rank = plane_->own_ranks().front();
+  if (roster.NodeOf(own_rank) != roster.NodeOf(failure.rank)) return;
+  std::vector<int> survivors = roster.RanksOn(roster.NodeOf(own_rank));
+  std::erase(survivors, failure.rank);
+  if (!survivors.empty() && survivors.front() == own_rank) KillProcessesOfRank(roster.group_id, failure.rank);
+}
+
 void Supervisor::EndPrograms() {
+  // A second SIGTERM means "at once" to many programs.
+  const bool just_asked = asked_to_end_ == SIGTERM && Clock::now() - asked_at_ < kOneRequest;
   bool running = false;
   for (const auto& program : programs_) {
     if (program->exit()) continue;
-    program->Signal(SIGTERM);
+    if (!just_asked) program->Signal(SIGTERM);
     running = true;
   }
   if (!running) return;

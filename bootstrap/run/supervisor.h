@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ class Supervisor {
   void EndPrograms();
   void CheckDone();
   void Finish(int status);
+  void ClearNodeOf(const Failure& failure) const;
+  void ReportLost(int rank);
   bool AllEnded() const;
   std::string Describe(int rank) const;
 
@@ -68,9 +71,13 @@ class Supervisor {
   std::unique_ptr<ProgramDesk> desk_;
   std::vector<std::unique_ptr<RankProgram>> programs_;
   FormedGroup group_;
+  bool reported_ = false;  // a failure of our own; failure_ is what the group was told
   std::optional<Failure> failure_;
   std::optional<int> status_;
   int asked_to_end_ = 0;  // the signal
+  Clock::time_point asked_at_{};
+  Clock::time_point ended_at_{};  // the latest program
+  std::set<int> lost_;  // ranks whose program left the group without a goodbye
   bool everyone_knows_ = false;
   bool released_ = false;
   EventLoop::TimerId kill_timer_ = 0;

@@ -47,8 +47,9 @@ class Handshake {
  public:
   struct Params {
     Role role = Role::kClient;
-    MeetingId meeting{};  // MeetingIdOf(the meeting key)
-    std::string peer;     // for messages: "198.18.0.3:61001"
+    MeetingId meeting{};             // MeetingIdOf(the meeting key)
+    std::string peer;                // for messages: "198.18.0.3:61001"
+    std::string self = "this rank";  // for messages that others will read as well: "rank 0 on gpu01"
   };
   using Send = std::function<void(Bytes)>;
   using Done = std::function<void(HandshakeResult)>;

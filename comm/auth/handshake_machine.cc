@@ -109,14 +109,14 @@ void HandshakeMachine::RejectAsMalformed(MessageType type) {
 
 Error HandshakeMachine::OtherVersion(uint16_t theirs) const {
   return {Code::kAuthentication,
-          fmt::format("{} speaks muster protocol {}, this rank {}", peer(), theirs, kProtocolVersion),
+          fmt::format("{} speaks muster protocol {}, {} {}", peer(), theirs, self(), kProtocolVersion),
           "install the same version of muster on every node"};
 }
 
 Error HandshakeMachine::OtherMethod(AuthMethod theirs) const {
   return {
       Code::kAuthentication,
-      fmt::format("{} uses auth {}, this rank {}", peer(), AuthMethodName(theirs), AuthMethodName(method())),
+      fmt::format("{} uses auth {}, {} {}", peer(), AuthMethodName(theirs), self(), AuthMethodName(method())),
       "set rendezvous.auth to the same method on every rank; auto takes munge only on nodes that have its "
       "socket"};
 }
@@ -126,8 +126,8 @@ Error HandshakeMachine::OtherKeys() const {
     return {Code::kAuthentication, fmt::format("the handshake with {} was changed on the way", peer()), {}};
   }
   return {Code::kAuthentication,
-          fmt::format("{} has another job secret than this rank, or the handshake was changed on the way",
-                      peer()),
+          fmt::format("{} has another job secret than {}, or the handshake was changed on the way", peer(),
+                      self()),
           "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun"};
 }
 
@@ -146,12 +146,12 @@ void HandshakeMachine::OnReject(ByteView message) {
       return EndRejected(OtherMethod(reject->method));
     case RejectReason::kBadProof:
       if (method() == AuthMethod::kSecret) return EndRejected(OtherKeys());
-      return refused("does not accept this rank's proof of who it is", "what it logs says why");
+      return refused(fmt::format("does not accept {}'s proof of who it is", self()), "what it logs says why");
     case RejectReason::kNoProof:
       return refused(fmt::format("cannot prove who it is by auth {}", AuthMethodName(method())),
                      "what it logs says why");
     case RejectReason::kMalformed:
-      return refused("could not read what this rank sent");
+      return refused(fmt::format("could not read what {} sent", self()));
   }
   refused("rejected this rank for a reason that this version does not know");
 }

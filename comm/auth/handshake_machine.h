@@ -34,6 +34,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   virtual void OnExpected(ByteView message) = 0;
 
   const std::string& peer() const { return params_.peer; }
+  const std::string& self() const { return params_.self; }
   const Handshake::Params& params() const { return params_; }
   AuthMethod method() const { return prover_.method(); }
   const Digest& transcript() const { return transcript_; }

@@ -2,8 +2,8 @@
 
 #define SPDLOG_HEADER_ONLY
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -11,8 +11,12 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "comm/base/bounded_sink.h"
+
 namespace muster {
 namespace {
+
+constexpr std::string_view kClearLine = "\r\x1b[K";
 
 struct LevelFacts {
   spdlog::level::level_enum spdlog_level;
@@ -39,8 +43,9 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, LogLevel level
 
 struct LogState {
   std::mutex mutex;
-  std::shared_ptr<spdlog::logger> logger =
-      MakeLogger(std::make_shared<spdlog::sinks::stderr_sink_mt>(), LogLevel::kInfo);
+  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO);
+  std::shared_ptr<spdlog::logger> logger = MakeLogger(standard_error, LogLevel::kInfo);
+  bool status_line_open = false;
   LogFormat format = LogFormat::kText;
   std::string subject;
 };
@@ -79,7 +84,7 @@ Status SetUpLog(const LogOptions& options) {
                       "name a file in a directory that exists and that you may write");
     }
   } else {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    sink = State().standard_error;
   }
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
@@ -105,7 +110,21 @@ void LogLine(LogLevel level, std::string_view message) {
   const std::lock_guard lock(state.mutex);
   const std::string line =
       state.format == LogFormat::kJson ? JsonLine(state, level, message) : TextLine(state, level, message);
+  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
   state.logger->log(Facts(level).spdlog_level, line);
+}
+
+void SetStatusLine(std::string_view text) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.standard_error->WriteRaw(fmt::format("{}muster: {}", kClearLine, text));
+  state.status_line_open = true;
+}
+
+void ClearStatusLine() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
 }
 
 }  // namespace muster

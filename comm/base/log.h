@@ -2,7 +2,8 @@
 // text or JSON.
 //
 // Thread-safe. Before SetUpLog the level is info, the format text. Formatting happens only when the level is
-// enabled. A log line costs a write(2); nothing here waits for anything else.
+// enabled. Where nobody reads standard error, a line is waited for 100 ms, then
+// lines are dropped and counted: a stopped terminal must not stop a process's heartbeats.
 #pragma once
 
 #include <fmt/core.h>
@@ -35,6 +36,11 @@ void SetLogSubject(std::string subject);
 
 bool LogEnabled(LogLevel level);
 void LogLine(LogLevel level, std::string_view message);
+
+// On a terminal: a line that is written over again and again, below the log; at any level. Clear takes it
+// away.
+void SetStatusLine(std::string_view text);
+void ClearStatusLine();
 
 template <typename... Args>
 void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {

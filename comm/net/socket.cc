@@ -13,6 +13,10 @@
 namespace muster {
 namespace {
 
+constexpr int kKeepAliveIdleSeconds = 15;
+constexpr int kKeepAliveIntervalSeconds = 5;
+constexpr int kKeepAliveProbes = 3;
+
 const sockaddr_in* AsIpv4(const sockaddr* address) { return reinterpret_cast<const sockaddr_in*>(address); }
 const sockaddr_in6* AsIpv6(const sockaddr* address) { return reinterpret_cast<const sockaddr_in6*>(address); }
 const sockaddr_un* AsUnix(const sockaddr* address) { return reinterpret_cast<const sockaddr_un*>(address); }
@@ -31,9 +35,17 @@ Result<SocketAddress> MakeUnix(std::string_view name, bool abstract) {
 
 bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
 
-void SendAtOnce(int fd) {
-  const int one = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+// Also makes the kernel notice a peer that went without a word, for connections that have no heartbeat of
+// their own.
+void SetUpTcp(int fd) {
+  const auto set = [fd](int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
 }
 
 tl::unexpected<Error> SystemFailure(std::string_view what, const SocketAddress& address, int* error_number) {
@@ -146,7 +158,7 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
 
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
   MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
-  if (IsTcp(address.family())) SendAtOnce(fd.get());
+  if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (connect(fd.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
     return SystemFailure("connect to", address, error_number);
   }
@@ -170,7 +182,7 @@ Result<UniqueFd> Accept(int listener, SocketAddress* peer) {
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
     return Fail(Code::kSystem, "cannot accept a connection: {}", ErrnoText(errno));
   }
-  if (IsTcp(storage.ss_family)) SendAtOnce(fd.get());
+  if (IsTcp(storage.ss_family)) SetUpTcp(fd.get());
   if (peer != nullptr) *peer = SocketAddress(reinterpret_cast<const sockaddr*>(&storage), length);
   return fd;
 }

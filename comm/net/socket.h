@@ -54,7 +54,8 @@ class SocketAddress {
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
 
 // Starts to connect; the descriptor becomes writable when that has ended, then ConnectError says how.
-// TCP_NODELAY is set.
+// TCP_NODELAY and
+// keep-alive (a peer that is gone is noticed within 30 s) are set.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
 int ConnectError(int fd);  // 0: connected
 

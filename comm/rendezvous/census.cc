@@ -36,6 +36,22 @@ std::optional<Failure> Census::GiveUp(const std::string& exchange, Duration wait
                  ""};
 }
 
+std::optional<Failure> Census::FindHopeless() const {
+  for (const auto& [name, entries] : exchanges_) {
+    for (const int rank : left_) {
+      if (entries.contains(rank)) continue;
+      return Failure{
+          {Code::kPeerLost,
+           fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank), name),
+           "its program may never have called muster::Init, or have left early"},
+          rank,
+          -1,
+          ""};
+    }
+  }
+  return std::nullopt;
+}
+
 void Census::Goodbye(const std::vector<int>& ranks) {
   for (const int rank : ranks) {
     if (rank >= 0 && rank < roster_.size()) left_.insert(rank);

@@ -93,6 +93,13 @@ void ControlPlane::TakeExchange(const Exchange& part) {
     exchange_timers_.erase(part.name);
     Publish(*whole);
   }
+  CheckHopeless();
+}
+
+// Nobody waits for a rank that has left.
+void ControlPlane::CheckHopeless() {
+  if (!is_root() || failure_) return;
+  if (auto failure = census_.FindHopeless()) TakeFailure(*std::move(failure));
 }
 
 void ControlPlane::Publish(const Exchange& whole) {
@@ -118,7 +125,9 @@ void ControlPlane::Announce(const Failure& failure) {
   if (failure_) return;
   failure_ = failure;
   loop_.Cancel(own_failure_timer_);
-  for (const auto& [source, branch] : branches_->all()) not_told_.insert(source);
+  for (const auto& [source, branch] : branches_->all()) {
+    if (!branch.ranks.empty()) not_told_.insert(source);
+  }
   branches_->SendAll(Encode(failure));
   told_timer_ = loop_.After(kEveryoneKnowsWithin, [this] {
     not_told_.clear();
@@ -162,6 +171,7 @@ void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
     if (branch.ranks.empty() || !census_.AllHaveLeft(branch.ranks)) continue;
     if (let_go_.insert(source).second) branch.stream->Send(EncodeBare(ControlType::kReleased));
   }
+  CheckHopeless();
   // Whoever has left may come back for the next group while this one is still at work.
   if (later_ && !branches_->empty()) later_->Open();
   CheckReleased();
@@ -195,6 +205,10 @@ void ControlPlane::CheckReleased() {
 void ControlPlane::Released() {
   if (std::exchange(released_, true)) return;
   loop_.Cancel(release_timer_);
+  // At once, though the process may live on: whoever is above waits for it.
+  pulse_.reset();
+  ForgetProcess(kUpstream);
+  if (upstream_) upstream_->CloseAfterFlush();
   if (events_.on_released) events_.on_released();
 }
 
@@ -208,6 +222,7 @@ void ControlPlane::Retire() {
       if (!census_.HasLeft(rank)) orphans.push_back(rank);
     }
   }
+  census_.Goodbye(orphans);
   if (upstream_ && !orphans.empty()) upstream_->Send(EncodeGoodbye(orphans));
 }
 
@@ -248,7 +263,7 @@ std::vector<int> ControlPlane::RanksOfProcess(int rank) const {
 
 void ControlPlane::OnUpstreamFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
-  if (!type) return;
+  if (!upstream_ || !type) return;
   switch (*type) {
     case ControlType::kExchanged:
       if (const auto whole = DecodeExchange(frame)) Publish(*whole);
@@ -264,7 +279,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
     case ControlType::kReleased:
       return Released();
     case ControlType::kRetired:
-      branches_->SendAll(frame);
+      // Those below stay: their own node goes on being watched.
       LogWarning("the group's control plane has ended; a rank that dies is no longer noticed");
       ForgetProcess(kUpstream);
       loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
@@ -275,6 +290,8 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
 }
 
 void ControlPlane::OnUpstreamClosed(const Error& reason) {
+  // Let go of already: its end may come with its last message.
+  if (!upstream_) return;
   ForgetProcess(kUpstream);
   loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
   if (released_) return;

@@ -66,6 +66,7 @@ class ControlPlane {
   void OnBranchClosed(Branches::Source source, const Branches::Branch& branch, const Error& reason);
 
   void TakeExchange(const Exchange& part);
+  void CheckHopeless();
   void Publish(const Exchange& whole);
   void TakeGoodbye(const std::vector<int>& ranks);
   bool NobodyNeedsUs();

@@ -96,10 +96,19 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
   std::optional<Adoption> adoption;
   bool closed = false;
+  const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
   auto stream = std::make_unique<FrameStream>(group->loop(), *std::move(fd), kLongestMessage);
   stream->Start(
       [&](ByteView frame) {
-        if (auto decoded = DecodeAdopted(frame)) adoption = *std::move(decoded);
+        Result<Adoption> decoded = DecodeAdopted(frame);
+        if (adoption || !decoded) return;
+        adoption = *std::move(decoded);
+        if (!fits()) return;
+        // At once: what follows (the group's failure) is for the new owner.
+        const std::string name =
+            fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
+        group->Attach(Joined{adoption->group, std::move(stream), std::make_unique<Branches>(), nullptr, name},
+                      liveness);
       },
       [&](const Error&) { closed = true; });
   stream->Send(EncodeAdopt(rank));
@@ -110,14 +119,11 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
     return Fail(Code::kBadEnvironment, "the supervisor at MUSTER_CONTROL={} does not know rank {}", control,
                 rank);
   }
-  if (adoption->group.roster.group_id != group_id || adoption->rank != rank) {
+  if (!fits()) {
     return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
                 adoption->group.roster.group_id, group_id);
   }
-  const std::string name = fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
   group->set_exchange_prefix(fmt::format("program {}/", adoption->incarnation));
-  Joined joined{std::move(adoption->group), std::move(stream), std::make_unique<Branches>(), nullptr, name};
-  group->Attach(std::move(joined), liveness);
   MUSTER_CHECK(group->Serve());
   return AdoptedGroup{std::move(group), std::move(adoption->configuration), std::move(adoption->job_key),
                       adoption->incarnation};

@@ -31,6 +31,9 @@ struct JoinRequest {
   bool terminal = false;  // stderr is one
   // A leader that has not shown up by then is reported by its followers themselves.
   Duration leader_patience = std::chrono::seconds(3);
+  // How long the root of a group that cannot form stays to tell those who are still on their way: the starts
+  // of a large step, or of containers, are seconds apart.
+  Duration late_nodes = std::chrono::seconds(10);
 };
 
 struct Joined {

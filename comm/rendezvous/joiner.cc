@@ -25,6 +25,9 @@ constexpr Duration kCollect = milliseconds(20);
 constexpr Duration kVerdictGrace = seconds(5);
 // For peers to take their failure message and hang up.
 constexpr Duration kFarewell = seconds(2);
+// A group that cannot form stays this long for those who are still on their way: they get its sentence
+// instead of waiting for a root that is gone.
+constexpr Duration kLateComers = milliseconds(500);
 constexpr size_t kLongestMessage = size_t{256} << 20;
 
 }  // namespace
@@ -94,8 +97,10 @@ void Joiner::OpenLocalDoor() {
         });
   }
   const Result<LocalDoor::Opened> opened = local_door_->Open();
-  if (!opened) return Fail(opened.error());
-  if (*opened == LocalDoor::Opened::kOpen) return BecomeLeader();
+  if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return Fail(opened.error());
+  // The others of this node will find nobody and go to the root as well.
+  if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
+  if (!opened || *opened == LocalDoor::Opened::kOpen) return BecomeLeader();
   // Whoever holds the door knows whether we are early (its group is still running) or one too many.
   if (AttachToLeader()) return;
   RetryLocally(&Joiner::OpenLocalDoor);
@@ -120,7 +125,10 @@ void Joiner::BecomeLeader() {
   leader_ = true;
   parties_.emplace_back(Branches::kSelf, request_.self);
   local_claims_ += static_cast<int>(request_.self.claims.size());
-  if (!SoleRankOfNode()) local_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
+  if (!SoleRankOfNode()) {
+    loop_.Cancel(directory_timer_);
+    directory_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
+  }
   GoToRoot();
 }
 
@@ -324,6 +332,8 @@ void Joiner::OnUpstreamClosed(const Error& reason) {
   // From here the stream is of no use; it must not be destroyed within its own call.
   loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
   if (parked_) return Restart();
+  // Who has not heard us is no peer of ours that died, but the previous group's process, just ended.
+  if (!accepted_) return RetryLocally(leader_ ? &Joiner::GoToRoot : &Joiner::MeetLocally);
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail(Error{Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail),
              ""});
@@ -343,8 +353,9 @@ void Joiner::OnBranchFrame(Branches::Source source, ByteView frame) {
   if (!branches_ || !type) return;
   if (ended_) {
     // Who comes while we take our leave is told as well.
-    if (*type == ControlType::kHello) branches_->Send(source, Encode(*ended_));
-    return;
+    if (*type != ControlType::kHello) return;
+    if (const Result<Hello> hello = DecodeHello(frame)) CountClaims(*branches_->Find(source), *hello);
+    return branches_->Send(source, Encode(*ended_));
   }
   if (*type == ControlType::kHello) {
     Result<Hello> hello = DecodeHello(frame);
@@ -376,13 +387,13 @@ void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
     return branches_->Send(source, Encode(Failure{*std::move(leftover), -1, -1, ""}));
   }
   Branches::Branch* branch = branches_->Find(source);
+  CountClaims(*branch, hello);
   bool rank_zero = false;
   for (const Party& party : hello.parties) {
     for (const Claim& claim : party.claims) {
       branch->ranks.push_back(claim.rank);
       rank_zero = rank_zero || claim.rank == 0;
     }
-    if (branch->same_node) local_claims_ += static_cast<int>(party.claims.size());
   }
   branches_->Send(source, EncodeAccepted(MillisecondsLeft(deadline_)));
   if (parked_) branches_->Send(source, EncodeBare(ControlType::kLater));
@@ -393,9 +404,17 @@ void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
   ScheduleHello();
 }
 
+void Joiner::CountClaims(const Branches::Branch& branch, const Hello& hello) {
+  for (const Party& party : hello.parties) {
+    const auto claims = static_cast<int>(party.claims.size());
+    (branch.same_node ? local_claims_ : remote_claims_) += claims;
+  }
+}
+
 void Joiner::OnBranchClosed(Branches::Source source, const Branches::Branch& branch) {
   if (ended_) {
-    if (branches_ && branches_->empty()) FinishFailed();
+    if (!branch.same_node) ++told_nodes_;
+    if (branches_ && branches_->empty() && (!OthersMayCome() || Clock::now() >= stay_until_)) FinishFailed();
     return;
   }
   if (branch.ranks.empty()) return;
@@ -431,7 +450,8 @@ void Joiner::SetDeadline(Duration remaining) {
 }
 
 void Joiner::CancelTimers() {
-  for (EventLoop::TimerId* timer : {&deadline_timer_, &local_timer_, &patience_timer_, &hello_timer_}) {
+  for (EventLoop::TimerId* timer :
+       {&deadline_timer_, &local_timer_, &patience_timer_, &directory_timer_, &hello_timer_}) {
     loop_.Cancel(std::exchange(*timer, 0));
   }
 }
@@ -450,14 +470,18 @@ Error Joiner::DescribeDeadline() const {
   } else if (accepted_) {
     error.message =
         fmt::format("the group did not form within {}, and {} fell silent", limit, upstream_name_);
-  } else {
-    const std::string problem = search_ ? search_->Problem() : "";
+  } else if (search_ && search_->rejection()) {
+    error = *search_->rejection();
+    error.message =
+        fmt::format("the root, {}, was not joined within {}: {}", DescribeRoot(), limit, error.message);
+  } else if (const std::string& node = request_.self.node; leader_ || RootHosts() != std::vector{node}) {
     const bool no_leader = !leader_ && request_.meeting.find_root != FindRoot::kSameNode;
-    error.message = fmt::format(
-        "{}the root, {}, did not answer within {}{}{}",
-        no_leader ? fmt::format("local rank 0 on {} did not appear, and ", request_.self.node) : "",
-        DescribeRoot(), limit, problem.empty() ? "" : "; ", problem);
-    if (search_ && search_->rejection()) error.code = search_->rejection()->code;
+    const std::string problem = search_ ? search_->Problem() : "";
+    error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
+                                no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
+                                DescribeRoot(), limit, problem.empty() ? "" : "; ", problem);
+  } else {
+    error.message = fmt::format("the root, {}, did not appear within {}", DescribeRoot(), limit);
   }
   return error;
 }
@@ -496,9 +520,32 @@ void Joiner::Fail(Failure failure) {
   // Above, a failure that came from there would be taken for one of ours: a refusal is for us alone.
   if (upstream_ && !told_from_above_ && !failure_below_) upstream_->Send(Encode(*ended_));
   branches_->SendAll(Encode(*ended_));
-  // Those below hang up when they have read it. Closing first could take it from them.
-  const bool told = branches_->empty();
-  end_timer_ = loop_.After(told ? Duration::zero() : kFarewell, [this] { FinishFailed(); });
+  stay_until_ = Clock::now() + (OthersMayCome() ? kLateComers : Duration::zero());
+  end_timer_ = loop_.At(stay_until_, [this] { StayForNodes(); });
+}
+
+// A leader that was told before it said who it leads has left with them.
+bool Joiner::OthersMayCome() const {
+  if (!root_) return leader_ && !WholeNodeIsHere();
+  const size_t nodes = request_.meeting.placement.nodes.size();
+  if (WholeNodeIsHere() && nodes > 0 && told_nodes_ + 1 >= nodes) return false;
+  return local_claims_ + remote_claims_ < request_.self.agreement.world_size;
+}
+
+// Whoever comes to its leader too late goes to the root. At the deadline nobody is waited for any more.
+void Joiner::StayForNodes() {
+  if (!root_ || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SayFarewell();
+  const int others = request_.self.agreement.world_size - local_claims_ - remote_claims_;
+  LogWarning("this group cannot form ({}); waiting up to {} for {} rank{} to come and hear it",
+             ended_->error.message, FormatDuration(request_.late_nodes), others, others == 1 ? "" : "s");
+  stay_until_ = Clock::now() + request_.late_nodes;
+  end_timer_ = loop_.At(stay_until_, [this] { SayFarewell(); });
+}
+
+// Those below hang up when they have read it. Closing first could take it from them.
+void Joiner::SayFarewell() {
+  if (branches_->empty()) return FinishFailed();
+  end_timer_ = loop_.After(kFarewell, [this] { FinishFailed(); });
 }
 
 void Joiner::FinishFailed() {

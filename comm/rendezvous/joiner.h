@@ -73,6 +73,7 @@ class Joiner {
   void OnFailureFromBelow(ByteView frame);
   void TakeFailureBelow(Failure failure);
   void HearFromBelow(Branches::Source source, const Hello& hello);
+  void CountClaims(const Branches::Branch& branch, const Hello& hello);
   void ScheduleHello();
   void SendHello();
   bool WholeNodeIsHere() const;
@@ -89,6 +90,9 @@ class Joiner {
   void Form(FormedGroup group, ByteView frame);
   void Fail(Failure failure);
   void Fail(Error error) { Fail(Failure{std::move(error), -1, -1, ""}); }
+  bool OthersMayCome() const;
+  void StayForNodes();
+  void SayFarewell();
   void FinishFailed();
 
   EventLoop& loop_;
@@ -107,16 +111,20 @@ class Joiner {
   std::vector<std::pair<Branches::Source, Party>> parties_;  // here and below
   size_t sent_ = 0;                                          // of parties_, to the present upstream
   int local_claims_ = 0;                                     // ranks heard of on this node, ours included
+  int remote_claims_ = 0;                                    // and of those on others
+  size_t told_nodes_ = 0;                                    // that the group has failed
   bool leader_ = false;
   bool accepted_ = false;  // the root has heard us: its clock counts
   bool parked_ = false;    // the previous group is still running
   std::optional<Failure> ended_;
   std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
   bool told_from_above_ = false;          // that the group has failed
+  Clock::time_point stay_until_{};        // after a failure
   Deadline deadline_ = Deadline::Never();
   EventLoop::TimerId deadline_timer_ = 0;
   EventLoop::TimerId local_timer_ = 0;
   EventLoop::TimerId patience_timer_ = 0;
+  EventLoop::TimerId directory_timer_ = 0;
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId end_timer_ = 0;
   Duration local_pause_{};

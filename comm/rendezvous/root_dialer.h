@@ -25,6 +25,7 @@ class RootDialer {
     Duration handshake_timeout{};
     Duration connect_timeout{};
   };
+  // Start it before returning: until then it still calls the dialer.
   using OnLink = std::function<void(std::unique_ptr<FrameStream> link)>;
   // The root itself, proven, does not want us: trying on is useless.
   using OnRejected = std::function<void(const Error& error)>;

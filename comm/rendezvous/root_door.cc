@@ -1,5 +1,7 @@
 #include "comm/rendezvous/root_door.h"
 
+#include <algorithm>
+
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
 
@@ -20,12 +22,12 @@ RootDoor::~RootDoor() { Close(); }
 
 Result<uint16_t> RootDoor::Open(const std::vector<SocketAddress>& addresses,
                                 const std::vector<uint16_t>& ports) {
-  std::string problems;
+  std::string problem;
   listeners_.clear();
   for (const uint16_t port : ports) {
     Result<std::vector<UniqueFd>> bound = BindAll(addresses, port);
     if (!bound) {
-      problems += (problems.empty() ? "" : "; ") + bound.error().message;
+      problem = bound.error().message;
       continue;
     }
     for (UniqueFd& listener : *bound) {
@@ -36,7 +38,9 @@ Result<uint16_t> RootDoor::Open(const std::vector<SocketAddress>& addresses,
     }
     return port;
   }
-  return Fail(Code::kSystem, "no port to listen on: {}", problems);
+  std::vector<int> tried(ports.begin(), ports.end());
+  std::ranges::sort(tried);
+  return Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
 }
 
 Result<std::vector<UniqueFd>> RootDoor::BindAll(const std::vector<SocketAddress>& addresses, uint16_t port) {
@@ -61,7 +65,7 @@ void RootDoor::Admit(UniqueFd fd, const SocketAddress& peer) {
   const Entry entry = std::prev(half_open_.end());
   FrameStream* stream = entry->stream.get();
   entry->handshake = std::make_unique<Handshake>(
-      Handshake::Params{Role::kServer, params_.meeting, peer.ToString()}, prover_,
+      Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self}, prover_,
       [stream](Bytes message) { stream->Send(message); },
       [this, entry](HandshakeResult result) { Finish(entry, std::move(result)); });
   entry->timer = loop_.After(params_.handshake_timeout, [this, entry] {
@@ -97,7 +101,10 @@ void RootDoor::Finish(Entry entry, HandshakeResult result) {
 
 void RootDoor::TurnAway(Entry entry, const std::string& reason) {
   if (++strangers_ <= kStrangersLogged) {
-    LogInfo("turned away a connection from {}: {}", entry->peer.ToString(), reason);
+    // What the handshake says names its peer already.
+    const std::string peer = entry->peer.ToString();
+    const bool named = reason.starts_with(peer);
+    LogInfo("turned away a connection: {}{}{}", named ? "" : peer, named ? "" : ": ", reason);
   } else if (strangers_ == kStrangersLogged + 1) {
     LogWarning("more than {} connections turned away; the rest are not logged", kStrangersLogged);
   }

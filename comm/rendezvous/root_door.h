@@ -26,7 +26,9 @@ class RootDoor {
     MeetingId meeting{};
     Duration handshake_timeout{};
     size_t most_half_open = 1024;
+    std::string self = "this rank";  // for messages: "rank 0 on gpu01"
   };
+  // A proven link, sealed. Start it before returning: until then it still calls the door.
   using OnLink = std::function<void(std::unique_ptr<FrameStream> link, const SocketAddress& peer)>;
 
   // `prover` must outlive the door.
@@ -36,7 +38,7 @@ class RootDoor {
   ~RootDoor();
 
   // Binds one of `ports` on all `addresses` (their own port is ignored): the first that is free on each of
-  // them. Error: kSystem, says why each failed.
+  // them. Error: kSystem, names the ports and says why the last failed.
   Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
   void Close();
   bool open() const { return !listeners_.empty(); }

@@ -4,6 +4,7 @@
 
 #include "comm/base/log.h"
 #include "comm/net/hosts.h"
+#include "comm/rendezvous/agreement.h"
 #include "comm/rendezvous/names.h"
 
 namespace muster {
@@ -28,8 +29,11 @@ RootListener::RootListener(EventLoop& loop, const JoinRequest& request, Prover& 
                            RootDoor::OnLink on_link, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
-      door_(loop, RootDoor::Params{MeetingIdOf(request.meeting.key), request.timeouts.handshake}, prover,
-            std::move(on_link)),
+      door_(loop,
+            RootDoor::Params{.meeting = MeetingIdOf(request.meeting.key),
+                             .handshake_timeout = request.timeouts.handshake,
+                             .self = DescribeParty(request.self)},
+            prover, std::move(on_link)),
       on_misplaced_(std::move(on_misplaced)),
       names_(loop.mailbox()) {}
 

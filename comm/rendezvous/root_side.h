@@ -37,6 +37,8 @@ class RootSide {
   // A branch has gone before the group was formed. May call on_outcome.
   void Lose(Branches::Source source);
 
+  // Every rank is there.
+  bool complete() const { return assembly_.complete(); }
   // For the waiting line and the deadline's sentence.
   std::string Describe() const;
 

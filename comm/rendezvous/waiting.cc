@@ -1,9 +1,5 @@
 #include "comm/rendezvous/waiting.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
 
@@ -23,7 +19,7 @@ WaitReporter::WaitReporter(EventLoop& loop, bool terminal, std::function<std::st
 
 WaitReporter::~WaitReporter() {
   loop_.Cancel(timer_);
-  if (line_open_) fmt::print(stderr, "\r\x1b[K");
+  if (line_open_) ClearStatusLine();
 }
 
 void WaitReporter::Schedule() {
@@ -37,7 +33,7 @@ void WaitReporter::Report() {
   if (text.empty()) return;
   const std::string line = fmt::format("waiting {}: {}", FormatSeconds(waited()), text);
   if (!terminal_) return LogLine(LogLevel::kInfo, line);
-  fmt::print(stderr, "\r\x1b[Kmuster: {}", line);
+  SetStatusLine(line);
   line_open_ = true;
 }
 

@@ -209,6 +209,14 @@ TEST(LeakedStep, MayBeOfAnyComponentOfAHeterogeneousJob) {
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("slurm", task)));
 }
 
+TEST(TorchEnv, TakesPortZeroInAWorldOfOne) {
+  const Probed probed =
+      Probe("torch-env", Env("RANK=0\nWORLD_SIZE=1\nLOCAL_RANK=0\nMASTER_ADDR=127.0.0.1\nMASTER_PORT=0"));
+  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.world_size, 1);
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.master, std::nullopt);
+}
+
 TEST(Slurm, SaysWhereEachFieldComesFrom) {
   const Probed probed = Probe("slurm", Fixture("srun-block/5"));
   ASSERT_TRUE(std::holds_alternative<Candidate>(probed));

@@ -22,17 +22,15 @@ TEST_P(CodeTest, HasItsNameAndExitStatus) {
   EXPECT_EQ(ExitStatus(GetParam().code), GetParam().exit_status);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CodeTest,
-                         testing::Values(CodeCase{Code::kUsage, "usage", 64},
-                                         CodeCase{Code::kNotLaunched, "not_launched", 64},
-                                         CodeCase{Code::kBadEnvironment, "bad_environment", 65},
-                                         CodeCase{Code::kPeerLost, "peer_lost", 69},
-                                         CodeCase{Code::kInternal, "internal", 70},
-                                         CodeCase{Code::kSystem, "system", 71},
-                                         CodeCase{Code::kDeadline, "deadline", 75},
-                                         CodeCase{Code::kDisagreement, "disagreement", 76},
-                                         CodeCase{Code::kAuthentication, "authentication", 77},
-                                         CodeCase{Code::kConfiguration, "configuration", 78}));
+INSTANTIATE_TEST_SUITE_P(
+    All, CodeTest,
+    testing::Values(CodeCase{Code::kUsage, "usage", 64}, CodeCase{Code::kNotLaunched, "not_launched", 64},
+                    CodeCase{Code::kBadEnvironment, "bad_environment", 65},
+                    CodeCase{Code::kPeerLost, "peer_lost", 69}, CodeCase{Code::kInternal, "internal", 70},
+                    CodeCase{Code::kSystem, "system", 71}, CodeCase{Code::kDeadline, "deadline", 75},
+                    CodeCase{Code::kDisagreement, "disagreement", 76},
+                    CodeCase{Code::kAuthentication, "authentication", 77},
+                    CodeCase{Code::kConfiguration, "configuration", 78}));
 
 TEST(Error, IsOneSentenceAndAHint) {
   EXPECT_EQ(ToString(Error{Code::kSystem, "it broke", ""}), "it broke");

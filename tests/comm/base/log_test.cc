@@ -67,11 +67,10 @@ TEST_F(LogTest, JsonIsOneObjectALine) {
   Start(LogLevel::kInfo, LogFormat::kJson);
   SetLogSubject("rank 1 on n");
   LogWarning("say \"hi\"\nand \xff");
-  EXPECT_THAT(
-      Written(),
-      MatchesRegex(
-          "\\{\"time\":[0-9.e+]+,\"level\":\"warning\",\"subject\":\"rank 1 on n\",\"message\":\"say "
-          "\\\\\"hi\\\\\"\\\\nand \xef\xbf\xbd\"\\}\n"));
+  EXPECT_THAT(Written(),
+              MatchesRegex(
+                  "\\{\"time\":[0-9.e+]+,\"level\":\"warning\",\"subject\":\"rank 1 on n\",\"message\":\"say "
+                  "\\\\\"hi\\\\\"\\\\nand \xef\xbf\xbd\"\\}\n"));
 }
 
 TEST_F(LogTest, AFileIsAppendedTo) {

@@ -61,7 +61,8 @@ TEST(ParseDuration, SaysWhatIsWrong) {
 }
 
 TEST(ParseDuration, RefusesWhatIsNotOne) {
-  for (const char* bad : {"", "  ", "-1s", "1x", "1s1h", "1h1h", "1h5", "1..5s", ".", "1e3", "9999999d", "s", "1 s"}) {
+  for (const char* bad :
+       {"", "  ", "-1s", "1x", "1s1h", "1h1h", "1h5", "1..5s", ".", "1e3", "9999999d", "s", "1 s"}) {
     EXPECT_FALSE(ParseDuration(bad)) << bad;
   }
 }

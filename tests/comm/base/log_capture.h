@@ -1,0 +1,37 @@
+// What is logged while it lives, to look at while the test goes on. One at a time: a process has one log.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "comm/base/log.h"
+
+namespace muster {
+
+class LogCapture {
+ public:
+  explicit LogCapture(LogLevel level = LogLevel::kInfo) {
+    EXPECT_TRUE(SetUpLog({level, LogFormat::kText, path_}));
+  }
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+  ~LogCapture() {
+    EXPECT_TRUE(SetUpLog({}));
+    unlink(path_.c_str());
+  }
+  std::string Text() const {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+  bool Has(std::string_view part) const { return Text().find(part) != std::string::npos; }
+
+ private:
+  const std::string path_ = testing::TempDir() + "captured.log." + std::to_string(getpid());
+};
+
+}  // namespace muster

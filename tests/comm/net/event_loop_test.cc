@@ -1,0 +1,245 @@
+#include "comm/net/event_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+
+#include <thread>
+
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+void WriteByte(const UniqueFd& fd) { ASSERT_EQ(write(fd.get(), "x", 1), 1); }
+
+TEST(EventLoopTimers, FireInTheOrderOfTheirTimes) {
+  TestLoop loop;
+  std::vector<int> fired;
+  const auto now = Clock::now();
+  loop->At(now + milliseconds(2), [&] { fired.push_back(2); });
+  loop->At(now + milliseconds(1), [&] { fired.push_back(1); });
+  loop->At(now + milliseconds(2), [&] { fired.push_back(3); });
+  ASSERT_TRUE(loop.Until([&] { return fired.size() == 3; }));
+  EXPECT_THAT(fired, ElementsAre(1, 2, 3));
+}
+
+TEST(EventLoopTimers, DoNotFireEarlyNorAfterCancel) {
+  TestLoop loop;
+  bool late = false;
+  bool cancelled = false;
+  const auto before = Clock::now();
+  loop->After(milliseconds(3), [&] { late = true; });
+  loop->Cancel(loop->After(milliseconds(1), [&] { cancelled = true; }));
+  ASSERT_TRUE(loop.Until([&] { return late; }));
+  EXPECT_GE(Clock::now() - before, milliseconds(3));
+  EXPECT_FALSE(cancelled);
+  loop->Cancel(4711);
+}
+
+TEST(EventLoopTimers, AHandlerMayCancelAnotherAndItself) {
+  TestLoop loop;
+  bool other_fired = false;
+  bool done = false;
+  const auto now = Clock::now();
+  EventLoop::TimerId other = 0;
+  EventLoop::TimerId self = 0;
+  self = loop->At(now, [&] {
+    loop->Cancel(other);
+    loop->Cancel(self);
+  });
+  other = loop->At(now, [&] { other_fired = true; });
+  loop->At(now + milliseconds(1), [&] { done = true; });
+  ASSERT_TRUE(loop.Until([&] { return done; }));
+  EXPECT_FALSE(other_fired);
+}
+
+TEST(EventLoopTimers, AHandlerMayStartAnother) {
+  TestLoop loop;
+  int fired = 0;
+  std::function<void()> again = [&] {
+    if (++fired < 5) loop->After(Duration::zero(), again);
+  };
+  loop->After(Duration::zero(), again);
+  ASSERT_TRUE(loop.Until([&] { return fired == 5; }));
+}
+
+TEST(EventLoopTimers, ADelayBeyondTheClockNeverFires) {
+  TestLoop loop;
+  bool fired = false;
+  loop->After(Duration::max(), [&] { fired = true; });
+  loop->After(hours(24 * 365 * 100), [&] { fired = true; });
+  loop.For(milliseconds(2));
+  EXPECT_FALSE(fired);
+}
+
+TEST(EventLoop, RunUntilEndsAtItsDeadline) {
+  TestLoop loop;
+  EXPECT_FALSE(loop->RunUntil([] { return false; }, Deadline::After(milliseconds(2))));
+  EXPECT_TRUE(loop->RunUntil([] { return true; }, Deadline::After(-hours(1))));
+}
+
+TEST(EventLoopWatch, TellsWhatIsReadyUntilForgotten) {
+  TestLoop loop;
+  auto [near, far] = SocketPair();
+  int calls = 0;
+  ASSERT_TRUE(loop->Watch(near.get(), EPOLLIN, [&](uint32_t events) {
+    EXPECT_EQ(events, static_cast<uint32_t>(EPOLLIN));
+    ++calls;
+  }));
+  loop.Settle();
+  EXPECT_EQ(calls, 0);
+  WriteByte(far);
+  ASSERT_TRUE(loop.Until([&] { return calls >= 2; }));  // level-triggered
+  loop->Change(near.get(), 0);
+  calls = 0;
+  loop.Settle();
+  EXPECT_EQ(calls, 0);
+  loop->Change(near.get(), EPOLLIN);
+  ASSERT_TRUE(loop.Until([&] { return calls >= 1; }));
+  loop->Forget(near.get());
+  calls = 0;
+  loop.Settle();
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(EventLoopWatch, AHandlerMayForgetItself) {
+  TestLoop loop;
+  auto [near, far] = SocketPair();
+  int calls = 0;
+  const auto guard = std::make_shared<int>(7);
+  const int fd = near.get();
+  ASSERT_TRUE(loop->Watch(fd, EPOLLIN, [&calls, &loop, fd, guard](uint32_t) {
+    loop->Forget(fd);
+    // The handler itself must outlive its own removal.
+    calls += *guard;
+  }));
+  WriteByte(far);
+  loop.Settle();
+  EXPECT_EQ(calls, 7);
+  EXPECT_EQ(guard.use_count(), 1);
+}
+
+TEST(EventLoopWatch, AHandlerMayForgetAnotherThatIsReadyInTheSameRound) {
+  TestLoop loop;
+  auto [a, a_far] = SocketPair();
+  auto [b, b_far] = SocketPair();
+  std::vector<char> called;
+  ASSERT_TRUE(loop->Watch(a.get(), EPOLLIN, [&, fd = b.get()](uint32_t) {
+    called.push_back('a');
+    loop->Forget(fd);
+  }));
+  ASSERT_TRUE(loop->Watch(b.get(), EPOLLIN, [&, fd = a.get()](uint32_t) {
+    called.push_back('b');
+    loop->Forget(fd);
+  }));
+  WriteByte(a_far);
+  WriteByte(b_far);
+  loop->RunOnce(Deadline::After(milliseconds(1)));
+  EXPECT_EQ(called.size(), 1u);
+}
+
+TEST(EventLoopWatch, AnEventIsNotForTheNextOwnerOfADescriptor) {
+  TestLoop loop;
+  auto [a, a_far] = SocketPair();
+  auto [b, b_far] = SocketPair();
+  auto [fresh, fresh_far] = SocketPair();
+  int wrong = 0;
+  int rounds = 0;
+  // Whoever is first replaces the other one's descriptor by an idle one of the same number.
+  const auto replace = [&](UniqueFd& victim) {
+    if (rounds++ > 0) return;
+    const int number = victim.get();
+    loop->Forget(number);
+    ASSERT_EQ(dup2(fresh.get(), number), number);
+    ASSERT_TRUE(loop->Watch(number, EPOLLIN, [&](uint32_t) { ++wrong; }));
+  };
+  ASSERT_TRUE(loop->Watch(a.get(), EPOLLIN, [&](uint32_t) { replace(b); }));
+  ASSERT_TRUE(loop->Watch(b.get(), EPOLLIN, [&](uint32_t) { replace(a); }));
+  WriteByte(a_far);
+  WriteByte(b_far);
+  loop->RunOnce(Deadline::After(milliseconds(1)));
+  EXPECT_EQ(rounds, 1);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(EventLoopWatch, WatchingAgainReplacesTheHandler) {
+  TestLoop loop;
+  auto [near, far] = SocketPair();
+  bool first = false;
+  bool second = false;
+  ASSERT_TRUE(loop->Watch(near.get(), EPOLLIN, [&](uint32_t) { first = true; }));
+  ASSERT_TRUE(loop->Watch(near.get(), EPOLLIN, [&](uint32_t) { second = true; }));
+  WriteByte(far);
+  ASSERT_TRUE(loop.Until([&] { return second; }));
+  EXPECT_FALSE(first);
+}
+
+TEST(EventLoopWatch, ABadDescriptorIsAnError) {
+  TestLoop loop;
+  const Status watched = loop->Watch(-1, EPOLLIN, [](uint32_t) {});
+  ASSERT_FALSE(watched);
+  EXPECT_EQ(watched.error(), (Error{Code::kSystem, "cannot watch descriptor -1: Bad file descriptor", ""}));
+}
+
+TEST(EventLoopPost, RunsOnTheLoopInOrder) {
+  TestLoop loop;
+  std::vector<int> ran;
+  std::thread other([&] {
+    for (int i = 0; i < 100; ++i) loop->Post([&ran, i] { ran.push_back(i); });
+  });
+  ASSERT_TRUE(loop.Until([&] { return ran.size() == 100; }));
+  other.join();
+  EXPECT_TRUE(std::ranges::is_sorted(ran));
+}
+
+TEST(EventLoopPost, WorkMayPostMore) {
+  TestLoop loop;
+  int ran = 0;
+  std::function<void()> work = [&] {
+    if (++ran < 3) loop->Post(work);
+  };
+  loop->Post(work);
+  ASSERT_TRUE(loop.Until([&] { return ran == 3; }));
+}
+
+TEST(EventLoopPost, WhatIsPostedToALoopThatIsGoneIsDropped) {
+  TestLoop loop;
+  const std::shared_ptr<Mailbox> mailbox = loop->mailbox();
+  const auto before = std::make_shared<int>(1);
+  const auto after = std::make_shared<int>(1);
+  loop->Post([before] { FAIL(); });
+  loop.Destroy();
+  EXPECT_EQ(before.use_count(), 1);
+  mailbox->Post([after] { FAIL(); });
+  EXPECT_EQ(after.use_count(), 1);
+}
+
+TEST(EventLoopPost, WhatIsDroppedMayPostInItsDestructor) {
+  struct PostsAtTheEnd {
+    std::shared_ptr<Mailbox> mailbox;
+    ~PostsAtTheEnd() {
+      mailbox->Post([] {});
+    }
+  };
+  TestLoop loop;
+  loop->Post([last = std::make_shared<PostsAtTheEnd>(PostsAtTheEnd{loop->mailbox()})] {});
+  loop.Destroy();
+}
+
+TEST(EventLoop, LeavesNoDescriptorBehind) {
+  const auto before = OpenDescriptors();
+  {
+    TestLoop loop;
+    auto [near, far] = SocketPair();
+    ASSERT_TRUE(loop->Watch(near.get(), EPOLLIN, [](uint32_t) {}));
+  }
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+}  // namespace
+}  // namespace muster

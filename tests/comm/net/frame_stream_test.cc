@@ -1,0 +1,340 @@
+#include "comm/net/frame_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+
+SecretKey KeyOf(uint8_t fill) {
+  SecretKey key;
+  std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
+  return key;
+}
+
+Bytes Framed(std::string_view text) {
+  Bytes bytes = {static_cast<uint8_t>(text.size()), static_cast<uint8_t>(text.size() >> 8), 0, 0};
+  bytes.insert(bytes.end(), text.begin(), text.end());
+  return bytes;
+}
+
+class FrameStreamTest : public testing::Test {
+ protected:
+  FrameStreamTest() {
+    auto [near, other] = SocketPair();
+    stream = std::make_unique<FrameStream>(*loop, std::move(near), 100);
+    far = std::move(other);
+  }
+  void Start() {
+    stream->Start([this](ByteView frame) { frames.emplace_back(AsText(frame)); },
+                  [this](const Error& reason) { closed = reason; });
+  }
+  void Write(ByteView bytes) {
+    ASSERT_EQ(write(far.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
+  std::string ReadAll() {
+    std::string all(1 << 20, '\0');
+    const ssize_t count = read(far.get(), all.data(), all.size());
+    all.resize(count > 0 ? static_cast<size_t>(count) : 0);
+    return all;
+  }
+
+  TestLoop loop;
+  UniqueFd far;
+  std::unique_ptr<FrameStream> stream;
+  std::vector<std::string> frames;
+  std::optional<Error> closed;
+};
+
+TEST_F(FrameStreamTest, AFrameArrivesByteByByte) {
+  Start();
+  for (const uint8_t byte : Framed("hello")) {
+    EXPECT_TRUE(frames.empty());
+    Write(Bytes{byte});
+    loop.Settle();
+  }
+  EXPECT_THAT(frames, ElementsAre("hello"));
+}
+
+TEST_F(FrameStreamTest, ManyArriveAtOnceAndEmptyOnesToo) {
+  Start();
+  Bytes all = Framed("one");
+  for (const Bytes& next : {Framed(""), Framed("three"), Framed("part")}) {
+    all.insert(all.end(), next.begin(), next.end());
+  }
+  all.resize(all.size() - 2);
+  Write(all);
+  loop.Settle();
+  EXPECT_THAT(frames, ElementsAre("one", "", "three"));
+  Write(AsBytes("rt"));
+  loop.Settle();
+  EXPECT_THAT(frames, ElementsAre("one", "", "three", "part"));
+}
+
+TEST_F(FrameStreamTest, SendsLengthAndBytes) {
+  Start();
+  stream->Send(AsBytes("hello"));
+  EXPECT_TRUE(stream->flushed());
+  EXPECT_EQ(ReadAll(), std::string("\5\0\0\0hello", 9));
+}
+
+TEST_F(FrameStreamTest, ATooLongFrameClosesBeforeItIsRead) {
+  Start();
+  Write(AsBytes("GET / HTTP/1.1\r\n\r\n"));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed,
+            (Error{Code::kAuthentication, "a message of 542393671 bytes is longer than allowed here", ""}));
+  EXPECT_FALSE(stream->open());
+  EXPECT_TRUE(frames.empty());
+}
+
+TEST_F(FrameStreamTest, TheLimitIsInclusiveAndCanBeRaised) {
+  Start();
+  Write(Framed(std::string(100, 'a')));
+  loop.Settle();
+  ASSERT_EQ(frames.size(), 1u);
+  stream->set_longest_frame(101);
+  Write(Framed(std::string(101, 'a')));
+  loop.Settle();
+  ASSERT_EQ(frames.size(), 2u);
+  Write(Framed(std::string(102, 'a')));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+}
+
+TEST_F(FrameStreamTest, AnEndBetweenFramesHasNoMessage) {
+  Start();
+  Write(Framed("last words"));
+  far.Reset();
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed, (Error{Code::kSystem, "", ""}));
+  EXPECT_THAT(frames, ElementsAre("last words"));
+}
+
+TEST_F(FrameStreamTest, AnEndInsideAFrameIsSaid) {
+  Start();
+  Write(Bytes{5, 0, 0, 0, 'h'});
+  far.Reset();
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed, (Error{Code::kSystem, "the connection ended in the middle of a message", ""}));
+}
+
+TEST_F(FrameStreamTest, WhatThePeerSaidBeforeAResetIsHeard) {
+  Start();
+  stream->Send(AsBytes("it will not read this"));
+  Write(Framed("last words"));
+  far.Reset();  // with something unread: a reset
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_THAT(frames, ElementsAre("last words"));
+  EXPECT_EQ(*closed, (Error{Code::kSystem, "the connection broke: Connection reset by peer", ""}));
+}
+
+TEST_F(FrameStreamTest, SendingToNobodyIsReportedByTheReadSide) {
+  Start();
+  Write(Framed("last words"));
+  far.Reset();
+  stream->Send(AsBytes("are you there?"));
+  stream->Send(AsBytes("hello?"));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_THAT(frames, ElementsAre("last words"));
+  stream->Send(AsBytes("closed"));
+}
+
+TEST_F(FrameStreamTest, WhatTheKernelDoesNotTakeIsQueued) {
+  Start();
+  const std::string big(300000, 'x');
+  for (int i = 0; i < 5; ++i) stream->Send(AsBytes(big));
+  EXPECT_FALSE(stream->flushed());
+  std::string got;
+  ASSERT_TRUE(loop.Until([&] {
+    got += ReadAll();
+    return got.size() == 5 * (big.size() + 4);
+  }));
+  EXPECT_TRUE(stream->flushed());
+  EXPECT_EQ(got.substr(4, big.size()), big);
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, CloseAfterFlushDeliversAndCallsNobody) {
+  Start();
+  const std::string big(1000000, 'x');
+  stream->Send(AsBytes(big));
+  stream->CloseAfterFlush();
+  EXPECT_TRUE(stream->open());
+  Write(Framed("ignored"));
+  std::string got;
+  ASSERT_TRUE(loop.Until([&] {
+    got += ReadAll();
+    return !stream->open();
+  }));
+  got += ReadAll();
+  EXPECT_EQ(got.size(), big.size() + 4);
+  EXPECT_TRUE(frames.empty());
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, CloseAfterFlushWithNothingToSayClosesAtOnce) {
+  Start();
+  stream->CloseAfterFlush();
+  EXPECT_FALSE(stream->open());
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, CloseAfterFlushEndsWhereThePeerIsGone) {
+  Start();
+  stream->Send(AsBytes(std::string(1000000, 'x')));
+  stream->CloseAfterFlush();
+  far.Reset();
+  ASSERT_TRUE(loop.Until([&] { return !stream->open(); }));
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, AFrameHandlerMayDestroyIt) {
+  stream->Start(
+      [this](ByteView frame) {
+        stream.reset();
+        frames.emplace_back(AsText(frame));
+      },
+      [this](const Error& reason) { closed = reason; });
+  Bytes two = Framed("one");
+  const Bytes second = Framed("two");
+  two.insert(two.end(), second.begin(), second.end());
+  Write(two);
+  loop.Settle();
+  EXPECT_THAT(frames, ElementsAre("one"));
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, ACloseHandlerMayDestroyIt) {
+  int calls = 0;
+  stream->Start([](ByteView) {},
+                [this, &calls](const Error&) {
+                  stream.reset();
+                  ++calls;
+                });
+  far.Reset();
+  loop.Settle();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(stream, nullptr);
+}
+
+TEST_F(FrameStreamTest, TheRestOfTheFramesIsForTheNewOwner) {
+  std::vector<std::string> second_owner;
+  stream->Start(
+      [&](ByteView frame) {
+        frames.emplace_back(AsText(frame));
+        stream->Start([&](ByteView next) { second_owner.emplace_back(AsText(next)); },
+                      [&](const Error& reason) { closed = reason; });
+      },
+      [](const Error&) { FAIL() << "the first owner has let go"; });
+  Bytes all;
+  for (const char* text : {"one", "two", "three"}) {
+    const Bytes next = Framed(text);
+    all.insert(all.end(), next.begin(), next.end());
+  }
+  Write(all);
+  far.Reset();
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_THAT(frames, ElementsAre("one"));
+  EXPECT_THAT(second_owner, ElementsAre("two", "three"));
+}
+
+// The frames wait in the stream until there is an owner, even where the kernel has nothing new to say.
+TEST_F(FrameStreamTest, FramesThatWaitedAreDeliveredToALaterOwner) {
+  std::unique_ptr<FrameStream> held;
+  stream->Start(
+      [&](ByteView frame) {
+        frames.emplace_back(AsText(frame));
+        // Handed over by move: the old owner's handlers stay for the moment.
+        held = std::move(stream);
+      },
+      [](const Error&) {});
+  Write(Framed("one"));
+  loop.Settle();
+  ASSERT_NE(held, nullptr);
+  Write(Framed("two"));
+  std::vector<std::string> later;
+  held->Start([&](ByteView frame) { later.emplace_back(AsText(frame)); }, [](const Error&) {});
+  loop.Settle();
+  EXPECT_THAT(later, ElementsAre("two"));
+}
+
+TEST_F(FrameStreamTest, SealedFramesOpenOnlyInOrder) {
+  auto [near, other] = SocketPair();
+  FrameStream peer(*loop, std::move(near), 1000);
+  stream = std::make_unique<FrameStream>(*loop, std::move(other), 1000);
+  stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(2), "gpu02"));
+  peer.Seal(Sealer(KeyOf(2)), Opener(KeyOf(1), "gpu01"));
+  std::vector<std::string> at_peer;
+  peer.Start([&](ByteView frame) { at_peer.emplace_back(AsText(frame)); }, [](const Error&) {});
+  Start();
+  stream->Send(AsBytes("up"));
+  stream->Send(AsBytes(""));
+  peer.Send(AsBytes("down"));
+  loop.Settle();
+  EXPECT_THAT(at_peer, ElementsAre("up", ""));
+  EXPECT_THAT(frames, ElementsAre("down"));
+}
+
+TEST_F(FrameStreamTest, AFrameThatIsNotAuthenticClosesTheStream) {
+  stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(2), "gpu02"));
+  Start();
+  Write(Framed("not sealed at all, but long enough"));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed,
+            (Error{Code::kAuthentication,
+                   "message 1 from gpu02 is not authentic: changed, repeated or missing on the way", ""}));
+  EXPECT_TRUE(frames.empty());
+}
+
+TEST_F(FrameStreamTest, KeysTakeEffectBetweenTwoFrames) {
+  Sealer sealer(KeyOf(3));
+  stream->Start(
+      [this](ByteView frame) {
+        frames.emplace_back(AsText(frame));
+        if (frames.size() == 1) stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(3), "gpu02"));
+      },
+      [this](const Error& reason) { closed = reason; });
+  Bytes both = Framed("clear");
+  const Bytes sealed = Framed(AsText(sealer.Seal(AsBytes("sealed"))));
+  both.insert(both.end(), sealed.begin(), sealed.end());
+  Write(both);
+  loop.Settle();
+  EXPECT_THAT(frames, ElementsAre("clear", "sealed"));
+}
+
+TEST_F(FrameStreamTest, DestroyedBeforeItsPostedWorkIsHarmless) {
+  stream->Start([&](ByteView) { stream->Start([](ByteView) {}, [](const Error&) {}); }, [](const Error&) {});
+  Bytes two = Framed("one");
+  two.insert(two.end(), {3, 0, 0, 0});
+  Write(two);
+  loop->RunOnce(Deadline::After(std::chrono::seconds(10)));
+  stream.reset();
+  loop.Settle();
+}
+
+TEST_F(FrameStreamTest, RemembersWhenItLastHeard) {
+  Start();
+  const auto before = Clock::now();
+  Write(Bytes{1});
+  loop.Settle();
+  EXPECT_GE(stream->last_received(), before);
+}
+
+TEST_F(FrameStreamTest, LeavesNoDescriptorBehind) {
+  const auto before = OpenDescriptors();
+  {
+    auto [near, other] = SocketPair();
+    FrameStream one(*loop, std::move(near), 10);
+    one.Start([](ByteView) {}, [](const Error&) {});
+  }
+  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,141 @@
+#include "comm/net/socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <cerrno>
+
+namespace muster {
+namespace {
+
+using testing::StartsWith;
+
+SocketAddress Numeric(std::string_view host, uint16_t port) {
+  return *SocketAddress::FromNumeric(host, port);
+}
+
+void WaitFor(int fd, short events) {
+  pollfd entry{fd, events, 0};
+  ASSERT_EQ(poll(&entry, 1, 10000), 1);
+}
+
+TEST(SocketAddress, IsReadOnlyFromNumbers) {
+  EXPECT_EQ(Numeric("10.1.2.3", 61000).ToString(), "10.1.2.3:61000");
+  EXPECT_EQ(Numeric("2001:db8::1", 1).ToString(), "[2001:db8::1]:1");
+  EXPECT_EQ(Numeric("2001:db8::1", 1).Host(), "2001:db8::1");
+  for (const char* bad : {"", "localhost", "10.1.2.3.4", "10.1.2.3:80", "[::1]", "::g"}) {
+    EXPECT_FALSE(SocketAddress::FromNumeric(bad, 0)) << bad;
+  }
+}
+
+TEST(SocketAddress, ComparesAndChangesItsPort) {
+  SocketAddress address = Numeric("10.1.2.3", 1);
+  EXPECT_EQ(address, Numeric("10.1.2.3", 1));
+  address.set_port(2);
+  EXPECT_EQ(address.port(), 2);
+  EXPECT_FALSE(address == Numeric("10.1.2.3", 1));
+  EXPECT_EQ(SocketAddress::AnyIpv4(5).ToString(), "0.0.0.0:5");
+  EXPECT_EQ(SocketAddress::AnyIpv6(5).ToString(), "[::]:5");
+  EXPECT_EQ(SocketAddress().ToString(), "(no address)");
+  EXPECT_EQ(SocketAddress().family(), AF_UNSPEC);
+}
+
+TEST(SocketAddress, AMappedAddressIsAnIpv4Address) {
+  EXPECT_EQ(Numeric("::ffff:10.1.2.3", 7).ToString(), "10.1.2.3:7");
+}
+
+TEST(SocketAddress, KnowsLoopbackAndLinkLocal) {
+  EXPECT_TRUE(Numeric("127.0.1.1", 0).IsLoopback());
+  EXPECT_TRUE(Numeric("::1", 0).IsLoopback());
+  EXPECT_FALSE(Numeric("10.0.0.1", 0).IsLoopback());
+  EXPECT_TRUE(Numeric("169.254.3.4", 0).IsLinkLocal());
+  EXPECT_TRUE(Numeric("fe80::1", 0).IsLinkLocal());
+  EXPECT_FALSE(Numeric("fd00::1", 0).IsLinkLocal());
+  EXPECT_TRUE(SocketAddress::Abstract("x")->IsLoopback());
+}
+
+TEST(SocketAddress, UnixNamesHaveALongestLength) {
+  EXPECT_EQ(SocketAddress::Abstract("name")->ToString(), "unix:@name");
+  EXPECT_EQ(SocketAddress::Path("/tmp/x")->ToString(), "unix:/tmp/x");
+  EXPECT_TRUE(SocketAddress::Abstract(std::string(107, 'a')));
+  EXPECT_TRUE(SocketAddress::Path(std::string(107, 'a')));
+  EXPECT_EQ(SocketAddress::Path(std::string(107, 'a'))->ToString(), "unix:" + std::string(107, 'a'));
+  for (const auto& bad : {SocketAddress::Abstract(std::string(108, 'a')), SocketAddress::Path(""),
+                          SocketAddress::Path(std::string(108, 'a'))}) {
+    ASSERT_FALSE(bad);
+    EXPECT_EQ(bad.error().code, Code::kInternal);
+    EXPECT_THAT(bad.error().message, testing::EndsWith("is empty or too long"));
+  }
+}
+
+TEST(Socket, ConnectsAndAccepts) {
+  const auto listener = Listen(Numeric("127.0.0.1", 0));
+  ASSERT_TRUE(listener);
+  const SocketAddress address = LocalAddress(listener->get());
+  SocketAddress peer;
+  const auto none = Accept(listener->get(), &peer);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  const auto client = StartConnect(address);
+  ASSERT_TRUE(client);
+  WaitFor(client->get(), POLLOUT);
+  EXPECT_EQ(ConnectError(client->get()), 0);
+  WaitFor(listener->get(), POLLIN);
+  const auto server = Accept(listener->get(), &peer);
+  ASSERT_TRUE(server && *server);
+  EXPECT_EQ(peer, LocalAddress(client->get()));
+  EXPECT_EQ(PeerAddress(client->get()), address);
+}
+
+TEST(Socket, ARefusedConnectionSaysSo) {
+  SocketAddress address;
+  {
+    const auto listener = Listen(Numeric("127.0.0.1", 0));
+    address = LocalAddress(listener->get());
+  }
+  const auto client = StartConnect(address);
+  ASSERT_TRUE(client);
+  WaitFor(client->get(), POLLOUT);
+  EXPECT_EQ(ConnectError(client->get()), ECONNREFUSED);
+}
+
+TEST(Socket, ATakenAddressIsNamed) {
+  const auto first = Listen(Numeric("127.0.0.1", 0));
+  const SocketAddress address = LocalAddress(first->get());
+  int error = 0;
+  const auto second = Listen(address, &error);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(error, EADDRINUSE);
+  EXPECT_EQ(
+      second.error(),
+      (Error{Code::kSystem, fmt::format("cannot bind {}: Address already in use", address.ToString()), ""}));
+}
+
+TEST(Socket, AUnixSocketNobodyHoldsIsNamed) {
+  int error = 0;
+  const auto client = StartConnect(*SocketAddress::Abstract("muster-test-nobody"), &error);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(error, ECONNREFUSED);
+  EXPECT_EQ(client.error().message, "cannot connect to unix:@muster-test-nobody: Connection refused");
+}
+
+TEST(Socket, TheKernelSaysWhoIsThere) {
+  const auto name = SocketAddress::Abstract(fmt::format("muster-test-{}", getpid()));
+  const auto listener = Listen(*name);
+  ASSERT_TRUE(listener);
+  const auto client = StartConnect(*name);
+  const auto server = Accept(listener->get());
+  ASSERT_TRUE(client && server && *server);
+  for (const int fd : {client->get(), server->get()}) {
+    const auto credentials = CredentialsOf(fd);
+    ASSERT_TRUE(credentials);
+    EXPECT_EQ(credentials->pid, getpid());
+    EXPECT_EQ(credentials->uid, getuid());
+  }
+  EXPECT_THAT(PeerAddress(client->get()).ToString(), StartsWith("unix:@muster-test-"));
+  EXPECT_EQ(PeerAddress(server->get()).ToString(), "unix:(unnamed)");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,67 @@
+// An EventLoop for tests: whatever is waited for happens within ten seconds, or the test fails.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/socket.h"
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+
+class TestLoop {
+ public:
+  TestLoop() : loop_(*EventLoop::Create()) {}
+
+  EventLoop& operator*() { return *loop_; }
+  EventLoop* operator->() { return loop_.get(); }
+  void Destroy() { loop_.reset(); }
+
+  // False, and a failure of the test, where it does not come about.
+  [[nodiscard]] bool Until(const std::function<bool()>& done) {
+    const bool came = loop_->RunUntil(done, Deadline::After(std::chrono::seconds(10)));
+    EXPECT_TRUE(came) << "nothing happened for ten seconds";
+    return came;
+  }
+  // For what must not happen: everything that is due is done, and `span` passes.
+  void For(Duration span) {
+    bool over = false;
+    loop_->After(span, [&over] { over = true; });
+    loop_->RunUntil([&over] { return over; }, Deadline::After(span + std::chrono::seconds(10)));
+  }
+  // What is ready now, and what follows from it at once.
+  void Settle() {
+    for (int round = 0; round < 20; ++round) loop_->RunOnce(Deadline::After(Duration::zero()));
+  }
+
+ private:
+  std::unique_ptr<EventLoop> loop_;
+};
+
+inline std::pair<UniqueFd, UniqueFd> SocketPair() {
+  int fds[2] = {-1, -1};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// To see that a test leaves none behind.
+inline std::ptrdiff_t OpenDescriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       std::filesystem::directory_iterator());
+}
+
+// A TCP port of loopback that nobody listens on. Somebody else may take it, but hardly at once: the kernel
+// hands out others first.
+inline uint16_t FreePort() {
+  const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  EXPECT_TRUE(listener);
+  return LocalAddress(listener->get()).port();
+}
+
+}  // namespace muster

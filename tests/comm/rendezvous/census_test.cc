@@ -1,0 +1,89 @@
+#include "comm/rendezvous/census.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+namespace {
+
+Roster FourRanks() {
+  Roster roster;
+  roster.nodes = {{"gpu01", {}}, {"gpu02", {}}};
+  roster.members = {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}};
+  return roster;
+}
+
+Exchange Part(int rank, Bytes bytes) { return {"x", 1000, {{rank, std::move(bytes)}}}; }
+
+TEST(Census, AnExchangeIsCompleteWithItsLastPart) {
+  Census census(FourRanks());
+  EXPECT_TRUE(census.IsUnknown("x"));
+  EXPECT_EQ(census.Contribute(Part(3, {3})), std::nullopt);
+  EXPECT_FALSE(census.IsUnknown("x"));
+  EXPECT_EQ(census.Contribute({"x", 0, {{1, {1}}, {0, {}}}}), std::nullopt);
+  const auto whole = census.Contribute(Part(2, {2}));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(*whole, (Exchange{"x", 0, {{0, {}}, {1, {1}}, {2, {2}}, {3, {3}}}}));
+}
+
+TEST(Census, ALateCopyStartsNothing) {
+  Census census(FourRanks());
+  for (int rank = 0; rank < 4; ++rank) census.Contribute(Part(rank, {}));
+  EXPECT_EQ(census.Contribute(Part(0, {1})), std::nullopt);
+  EXPECT_FALSE(census.IsUnknown("x"));
+  EXPECT_EQ(census.GiveUp("x", std::chrono::seconds(1)), std::nullopt);
+}
+
+TEST(Census, TheFirstOfTwoPartsCounts) {
+  Census census(FourRanks());
+  census.Contribute(Part(0, {1}));
+  census.Contribute(Part(0, {2}));
+  census.Contribute(Part(-1, {}));
+  census.Contribute(Part(4, {}));
+  census.Contribute(Part(1, {}));
+  census.Contribute(Part(2, {}));
+  const auto whole = census.Contribute(Part(3, {}));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->entries.front().second, Bytes{1});
+  EXPECT_EQ(whole->entries.size(), 4u);
+}
+
+TEST(Census, GivingUpNamesWhoIsMissing) {
+  Census census(FourRanks());
+  EXPECT_EQ(census.GiveUp("x", std::chrono::seconds(1)), std::nullopt);
+  census.Contribute(Part(1, {}));
+  const auto failure = census.GiveUp("x", std::chrono::seconds(90));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(*failure,
+            (Failure{{Code::kDeadline,
+                      "the exchange \"x\" was not complete after 1m30s: ranks 0 on gpu01, 2,3 on gpu02 "
+                      "did not take part",
+                      ""},
+                     0,
+                     -1,
+                     ""}));
+}
+
+TEST(Census, CountsWhoHasLeft) {
+  Census census(FourRanks());
+  census.Goodbye({1, 2, 99, -1});
+  EXPECT_TRUE(census.HasLeft(1));
+  EXPECT_FALSE(census.HasLeft(0));
+  EXPECT_TRUE(census.AllHaveLeft({1, 2}));
+  EXPECT_FALSE(census.AllHaveLeft({1, 3}));
+  EXPECT_TRUE(census.AllHaveLeft({}));
+  EXPECT_FALSE(census.Empty());
+  census.Goodbye({0, 3, 3});
+  EXPECT_TRUE(census.Empty());
+}
+
+TEST(DescribeRanks, GroupsThemByNode) {
+  const Roster roster = FourRanks();
+  EXPECT_EQ(DescribeRanks(roster, {2}), "rank 2 on gpu02");
+  EXPECT_EQ(DescribeRanks(roster, {3, 1, 0}), "ranks 0,1 on gpu01, 3 on gpu02");
+}
+
+}  // namespace
+}  // namespace muster

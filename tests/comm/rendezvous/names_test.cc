@@ -1,0 +1,51 @@
+#include "comm/rendezvous/names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace muster {
+namespace {
+
+using testing::MatchesRegex;
+using testing::UnorderedElementsAre;
+
+TEST(PortLadder, IsTheSameForOneKeyAndInsideTheRange) {
+  const PortRange ports{61000, 64999};
+  const std::vector<uint16_t> ladder = PortLadder("slurm:4.0", ports);
+  EXPECT_EQ(ladder, PortLadder("slurm:4.0", ports));
+  EXPECT_EQ(ladder.size(), static_cast<size_t>(kLadderLength));
+  EXPECT_EQ(std::set<uint16_t>(ladder.begin(), ladder.end()).size(), ladder.size());
+  for (const uint16_t port : ladder) {
+    EXPECT_GE(port, 61000);
+    EXPECT_LE(port, 64999);
+  }
+}
+
+TEST(PortLadder, OtherKeysHaveOtherLadders) {
+  std::set<uint16_t> first_ports;
+  for (int job = 0; job < 100; ++job) {
+    first_ports.insert(PortLadder("slurm:" + std::to_string(job), {61000, 64999}).front());
+  }
+  EXPECT_GT(first_ports.size(), 90u);
+}
+
+TEST(PortLadder, ASmallRangeIsUsedWhole) {
+  EXPECT_THAT(PortLadder("key", {7, 7}), UnorderedElementsAre(7));
+  EXPECT_THAT(PortLadder("key", {7, 9}), UnorderedElementsAre(7, 8, 9));
+  EXPECT_EQ(PortLadder("key", {0, 65535}).size(), static_cast<size_t>(kLadderLength));
+}
+
+TEST(LocalNames, AreShortAndDependOnKeyAndNode) {
+  const std::string name = LocalSocketName("key", "gpu01");
+  EXPECT_THAT(name, MatchesRegex("muster-[0-9a-f]{24}"));
+  EXPECT_EQ(name, LocalSocketName("key", "gpu01"));
+  EXPECT_NE(name, LocalSocketName("key", "gpu02"));
+  EXPECT_NE(name, LocalSocketName("yek", "gpu01"));
+  EXPECT_NE(LocalSocketName("ab", "c"), LocalSocketName("a", "bc"));
+  EXPECT_EQ(LocalSocketDirectory("/dev/shm", "key", "gpu01"), "/dev/shm/" + name);
+}
+
+}  // namespace
+}  // namespace muster

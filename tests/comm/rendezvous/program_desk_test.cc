@@ -1,0 +1,208 @@
+#include "comm/rendezvous/program_desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "comm/rendezvous/join.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Two supervisors on this loop; their programs are on threads of their own.
+class ProgramDeskTest : public testing::Test {
+ protected:
+  ProgramDeskTest() : group(loop, std::vector<std::string>{"a", "b"}) {
+    EXPECT_TRUE(group.AllFormed());
+    for (const size_t rank : {size_t{0}, size_t{1}}) {
+      auto desk = ProgramDesk::Open(*loop, group[rank].plane(), {getuid(), "log: {level: debug}\n", "job 7"},
+                                    [this](int lost_rank) { lost.push_back(lost_rank); });
+      EXPECT_TRUE(desk);
+      desks.push_back(*std::move(desk));
+    }
+    Tick();
+  }
+  // Looks at what the threads have done every few milliseconds.
+  void Tick() {
+    loop->After(std::chrono::milliseconds(2), [this] { Tick(); });
+  }
+  std::string group_id() { return group[0].roster().group_id; }
+
+  template <typename T>
+  T OnThread(std::function<T()> work) {
+    auto future = std::async(std::launch::async, std::move(work));
+    EXPECT_TRUE(loop.Until([&] { return future.wait_for(seconds(0)) == std::future_status::ready; }));
+    return future.get();
+  }
+  Result<AdoptedGroup> Adopt(size_t rank, const std::string& id) {
+    return OnThread<Result<AdoptedGroup>>([&] {
+      return AdoptGroup(desks[rank]->name(), id, static_cast<int>(rank), getuid(), {},
+                        Deadline::After(seconds(10)));
+    });
+  }
+  // What the supervisor does with what its plane says.
+  void PassOn() {
+    for (const size_t rank : {size_t{0}, size_t{1}}) {
+      for (const Exchange& whole : group[rank].exchanged) desks[rank]->Publish(whole);
+      group[rank].exchanged.clear();
+      if (!group[rank].failures.empty() && announced.insert(rank).second) {
+        desks[rank]->Announce(group[rank].failures.front());
+      }
+    }
+  }
+
+  TestLoop loop;
+  TestGroup group;
+  std::vector<std::unique_ptr<ProgramDesk>> desks;
+  std::vector<int> lost;
+  std::set<size_t> announced;
+};
+
+TEST_F(ProgramDeskTest, AProgramIsGivenItsGroup) {
+  const auto adopted = Adopt(1, group_id());
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  EXPECT_EQ(adopted->group->rank(), 1);
+  EXPECT_EQ(adopted->group->roster(), group[1].roster());
+  EXPECT_EQ(adopted->group->key(), group[1].plane().group().key);
+  EXPECT_EQ(adopted->configuration, "log: {level: debug}\n");
+  EXPECT_EQ(adopted->job_key, "job 7");
+  EXPECT_EQ(adopted->incarnation, 0);
+  EXPECT_TRUE(IsSupervisorThere(desks[1]->name(), getuid()));
+  EXPECT_FALSE(IsSupervisorThere(desks[1]->name(), getuid() + 1));
+}
+
+TEST_F(ProgramDeskTest, TheNextProgramIsCounted) {
+  for (const int incarnation : {0, 1, 2}) {
+    auto adopted = Adopt(0, group_id());
+    ASSERT_TRUE(adopted);
+    EXPECT_EQ(adopted->incarnation, incarnation);
+    EXPECT_TRUE(OnThread<Status>([&] { return adopted->group->Leave(Deadline::After(seconds(10))); }));
+  }
+  loop.Settle();
+  EXPECT_TRUE(lost.empty());
+}
+
+TEST_F(ProgramDeskTest, AProgramThatEndsWithoutAGoodbyeIsLost) {
+  {
+    const auto adopted = Adopt(1, group_id());
+    ASSERT_TRUE(adopted);
+  }
+  ASSERT_TRUE(loop.Until([&] { return !lost.empty(); }));
+  EXPECT_THAT(lost, ElementsAre(1));
+}
+
+TEST_F(ProgramDeskTest, AForeignGroupIsALeftover) {
+  const auto adopted = Adopt(0, std::string(32, '0'));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error(), (Error{Code::kBadEnvironment,
+                                    fmt::format("MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}",
+                                                desks[0]->name(), group_id(), std::string(32, '0')),
+                                    ""}));
+}
+
+TEST_F(ProgramDeskTest, ARankOfAnotherSupervisorIsRefused) {
+  const LogCapture log;
+  const auto adopted = OnThread<Result<AdoptedGroup>>([&] {
+    return AdoptGroup(desks[0]->name(), group_id(), 1, getuid(), {}, Deadline::After(seconds(10)));
+  });
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{Code::kBadEnvironment,
+             fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", desks[0]->name()), ""}));
+  EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
+}
+
+TEST_F(ProgramDeskTest, WithoutASupervisorItSaysSo) {
+  const auto adopted = AdoptGroup("muster-nobody", group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{Code::kBadEnvironment,
+             "no supervisor answers at MUSTER_CONTROL=muster-nobody: cannot connect to unix:@muster-nobody: "
+             "Connection refused",
+             "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster "
+             "run"}));
+}
+
+TEST_F(ProgramDeskTest, ASupervisorThatDoesNotAnswerIsWaitedForOnlySoLong) {
+  const std::string name = fmt::format("muster-silent-{}", getpid());
+  const auto listener = Listen(*SocketAddress::Abstract(name));
+  const auto adopted =
+      AdoptGroup(name, group_id(), 0, getuid(), {}, Deadline::After(std::chrono::milliseconds(20)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error(),
+            (Error{Code::kDeadline,
+                   fmt::format("the supervisor at MUSTER_CONTROL={} did not answer in time", name), ""}));
+}
+
+TEST_F(ProgramDeskTest, ProgramsExchangeThroughTheirSupervisors) {
+  auto first = Adopt(0, group_id());
+  auto second = Adopt(1, group_id());
+  ASSERT_TRUE(first && second);
+  const auto exchange = [](const Result<AdoptedGroup>& program, uint8_t byte) {
+    return std::async(std::launch::async, [&program, byte] {
+      return program->group->Exchange("ids", Bytes{byte}, Deadline::After(seconds(10)));
+    });
+  };
+  auto a = exchange(first, 7);
+  auto b = exchange(second, 8);
+  ASSERT_TRUE(loop.Until([&] {
+    PassOn();
+    return a.wait_for(seconds(0)) == std::future_status::ready &&
+           b.wait_for(seconds(0)) == std::future_status::ready;
+  }));
+  for (const auto& got : {a.get(), b.get()}) {
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_THAT(*got, ElementsAre(Bytes{7}, Bytes{8}));
+  }
+}
+
+TEST_F(ProgramDeskTest, AProgramsFailureIsTheGroups) {
+  auto first = Adopt(0, group_id());
+  auto second = Adopt(1, group_id());
+  ASSERT_TRUE(first && second);
+  const Error error{Code::kDisagreement, "rank 1 found out", "hint"};
+  second->group->Fail(error);
+  ASSERT_TRUE(loop.Until([&] {
+    PassOn();
+    return first->group->failure() && second->group->failure();
+  }));
+  EXPECT_EQ(*first->group->failure(), error);
+  EXPECT_EQ(*second->group->failure(), error);
+  EXPECT_EQ(group[0].failures.front().rank, 1);
+  // Who comes later is told as well.
+  const auto late = Adopt(0, group_id());
+  ASSERT_TRUE(late);
+  ASSERT_TRUE(loop.Until([&] { return late->group->failure().has_value(); }));
+}
+
+TEST_F(ProgramDeskTest, ASupervisorThatEndsIsNamed) {
+  auto adopted = Adopt(1, group_id());
+  ASSERT_TRUE(adopted);
+  desks[1].reset();
+  ASSERT_TRUE(loop.Until([&] { return adopted->group->failure().has_value(); }));
+  EXPECT_EQ(*adopted->group->failure(),
+            (Error{Code::kPeerLost, "the supervisor of rank 1 on b ended without a goodbye", ""}));
+}
+
+TEST_F(ProgramDeskTest, WhoTalksNonsenseIsTurnedAway) {
+  auto fd = StartConnect(*SocketAddress::Abstract(desks[0]->name()));
+  ASSERT_TRUE(fd);
+  bool closed = false;
+  FrameStream stream(*loop, *std::move(fd), 1000);
+  stream.Start([](ByteView) {}, [&](const Error&) { closed = true; });
+  stream.Send(AsBytes("GET /"));
+  ASSERT_TRUE(loop.Until([&] { return closed; }));
+  EXPECT_TRUE(lost.empty());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,256 @@
+#include "comm/rendezvous/root_door.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/root_dialer.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+const MeetingId kMeeting = MeetingIdOf("root_door_test");
+
+std::unique_ptr<Prover> SecretProver(char digit) {
+  return MakeSecretProver(*JobSecret::Parse(std::string(64, digit), "MUSTER_SECRET"));
+}
+
+class RootDoorTest : public testing::Test {
+ protected:
+  RootDoorTest() : loopback(*SocketAddress::FromNumeric("127.0.0.1", 0)) {}
+
+  void Open(Duration handshake_timeout = seconds(10), size_t most_half_open = 1024) {
+    door = std::make_unique<RootDoor>(
+        *loop, RootDoor::Params{kMeeting, handshake_timeout, most_half_open}, *prover,
+        [this](std::unique_ptr<FrameStream> link, const SocketAddress& from) {
+          EXPECT_EQ(from.Host(), "127.0.0.1");
+          links.push_back(std::move(link));
+          links.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
+                              [](const Error&) {});
+        });
+    const auto opened = door->Open({loopback}, {FreePort(), FreePort(), FreePort()});
+    ASSERT_TRUE(opened) << opened.error().message;
+    port = *opened;
+  }
+  SocketAddress Address() const {
+    SocketAddress address = loopback;
+    address.set_port(port);
+    return address;
+  }
+  RootDialer& Dial(Prover& client_prover, MeetingId meeting = kMeeting) {
+    dialers.push_back(std::make_unique<RootDialer>(
+        *loop, RootDialer::Params{meeting, seconds(10), seconds(10)}, client_prover,
+        [this](std::unique_ptr<FrameStream> link) {
+          dialed.push_back(std::move(link));
+          dialed.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
+                               [](const Error&) {});
+        },
+        [](const Error& error) { ADD_FAILURE() << error.message; }));
+    dialers.back()->AddCandidates({Address()});
+    return *dialers.back();
+  }
+  UniqueFd ConnectAs(std::string_view text) {
+    auto fd = StartConnect(Address());
+    EXPECT_TRUE(fd);
+    EXPECT_TRUE(loop.Until([&] { return send(fd->get(), text.data(), text.size(), MSG_NOSIGNAL) >= 0; }));
+    return *std::move(fd);
+  }
+  // What the other side has closed reads as its end, or as a reset.
+  bool IsClosed(const UniqueFd& fd) {
+    char byte = 0;
+    const ssize_t count = recv(fd.get(), &byte, 1, MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN);
+  }
+
+  TestLoop loop;
+  SocketAddress loopback;
+  std::unique_ptr<Prover> prover = MakeNoneProver();
+  uint16_t port = 0;
+  std::vector<std::unique_ptr<FrameStream>> links;
+  std::vector<std::unique_ptr<FrameStream>> dialed;
+  std::vector<std::string> heard;
+  std::unique_ptr<RootDoor> door;
+  std::vector<std::unique_ptr<RootDialer>> dialers;
+};
+
+TEST_F(RootDoorTest, LetsInWhoProvesItselfAndSealsTheLink) {
+  Open();
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+  dialed[0]->Send(AsBytes("up"));
+  links[0]->Send(AsBytes("down"));
+  ASSERT_TRUE(loop.Until([&] { return heard.size() == 2; }));
+  EXPECT_THAT(heard, testing::UnorderedElementsAre("up", "down"));
+  // Past the handshake a message may be long.
+  dialed[0]->Send(AsBytes(std::string(300000, 'x')));
+  ASSERT_TRUE(loop.Until([&] { return heard.size() == 3; }));
+}
+
+TEST_F(RootDoorTest, WithTheSecret) {
+  prover = SecretProver('a');
+  Open();
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+}
+
+TEST_F(RootDoorTest, AnotherSecretIsTurnedAwayAndSaid) {
+  prover = SecretProver('a');
+  Open();
+  const auto other = SecretProver('b');
+  RootDialer& dialer = Dial(*other);
+  ASSERT_TRUE(loop.Until([&] { return dialer.rejection() && !door->last_refusal().empty(); }));
+  EXPECT_EQ(
+      *dialer.rejection(),
+      (Error{
+          Code::kAuthentication,
+          fmt::format("127.0.0.1:{} has another job secret than this rank, or the handshake was changed on "
+                      "the way",
+                      port),
+          "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun"}));
+  EXPECT_EQ(dialer.Problem(), dialer.rejection()->message);
+  EXPECT_THAT(
+      door->last_refusal(),
+      testing::MatchesRegex("127.0.0.1:[0-9]+ has another job secret than this rank, or the handshake was "
+                            "changed on the way"));
+  EXPECT_TRUE(links.empty());
+}
+
+TEST_F(RootDoorTest, AnotherMethodIsTurnedAwayAndSaid) {
+  prover = SecretProver('a');
+  Open();
+  const auto none = MakeNoneProver();
+  RootDialer& dialer = Dial(*none);
+  ASSERT_TRUE(loop.Until([&] { return dialer.rejection().has_value(); }));
+  EXPECT_EQ(dialer.rejection()->message, fmt::format("127.0.0.1:{} uses auth secret, this rank none", port));
+  EXPECT_THAT(door->last_refusal(), HasSubstr("uses auth none, this rank secret"));
+}
+
+TEST_F(RootDoorTest, AnotherLaunchIsAStranger) {
+  const LogCapture log;
+  Open();
+  RootDialer& dialer = Dial(*prover, MeetingIdOf("another launch"));
+  ASSERT_TRUE(loop.Until([&] { return dialer.Problem().find("belongs") != std::string::npos; }));
+  EXPECT_EQ(dialer.Problem(), fmt::format("127.0.0.1:{} belongs to another launch", port));
+  EXPECT_FALSE(dialer.rejection());
+  EXPECT_EQ(door->last_refusal(), "");
+  EXPECT_THAT(
+      log.Text(),
+      ContainsRegex("muster: turned away a connection: 127.0.0.1:[0-9]+ belongs to another launch\n"));
+}
+
+TEST_F(RootDoorTest, ASilentStrangerIsTurnedAwayInTime) {
+  const LogCapture log;
+  Open(milliseconds(30));
+  const UniqueFd stranger = ConnectAs("");
+  ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+  EXPECT_THAT(log.Text(),
+              ContainsRegex("turned away a connection: 127.0.0.1:[0-9]+: it proved nothing within "
+                            "30ms\n"));
+}
+
+TEST_F(RootDoorTest, ATalkingStrangerIsTurnedAwayAtOnce) {
+  const LogCapture log;
+  Open();
+  const UniqueFd stranger = ConnectAs("GET / HTTP/1.1\r\nHost: gpu01\r\n\r\n");
+  ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+  EXPECT_THAT(log.Text(), HasSubstr("a message of 542393671 bytes is longer than allowed here"));
+}
+
+TEST_F(RootDoorTest, AStrangerInTheFormOfAFrameIsTurnedAwayAtOnce) {
+  const LogCapture log;
+  Open();
+  const UniqueFd stranger = ConnectAs(std::string_view("\3\0\0\0abc", 7));
+  ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+  EXPECT_THAT(log.Text(), HasSubstr("is not a muster peer"));
+}
+
+TEST_F(RootDoorTest, AStrangerThatHangsUpIsForgotten) {
+  const LogCapture log;
+  Open();
+  ConnectAs("");
+  ASSERT_TRUE(loop.Until([&] { return log.Has("it closed the connection"); }));
+}
+
+TEST_F(RootDoorTest, ManyStrangersDoNotFillTheLog) {
+  const LogCapture log;
+  Open();
+  for (int i = 0; i < 30; ++i) {
+    const UniqueFd stranger = ConnectAs(std::string_view("\3\0\0\0abc", 7));
+    ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+  }
+  const std::string text = log.Text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 21);
+  EXPECT_THAT(text, testing::EndsWith(
+                        "muster: warning: more than 20 connections turned away; the rest are not logged\n"));
+}
+
+TEST_F(RootDoorTest, TooManyStrangersKeepAFriendWaitingNotOut) {
+  Open(milliseconds(50), 2);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 5; ++i) strangers.push_back(ConnectAs(""));
+  Dial(*prover);
+  loop.Settle();
+  EXPECT_TRUE(links.empty());
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+}
+
+TEST_F(RootDoorTest, TheFirstFreePortIsTaken) {
+  const auto taken = Listen(loopback);
+  const uint16_t first = LocalAddress(taken->get()).port();
+  const uint16_t second = FreePort();
+  RootDoor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
+  EXPECT_EQ(other.Open({loopback}, {first, second}), second);
+  EXPECT_TRUE(other.open());
+}
+
+TEST_F(RootDoorTest, APortMustBeFreeOnEveryAddress) {
+  const auto second_loopback = *SocketAddress::FromNumeric("127.0.0.2", 0);
+  const auto taken = Listen(second_loopback);
+  const uint16_t first = LocalAddress(taken->get()).port();
+  const uint16_t second = FreePort();
+  RootDoor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
+  EXPECT_EQ(other.Open({loopback, second_loopback}, {first, second}), second);
+  // And nothing of the first try is held.
+  SocketAddress address = loopback;
+  address.set_port(first);
+  EXPECT_TRUE(Listen(address));
+}
+
+TEST_F(RootDoorTest, WithoutAFreePortItSaysWhy) {
+  const auto taken = Listen(loopback);
+  const uint16_t first = LocalAddress(taken->get()).port();
+  RootDoor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
+  const auto opened = other.Open({loopback}, {first});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(
+      opened.error(),
+      (Error{Code::kSystem,
+             fmt::format("no port to listen on among {0}: cannot bind 127.0.0.1:{0}: Address already in use",
+                         first),
+             ""}));
+  EXPECT_FALSE(other.open());
+}
+
+TEST_F(RootDoorTest, ClosedItRefusesAndDropsTheHalfOpen) {
+  const auto before = OpenDescriptors();
+  {
+    Open();
+    const UniqueFd stranger = ConnectAs("");
+    loop.Settle();
+    door->Close();
+    EXPECT_FALSE(door->open());
+    ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+    EXPECT_TRUE(Listen(Address())) << "the port is free again";
+  }
+  door.reset();
+  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+}
+
+}  // namespace
+}  // namespace muster

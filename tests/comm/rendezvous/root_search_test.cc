@@ -1,0 +1,75 @@
+#include "comm/rendezvous/root_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/root_door.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+using testing::StartsWith;
+
+class RootSearchTest : public testing::Test {
+ protected:
+  void Search(std::vector<std::string> hosts, std::vector<uint16_t> ports) {
+    search = std::make_unique<RootSearch>(
+        *loop, RootSearch::Where{std::move(hosts), std::move(ports)},
+        RootDialer::Params{meeting, seconds(10), seconds(10)}, *prover,
+        [this](std::unique_ptr<FrameStream> found) {
+          link = std::move(found);
+          link->Start([](ByteView) {}, [](const Error&) {});
+        },
+        [](const Error& error) { ADD_FAILURE() << error.message; });
+  }
+
+  TestLoop loop;
+  const MeetingId meeting = MeetingIdOf("root_search_test");
+  std::unique_ptr<Prover> prover = MakeNoneProver();
+  std::unique_ptr<FrameStream> link;
+  std::unique_ptr<RootSearch> search;
+};
+
+TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
+  Search({"no such host", "127.0.0.1", "127.0.0.2"}, {FreePort(), port});
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
+  Search({"no such host"}, {FreePort()});
+  EXPECT_EQ(search->Problem(), "");
+  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  EXPECT_THAT(search->Problem(), StartsWith("cannot resolve host \"no such host\": "));
+  EXPECT_FALSE(search->rejection());
+}
+
+TEST_F(RootSearchTest, WhatTheNetworkSaysIsMoreTelling) {
+  const uint16_t port = FreePort();
+  Search({"no such host", "127.0.0.1"}, {port});
+  ASSERT_TRUE(
+      loop.Until([&] { return search->Problem() == fmt::format("127.0.0.1:{}: Connection refused", port); }));
+}
+
+TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
+  Search({"127.0.0.1", "no such host"}, {FreePort()});
+  search.reset();
+  loop.Settle();
+  Search({"no such host"}, {FreePort()});
+  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  // With its next look-up already on the clock.
+  search.reset();
+  loop.For(std::chrono::milliseconds(1100));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,115 @@
+#include "tests/comm/rendezvous/test_group.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+namespace muster {
+namespace {
+
+Placement PlacementFor(const std::vector<std::string>& node_of_rank) {
+  Placement placement;
+  for (const std::string& node : node_of_rank) {
+    const auto found = std::ranges::find(placement.nodes, node, &Placement::Node::name);
+    placement.node_of_rank.push_back(static_cast<int>(found - placement.nodes.begin()));
+    if (found == placement.nodes.end()) placement.nodes.push_back({node, 0});
+    ++placement.nodes[static_cast<size_t>(placement.node_of_rank.back())].tasks;
+  }
+  return placement;
+}
+
+}  // namespace
+
+std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_rank) {
+  static int launch = 0;
+  const int world_size = static_cast<int>(node_of_rank.size());
+  const std::string key = fmt::format("test_group {} {}", getpid(), launch++);
+  const Endpoint endpoint{"127.0.0.1", FreePort()};
+  std::map<std::string, int> next_local;
+  std::vector<JoinRequest> requests;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const std::string& node = node_of_rank[static_cast<size_t>(rank)];
+    JoinRequest request;
+    request.meeting.key = key;
+    request.meeting.find_root = FindRoot::kEndpoint;
+    request.meeting.endpoint = endpoint;
+    request.meeting.placement = PlacementFor(node_of_rank);
+    request.self = PartyOf(rank, node, world_size, next_local[node]++,
+                           static_cast<int>(std::ranges::count(node_of_rank, node)));
+    request.options.auth = AuthMethod::kNone;
+    request.timeouts.rendezvous = std::chrono::seconds(20);
+    request.uid = getuid();
+    request.late_nodes = std::chrono::milliseconds(100);
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+TestRank::TestRank(EventLoop& loop, JoinRequest request)
+    : loop_(loop), rank_(request.self.claims.front().rank), liveness_(request.liveness) {
+  for (const Claim& claim : request.self.claims) own_ranks_.push_back(claim.rank);
+  joiner_ = std::make_unique<Joiner>(
+      loop_, std::move(request), [this](tl::expected<Joined, Failure> joined) { OnDone(std::move(joined)); });
+}
+
+void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
+  ASSERT_FALSE(ended()) << "rank " << rank_ << " ends twice";
+  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) joiner_.reset();
+  });
+  if (!joined) {
+    refused_ = std::move(joined).error();
+    return;
+  }
+  ControlPlane::Events events;
+  events.on_failure = [this](const Failure& failure) { failures.push_back(failure); };
+  events.on_everyone_knows = [this] { ++everyone_knows; };
+  events.on_released = [this] { ++released; };
+  events.on_exchanged = [this](const Exchange& whole) { exchanged.push_back(whole); };
+  plane_ =
+      std::make_unique<ControlPlane>(loop_, *std::move(joined), own_ranks_, liveness_, std::move(events));
+}
+
+TestGroup::TestGroup(TestLoop& loop, const std::vector<JoinRequest>& requests) : loop_(loop) {
+  for (const JoinRequest& request : requests) ranks_.push_back(std::make_unique<TestRank>(*loop, request));
+  for (const auto& rank : ranks_) rank->Start();
+}
+
+bool TestGroup::AllFormed() {
+  const bool ended = loop_.Until(
+      [&] { return std::ranges::all_of(ranks_, [](const auto& rank) { return !rank || rank->ended(); }); });
+  for (const auto& rank : ranks_) {
+    if (rank && rank->refused())
+      ADD_FAILURE() << "rank " << rank->rank() << ": " << ToString(rank->refused()->error);
+  }
+  return ended && std::ranges::all_of(ranks_, [](const auto& rank) { return !rank || rank->formed(); });
+}
+
+bool TestGroup::AllRefusedWith(const Error& error) {
+  const bool ended = loop_.Until(
+      [&] { return std::ranges::all_of(ranks_, [](const auto& rank) { return !rank || rank->ended(); }); });
+  for (const auto& rank : ranks_) {
+    if (!rank) continue;
+    if (!rank->refused()) {
+      ADD_FAILURE() << "rank " << rank->rank() << " was not refused";
+      continue;
+    }
+    EXPECT_EQ(rank->refused()->error, error) << "rank " << rank->rank();
+  }
+  return ended;
+}
+
+bool TestGroup::AllToldOf(const Error& error) {
+  const bool told = loop_.Until([&] {
+    return std::ranges::all_of(ranks_, [](const auto& rank) { return !rank || !rank->failures.empty(); });
+  });
+  for (const auto& rank : ranks_) {
+    if (!rank || rank->failures.empty()) continue;
+    EXPECT_EQ(rank->failures.size(), 1u) << "rank " << rank->rank();
+    EXPECT_EQ(rank->failures.front().error, error) << "rank " << rank->rank();
+  }
+  return told;
+}
+
+}  // namespace muster

@@ -1,0 +1,80 @@
+// Whole groups inside one process and on one loop: every rank has its own Joiner and ControlPlane, wired over
+// real sockets; nodes differ by name only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/control_plane.h"
+#include "comm/rendezvous/joiner.h"
+#include "tests/comm/net/test_loop.h"
+#include "tests/comm/rendezvous/parties.h"
+
+namespace muster {
+
+// What the ranks of one launch bring along, by rank: ranks on node_of_rank[rank], local ranks in their order,
+// a placement that knows it all, no authentication, rank 0's leader at a free port of 127.0.0.1. Every call
+// is a launch of its own.
+std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_rank);
+
+// One process: joins, then serves the control plane.
+class TestRank {
+ public:
+  TestRank(EventLoop& loop, JoinRequest request);
+  TestRank(const TestRank&) = delete;
+  TestRank& operator=(const TestRank&) = delete;
+
+  void Start() { joiner_->Start(); }
+
+  int rank() const { return rank_; }
+  bool formed() const { return plane_ != nullptr; }
+  bool ended() const { return formed() || refused_; }
+  ControlPlane& plane() { return *plane_; }
+  const Roster& roster() const { return plane_->group().roster; }
+  // Why it did not form.
+  const std::optional<Failure>& refused() const { return refused_; }
+
+  // What the control plane told.
+  std::vector<Failure> failures;
+  int everyone_knows = 0;
+  int released = 0;
+  std::vector<Exchange> exchanged;
+
+ private:
+  void OnDone(tl::expected<Joined, Failure> joined);
+
+  EventLoop& loop_;
+  int rank_;
+  std::vector<int> own_ranks_;
+  LivenessOptions liveness_;
+  std::unique_ptr<ControlPlane> plane_;
+  std::optional<Failure> refused_;
+  std::unique_ptr<Joiner> joiner_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class TestGroup {
+ public:
+  // Makes and starts all ranks.
+  TestGroup(TestLoop& loop, const std::vector<JoinRequest>& requests);
+  TestGroup(TestLoop& loop, const std::vector<std::string>& node_of_rank)
+      : TestGroup(loop, MakeRequests(node_of_rank)) {}
+
+  TestRank& operator[](size_t rank) { return *ranks_[rank]; }
+  size_t size() const { return ranks_.size(); }
+  // Of the ranks that are not killed.
+  [[nodiscard]] bool AllFormed();
+  [[nodiscard]] bool AllRefusedWith(const Error& error);
+  [[nodiscard]] bool AllToldOf(const Error& error);
+  // Its connections close, as those of a killed process do.
+  void Kill(size_t rank) { ranks_[rank].reset(); }
+  bool alive(size_t rank) const { return ranks_[rank] != nullptr; }
+
+ private:
+  TestLoop& loop_;
+  std::vector<std::unique_ptr<TestRank>> ranks_;
+};
+
+}  // namespace muster
