@@ -1,6 +1,7 @@
 #include "bootstrap/cli/flags.h"
 
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "comm/base/log.h"
@@ -21,14 +22,15 @@ std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
 }
 
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
+  constexpr int kMost = std::numeric_limits<int>::max();
   command
       .add_option("--launcher", flags->launcher,
                   "believe this launcher (slurm, torchrun, openmpi, ..., none)")
       ->type_name("NAME");
   const auto explicit_tuple = "an explicit tuple, for starters that muster does not know";
-  command.add_option("--rank", flags->rank, explicit_tuple)->check(CLI::NonNegativeNumber)->group("Explicit");
-  command.add_option("--world-size", flags->world_size)->check(CLI::PositiveNumber)->group("Explicit");
-  command.add_option("--local-rank", flags->local_rank)->check(CLI::NonNegativeNumber)->group("Explicit");
+  command.add_option("--rank", flags->rank, explicit_tuple)->check(CLI::Range(0, kMost))->group("Explicit");
+  command.add_option("--world-size", flags->world_size)->check(CLI::Range(1, kMost))->group("Explicit");
+  command.add_option("--local-rank", flags->local_rank)->check(CLI::Range(0, kMost))->group("Explicit");
   command.add_option("--endpoint", flags->endpoint, "where rank 0's node listens")
       ->type_name("HOST:PORT")
       ->group("Explicit");

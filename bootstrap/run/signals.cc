@@ -50,7 +50,7 @@ Result<std::unique_ptr<SignalRelay>> SignalRelay::Start() {
 SignalRelay::~SignalRelay() {
   sigaction(SIGCHLD, &old_child_, nullptr);
   sigaction(SIGPIPE, &old_pipe_, nullptr);
-  pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+  if (!keep_blocked_) pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 
 std::optional<SignalEvent> SignalRelay::Next() {

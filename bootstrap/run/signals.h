@@ -32,17 +32,21 @@ class SignalRelay {
   static Result<std::unique_ptr<SignalRelay>> Start();
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
-  // Restores mask and dispositions; what is pending then has its effect.
+  // Restores mask (unless KeepBlocked) and dispositions; what is pending then has its effect.
   ~SignalRelay();
 
   int fd() const { return fd_.get(); }  // readable (POLLIN) when there is an event
   std::optional<SignalEvent> Next();    // never waits
+
+  // For a process that is about to end: what comes late shall not become its exit status.
+  void KeepBlocked() { keep_blocked_ = true; }
 
  private:
   SignalRelay() = default;
 
   UniqueFd fd_;
   sigset_t old_mask_{};
+  bool keep_blocked_ = false;
   struct sigaction old_pipe_ {};
   struct sigaction old_child_ {};
 };

@@ -77,6 +77,7 @@ Result<int> Supervisor::Run() {
   if (const Status gone = KillDescendants({}, Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
+  relay_->KeepBlocked();
   return *status_;
 }
 

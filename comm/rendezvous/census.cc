@@ -5,6 +5,12 @@
 #include "comm/base/parse.h"
 
 namespace muster {
+namespace {
+
+// Without the part that tells one program of a rank from the next.
+std::string_view ShortName(std::string_view exchange) { return exchange.substr(exchange.rfind('/') + 1); }
+
+}  // namespace
 
 std::optional<Exchange> Census::Contribute(const Exchange& part) {
   if (complete_.contains(part.name)) return std::nullopt;
@@ -28,8 +34,8 @@ std::optional<Failure> Census::GiveUp(const std::string& exchange, Duration wait
     if (!found->second.contains(rank)) missing.push_back(rank);
   }
   return Failure{{Code::kDeadline,
-                  fmt::format("the exchange \"{}\" was not complete after {}: {} did not take part", exchange,
-                              FormatDuration(waited), DescribeRanks(roster_, missing)),
+                  fmt::format("the exchange \"{}\" was not complete after {}: {} did not take part",
+                              ShortName(exchange), FormatDuration(waited), DescribeRanks(roster_, missing)),
                   ""},
                  missing.front(),
                  -1,
@@ -40,13 +46,13 @@ std::optional<Failure> Census::FindHopeless() const {
   for (const auto& [name, entries] : exchanges_) {
     for (const int rank : left_) {
       if (entries.contains(rank)) continue;
-      return Failure{
-          {Code::kPeerLost,
-           fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank), name),
-           "its program may never have called muster::Init, or have left early"},
-          rank,
-          -1,
-          ""};
+      return Failure{{Code::kPeerLost,
+                      fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank),
+                                  ShortName(name)),
+                      "its program may never have called muster::Init, or have left early"},
+                     rank,
+                     -1,
+                     ""};
     }
   }
   return std::nullopt;

@@ -24,7 +24,8 @@ class Census {
   // What every rank is told when an exchange has not become complete in time; absent where it has.
   std::optional<Failure> GiveUp(const std::string& exchange, Duration waited) const;
 
-  // What every rank is told when an exchange under way waits for a rank that has said goodbye; absent where none does.
+  // What every rank is told when an exchange under way waits for a rank that has said goodbye; absent where
+  // none does.
   std::optional<Failure> FindHopeless() const;
 
   void Goodbye(const std::vector<int>& ranks);

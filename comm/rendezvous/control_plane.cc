@@ -403,10 +403,20 @@ std::vector<Pulse::Peer> ControlPlane::OtherNodes() {
   return peers;
 }
 
+// Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
 void ControlPlane::OnSilent(const Pulse::Peer& peer, Duration silent) {
-  if (failure_ || census_.AllHaveLeft(peer.ranks)) return;
-  TakeFailure(
-      LostRanks(peer.ranks, fmt::format("fell silent: nothing was heard for {}", FormatSeconds(silent))));
+  if (census_.AllHaveLeft(peer.ranks)) return;
+  Failure lost =
+      LostRanks(peer.ranks, fmt::format("fell silent: nothing was heard for {}", FormatSeconds(silent)));
+  if (upstream_ && peer.stream == upstream_.get()) {
+    if (!own_failure_) own_failure_ = std::move(lost);
+    return OnUpstreamClosed({});
+  }
+  if (!failure_) TakeFailure(std::move(lost));
+  for (const auto& [source, branch] : branches_->all()) {
+    if (branch.stream.get() == peer.stream) not_told_.erase(source);
+  }
+  CheckEveryoneKnows();
 }
 
 }  // namespace muster

@@ -9,8 +9,6 @@
 namespace muster {
 namespace {
 
-constexpr size_t kLongestMessage = size_t{256} << 20;
-
 class GroupOfOne : public Group {
  public:
   explicit GroupOfOne(std::string node) {

@@ -6,8 +6,6 @@
 #include "comm/base/parse.h"
 #include "comm/rendezvous/advertise.h"
 #include "comm/rendezvous/agreement.h"
-#include "comm/rendezvous/names.h"
-#include "comm/rendezvous/prover_choice.h"
 
 namespace muster {
 namespace {
@@ -15,10 +13,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kFirstLocalPause = milliseconds(1);
-constexpr Duration kLongestLocalPause = milliseconds(100);
-// Ranks of one node start together; one that is later than this may be unable to see the abstract socket.
-constexpr Duration kOfferDirectoryAfter = milliseconds(500);
 // How long a leader collects late ranks of its node into one message.
 constexpr Duration kCollect = milliseconds(20);
 // The root's verdict travels; it must win over the own clock of those who started earlier.
@@ -28,7 +22,6 @@ constexpr Duration kFarewell = seconds(2);
 // A group that cannot form stays this long for those who are still on their way: they get its sentence
 // instead of waiting for a root that is gone.
 constexpr Duration kLateComers = milliseconds(500);
-constexpr size_t kLongestMessage = size_t{256} << 20;
 
 }  // namespace
 
@@ -38,8 +31,7 @@ Joiner::Joiner(EventLoop& loop, JoinRequest request, OnDone on_done)
       on_done_(std::move(on_done)),
       local_names_(MakeLocalNames(request_.meeting.key, request_.self.node, request_.shared_directories,
                                   request_.uid)),
-      munge_worker_(loop.mailbox()),
-      local_pause_(kFirstLocalPause) {
+      munge_worker_(loop.mailbox()) {
   branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
                          [this](Branches::Source source, const Branches::Branch& branch, const Error&) {
                            OnBranchClosed(source, branch);
@@ -58,192 +50,6 @@ void Joiner::Start() {
 
 bool Joiner::SoleRankOfNode() const {
   return first_claim().local_size == static_cast<int>(request_.self.claims.size());
-}
-
-// ---- inside the node
-
-void Joiner::MeetLocally() {
-  local_pause_ = kFirstLocalPause;
-  const int local_rank = first_claim().local_rank;
-  if (local_rank == 0) return Lead();
-  if (local_rank > 0) return Follow();
-  FollowOrLead();
-}
-
-void Joiner::RetryLocally(void (Joiner::*step)()) {
-  local_timer_ = loop_.After(local_pause_, [this, step] { (this->*step)(); });
-  local_pause_ = std::min(local_pause_ * 2, kLongestLocalPause);
-}
-
-bool Joiner::AttachToLeader() {
-  UniqueFd fd = DialLocal(local_names_);
-  if (!fd) return false;
-  AttachUpstream(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
-                 fmt::format("the leader of {}", request_.self.node));
-  return true;
-}
-
-void Joiner::Lead() {
-  if (SoleRankOfNode()) return BecomeLeader();
-  OpenLocalDoor();
-}
-
-void Joiner::OpenLocalDoor() {
-  if (!local_door_) {
-    local_door_ =
-        std::make_unique<LocalDoor>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
-          branches_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
-                         fmt::format("pid {} on this node", credentials.pid), true);
-        });
-  }
-  const Result<LocalDoor::Opened> opened = local_door_->Open();
-  if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return Fail(opened.error());
-  // The others of this node will find nobody and go to the root as well.
-  if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
-  if (!opened || *opened == LocalDoor::Opened::kOpen) return BecomeLeader();
-  // Whoever holds the door knows whether we are early (its group is still running) or one too many.
-  if (AttachToLeader()) return;
-  RetryLocally(&Joiner::OpenLocalDoor);
-}
-
-void Joiner::Follow() {
-  if (AttachToLeader()) return;
-  if (patience_timer_ == 0) {
-    patience_timer_ = loop_.After(request_.leader_patience, [this] {
-      if (!upstream_ && request_.meeting.find_root != FindRoot::kSameNode) SearchRoot();
-    });
-  }
-  RetryLocally(&Joiner::Follow);
-}
-
-void Joiner::FollowOrLead() {
-  if (AttachToLeader()) return;
-  OpenLocalDoor();
-}
-
-void Joiner::BecomeLeader() {
-  leader_ = true;
-  parties_.emplace_back(Branches::kSelf, request_.self);
-  local_claims_ += static_cast<int>(request_.self.claims.size());
-  if (!SoleRankOfNode()) {
-    loop_.Cancel(directory_timer_);
-    directory_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
-  }
-  GoToRoot();
-}
-
-void Joiner::OfferDirectory() {
-  if (WholeNodeIsHere()) return;
-  if (const Status opened = local_door_->OpenDirectory(); !opened) LogDebug("{}", opened.error().message);
-}
-
-bool Joiner::WholeNodeIsHere() const {
-  return first_claim().local_size >= 0 && local_claims_ >= first_claim().local_size;
-}
-
-// ---- to the root
-
-// Null, and the end, where there is none to be had.
-Prover* Joiner::GetProver() {
-  if (prover_) return prover_.get();
-  Result<std::unique_ptr<Prover>> chosen = ChooseProver(request_, munge_worker_);
-  if (!chosen) {
-    Fail(chosen.error());
-    return nullptr;
-  }
-  prover_ = *std::move(chosen);
-  return prover_.get();
-}
-
-void Joiner::GoToRoot() {
-  const Meeting& meeting = request_.meeting;
-  const bool has_rank_zero = std::ranges::any_of(parties_, [](const auto& entry) {
-    return std::ranges::count(entry.second.claims, 0, &Claim::rank) > 0;
-  });
-  const bool on_first_node =
-      !meeting.placement.nodes.empty() && meeting.placement.nodes.front().name == request_.self.node;
-  switch (meeting.find_root) {
-    case FindRoot::kSameNode:
-      return BecomeRoot();
-    case FindRoot::kFirstNode:
-      return on_first_node ? BecomeRoot() : SearchRoot();
-    case FindRoot::kHost:
-    case FindRoot::kSearch:
-    case FindRoot::kEndpoint:
-      return has_rank_zero ? BecomeRoot() : SearchRoot();
-  }
-}
-
-void Joiner::BecomeRoot() {
-  search_.reset();
-  Prover* prover = nullptr;
-  if (request_.meeting.find_root != FindRoot::kSameNode) {
-    prover = GetProver();
-    if (prover == nullptr) return;
-  }
-  root_ = std::make_unique<RootSide>(loop_, request_, prover, *branches_, [this](RootSide::Outcome outcome) {
-    OnRootOutcome(std::move(outcome));
-  });
-  reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] { return root_->Describe(); });
-  root_->Start();
-  for (const auto& [source, party] : parties_) {
-    if (ended_) return;
-    if (source != Branches::kSelf) root_->Hear(source, Hello{{}, {party}});
-  }
-}
-
-std::vector<std::string> Joiner::RootHosts() const {
-  const Meeting& meeting = request_.meeting;
-  if (meeting.find_root == FindRoot::kHost) return {meeting.host};
-  if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->host};
-  std::vector<std::string> hosts;
-  for (const Placement::Node& node : meeting.placement.nodes) hosts.push_back(node.name);
-  if (meeting.find_root == FindRoot::kFirstNode && hosts.size() > 1) hosts.resize(1);
-  return hosts;
-}
-
-void Joiner::SearchRoot() {
-  if (search_) return;
-  Prover* prover = GetProver();
-  if (prover == nullptr) return;
-  const Meeting& meeting = request_.meeting;
-  const std::vector<uint16_t> ports = meeting.find_root == FindRoot::kEndpoint
-                                          ? std::vector<uint16_t>{meeting.endpoint->port}
-                                          : PortLadder(meeting.key, request_.options.ports);
-  search_ = std::make_unique<RootSearch>(
-      loop_, RootSearch::Where{RootHosts(), ports},
-      RootDialer::Params{MeetingIdOf(meeting.key), request_.timeouts.handshake, request_.timeouts.connect},
-      *prover,
-      [this](std::unique_ptr<FrameStream> link) {
-        loop_.Cancel(local_timer_);
-        AttachUpstream(std::move(link), DescribeRoot());
-      },
-      [this](const Error& error) { Fail(error); });
-  // One line a node is enough.
-  if (leader_ || first_claim().local_rank <= 1) {
-    reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] { return DescribeWait(); });
-  }
-}
-
-// "rank 0 on gpu01", or as much of it as is known.
-std::string Joiner::DescribeRoot() const {
-  const Meeting& meeting = request_.meeting;
-  const Placement& placement = meeting.placement;
-  if (meeting.find_root == FindRoot::kSameNode) return fmt::format("local rank 0 on {}", request_.self.node);
-  const std::vector<std::string> hosts = RootHosts();
-  if (meeting.find_root != FindRoot::kFirstNode) {
-    return hosts.size() == 1 ? fmt::format("rank 0 on {}", hosts.front()) : "rank 0";
-  }
-  if (hosts.empty()) return "the first node's leader";
-  const auto first = std::ranges::find(placement.node_of_rank, 0);
-  if (first == placement.node_of_rank.end()) return fmt::format("the leader of {}", hosts.front());
-  return fmt::format("rank {} on {}", first - placement.node_of_rank.begin(), hosts.front());
-}
-
-std::string Joiner::DescribeWait() const {
-  if (accepted_ || parked_ || !search_ || upstream_) return "";
-  const std::string problem = search_->Problem();
-  return fmt::format("for the root, {}{}{}", DescribeRoot(), problem.empty() ? "" : "; ", problem);
 }
 
 // ---- upstream and below

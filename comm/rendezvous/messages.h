@@ -35,6 +35,9 @@ enum class ControlType : uint8_t {
   kAdopted,        // the supervisor's answer
 };
 
+// Of a peer that has proven itself: a roster of 100 000 ranks fits.
+inline constexpr size_t kLongestMessage = size_t{256} << 20;
+
 // The type of a frame; absent for an empty or unknown one.
 std::optional<ControlType> ControlTypeOf(ByteView frame);
 

@@ -6,11 +6,6 @@
 #include "comm/net/socket.h"
 
 namespace muster {
-namespace {
-
-constexpr size_t kLongestMessage = size_t{256} << 20;
-
-}  // namespace
 
 Result<std::unique_ptr<ProgramDesk>> ProgramDesk::Open(EventLoop& loop, ControlPlane& plane, Params params,
                                                        OnLost on_lost) {

@@ -8,13 +8,13 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/rendezvous/messages.h"
 
 namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kLongestMessage = size_t{256} << 20;
 constexpr Duration kFirstPause = milliseconds(5);
 constexpr Duration kLongestPause = milliseconds(500);
 // Whoever answered the wrong way is asked again, but not often.

@@ -4,12 +4,11 @@
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/rendezvous/messages.h"
 
 namespace muster {
 namespace {
 
-// Past the handshake a group's messages may be as long as its roster.
-constexpr size_t kLongestMessage = size_t{256} << 20;
 // A scanner must not fill the log.
 constexpr uint64_t kStrangersLogged = 20;
 

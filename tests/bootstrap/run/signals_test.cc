@@ -91,5 +91,18 @@ TEST(SignalRelay, RestoresWhatItChanged) {
   EXPECT_EQ(sigismember(&mask, SIGTERM), 0);
 }
 
+TEST(SignalRelay, CanLeaveSignalsBlockedForTheEnd) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  {
+    const auto relay = SignalRelay::Start();
+    ASSERT_TRUE(relay);
+    (*relay)->KeepBlocked();
+  }
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, &before, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
+}
+
 }  // namespace
 }  // namespace muster

@@ -66,6 +66,19 @@ TEST(Census, GivingUpNamesWhoIsMissing) {
                      ""}));
 }
 
+TEST(Census, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
+  Census census(FourRanks());
+  census.Goodbye({2});
+  EXPECT_EQ(census.FindHopeless(), std::nullopt);
+  Exchange part{"program 0/data endpoints", 1000, {{1, {}}}};
+  census.Contribute(part);
+  const auto failure = census.FindHopeless();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error.code, Code::kPeerLost);
+  EXPECT_EQ(failure->error.message, "rank 2 on gpu02 ended before it took part in \"data endpoints\"");
+  EXPECT_EQ(failure->rank, 2);
+}
+
 TEST(Census, CountsWhoHasLeft) {
   Census census(FourRanks());
   census.Goodbye({1, 2, 99, -1});

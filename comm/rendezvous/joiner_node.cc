@@ -1,0 +1,98 @@
+// The Joiner's way to the other ranks of its node.
+#include <algorithm>
+
+#include "comm/base/log.h"
+#include "comm/rendezvous/joiner.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kFirstLocalPause = milliseconds(1);
+constexpr Duration kLongestLocalPause = milliseconds(100);
+// Ranks of one node start together; one that is later than this may be unable to see the abstract socket.
+constexpr Duration kOfferDirectoryAfter = milliseconds(500);
+
+}  // namespace
+
+void Joiner::MeetLocally() {
+  local_pause_ = kFirstLocalPause;
+  const int local_rank = first_claim().local_rank;
+  if (local_rank == 0) return Lead();
+  if (local_rank > 0) return Follow();
+  FollowOrLead();
+}
+
+void Joiner::RetryLocally(void (Joiner::*step)()) {
+  local_timer_ = loop_.After(local_pause_, [this, step] { (this->*step)(); });
+  local_pause_ = std::min(local_pause_ * 2, kLongestLocalPause);
+}
+
+bool Joiner::AttachToLeader() {
+  UniqueFd fd = DialLocal(local_names_);
+  if (!fd) return false;
+  AttachUpstream(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                 fmt::format("the leader of {}", request_.self.node));
+  return true;
+}
+
+void Joiner::Lead() {
+  if (SoleRankOfNode()) return BecomeLeader();
+  OpenLocalDoor();
+}
+
+void Joiner::OpenLocalDoor() {
+  if (!local_door_) {
+    local_door_ =
+        std::make_unique<LocalDoor>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
+          branches_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                         fmt::format("pid {} on this node", credentials.pid), true);
+        });
+  }
+  const Result<LocalDoor::Opened> opened = local_door_->Open();
+  if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return Fail(opened.error());
+  // The others of this node will find nobody and go to the root as well.
+  if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
+  if (!opened || *opened == LocalDoor::Opened::kOpen) return BecomeLeader();
+  // Whoever holds the door knows whether we are early (its group is still running) or one too many.
+  if (AttachToLeader()) return;
+  RetryLocally(&Joiner::OpenLocalDoor);
+}
+
+void Joiner::Follow() {
+  if (AttachToLeader()) return;
+  if (patience_timer_ == 0) {
+    patience_timer_ = loop_.After(request_.leader_patience, [this] {
+      if (!upstream_ && request_.meeting.find_root != FindRoot::kSameNode) SearchRoot();
+    });
+  }
+  RetryLocally(&Joiner::Follow);
+}
+
+void Joiner::FollowOrLead() {
+  if (AttachToLeader()) return;
+  OpenLocalDoor();
+}
+
+void Joiner::BecomeLeader() {
+  leader_ = true;
+  parties_.emplace_back(Branches::kSelf, request_.self);
+  local_claims_ += static_cast<int>(request_.self.claims.size());
+  if (!SoleRankOfNode()) {
+    loop_.Cancel(directory_timer_);
+    directory_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
+  }
+  GoToRoot();
+}
+
+void Joiner::OfferDirectory() {
+  if (WholeNodeIsHere()) return;
+  if (const Status opened = local_door_->OpenDirectory(); !opened) LogDebug("{}", opened.error().message);
+}
+
+bool Joiner::WholeNodeIsHere() const {
+  return first_claim().local_size >= 0 && local_claims_ >= first_claim().local_size;
+}
+
+}  // namespace muster
