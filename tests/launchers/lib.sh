@@ -1,0 +1,104 @@
+# Sourced by `run`: commands on the cluster, and what must be true of every group.
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034,SC2154 # shared with `run` and its parts; the variables are the job's
+
+# A group that lacks a rank, and whatever else hangs, must fail and not block.
+export MUSTER_TIMEOUTS_RENDEZVOUS=20s
+on() { timeout --kill-after=5 60 "$top/tests/cluster/on" "$@"; }
+ctl() { on ctl "$@"; }
+step() { ctl srun "$@"; }
+
+# until_true SECONDS COMMAND...
+until_true() {
+  local deadline=$((SECONDS + $1))
+  until "${@:2}"; do
+    [[ $SECONDS -lt $deadline ]] || fail "not within $1 s: ${*:2}" || return
+    sleep 0.02
+  done
+}
+
+# has_files DIR COUNT
+has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }
+
+# New places for members to write to; of the last one, `dir` and `member` are set.
+fresh() {
+  for dir in "${@:-$files/check}"; do
+    rm -rf "$dir"
+    mkdir -p "$dir/ranks" "$dir/waiting"
+  done
+  member=("$here/member" "$dir")
+}
+
+# whole SIZE [DIR]: one group of so many ranks met there, everybody's tuple is right.
+whole() {
+  local place=${2-$dir} wrong
+  wrong=$("$here/ranks" "$1" "$place"/ranks/*) || fail "$wrong"
+  expect 'number of ranks' "$(find "$place/ranks" -type f | wc -l)" "$1"
+}
+
+# evaluated SIZE [DIR]: such a group, and its digits are those of one process, byte by byte.
+evaluated() {
+  whole "$@"
+  cmp "${2-$dir}/predictions" "$files/predictions"
+}
+
+# of_rank DIR RANK FIELD: pid, supervisor or group.
+of_rank() {
+  local fields
+  read -r -a fields <"$1/ranks/$2"
+  case $3 in
+    group) echo "${fields[11]}" ;;
+    pid) echo "${fields[13]}" ;;
+    supervisor) echo "${fields[14]}" ;;
+  esac
+}
+
+# apart DIR...: no two of these are one group.
+apart() {
+  local place
+  expect 'number of groups' "$(for place in "$@"; do of_rank "$place" 0 group; done | sort -u | wc -l)" $#
+}
+
+# What passes a gate (at_gate) waits there until it is opened.
+shut_gate() {
+  exec {gate}>"$dir/gate"
+  flock "$gate"
+}
+open_gate() { flock --unlock "$gate"; }
+
+# A batch job that runs the script on stdin; comes back when it has ended, with its exit code.
+batch() {
+  local code
+  submit "$@"
+  until_true 55 test -e "$dir/code" || fail "$(cat "$dir/out")"
+  read -r code <"$dir/code"
+  [[ $code -eq 0 ]] || cat "$dir/out" >&2
+  return "$code"
+}
+
+# The same without waiting; `job` is its number. Its output is in $dir/out. sbatch --wait would notice the end up to
+# 2 s late.
+submit() {
+  {
+    echo '#!/bin/bash'
+    # A heterogeneous job is described by comments.
+    printf '%s\n' "${header[@]}"
+    printf "trap 'echo \$? >%q.new; mv %q.new %q' EXIT\n" "$dir/code" "$dir/code" "$dir/code"
+    cat
+  } >"$dir/script"
+  job=$(ctl sbatch --parsable --output="$dir/out" --open-mode=append "$@" "$dir/script")
+}
+header=()
+
+# What muster may leave nowhere: a process, a socket, a file in memory.
+remains() {
+  local node
+  "$top/tests/cluster/reap" "$TEST_CLUSTER" --list |
+    awk '$2 ~ /(^|\/)(muster|digits)$/ || $3 ~ /launchers\/(member|at_gate)$/'
+  for node in "${nodes[@]}"; do
+    on "$node" awk -v node="$node" '/@muster|\/muster-/ { print node ": socket " $NF }' /proc/net/unix
+    on "$node" find /dev/shm -name '*muster*' -printf "$node: %p\n"
+    on "$node" ss -Hltn 'sport >= 61000 and sport <= 64999'
+  done
+}
+nothing_remains() { expect 'what remains' "$(remains)" ''; }
