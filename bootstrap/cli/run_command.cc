@@ -62,7 +62,13 @@ Result<int> RunSupervised(const SharedFlags& flags, const std::vector<std::strin
   MUSTER_CHECK(StartLog(effective));
   MUSTER_TRY([[maybe_unused]] const Backend backend, ChooseBackend(effective.config.backend));
   const auto resolution = ResolveLaunch(environment, effective.config, asked);
-  if (!resolution) return tl::unexpected<Error>(resolution.error().error);
+  if (!resolution) {
+    const Error& error = resolution.error().error;
+    // One of many that Slurm started: at least its node is known.
+    const auto node = environment.Get("SLURMD_NODENAME");
+    if (node && error.code == Code::kBadEnvironment) SetLogSubject(std::string(*node));
+    return tl::unexpected<Error>(error);
+  }
   MUSTER_TRY(SupervisorPlan plan, MakePlan(environment, asked, effective, *resolution, command));
   SetLogSubject(fmt::format("rank {} on {}", resolution->tuple.rank, plan.node));
   return Supervisor(std::move(plan)).Run();

@@ -68,6 +68,15 @@ without_run() {
   cmp "$dir/predictions" "$files/predictions"
 }
 
+# Two programs under one `muster run` adopt its group one after the other.
+twice_adopted() {
+  fresh
+  step -N2 --ntasks-per-node=2 muster run -- sh -c \
+    'for name in predictions again; do bazel-bin/deploy/examples/digits --predictions "$1/$name" || exit; done' sh "$dir"
+  cmp "$dir/predictions" "$files/predictions"
+  cmp "$dir/again" "$files/predictions"
+}
+
 # launched RANKS [COMMAND...]: with no cluster, or by a command that starts it.
 launched() {
   fresh
@@ -94,6 +103,7 @@ check_layouts() {
   check 'srun: heterogeneous step' heterogeneous_step
   check 'srun: --multi-prog' multi_prog
   check 'srun: Init() without muster run' without_run
+  check 'srun: Init() twice under one muster run' twice_adopted
   check 'sbatch: srun in the script' from_sbatch
   check 'sbatch: heterogeneous job' heterogeneous_job
   check 'launch: 1 rank' launched 1

@@ -1,0 +1,52 @@
+# Sourced by `run`: ranks that cannot prove who they are.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the rank's
+# shellcheck disable=SC2154 # lib.sh sets muster
+
+secret=$("$muster" secret) other_secret=$("$muster" secret)
+
+# unlike NAME SCRIPT OPTION...: on gpu03 SCRIPT runs first; it may change what is started ("$@").
+unlike() {
+  step "$1" - -- sh -c 'if [ $SLURMD_NODENAME = gpu03 ]; then :; '"$2"'; fi; exec "$@" -- true' sh \
+    "$muster" run --set timeouts.rendezvous=8s "${@:3}"
+}
+
+# In a mount namespace of its own: slurmd there still needs munge.
+without_munge='exec unshare --mount sh -c "mount -t tmpfs none /run/munge; eval \"\$0\"; exec \"\$@\" -- true" "$left" "$@"'
+dead_socket='python3 -c "import socket; socket.socket(1).bind(\"/run/munge/munge.socket.2\")"'
+
+MUSTER_SECRET=$secret unlike other_secret "export MUSTER_SECRET=$other_secret" --set rendezvous.auth=secret
+MUSTER_SECRET=$secret unlike other_method 'set -- "$@" --set rendezvous.auth=secret'
+unlike no_munge "left=:; $without_munge"
+unlike dead_munge "left='$dead_socket'; $without_munge"
+unlike no_secret 'set -- "$@" --set rendezvous.auth=secret'
+
+# refused NAME WHY-THE-OTHERS WHY-GPU03
+refused() {
+  local missing='the group did not form within 8s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node)'
+  finish "$1" 77
+  all_ended "$1" 75 0-7,12-15
+  all_ended "$1" 77 8-11
+  all_said "$1" 0-7,12-15 "error: $missing"
+  expect_like 'what the others said' "$(tail -n 1 "$work/$1/12.err")" "*$missing$2 (timeouts.rendezvous says how long to wait)"
+  expect_like 'what a leader said' "$(tail -n 1 "$work/$1/8.err")" "muster: *error: $3"
+  expect_like 'what a follower said' "$(tail -n 1 "$work/$1/9.err")" "muster: *error: $3"
+}
+
+not_joined='the root, rank 0 on gpu01, was not joined within 8s: 198.18.1.1:*'
+turned_away='; turned away: 198.18.1.3:*'
+
+check 'authentication: another secret on one node' refused other_secret \
+  "$turned_away has another job secret than rank 0 on gpu01, or the handshake was changed on the way" \
+  "$not_joined has another job secret than this rank, or * (MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun)"
+check 'authentication: another method on one node' refused other_method \
+  "$turned_away uses auth secret, rank 0 on gpu01 munge" \
+  "$not_joined uses auth munge, this rank secret (set rendezvous.auth to the same method on every rank; *)"
+check 'authentication: no munge on one node' refused no_munge '' \
+  'the ranks are on several nodes and cannot prove to each other who they are: this node has no munge socket at /run/munge/munge.socket.2 and no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or *)'
+check 'authentication: munge does not answer on one node' refused dead_munge \
+  "$turned_away does not accept rank 0 on gpu01's proof of who it is" \
+  "$not_joined munged does not answer at /run/munge/munge.socket.2: * (start munged on this node, or set rendezvous.auth: secret on every rank)"
+check 'authentication: no secret on one node' refused no_secret '' \
+  'rendezvous.auth is secret, but no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun)'
+check 'authentication: nothing is left' nothing_left other_secret other_method no_munge dead_munge no_secret

@@ -1,0 +1,47 @@
+# Sourced by `run`: Ctrl-C.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the rank's
+# shellcheck disable=SC2154 # lib.sh and death_faults.sh set these
+
+# srun passes on the second one within a second.
+ctrl_c() {
+  kill -INT "$(<"$work/$1/srun.pid")"
+  until_true 5 grep -q 'one more within 1 sec' "$work/$1/srun.err"
+  kill -INT "$(<"$work/$1/srun.pid")"
+}
+
+# The signal reaches all of them, but one may hear first that another has ended of it; and once in a while srun
+# kills at once what is just ending.
+while_forming() {
+  local rank
+  step forming - -- sh -c 'if [ $SLURM_PROCID = 15 ]; then exec tail -f /dev/null; fi; exec "$@"' \
+    sh "$muster" run --set timeouts.rendezvous=60s -- true
+  until_true 20 somebody_said forming 'missing gpu04: 15 (not started)'
+  ctrl_c forming
+  until_true 10 has_ended forming
+  expect_like 'exit code of srun' "$(<"$work/forming/srun.end")" '13[07]'
+  for rank in {0..14}; do
+    [[ -s $work/forming/$rank.end ]] || continue
+    expect_like "end of rank $rank" "$(cut -d' ' -f2 "$work/forming/$rank.end"): $(tail -n 1 "$work/forming/$rank.err")" \
+      '@(130|69): muster: rank * ended*while the group was forming'
+  done
+  [[ -n $(ranks_with forming 130) ]] || fail 'nobody ended of the signal'
+  nothing_left forming
+}
+
+while_running() {
+  local said
+  endless running
+  ctrl_c running
+  finish running 130
+  all_ended running 130 0-15
+  said=$(grep -oh ': error: rank .*' "$work"/running/[0-9]*.err | sort -u)
+  # Slurm signals the program as well as its supervisor; where the program ends before that hears of it, it failed.
+  expect_like 'what all said' "$said" \
+    ': error: rank * on gpu0? @(was told to end (signal 2)|failed): signal 2 (Interrupt)'
+  expect 'different lines' "$(wc -l <<<"$said")" 1
+  nothing_left running
+}
+
+check 'interrupt: Ctrl-C while the group forms' while_forming
+check 'interrupt: Ctrl-C while it runs' while_running

@@ -1,0 +1,34 @@
+// Prints the names under which the ranks of this step will meet on this node, for a test that wants to be there
+// first: the abstract socket, then the ports in the order in which they are tried.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "bootstrap/startup.h"
+#include "comm/rendezvous/names.h"
+
+namespace muster {
+namespace {
+
+Status PrintNames() {
+  const Environment environment = Environment::OfThisProcess();
+  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, {}));
+  const auto resolution = ResolveLaunch(environment, effective.config, {});
+  if (!resolution) return Fail(resolution.error().error);
+  MUSTER_TRY(const JoinRequest request,
+             MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+  const std::string& key = request.meeting.key;
+  fmt::print("{}\n", LocalSocketName(key, request.self.node));
+  for (const uint16_t port : PortLadder(key, request.options.ports)) fmt::print("{}\n", port);
+  return {};
+}
+
+}  // namespace
+}  // namespace muster
+
+int main() {
+  const muster::Status printed = muster::PrintNames();
+  if (printed) return 0;
+  fmt::print(stderr, "meeting_names: {}\n", muster::ToString(printed.error()));
+  return muster::ExitStatus(printed.error().code);
+}

@@ -1,0 +1,59 @@
+# Sourced by `run`: ranks that never start, or late.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # lib.sh sets muster
+
+# The steps wait side by side: waiting costs nothing but time.
+absent() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=8s -- true; }
+late() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=60s -- true; }
+
+hint='(timeouts.rendezvous says how long to wait)'
+
+# The others have ended at the deadline, while the missing ones still were missing.
+gave_up() {
+  until_true 40 ended_so "$1" 75 "$2"
+  open_gate "$1"
+  finish "$1" 75
+}
+
+
+
+# The root's line at five seconds and at the deadline everybody's.
+named_by_all() {
+  local name=$1 others=$2 who=$3
+  gave_up "$name" "$others"
+  all_said "$name" "$others" "error: the group did not form within 8s: $who $hint"
+  expect_like "the root's first line" "$(head -n 1 "$work/$name/0.err")" \
+    "muster: rank 0 on gpu01: waiting [5-7].? s: $who"
+}
+
+no_root() {
+  gave_up root 1-15
+  all_said root 1-3 "error: the root, rank 0 on gpu01, did not appear within 8s $hint"
+  all_said root 4-15 'error: the root, rank 0 on gpu01, did not answer within 8s; 198.18.1.1:'
+  all_said root 4,8,12 ' s: for the root, rank 0 on gpu01; 198.18.1.1:'
+}
+
+# comes_late NAME RANK TEXT: held until somebody has complained.
+comes_late() {
+  until_true 20 somebody_said "$1" "$3"
+  open_gate "$1" 1
+  finish "$1" 0
+  all_ended "$1" 0 0-15
+}
+
+
+absent follower 7
+absent leader 8
+absent node 12,13,14,15
+absent root 0
+late late_leader 8
+late late_root 0
+
+check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (not started)'
+check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (not started)'
+check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (nothing heard from the node)'
+check 'missing: the root' no_root
+check 'late: the leader of a node, its ranks have gone to the root' comes_late late_leader 8 \
+  '15/16 ranks; missing gpu03: 8 (not started)'
+check 'late: the root' comes_late late_root 0 'for the root, rank 0 on gpu01'
+check 'missing: nothing is left' nothing_left follower leader node root late_leader late_root

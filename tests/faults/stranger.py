@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Somebody else's program on ports that muster might want.
+
+    stranger.py READY FIRST-LAST [FREE]      takes the ports but FREE; writes READY when it has them
+    stranger.py --knock READY HOST FIRST-LAST     connects to all of them, again and again
+    stranger.py --socket READY NAME [DIRECTORY]... takes an abstract Unix socket, and makes the directories
+
+A connection is met with silence, the text of an HTTP error, random bytes or its own bytes, by the number of
+the port. Ends when its standard input does. With SIGUSR1 the lowest port is given back.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import sys
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
+GET = b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n"
+BEHAVIOURS = ("silent", "http", "random", "echo")
+
+
+def greet(connection, behaviour):
+    if behaviour == "http":
+        connection.sendall(HTTP)
+    if behaviour == "random":
+        connection.sendall(os.urandom(4096))
+
+
+def serve(ready, ports, free):
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin, selectors.EVENT_READ, "end")
+    listeners = []
+    for port in ports:
+        if port != free:
+            listeners.append(socket.create_server(("", port)))
+            selector.register(listeners[-1], selectors.EVENT_READ, "listener")
+
+    def give_back(*_):
+        listener = listeners.pop(0)
+        selector.unregister(listener)
+        listener.close()
+
+    signal.signal(signal.SIGUSR1, give_back)
+    announce(ready)
+    while True:
+        for key, _ in selector.select():
+            if key.data == "end":
+                return
+            if key.data == "listener":
+                connection, _ = key.fileobj.accept()
+                behaviour = BEHAVIOURS[connection.getsockname()[1] % len(BEHAVIOURS)]
+                greet(connection, behaviour)
+                selector.register(connection, selectors.EVENT_READ, behaviour)
+                continue
+            answer(selector, key)
+
+
+def answer(selector, key):
+    try:
+        data = key.fileobj.recv(65536)
+        if data and key.data == "echo":
+            key.fileobj.sendall(data)
+    except OSError:
+        data = b""
+    if not data:
+        selector.unregister(key.fileobj)
+        key.fileobj.close()
+
+
+def knock(ready, host, ports):
+    """A scanner: silent, HTTP and random connections to whatever listens."""
+    held = []
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    while not selector.select(0.05):
+        for port in ports:
+            for greeting in (b"", GET, os.urandom(4096), b"\xff" * 64):
+                try:
+                    connection = socket.create_connection((host, port), 1)
+                    connection.sendall(greeting)
+                    held.append(connection)
+                except OSError:
+                    pass
+        if held and not os.path.exists(ready):
+            announce(ready)
+
+
+def squat(ready, name, directories):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"\0{name}")
+    listener.listen()
+    for directory in directories:
+        os.mkdir(directory, 0o755)
+    announce(ready)
+    sys.stdin.read()
+    for directory in directories:
+        os.rmdir(directory)
+
+
+def announce(path):
+    with open(path, "w", encoding="utf-8") as file:
+        print(os.getpid(), file=file)
+
+
+def main(arguments):
+    if arguments[0] == "--knock":
+        return knock(arguments[1], arguments[2], ports_of(arguments[3]))
+    if arguments[0] == "--socket":
+        return squat(arguments[1], arguments[2], arguments[3:])
+    return serve(arguments[0], ports_of(arguments[1]), int((arguments + ["0"])[2]))
+
+
+def ports_of(text):
+    first, last = map(int, text.split("-"))
+    return range(first, last + 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

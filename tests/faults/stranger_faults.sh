@@ -1,0 +1,99 @@
+# Sourced by `run`: programs of others on the ports and sockets that muster would take.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the rank's
+# shellcheck disable=SC2154 # lib.sh sets muster
+
+# A handshake that is waited for would end the rendezvous: whoever forms the group did not wait.
+patient=(--set timeouts.handshake=60s --set timeouts.rendezvous=25s --set timeouts.connect=60s)
+
+# stranger NAME ON-OPTION... -- STRANGER-OPTION...: runs until end_stranger. It writes its pid to NAME/ready.
+stranger() {
+  local dir=$work/$1 where=()
+  shift
+  mkdir "$dir"
+  chmod 777 "$dir"
+  mkfifo "$dir/stay"
+  while [[ $1 != -- ]]; do where+=("$1") && shift; done
+  shift
+  on "${where[@]}" "$here/stranger.py" "$@" <"$dir/stay" >"$dir/said" 2>&1 &
+  exec {stay}>"$dir/stay"
+  until_true 10 test -s "$dir/ready" || fail "the stranger did not start: $(<"$dir/said")"
+}
+
+end_stranger() {
+  exec {stay}>&-
+  wait
+}
+
+formed() {
+  finish "$1" 0
+  all_ended "$1" 0 0-15
+}
+
+seven_of_eight() {
+  stranger seven gpu01 -- "$work/seven/ready" 62000-62007 62005
+  step one_free - -- "$muster" run "${patient[@]}" --set rendezvous.ports=62000-62007 -- true
+  formed one_free
+  end_stranger
+  expect 'what was said' "$(cat "$work"/one_free/*.err)" ''
+  nothing_left one_free
+}
+
+all_eight() {
+  stranger eight gpu01 -- "$work/eight/ready" 62010-62017
+  step none_free - -- "$muster" run "${patient[@]}" --set rendezvous.ports=62010-62017 -- true
+  until_true 20 grep -qs 'one to become free' "$work/none_free/0.err"
+  kill -USR1 "$(<"$work/eight/ready")"
+  formed none_free
+  end_stranger
+  expect_like 'what was said' "$(cat "$work"/none_free/*.err)" 'muster: rank 0 on gpu01: warning: no port to listen on among 62010-62017: cannot bind 198.18.1.1:620??: Address already in use; waiting for one to become free'
+  nothing_left none_free
+}
+
+# Rank 15 comes when the scanner has been there.
+scanned() {
+  step scanned 15 -- "$muster" run "${patient[@]}" --set rendezvous.ports=62020-62027 -- true
+  stranger scanner gpu02 -- --knock "$work/scanner/ready" gpu01 62020-62027
+  open_gate scanned 1
+  formed scanned
+  end_stranger
+  expect_like 'what the root said' "$(cat "$work/scanned/0.err")" '*turned away a connection*198.18.1.2:*'
+  nothing_left scanned
+}
+
+# squatted NAME DIRECTORY...: on gpu02 the name is taken before its leader comes.
+squatted() {
+  local dir=$work/$1 name taken
+  step "$1" 4 -- sh -c '[ $SLURM_PROCID != 5 ] || "$0" >"$1/names" || exit; shift; exec "$@"' \
+    "$bin/tests/faults/meeting_names" "$dir" "$muster" run --set timeouts.rendezvous=30s -- true
+  until_true 10 test -s "$dir/names"
+  chmod 1777 "$dir/tmp"
+  name=$(head -n 1 "$dir/names")
+  taken=("${@:2}") taken=("${taken[@]/%//$name}")
+  stranger "$1_by" --user nobody gpu02 -- --socket "$work/$1_by/ready" "$name" "${taken[@]}"
+  open_gate "$1" 1
+  formed "$1"
+  end_stranger
+}
+
+check 'stranger: on seven of eight ports, silent and talking' seven_of_eight
+check 'stranger: on all ports, until one is freed' all_eight
+check 'stranger: a scanner at the port of the root' scanned
+
+squatted_socket() {
+  squatted socket
+  expect_like 'what the leader said' "$(cat "$work/socket/4.err")" \
+    'muster: rank 4 on gpu02: warning: another user holds the socket unix:@muster-*; the ranks of this node meet in a directory instead'
+  expect 'what others said' "$(cat "$work"/socket/{?,1?}.err | grep -v 'rank 4')" ''
+  nothing_left socket
+}
+
+squatted_everywhere() {
+  squatted everywhere /dev/shm "$work/everywhere/tmp"
+  expect_like 'what the leader said' "$(cat "$work/everywhere/4.err")" \
+    '*warning: the ranks of this node have no place to meet; /dev/shm/muster-* belongs to somebody else; *; each of them goes to the root by itself'
+  nothing_left everywhere
+}
+
+check 'stranger: another user on the abstract socket' squatted_socket
+check 'stranger: another user on socket and directories' squatted_everywhere
