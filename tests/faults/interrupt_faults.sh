@@ -33,14 +33,17 @@ while_running() {
   local said
   endless running
   ctrl_c running
-  finish running 130
+  until_true 20 has_ended running
+  expect_like 'exit code of srun' "$(<"$work/running/srun.end")" '13[07]'
+  nothing_left running
+  # Killed by srun, nobody had time to say a word.
+  [[ $(<"$work/running/srun.end") == 130 ]] || return 0
   all_ended running 130 0-15
   said=$(grep -oh ': error: rank .*' "$work"/running/[0-9]*.err | sort -u)
   # Slurm signals the program as well as its supervisor; where the program ends before that hears of it, it failed.
   expect_like 'what all said' "$said" \
     ': error: rank * on gpu0? @(was told to end (signal 2)|failed): signal 2 (Interrupt)'
   expect 'different lines' "$(wc -l <<<"$said")" 1
-  nothing_left running
 }
 
 check 'interrupt: Ctrl-C while the group forms' while_forming

