@@ -11,7 +11,8 @@ namespace muster {
 std::string ResolveJson(const Resolution& resolution);
 std::string ResolveJson(const Refusal& refusal);
 
-// `export RANK=5` lines for eval in a shell; what is unknown is unset, so that nothing stale stays beside them.
+// `export RANK=5` lines for eval in a shell; what is unknown is unset, so that nothing stale stays beside
+// them.
 std::string ResolveExport(const Resolution& resolution);
 
 // The verdict, every field with the variable it came from, every other launcher and why it lost, what to do.

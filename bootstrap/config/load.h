@@ -26,7 +26,8 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
                                    const std::vector<std::pair<std::string, std::string>>& environment,
                                    const std::vector<std::string>& sets);
 
-// The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in messages.
+// The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in
+// messages.
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
 
 }  // namespace muster

@@ -77,7 +77,7 @@ class Supervisor {
   int asked_to_end_ = 0;  // the signal
   Clock::time_point asked_at_{};
   Clock::time_point ended_at_{};  // the latest program
-  std::set<int> lost_;  // ranks whose program left the group without a goodbye
+  std::set<int> lost_;            // ranks whose program left the group without a goodbye
   bool everyone_knows_ = false;
   bool released_ = false;
   EventLoop::TimerId kill_timer_ = 0;

@@ -170,7 +170,8 @@ std::string Assembly::Describe() const {
     const MissingOnNode& node = nodes[i];
     const std::string who =
         by_rank ? FormatRanges(node.ranks) : fmt::format("{} rank{}", node.count, node.count == 1 ? "" : "s");
-    const std::string_view why = arrived.contains(node.node) ? "not started" : "nothing heard from the node";
+    const std::string_view why =
+        arrived.contains(node.node) ? "never connected" : "nothing heard from the node";
     text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", node.node, who, why);
   }
   if (nodes.size() > kNodesNamed) text += fmt::format("; and {} nodes more", nodes.size() - kNodesNamed);

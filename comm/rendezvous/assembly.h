@@ -39,7 +39,7 @@ class Assembly {
   // a node.
   Result<Roster> MakeRoster() const;
 
-  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node); gpu07: 57 (not started)".
+  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node); gpu07: 57 (never connected)".
   std::string Describe() const;
 
  private:

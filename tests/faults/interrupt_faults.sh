@@ -16,7 +16,7 @@ while_forming() {
   local rank
   step forming - -- sh -c 'if [ $SLURM_PROCID = 15 ]; then exec tail -f /dev/null; fi; exec "$@"' \
     sh "$muster" run --set timeouts.rendezvous=60s -- true
-  until_true 20 somebody_said forming 'missing gpu04: 15 (not started)'
+  until_true 20 somebody_said forming 'missing gpu04: 15 (never connected)'
   ctrl_c forming
   until_true 10 has_ended forming
   expect_like 'exit code of srun' "$(<"$work/forming/srun.end")" '13[07]'

@@ -1,5 +1,5 @@
-// Prints the names under which the ranks of this step will meet on this node, for a test that wants to be there
-// first: the abstract socket, then the ports in the order in which they are tried.
+// Prints the names under which the ranks of this step will meet on this node, for a test that wants to be
+// there first: the abstract socket, then the ports in the order in which they are tried.
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,8 +15,7 @@ Status PrintNames() {
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, {}));
   const auto resolution = ResolveLaunch(environment, effective.config, {});
   if (!resolution) return Fail(resolution.error().error);
-  MUSTER_TRY(const JoinRequest request,
-             MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+  MUSTER_TRY(const JoinRequest request, MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
   const std::string& key = request.meeting.key;
   fmt::print("{}\n", LocalSocketName(key, request.self.node));
   for (const uint16_t port : PortLadder(key, request.options.ports)) fmt::print("{}\n", port);

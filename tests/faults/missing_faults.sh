@@ -49,11 +49,11 @@ absent root 0
 late late_leader 8
 late late_root 0
 
-check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (not started)'
-check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (not started)'
+check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (never connected)'
+check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (never connected)'
 check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (nothing heard from the node)'
 check 'missing: the root' no_root
 check 'late: the leader of a node, its ranks have gone to the root' comes_late late_leader 8 \
-  '15/16 ranks; missing gpu03: 8 (not started)'
+  '15/16 ranks; missing gpu03: 8 (never connected)'
 check 'late: the root' comes_late late_root 0 'for the root, rank 0 on gpu01'
 check 'missing: nothing is left' nothing_left follower leader node root late_leader late_root

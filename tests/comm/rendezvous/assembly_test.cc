@@ -137,7 +137,7 @@ TEST_F(AssemblyTest, TheSameProcessMayRepeatItself) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   EXPECT_EQ(assembly->Describe(),
-            "1/4 ranks; missing gpu01: 0 (not started); gpu02: 2,3 (nothing heard from the node)");
+            "1/4 ranks; missing gpu01: 0 (never connected); gpu02: 2,3 (nothing heard from the node)");
 }
 
 TEST_F(AssemblyTest, ARankOutsideTheWorldIsRefused) {
@@ -221,15 +221,16 @@ TEST_F(DescribeTest, AKnownLayoutNamesRanksByNode) {
             "node)");
   Hear(0, "gpu01");
   Hear(2, "gpu02");
-  EXPECT_EQ(assembly->Describe(), "2/4 ranks; missing gpu01: 1 (not started); gpu02: 3 (not started)");
+  EXPECT_EQ(assembly->Describe(),
+            "2/4 ranks; missing gpu01: 1 (never connected); gpu02: 3 (never connected)");
 }
 
 TEST_F(DescribeTest, AnUnknownLayoutCountsByNode) {
   Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
   Hear(0, "gpu01");
-  EXPECT_EQ(
-      assembly->Describe(),
-      "1/4 ranks; missing 1-3 on gpu01: 1 rank (not started); gpu02: 2 ranks (nothing heard from the node)");
+  EXPECT_EQ(assembly->Describe(),
+            "1/4 ranks; missing 1-3 on gpu01: 1 rank (never connected); gpu02: 2 ranks (nothing heard from "
+            "the node)");
   Hear(1, "gpu01");
   EXPECT_EQ(assembly->Describe(), "2/4 ranks; missing 2,3 on gpu02: 2 ranks (nothing heard from the node)");
 }

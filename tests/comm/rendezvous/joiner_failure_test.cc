@@ -40,7 +40,7 @@ TEST_F(JoinerFailureTest, AMissingRankIsNamedToAll) {
   RootGivesUpAfter(milliseconds(200));
   TestGroup group(loop, Without(3));
   EXPECT_TRUE(group.AllRefusedWith(
-      {Code::kDeadline, "the group did not form within 200ms: 3/4 ranks; missing b: 3 (not started)",
+      {Code::kDeadline, "the group did not form within 200ms: 3/4 ranks; missing b: 3 (never connected)",
        kTimeoutHint}));
 }
 
@@ -60,7 +60,7 @@ TEST_F(JoinerFailureTest, AMissingLeaderIsNamedNotItsFollowers) {
   RootGivesUpAfter(milliseconds(400));
   TestGroup group(loop, Without(1));
   EXPECT_TRUE(group.AllRefusedWith(
-      {Code::kDeadline, "the group did not form within 400ms: 3/4 ranks; missing b: 1 (not started)",
+      {Code::kDeadline, "the group did not form within 400ms: 3/4 ranks; missing b: 1 (never connected)",
        kTimeoutHint}));
 }
 
