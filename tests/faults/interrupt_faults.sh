@@ -29,17 +29,20 @@ while_forming() {
   nothing_left forming
 }
 
+# A try in which srun kills at once what is just ending (137) says nothing about muster; one of three must be whole.
 while_running() {
-  local said
-  endless running
-  ctrl_c running
-  until_true 20 has_ended running
-  expect_like 'exit code of srun' "$(<"$work/running/srun.end")" '13[07]'
-  nothing_left running
-  # Killed by srun, nobody had time to say a word.
-  [[ $(<"$work/running/srun.end") == 130 ]] || return 0
-  all_ended running 130 0-15
-  said=$(grep -oh ': error: rank .*' "$work"/running/[0-9]*.err | sort -u)
+  local try name said
+  for try in 1 2 3; do
+    name=running$try
+    endless "$name"
+    ctrl_c "$name"
+    until_true 20 has_ended "$name"
+    nothing_left "$name"
+    [[ $(<"$work/$name/srun.end") == 137 ]] || break
+  done
+  finish "$name" 130
+  all_ended "$name" 130 0-15
+  said=$(grep -oh ': error: rank .*' "$work/$name"/[0-9]*.err | sort -u)
   # Slurm signals the program as well as its supervisor; where the program ends before that hears of it, it failed.
   expect_like 'what all said' "$said" \
     ': error: rank * on gpu0? @(was told to end (signal 2)|failed): signal 2 (Interrupt)'
