@@ -1,6 +1,9 @@
 # Sourced by test suites written in bash: one line per check, and the counts at the end.
 # shellcheck shell=bash
 
+# What script and salloc start; not set everywhere.
+export SHELL=/bin/bash
+
 # A command that fails is a check that fails, never the end of the suite.
 set +e
 
