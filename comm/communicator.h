@@ -49,8 +49,8 @@ struct ConstBuffer {
   ConstBuffer() = default;
   ConstBuffer(const void* d, size_t n, DataType t, Memory m = Memory::kHost)
       : data(d), count(n), type(t), memory(m) {}
-  ConstBuffer(const Buffer& b)
-      : data(b.data), count(b.count), type(b.type), memory(b.memory) {}  // NOLINT: a view
+  ConstBuffer(const Buffer& b)  // NOLINT(google-explicit-constructor): a view
+      : data(b.data), count(b.count), type(b.type), memory(b.memory) {}
 
   size_t bytes() const { return count * SizeOf(type); }
 };

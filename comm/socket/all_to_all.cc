@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "comm/socket/collectives.h"
-#include "comm/socket/tuning.h"
+#include "comm/socket/shm/shared_collectives.h"
 
 namespace muster {
 namespace {
@@ -86,9 +86,9 @@ class Blocks {
 
 Status RunAllToAll(const Collective& collective, ByteView send, std::span<uint8_t> receive) {
   const size_t block = receive.size() / static_cast<size_t>(collective.size());
-  const bool forward =
-      (collective.size() > kFlatRanks && block <= kBruckBlockBytes) || collective.size() > kMaxPairwiseRanks;
-  if (forward) return Blocks(collective, send, receive).Bruck();
+  const Algorithm algorithm = collective.Choose(Operation::kAllToAll, block);
+  if (algorithm == Algorithm::kSharedMemory) return SharedAllToAll(*collective.memory, send, receive);
+  if (algorithm == Algorithm::kBruck) return Blocks(collective, send, receive).Bruck();
   // What arrives would overwrite what has not been sent.
   Bytes copy;
   if (send.data() == receive.data()) copy.assign(send.begin(), send.end());

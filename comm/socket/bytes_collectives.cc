@@ -1,13 +1,15 @@
 // Operations on bytes whose length differs by rank.
 #include "comm/net/wire.h"
 #include "comm/socket/collectives.h"
+#include "comm/socket/shm/shared_collectives.h"
 
 namespace muster {
 namespace {
 
-// Lengths are not known alike on all ranks, so the shape cannot depend on them.
-constexpr TreeShape kGatherShape = {Shape::kBinomial, Shape::kFlat};
-constexpr TreeShape kBroadcastShape = {Shape::kBinomial, Shape::kBinomial};
+// Lengths are not known alike on all ranks, so the choice cannot depend on them.
+Tree TreeFor(const Collective& collective, Operation operation, int root) {
+  return MakeTree(collective.topology, root, ShapeOf(collective.Choose(operation, 0)));
+}
 
 Bytes PackList(const std::vector<Bytes>& by_rank) {
   WireWriter writer;
@@ -32,25 +34,35 @@ Result<std::vector<Bytes>> UnpackList(ByteView packed, int ranks) {
 }  // namespace
 
 Result<std::vector<Bytes>> RunGatherBytes(const Collective& collective, ByteView mine, int root) {
-  const Tree tree = MakeTree(collective.topology, root, kGatherShape);
+  const Algorithm algorithm = collective.Choose(Operation::kGatherBytes, 0);
+  if (algorithm == Algorithm::kSharedMemory) {
+    return SharedGatherBytes(*collective.memory, mine, collective.memory->IndexOf(root));
+  }
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   return TreeGatherBytes(collective.exchange, tree, collective.rank(), mine);
 }
 
 Result<std::vector<Bytes>> RunAllGatherBytes(const Collective& collective, ByteView mine) {
+  const Algorithm algorithm = collective.Choose(Operation::kAllGatherBytes, 0);
+  if (algorithm == Algorithm::kSharedMemory) return SharedAllGatherBytes(*collective.memory, mine);
   MUSTER_TRY(std::vector<Bytes> by_rank, RunGatherBytes(collective, mine, 0));
   Bytes packed;
   if (collective.rank() == 0) packed = PackList(by_rank);
-  const Tree tree = MakeTree(collective.topology, 0, kBroadcastShape);
+  const Tree tree = TreeFor(collective, Operation::kBroadcastBytes, 0);
   MUSTER_CHECK(TreeBroadcastBytes(collective.exchange, tree, packed));
   if (collective.rank() == 0) return by_rank;
   return UnpackList(packed, collective.size());
 }
 
 Result<Bytes> RunBroadcastBytes(const Collective& collective, ByteView mine, int root) {
+  const Algorithm algorithm = collective.Choose(Operation::kBroadcastBytes, 0);
+  if (algorithm == Algorithm::kSharedMemory) {
+    return SharedBroadcastBytes(*collective.memory, mine, collective.memory->IndexOf(root));
+  }
   Bytes data;
   if (collective.rank() == root) data.assign(mine.begin(), mine.end());
-  MUSTER_CHECK(
-      TreeBroadcastBytes(collective.exchange, MakeTree(collective.topology, root, kBroadcastShape), data));
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
+  MUSTER_CHECK(TreeBroadcastBytes(collective.exchange, tree, data));
   return data;
 }
 

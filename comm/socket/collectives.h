@@ -1,5 +1,4 @@
-// The collective operations on host memory: which algorithm for which size and layout (README.md has the
-// table). Every choice depends only on what all ranks know alike: the roster, the call and the length.
+// The collective operations on host memory, each by the algorithm that choice.h gives.
 //
 // All BLOCK as Exchange::Run does. Arguments have been checked (arguments.h). Buffers are the caller's.
 #pragma once
@@ -12,7 +11,10 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/communicator.h"
+#include "comm/socket/choice.h"
 #include "comm/socket/exchange.h"
+#include "comm/socket/shm/hierarchical.h"
+#include "comm/socket/shm/node_memory.h"
 #include "comm/socket/topology.h"
 #include "comm/socket/tree_collectives.h"
 
@@ -22,9 +24,14 @@ namespace muster {
 struct Collective {
   Exchange& exchange;
   const Topology& topology;
+  Chooser& chooser;
+  NodeMemory* memory = nullptr;  // what this node's ranks share; needed where the choice says so
 
   int rank() const { return topology.rank(); }
+  Hierarchy hierarchy() const { return {exchange, topology, memory}; }
   int size() const { return topology.size(); }
+  // As Chooser::Choose; the choice for the call itself, not for a part of it, is announced.
+  Algorithm Choose(Operation operation, size_t bytes) const;
 };
 
 // reductions.cc: types and averages, around raw_reductions.cc
@@ -37,7 +44,7 @@ Status RunReduceScatter(const Collective& collective, ConstBuffer send, Buffer r
 // raw_reductions.cc: work types, sums instead of averages
 Status RawReduce(const Collective& collective, Reduction reduction, ByteView send, std::span<uint8_t> receive,
                  int root);
-Status RawAllReduce(const Collective& collective, Reduction reduction, ByteView send,
+Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction reduction, ByteView send,
                     std::span<uint8_t> receive);
 Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteView send,
                         std::span<uint8_t> receive);

@@ -5,17 +5,54 @@
 #include "comm/net/wire.h"
 #include "comm/socket/arguments.h"
 #include "comm/socket/group_failure.h"
+#include "comm/socket/reduce_kernels.h"
+#include "comm/socket/shm/agreement.h"
 #include "comm/socket/split.h"
 
 namespace muster {
+namespace {
 
-SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members)
+// So much that making the shared memory costs little beside it.
+constexpr size_t kMuch = size_t{256} * 1024;
+
+bool SharesNodes(const Topology& topology) {
+  return topology.nodes().size() < static_cast<size_t>(topology.size());
+}
+
+// As Chooser::Choose takes them.
+size_t DecidingBytes(const Call& call, int ranks) {
+  switch (call.operation) {
+    case Operation::kReduce:
+    case Operation::kAllReduce:
+    case Operation::kReduceScatter:
+      return call.count * SizeOf(WorkType(call.type));
+    case Operation::kAllToAll:
+      return call.count * SizeOf(call.type) / static_cast<size_t>(ranks);
+    default:
+      return call.count * SizeOf(call.type);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> SocketCommunicator::Create(std::shared_ptr<const SocketCore> core,
+                                                                 Members members) {
+  Topology topology(*members.roster, members.rank);
+  MUSTER_TRY(Chooser chooser, Chooser::Create(LayoutOf(topology), core->options.algorithms));
+  return std::unique_ptr<Communicator>(
+      new SocketCommunicator(std::move(core), std::move(members), std::move(topology), std::move(chooser)));
+}
+
+SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members,
+                                       Topology topology, Chooser chooser)
     : core_(std::move(core)),
       members_(std::move(members)),
-      topology_(*members_.roster, members_.rank),
+      topology_(std::move(topology)),
       ledger_(std::make_shared<Ledger>()),
+      chooser_(std::move(chooser)),
       lane_(core_->mesh, members_.communicator, Purpose::kCollective, members_.world_ranks),
       exchange_(lane_, ledger_.get(), core_->exchange_options()),
+      memory_settled_(!(core_->options.shared_memory && SharesNodes(topology_))),
       point_to_point_(*core_, members_) {
   core_->mesh->AddLedger(members_.communicator, ledger_);
 }
@@ -67,8 +104,8 @@ Status SocketCommunicator::Enter(const Call& call, Duration timeout) {
   return {};
 }
 
-Status SocketCommunicator::RunCollective(Call call, const CallOptions& options,
-                                         const std::function<Status(const Collective&)>& body) {
+Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
+                                   const std::function<Status(const Collective&)>& body) {
   MUSTER_CHECK(CheckTimeout(call.operation, options));
   const std::unique_lock turn(collective_, std::try_to_lock);
   if (!turn) {
@@ -78,10 +115,29 @@ Status SocketCommunicator::RunCollective(Call call, const CallOptions& options,
   call.communicator = members_.communicator;
   call.sequence = ++sequence_;
   Status status = Enter(call, TimeoutOf(call.operation, options));
-  if (status) status = body({exchange_, topology_});
+  if (status && !memory_settled_) status = ShareMemoryFor(call);
+  if (status) status = body({exchange_, topology_, chooser_, memory_.get()});
+  if (memory_) memory_->Flush();
   exchange_.End();
   ledger_->End();
   if (!status) return Break(status.error());
+  return {};
+}
+
+bool SocketCommunicator::WantsMemory(const Call& call) const {
+  const SocketOptions& options = core_->options;
+  const size_t bytes = DecidingBytes(call, size());
+  const bool worth_it = call.sequence > options.calls_before_sharing || bytes >= kMuch;
+  return worth_it && chooser_.WantsMemory(call.operation, bytes);
+}
+
+Status SocketCommunicator::ShareMemoryFor(const Call& call) {
+  if (!WantsMemory(call)) return {};
+  MUSTER_TRY(SharedMemoryAgreement agreement,
+             AgreeOnSharedMemory(exchange_, topology_, core_->options.shared_slot_bytes));
+  memory_settled_ = true;
+  memory_ = std::move(agreement.memory);
+  chooser_.SetSharesMemory(agreement.shared);
   return {};
 }
 
@@ -128,7 +184,7 @@ Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int k
   }
   std::optional<Members> members = FormSubgroup(members_, choices, sequence);
   if (!members) return nullptr;
-  return std::make_unique<SocketCommunicator>(core_, *std::move(members));
+  return Create(core_, *std::move(members));
 }
 
 }  // namespace muster

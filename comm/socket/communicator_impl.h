@@ -19,7 +19,9 @@ namespace muster {
 
 class SocketCommunicator final : public Communicator {
  public:
-  SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members);
+  // Error: kUsage where an algorithm of SocketOptions does not fit these members.
+  static Result<std::unique_ptr<Communicator>> Create(std::shared_ptr<const SocketCore> core,
+                                                      Members members);
   ~SocketCommunicator() override;
 
   int rank() const override { return members_.rank; }
@@ -46,14 +48,23 @@ class SocketCommunicator final : public Communicator {
   Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
 
  private:
+  SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members, Topology topology,
+                     Chooser chooser);
+
   // Everything of a Call but its communicator and sequence.
   static Call CallOf(Operation operation, const ConstBuffer& elements = {}, int root = -1,
                      ReduceOp reduce = ReduceOp::kSum);
 
   // Runs `body` as the next collective.
-  Status RunCollective(Call call, const CallOptions& options,
-                       const std::function<Status(const Collective&)>& body);
+  template <typename Body>
+  Status RunCollective(const Call& call, const CallOptions& options, const Body& body) {
+    return RunNext(call, options, std::cref(body));  // a function object of a reference allocates nothing
+  }
+  Status RunNext(Call call, const CallOptions& options, const std::function<Status(const Collective&)>& body);
   Status Enter(const Call& call, Duration timeout);
+  // Within `call`: whether this is the one from which on memory is shared, and if so, how.
+  Status ShareMemoryFor(const Call& call);
+  bool WantsMemory(const Call& call) const;
   Status RunPointToPoint(const CallOptions& options, const std::function<Status(Duration)>& body);
   // Whether calls may go on at all.
   Status Usable();
@@ -68,8 +79,11 @@ class SocketCommunicator final : public Communicator {
 
   std::mutex collective_;  // held during one; nobody waits for it
   uint64_t sequence_ = 0;
+  Chooser chooser_;
   Lane lane_;
   Exchange exchange_;
+  bool memory_settled_ = false;  // shared, or known not to be
+  std::unique_ptr<NodeMemory> memory_;
   PointToPoint point_to_point_;
 };
 

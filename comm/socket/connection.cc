@@ -8,27 +8,48 @@
 #include <cstring>
 
 namespace muster {
+namespace {
+
+// Room for one descriptor.
+union Ancillary {
+  cmsghdr header;
+  std::array<uint8_t, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+void Attach(msghdr& message, Ancillary& ancillary, int descriptor) {
+  message.msg_control = &ancillary;
+  message.msg_controllen = sizeof ancillary.bytes;
+  cmsghdr* control = CMSG_FIRSTHDR(&message);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
+}
+
+}  // namespace
 
 Flow Connection::Send(OutgoingMessage& message) {
-  const size_t total = message.header.size() + message.payload.size();
-  while (message.sent < total) {
+  const size_t available = message.Available();
+  while (message.sent < available) {
     std::array<iovec, 2> parts{};
     const size_t header_sent = std::min(message.sent, message.header.size());
     const size_t payload_sent = message.sent - header_sent;
     parts[0] = {message.header.data() + header_sent, message.header.size() - header_sent};
     // sendmsg does not write to what it sends.
     parts[1] = {const_cast<uint8_t*>(message.payload.data()) + payload_sent,
-                message.payload.size() - payload_sent};
+                available - message.header.size() - payload_sent};
     msghdr out{};
     out.msg_iov = parts.data();
     out.msg_iovlen = parts.size();
+    Ancillary ancillary{};
+    if (message.descriptor >= 0 && message.sent == 0) Attach(out, ancillary, message.descriptor);
     const ssize_t sent = sendmsg(fd_.get(), &out, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
     message.sent += static_cast<size_t>(sent);
-    sending_ = message.sent < total;
+    sending_ = message.sent < message.total();
   }
-  return Flow::kDone;
+  return available == message.total() ? Flow::kDone : Flow::kBlocked;
 }
 
 Flow Connection::Receive(std::span<uint8_t> into, size_t& got) {
@@ -48,10 +69,40 @@ Flow Connection::Fill() {
             buffer_.begin());
   end_ -= begin_;
   begin_ = 0;
-  size_t got = 0;
-  const Flow flow = Receive(std::span(buffer_).subspan(end_), got);
-  end_ += got;
-  return flow;
+  iovec part{buffer_.data() + end_, buffer_.size() - end_};
+  msghdr in{};
+  in.msg_iov = &part;
+  in.msg_iovlen = 1;
+  Ancillary ancillary{};
+  in.msg_control = &ancillary;
+  in.msg_controllen = sizeof ancillary.bytes;
+  for (;;) {
+    const ssize_t received = recvmsg(fd_.get(), &in, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (received > 0) {
+      end_ += static_cast<size_t>(received);
+      KeepDescriptor(in);
+      return Flow::kDone;
+    }
+    if (received < 0 && errno == EINTR) continue;
+    return received < 0 && errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+  }
+}
+
+// Descriptors travel with the first byte of a header, and headers come only by Fill.
+void Connection::KeepDescriptor(msghdr& message) {
+  const cmsghdr* control = message.msg_controllen > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (control == nullptr || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) return;
+  if (control->cmsg_len != CMSG_LEN(sizeof(int))) return;
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(control), sizeof descriptor);
+  descriptor_.Reset(descriptor);
+}
+
+bool Connection::IsUnix() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  return getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+         address.ss_family == AF_UNIX;
 }
 
 Flow Connection::ReadHeader() {

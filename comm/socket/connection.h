@@ -3,6 +3,9 @@
 // Threads: one may send while another receives. Ownership: owns the descriptor.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +20,29 @@ namespace muster {
 
 enum class Flow {
   kDone,     // as much as was asked for
-  kBlocked,  // the kernel has no more for now
+  kBlocked,  // no more for now: the kernel's buffer, or what a message follows
   kBroken,   // closed by the peer or reset
 };
+
+// How many bytes of a message are in place; kAllArrived where it is complete, which for an empty one is the
+// only news.
+using Arrival = size_t;
+inline constexpr Arrival kAllArrived = SIZE_MAX;
 
 // A message on its way out. The payload stays the caller's until it is sent.
 struct OutgoingMessage {
   FrameBytes header{};
   ByteView payload;
-  size_t sent = 0;  // bytes of header and payload
+  size_t sent = 0;                   // bytes of header and payload
+  int descriptor = -1;               // goes along, on a Unix socket; stays the caller's
+  const Arrival* follows = nullptr;  // no more of the payload than this may go yet; null: all of it
+
+  size_t total() const { return header.size() + payload.size(); }
+  // How far it may be sent now.
+  size_t Available() const {
+    if (follows == nullptr) return total();
+    return *follows == 0 ? 0 : header.size() + std::min(payload.size(), *follows);
+  }
 };
 
 class Connection {
@@ -45,6 +62,9 @@ class Connection {
   // Some of the payload, `got` bytes of it; kDone when `into` is full.
   Flow ReadPayload(std::span<uint8_t> into, size_t& got);
   void FinishMessage() { header_.reset(); }
+  // What came along with the last message that had a descriptor; empty: nothing.
+  UniqueFd TakeDescriptor() { return std::move(descriptor_); }
+  bool IsUnix() const;
 
   // Whether the next thing in the kernel's buffer is a goodbye; for a sender, who may not read.
   bool PeekGoodbye() const;
@@ -58,7 +78,10 @@ class Connection {
   Flow Fill();
   Flow Receive(std::span<uint8_t> into, size_t& got);
 
+  void KeepDescriptor(msghdr& message);
+
   UniqueFd fd_;
+  UniqueFd descriptor_;
   bool sending_ = false;  // in the middle of a message
   std::optional<Frame> header_;
   size_t begin_ = 0;

@@ -3,28 +3,14 @@
 #include <memory>
 
 #include "comm/socket/collectives.h"
+#include "comm/socket/shm/shared_collectives.h"
 #include "comm/socket/team_collectives.h"
-#include "comm/socket/tuning.h"
 
 namespace muster {
 namespace {
 
 void CopyBlock(const uint8_t* from, uint8_t* to, size_t bytes) {
   if (bytes > 0 && from != to) std::memmove(to, from, bytes);
-}
-
-TreeShape BroadcastShape(size_t bytes, int ranks) {
-  if (bytes <= kShortBytes) return {Shape::kBinomial, Shape::kFlat};
-  if (bytes / static_cast<size_t>(ranks) >= kChainBytesPerRank) return {Shape::kChain, Shape::kChain};
-  return {Shape::kBinomial, Shape::kBinomial};
-}
-
-// Every block crosses between nodes once; with short ones the root is spared a message for each node.
-TreeShape GatherShape(const Topology& topology, size_t block) {
-  const size_t nodes = topology.nodes().size();
-  const size_t node_bytes = block * static_cast<size_t>(topology.size()) / nodes;
-  const bool flat = node_bytes > kShortBytes && nodes <= kMaxFlatNodes;
-  return {flat ? Shape::kFlat : Shape::kBinomial, Shape::kFlat};
 }
 
 bool IsRankOrder(const std::vector<int>& order) {
@@ -37,13 +23,24 @@ bool IsRankOrder(const std::vector<int>& order) {
 }  // namespace
 
 Status RunBroadcast(const Collective& collective, std::span<uint8_t> data, int root) {
-  const Tree tree = MakeTree(collective.topology, root, BroadcastShape(data.size(), collective.size()));
+  const Algorithm algorithm = collective.Choose(Operation::kBroadcast, data.size());
+  if (algorithm == Algorithm::kSharedMemory) {
+    return SharedBroadcast(*collective.memory, data, collective.memory->IndexOf(root));
+  }
+  if (algorithm == Algorithm::kSharedMemoryTree) {
+    return HierarchicalBroadcast(collective.hierarchy(), data, root);
+  }
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   return TreeBroadcast(collective.exchange, tree, data);
 }
 
 Status RunGather(const Collective& collective, ByteView mine, std::span<uint8_t> all, int root) {
   const size_t block = mine.size();
-  const Tree tree = MakeTree(collective.topology, root, GatherShape(collective.topology, block));
+  const Algorithm algorithm = collective.Choose(Operation::kGather, block);
+  if (algorithm == Algorithm::kSharedMemory) {
+    return SharedGather(*collective.memory, mine, all, collective.memory->IndexOf(root));
+  }
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   if (tree.parent >= 0) {
     const auto part = std::make_unique_for_overwrite<uint8_t[]>((tree.end - tree.begin) * block);
     return TreeGather(collective.exchange, tree, mine, {part.get(), (tree.end - tree.begin) * block});
@@ -60,7 +57,9 @@ Status RunGather(const Collective& collective, ByteView mine, std::span<uint8_t>
 
 Status RunAllGather(const Collective& collective, ByteView mine, std::span<uint8_t> all) {
   const size_t block = mine.size();
-  if (collective.size() <= kFlatRanks || block >= kRingBlockBytes) {
+  const Algorithm algorithm = collective.Choose(Operation::kAllGather, block);
+  if (algorithm == Algorithm::kSharedMemory) return SharedAllGather(*collective.memory, mine, all);
+  if (algorithm == Algorithm::kRing) {
     CopyBlock(mine.data(), all.data() + static_cast<size_t>(collective.rank()) * block, block);
     return RingAllGather(collective.exchange, collective.topology.everyone(), all, block);
   }
@@ -70,7 +69,11 @@ Status RunAllGather(const Collective& collective, ByteView mine, std::span<uint8
 
 Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t> mine, int root) {
   const size_t block = mine.size();
-  const Tree tree = MakeTree(collective.topology, root, GatherShape(collective.topology, block));
+  const Algorithm algorithm = collective.Choose(Operation::kScatter, block);
+  if (algorithm == Algorithm::kSharedMemory) {
+    return SharedScatter(*collective.memory, all, mine, collective.memory->IndexOf(root));
+  }
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   const size_t below = tree.end - tree.begin;
   if (tree.parent >= 0 && below == 1) return TreeScatter(collective.exchange, tree, block, mine);
   const auto staged = std::make_unique_for_overwrite<uint8_t[]>(below * block);

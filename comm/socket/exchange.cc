@@ -38,14 +38,23 @@ Exchange::~Exchange() { End(); }
 void Exchange::Begin(const Call& call, Duration timeout) {
   call_ = call;
   timeout_ = timeout;
-  deadline_ = Deadline::After(timeout);
-  vigil_.Begin(call, deadline_, timeout);
+}
+
+// An operation that never waits need not know what time it is: reading the clock is a good part of a short
+// one.
+void Exchange::StartClock() {
+  if (clock_started_) return;
+  clock_started_ = true;
+  deadline_ = Deadline::After(timeout_);
+  vigil_.Begin(call_, deadline_, timeout_);
 }
 
 void Exchange::End() {
   active_ = 0;
+  arrivals_.clear();
   loss_.reset();
-  vigil_.End();
+  if (clock_started_) vigil_.End();
+  clock_started_ = false;
   if (waker_added_) mesh_.RemoveWaker(waker_.get());
   waker_added_ = false;
 }
@@ -60,14 +69,24 @@ PeerStream& Exchange::StreamTo(int peer) {
   return stream;
 }
 
-void Exchange::Send(int peer, ByteView payload) {
-  StreamTo(peer).Queue(OutgoingMessage{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0});
+void Exchange::Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
+
+void Exchange::SendArriving(int peer, ByteView payload, const Arrival* arrival) {
+  OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload};
+  message.follows = arrival;
+  StreamTo(peer).Queue(message);
 }
 
-void Exchange::Receive(int peer, std::span<uint8_t> into) {
+const Arrival* Exchange::QueueWatched(int peer, IncomingMessage message) {
+  message.arrival = &arrivals_.emplace_back(0);
+  StreamTo(peer).Queue(message);
+  return message.arrival;
+}
+
+const Arrival* Exchange::Receive(int peer, std::span<uint8_t> into) {
   IncomingMessage message;
   message.into = into;
-  StreamTo(peer).Queue(message);
+  return QueueWatched(peer, message);
 }
 
 void Exchange::ReceiveBytes(int peer, Bytes& into) {
@@ -76,16 +95,17 @@ void Exchange::ReceiveBytes(int peer, Bytes& into) {
   StreamTo(peer).Queue(message);
 }
 
-void Exchange::ReceiveCombined(int peer, const Combining& combining) {
+const Arrival* Exchange::ReceiveCombined(int peer, const Combining& combining) {
   if (!scratch_) scratch_ = std::make_unique<uint8_t[]>(kScratchBytes);
   IncomingMessage message;
   message.combine = combining;
-  StreamTo(peer).Queue(message);
+  return QueueWatched(peer, message);
 }
 
 Status Exchange::Run() {
   Status status = Drive();
   active_ = 0;
+  arrivals_.clear();
   return status;
 }
 
@@ -107,6 +127,14 @@ int Exchange::Unfinished() const {
 
 Status Exchange::AdvanceAll(bool& moved) {
   for (size_t i = 0; i < active_; ++i) MUSTER_CHECK(Advance(streams_[i], moved));
+  return moved ? AdvanceHeld(moved) : Status();
+}
+
+// What one stream has received another one may be waiting to pass on.
+Status Exchange::AdvanceHeld(bool& moved) {
+  for (size_t i = 0; i < active_; ++i) {
+    if (streams_[i].held() && streams_[i].MaySend()) MUSTER_CHECK(Advance(streams_[i], moved));
+  }
   return {};
 }
 
@@ -127,10 +155,11 @@ Status Exchange::Connect(PeerStream& stream) {
   Lane::Found found = lane_.Get(stream.rank());
   stream.set_connection(found.connection);
   if (!found.failure) return {};
-  Lose(stream, found.failure->refused
-                   ? fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_))
-                   : fmt::format("cannot connect to {} for {}: {}", Subject(stream.rank()), Describe(call_),
-                                 found.failure->tried));
+  Lose(stream.rank(),
+       found.failure->refused
+           ? fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_))
+           : fmt::format("cannot connect to {} for {}: {}", Subject(stream.rank()), Describe(call_),
+                         found.failure->tried));
   return {};
 }
 
@@ -158,28 +187,30 @@ Status Exchange::OnEvent(PeerStream& stream, StreamEvent event) {
     case StreamEvent::kBroken:
       break;
   }
-  if (event == StreamEvent::kGoodbye || LeftWithGoodbye(stream)) {
+  if (event == StreamEvent::kGoodbye || LeftWithGoodbye(*stream.connection())) {
     return Fail({Code::kPeerLost,
                  fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_)), ""});
   }
-  Lose(stream, fmt::format("{} closed its connection during {}", Subject(stream.rank()), Describe(call_)));
+  Lose(stream.rank(),
+       fmt::format("{} closed its connection during {}", Subject(stream.rank()), Describe(call_)));
   return {};
 }
 
 // A broken connection may still hold the goodbye that explains it.
-bool Exchange::LeftWithGoodbye(PeerStream& stream) const {
-  Connection& connection = *stream.connection();
+bool Exchange::LeftWithGoodbye(Connection& connection) const {
   if (!options_.sole_reader) return connection.PeekGoodbye();
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kGoodbye;
 }
 
-void Exchange::Lose(const PeerStream& stream, std::string message) {
+void Exchange::Lose(int peer, std::string message) {
   if (loss_) return;
-  loss_ = Loss{stream.rank(), Error{Code::kPeerLost, std::move(message), ""},
+  StartClock();
+  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""},
                Deadline::After(options_.cause_grace).EarlierOf(deadline_)};
 }
 
 Status Exchange::Spin() {
+  StartClock();
   Clock::time_point give_up = Clock::now() + kSpinFor;
   for (;;) {
     bool moved = false;
@@ -190,6 +221,53 @@ Status Exchange::Spin() {
     if (now >= give_up || deadline_.when() <= now) return {};
     Relax();
   }
+}
+
+void Exchange::SendWithDescriptor(int peer, ByteView payload, int descriptor) {
+  OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0, descriptor};
+  StreamTo(peer).Queue(message);
+}
+
+UniqueFd Exchange::TakeDescriptor(int peer) {
+  Connection* connection = lane_.Existing(peer);
+  return connection != nullptr ? connection->TakeDescriptor() : UniqueFd();
+}
+
+bool Exchange::OverUnix(int peer) {
+  const Connection* connection = lane_.Existing(peer);
+  return connection != nullptr && connection->IsUnix();
+}
+
+Status Exchange::Await(Awaited& awaited) {
+  if (options_.spin) SpinFor(awaited);
+  awaited.Idle();
+  if (awaited.Happened()) return {};
+  awaited_ = &awaited;
+  Status status = AwaitAsleep();
+  awaited_ = nullptr;
+  vigil_.Progress();
+  return status;
+}
+
+// The clock costs as much as many looks.
+void Exchange::SpinFor(Awaited& awaited) {
+  constexpr int kLooks = 32;
+  std::optional<Clock::time_point> give_up;
+  for (;;) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (awaited.Happened()) return;
+      Relax();
+    }
+    awaited.Idle();
+    StartClock();
+    const Clock::time_point now = Clock::now();
+    if (!give_up) give_up = now + kSpinFor;
+    if (now >= *give_up || deadline_.when() <= now) return;
+  }
+}
+
+Status Exchange::Disagree(int peer, const Call& theirs) {
+  return Fail(Disagreement(group_.roster(), group_.rank(), call_, lane_.WorldRank(peer), theirs));
 }
 
 tl::unexpected<Error> Exchange::Fail(const Error& error) { return muster::Fail(FailGroup(group_, error)); }

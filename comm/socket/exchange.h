@@ -7,7 +7,8 @@
 // therefore free of deadlock if it is free of deadlock with synchronous sends: each receive has its send, and
 // rounds can be put in an order in which every rank only waits for partners in an earlier or the same round.
 // The ones here do (rounds are numbered by step, the partner of step s is in its step s); and making
-// connections adds no waits of its own (mesh.h).
+// connections adds no waits of its own (mesh.h). Steps that SendArriving joins to one round stay numbered: a
+// send waits for a receive of an earlier step only, and on each connection the steps keep their order.
 //
 // While it waits, Run watches its peers, the Mesh, and the group's failure, which ends it at once; after its
 // deadline, a disagreement or a lost peer it fails the group itself. An error of Run is final.
@@ -18,6 +19,7 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +28,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
+#include "comm/socket/awaited.h"
 #include "comm/socket/lane.h"
 #include "comm/socket/ledger.h"
 #include "comm/socket/peer_stream.h"
@@ -53,25 +56,51 @@ class Exchange {
 
   const Call& call() const { return call_; }
   int size() const { return lane_.size(); }
+  // Whether it spins before it sleeps; to be allowed where every rank turns out to have its own processor.
+  bool spins() const { return options_.spin; }
+  void AllowSpinning() { options_.spin = true; }
 
-  // Peers are ranks of this communicator, never this rank itself.
+  // Peers are ranks of this communicator, never this rank itself. What Receive and ReceiveCombined give is
+  // good for SendArriving, until Run returns.
   void Send(int peer, ByteView payload);
-  void Receive(int peer, std::span<uint8_t> into);
+  const Arrival* Receive(int peer, std::span<uint8_t> into);
   void ReceiveBytes(int peer, Bytes& into);  // of whatever length
-  void ReceiveCombined(int peer, const Combining& combining);
+  const Arrival* ReceiveCombined(int peer, const Combining& combining);
+  // `payload` is what a receive of this same round writes, and goes out as it gets there: the next step of a
+  // pipeline, without waiting for the whole of the one before.
+  void SendArriving(int peer, ByteView payload, const Arrival* arrival);
 
   // Until everything queued is done. BLOCKS, at most until the deadline and the time it takes to agree on an
   // error.
   Status Run();
 
+  // `descriptor` goes along with `payload`; only on a connection OverUnix. The receiver's TakeDescriptor
+  // after its Run gives a duplicate, empty where none came.
+  void SendWithDescriptor(int peer, ByteView payload, int descriptor);
+  UniqueFd TakeDescriptor(int peer);
+  bool OverUnix(int peer);
+  int WorldRank(int rank) const { return lane_.WorldRank(rank); }
+
+  // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.
+  Status Await(Awaited& awaited);
+  // `peer` is in another call: fails the group with both sides' names.
+  Status Disagree(int peer, const Call& theirs);
+  // What only a bug can bring about, or a peer's stray write.
+  Status FailWith(const Error& error) { return Fail(error); }
+
  private:
   PeerStream& StreamTo(int peer);
+  const Arrival* QueueWatched(int peer, IncomingMessage message);
   Status Drive();
   Status AdvanceAll(bool& moved);
+  Status AdvanceHeld(bool& moved);
   Status Advance(PeerStream& stream, bool& moved);
   Status Connect(PeerStream& stream);
   Status OnEvent(PeerStream& stream, StreamEvent event);
   Status Spin();
+  void StartClock();
+  void SpinFor(Awaited& awaited);
+  Status AwaitAsleep();
 
   Status Wait();
   void PreparePoll();
@@ -80,28 +109,35 @@ class Exchange {
   Status ServeMesh();
   Status CheckTime();
   Status UseWaker();
+  Status NoticeEnd(int peer);
+  Status NoticeEnds();
+  void WatchAwaited();
+  bool Settled() const;
 
-  void Lose(const PeerStream& stream, std::string message);
-  bool LeftWithGoodbye(PeerStream& stream) const;
+  void Lose(int peer, std::string message);
+  bool LeftWithGoodbye(Connection& connection) const;
   tl::unexpected<Error> Fail(const Error& error);
   Error DeadlineError();
   std::string Subject(int peer) const;
+  std::vector<int> UnfinishedPeers() const;
   std::vector<int> WaitingFor() const;
   int Unfinished() const;
 
   Lane& lane_;
   Mesh& mesh_;
   Group& group_;
-  const ExchangeOptions options_;
+  ExchangeOptions options_;
   Vigil vigil_;
 
   Call call_;
   Deadline deadline_ = Deadline::Never();
   Duration timeout_{};
+  bool clock_started_ = false;  // deadline_ is this call's
 
   std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
   size_t active_ = 0;
   std::unique_ptr<uint8_t[]> scratch_;
+  std::deque<Arrival> arrivals_;  // of this round; they stay where they are while it grows
 
   struct Loss {
     int rank = 0;
@@ -112,6 +148,8 @@ class Exchange {
 
   std::vector<pollfd> polled_;
   std::vector<PeerStream*> polled_streams_;  // of polled_, behind the fixed ones
+  Awaited* awaited_ = nullptr;
+  std::vector<int> watched_;  // of polled_, behind the fixed ones, while something is awaited
   UniqueFd waker_;
   bool waker_added_ = false;
 };

@@ -15,12 +15,14 @@ namespace {
 constexpr size_t kFailurePoll = 0;
 constexpr size_t kMeshPoll = 1;
 constexpr size_t kWakerPoll = 2;
-constexpr size_t kFixedPolls = 3;
+constexpr size_t kDoorbellPoll = 3;
+constexpr size_t kFixedPolls = 4;
 constexpr size_t kNamedCulprits = 8;
 
 }  // namespace
 
 Status Exchange::Wait() {
+  StartClock();
   if (vigil_.Blocked()) vigil_.Attend(WaitingFor());
   MUSTER_CHECK(UseWaker());
   PreparePoll();
@@ -31,6 +33,19 @@ Status Exchange::Wait() {
   if (ready > 0) MUSTER_CHECK(AfterPoll());
   return CheckTime();
 }
+
+Status Exchange::AwaitAsleep() {
+  while (!awaited_->Happened()) {
+    awaited_->FallAsleep();
+    Status status = Wait();
+    awaited_->WakeUp();
+    MUSTER_CHECK(std::move(status));
+    if (options_.spin) SpinFor(*awaited_);
+  }
+  return {};
+}
+
+bool Exchange::Settled() const { return Unfinished() == 0 && (awaited_ == nullptr || awaited_->Happened()); }
 
 // Connections and answers that another thread completes are announced by the waker. Looked at once more after
 // it has been added, so that nothing is missed in between.
@@ -59,16 +74,51 @@ void Exchange::PreparePoll() {
     const bool lost = loss_ && loss_->rank == stream.rank();
     if (stream.done() || lost || stream.connection() == nullptr) continue;
     // A rank that only sends still has to learn that its peer has gone: POLLERR and POLLHUP need no asking.
-    const int events = (stream.WantsToSend() ? POLLOUT : 0) | (stream.WantsToReceive() ? POLLIN : 0);
+    const int events = (stream.MaySend() ? POLLOUT : 0) | (stream.WantsToReceive() ? POLLIN : 0);
     polled_.push_back({stream.connection()->fd(), static_cast<short>(events), 0});
     polled_streams_.push_back(&stream);
   }
+  if (awaited_ != nullptr) WatchAwaited();
+}
+
+// A peer that goes on may already have sent what belongs to a later call: only the end of its connection
+// counts.
+void Exchange::WatchAwaited() {
+  polled_[kDoorbellPoll].fd = awaited_->doorbell_fd();
+  watched_.clear();
+  for (const int peer : awaited_->WaitingFor()) {
+    const bool lost = loss_ && loss_->rank == peer;
+    const Connection* connection = lost ? nullptr : lane_.Existing(peer);
+    if (connection == nullptr) continue;
+    polled_.push_back({connection->fd(), POLLRDHUP, 0});
+    watched_.push_back(peer);
+  }
+}
+
+Status Exchange::NoticeEnds() {
+  if (polled_[kDoorbellPoll].revents != 0) awaited_->Drain();
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    if (polled_[kFixedPolls + i].revents != 0) MUSTER_CHECK(NoticeEnd(watched_[i]));
+  }
+  return {};
+}
+
+// A peer may end as soon as it has done its part.
+Status Exchange::NoticeEnd(int peer) {
+  const std::vector<int> waiting = awaited_->WaitingFor();
+  if (std::ranges::find(waiting, peer) == waiting.end()) return {};
+  if (LeftWithGoodbye(*lane_.Existing(peer))) {
+    return Fail(
+        {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)), ""});
+  }
+  Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call_)));
+  return {};
 }
 
 Deadline Exchange::WakeAt() const {
   Deadline wake = deadline_.EarlierOf(mesh_.wake()).EarlierOf(vigil_.wake());
   // Everything may have been done while the waker was put up.
-  if (Unfinished() == 0) wake = Deadline::At(Clock::now());
+  if (Settled()) wake = Deadline::At(Clock::now());
   return loss_ ? wake.EarlierOf(loss_->report_at) : wake;
 }
 
@@ -86,10 +136,12 @@ Status Exchange::AfterPoll() {
     [[maybe_unused]] const ssize_t drained = read(waker_.get(), &count, sizeof count);
     look_again = true;
   }
+  if (awaited_ != nullptr) MUSTER_CHECK(NoticeEnds());
   bool moved = false;
   for (size_t i = 0; i < polled_streams_.size(); ++i) {
     if (polled_[kFixedPolls + i].revents != 0) MUSTER_CHECK(Advance(*polled_streams_[i], moved));
   }
+  if (moved) MUSTER_CHECK(AdvanceHeld(moved));
   if (!look_again) return {};
   for (size_t i = 0; i < active_; ++i) {
     if (streams_[i].connection() == nullptr) MUSTER_CHECK(Advance(streams_[i], moved));
@@ -105,12 +157,11 @@ Status Exchange::ServeMesh() {
 
 Status Exchange::CheckTime() {
   if (mesh_.wake().Expired()) MUSTER_CHECK(ServeMesh());
-  if (Unfinished() == 0) return {};
+  if (Settled()) return {};
   if (const std::optional<int> gone = vigil_.Gone(); gone && !loss_) {
-    for (size_t i = 0; i < active_; ++i) {
-      const PeerStream& stream = streams_[i];
-      if (stream.done() || lane_.WorldRank(stream.rank()) != *gone) continue;
-      Lose(stream, fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_)));
+    for (const int peer : UnfinishedPeers()) {
+      if (lane_.WorldRank(peer) != *gone) continue;
+      Lose(peer, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)));
     }
   }
   if (loss_ && loss_->report_at.Expired()) return Fail(loss_->error);
@@ -118,11 +169,21 @@ Status Exchange::CheckTime() {
   return {};
 }
 
-std::vector<int> Exchange::WaitingFor() const {
-  std::vector<int> ranks;
+std::vector<int> Exchange::UnfinishedPeers() const {
+  std::vector<int> peers;
   for (size_t i = 0; i < active_; ++i) {
-    if (!streams_[i].done()) ranks.push_back(lane_.WorldRank(streams_[i].rank()));
+    if (!streams_[i].done()) peers.push_back(streams_[i].rank());
   }
+  if (awaited_ != nullptr) {
+    const std::vector<int> others = awaited_->WaitingFor();
+    peers.insert(peers.end(), others.begin(), others.end());
+  }
+  return peers;
+}
+
+std::vector<int> Exchange::WaitingFor() const {
+  std::vector<int> ranks = UnfinishedPeers();
+  for (int& rank : ranks) rank = lane_.WorldRank(rank);
   std::ranges::sort(ranks);
   return ranks;
 }

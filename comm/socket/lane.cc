@@ -20,6 +20,11 @@ Lane::Found Lane::Get(int rank) {
   return {connection.get(), std::move(state.failure)};
 }
 
+Connection* Lane::Existing(int rank) {
+  const std::lock_guard lock(mutex_);
+  return connections_[static_cast<size_t>(rank)].get();
+}
+
 void Lane::SayGoodbye() {
   const std::lock_guard lock(mutex_);
   for (const std::unique_ptr<Connection>& connection : connections_) {

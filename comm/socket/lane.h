@@ -27,6 +27,8 @@ class Lane {
     std::optional<LinkFailure> failure;  // final; neither: not yet
   };
   Found Get(int rank);
+  // The connection if there is one; nothing is begun.
+  Connection* Existing(int rank);
 
   int WorldRank(int rank) const { return world_ranks_[static_cast<size_t>(rank)]; }
   int size() const { return static_cast<int>(world_ranks_.size()); }

@@ -7,7 +7,7 @@ namespace muster {
 std::optional<Mismatch> Ledger::Begin(const Call& call) {
   const std::lock_guard lock(mutex_);
   sequence_ = call.sequence;
-  active_ = true;
+  active_.store(true, std::memory_order_relaxed);
   history_[call.sequence % kRemembered] = call;
   std::optional<Mismatch> found;
   for (auto entry = early_.begin(); entry != early_.end();) {
@@ -25,12 +25,15 @@ std::optional<Mismatch> Ledger::Begin(const Call& call) {
 
 void Ledger::Waiting(std::vector<int> world_ranks) {
   const std::lock_guard lock(mutex_);
+  waiting_ = !world_ranks.empty();
   waiting_for_ = std::move(world_ranks);
 }
 
 void Ledger::End() {
+  active_.store(false, std::memory_order_release);
+  if (!waiting_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  active_ = false;
+  waiting_ = false;
   waiting_for_.clear();
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,7 +62,8 @@ class Ledger {
 
   std::mutex mutex_;
   uint64_t sequence_ = 0;
-  bool active_ = false;
+  std::atomic<bool> active_ = false;
+  std::atomic<bool> waiting_ = false;  // waiting_for_ is not empty; spares short calls a lock
   std::vector<int> waiting_for_;
   std::array<Call, kRemembered> history_{};  // the current one included
   std::map<int, Call> early_;                // asked about before this rank got there

@@ -15,6 +15,7 @@ void PeerStream::Reset(int rank, Connection* connection) {
   in_.clear();
   sent_ = 0;
   received_ = 0;
+  held_ = false;
 }
 
 StreamEvent PeerStream::Advance(const Call& call, std::span<uint8_t> scratch) {
@@ -26,13 +27,17 @@ StreamEvent PeerStream::Advance(const Call& call, std::span<uint8_t> scratch) {
 }
 
 StreamEvent PeerStream::AdvanceSending() {
+  held_ = false;
   while (WantsToSend()) {
     OutgoingMessage& message = out_[sent_];
     const size_t before = message.sent;
     const Flow flow = connection_->Send(message);
     moved_ = moved_ || message.sent != before;
     if (flow == Flow::kBroken) return StreamEvent::kBroken;
-    if (flow == Flow::kBlocked) break;
+    if (flow == Flow::kBlocked) {
+      held_ = !MaySend();
+      break;
+    }
     ++sent_;
   }
   return StreamEvent::kNothing;
@@ -47,7 +52,7 @@ StreamEvent PeerStream::AdvanceReceiving(const Call& call, std::span<uint8_t> sc
       if (const StreamEvent event = BeginMessage(call, message); event != StreamEvent::kNothing) return event;
     }
     const size_t before = message.got;
-    const Flow flow = message.combine ? ReadCombining(message, scratch) : ReadInto(message);
+    const Flow flow = Read(message, scratch);
     moved_ = moved_ || message.got != before;
     if (flow == Flow::kBroken) return StreamEvent::kBroken;
     if (flow == Flow::kBlocked) break;
@@ -72,6 +77,15 @@ StreamEvent PeerStream::BeginMessage(const Call& call, IncomingMessage& message)
   message.begun = true;
   moved_ = true;
   return StreamEvent::kNothing;
+}
+
+Flow PeerStream::Read(IncomingMessage& message, std::span<uint8_t> scratch) {
+  const Flow flow = message.combine ? ReadCombining(message, scratch) : ReadInto(message);
+  if (message.arrival == nullptr) return flow;
+  // Of an element that has come in part nothing has been combined.
+  const size_t partial = message.combine ? message.got % SizeOf(message.combine->type) : 0;
+  *message.arrival = flow == Flow::kDone ? kAllArrived : message.got - partial;
+  return flow;
 }
 
 Flow PeerStream::ReadInto(IncomingMessage& message) {

@@ -34,7 +34,8 @@ struct IncomingMessage {
   std::span<uint8_t> into;
   Bytes* grow = nullptr;  // takes whatever length comes
   std::optional<Combining> combine;
-  size_t got = 0;  // payload bytes
+  Arrival* arrival = nullptr;  // told how much is in place, if anybody wants to know
+  size_t got = 0;              // payload bytes
   bool begun = false;
 
   size_t bytes() const { return combine ? combine->bytes : into.size(); }
@@ -65,6 +66,10 @@ class PeerStream {
   bool WantsToSend() const { return sent_ < out_.size(); }
   bool WantsToReceive() const { return received_ < in_.size(); }
   bool done() const { return !WantsToSend() && !WantsToReceive(); }
+  // Whether the next message may go on, as far as what it follows is concerned.
+  bool MaySend() const { return WantsToSend() && out_[sent_].sent < out_[sent_].Available(); }
+  // It might not when it was last tried.
+  bool held() const { return held_; }
 
   // Moves what can be moved now. `scratch` is for arithmetic, a multiple of 8 bytes.
   StreamEvent Advance(const Call& call, std::span<uint8_t> scratch);
@@ -73,6 +78,7 @@ class PeerStream {
   StreamEvent AdvanceSending();
   StreamEvent AdvanceReceiving(const Call& call, std::span<uint8_t> scratch);
   StreamEvent BeginMessage(const Call& call, IncomingMessage& message);
+  Flow Read(IncomingMessage& message, std::span<uint8_t> scratch);
   Flow ReadInto(IncomingMessage& message);
   Flow ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch);
 
@@ -84,6 +90,7 @@ class PeerStream {
   size_t received_ = 0;
   std::array<uint8_t, 8> partial_{};  // the bytes of an element that has come in part
   bool moved_ = false;
+  bool held_ = false;
 };
 
 }  // namespace muster

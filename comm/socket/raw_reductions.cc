@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "comm/socket/collectives.h"
+#include "comm/socket/shm/shared_collectives.h"
 #include "comm/socket/team_collectives.h"
-#include "comm/socket/tuning.h"
 
 namespace muster {
 namespace {
@@ -13,28 +13,17 @@ void Copy(ByteView from, std::span<uint8_t> to) {
   if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
 }
 
-TreeShape ReduceShape(size_t bytes, int ranks) {
-  if (bytes <= kShortBytes) return {Shape::kBinomial, Shape::kFlat};
-  if (bytes / static_cast<size_t>(ranks) >= kChainBytesPerRank) return {Shape::kChain, Shape::kChain};
-  return {Shape::kBinomial, Shape::kBinomial};
-}
-
-Status TeamAllReduce(Exchange& exchange, const Team& team, Reduction reduction, std::span<uint8_t> data) {
-  if (team.size() == 1) return {};
-  return data.size() <= kShortBytes ? RecursiveDoublingAllReduce(exchange, team, reduction, data)
-                                    : RabenseifnerAllReduce(exchange, team, reduction, data);
-}
-
 // Up to each node's first rank, among these, and down again: a node's cable carries the data once in each
 // direction.
-Status HierarchicalAllReduce(const Collective& collective, Reduction reduction, ByteView send,
-                             std::span<uint8_t> receive) {
-  const Topology& topology = collective.topology;
-  const Tree tree =
-      MakeTeamTree(topology.local(), send.size() <= kShortBytes ? Shape::kFlat : Shape::kBinomial);
+Status HierarchicalAllReduce(const Collective& collective, Shape local, Algorithm among_nodes,
+                             Reduction reduction, ByteView send, std::span<uint8_t> receive) {
+  const Team& leaders = collective.topology.leaders();
+  const Tree tree = MakeTeamTree(collective.topology.local(), local);
   MUSTER_CHECK(TreeReduce(collective.exchange, tree, reduction, send, receive));
-  if (topology.leaders().index >= 0) {
-    MUSTER_CHECK(TeamAllReduce(collective.exchange, topology.leaders(), reduction, receive));
+  if (leaders.index >= 0) {
+    MUSTER_CHECK(among_nodes == Algorithm::kRabenseifner
+                     ? RabenseifnerAllReduce(collective.exchange, leaders, reduction, receive)
+                     : RecursiveDoublingAllReduce(collective.exchange, leaders, reduction, receive));
   }
   return TreeBroadcast(collective.exchange, tree, receive);
 }
@@ -43,23 +32,48 @@ Status HierarchicalAllReduce(const Collective& collective, Reduction reduction, 
 
 Status RawReduce(const Collective& collective, Reduction reduction, ByteView send, std::span<uint8_t> receive,
                  int root) {
-  const Tree tree = MakeTree(collective.topology, root, ReduceShape(send.size(), collective.size()));
+  const Algorithm algorithm = collective.Choose(Operation::kReduce, send.size());
+  if (algorithm == Algorithm::kSharedMemory) {
+    const Arithmetic sum{reduction.type, reduction.operation};
+    return SharedReduce(*collective.memory, sum, send, receive, collective.memory->IndexOf(root));
+  }
+  if (algorithm == Algorithm::kSharedMemoryTree) {
+    return HierarchicalReduce(collective.hierarchy(), reduction, send, receive, root);
+  }
+  const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   return TreeReduce(collective.exchange, tree, reduction, send, receive);
 }
 
-Status RawAllReduce(const Collective& collective, Reduction reduction, ByteView send,
+Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction reduction, ByteView send,
                     std::span<uint8_t> receive) {
-  const Topology& topology = collective.topology;
-  const bool is_short = send.size() <= kShortBytes;
-  if (!is_short && send.size() / static_cast<size_t>(collective.size()) >= kRingBytesPerRank &&
-      collective.size() > 1) {
-    return RingAllReduce(collective.exchange, topology.everyone(), reduction, send, receive);
+  Exchange& exchange = collective.exchange;
+  const Team& everyone = collective.topology.everyone();
+  if (everyone.size() == 1) {
+    Copy(send, receive);
+    return {};
   }
-  const bool flat = topology.one_rank_per_node() ||
-                    (topology.single_node() && (collective.size() <= kFlatRanks || !is_short));
-  if (!flat) return HierarchicalAllReduce(collective, reduction, send, receive);
-  Copy(send, receive);
-  return TeamAllReduce(collective.exchange, topology.everyone(), reduction, receive);
+  switch (algorithm) {
+    case Algorithm::kSharedMemory:
+      return SharedAllReduce(*collective.memory, {reduction.type, reduction.operation}, send, receive);
+    case Algorithm::kSharedMemoryTree:
+      return TreeAllReduce(collective.hierarchy(), reduction, send, receive);
+    case Algorithm::kSharedMemoryStreams:
+      return StreamsAllReduce(collective.hierarchy(), reduction, send, receive);
+    case Algorithm::kRing:
+      return RingAllReduce(exchange, everyone, reduction, send, receive);
+    case Algorithm::kHierarchicalRecursiveDoubling:
+      return HierarchicalAllReduce(collective, Shape::kFlat, Algorithm::kRecursiveDoubling, reduction, send,
+                                   receive);
+    case Algorithm::kHierarchicalRabenseifner:
+      return HierarchicalAllReduce(collective, Shape::kBinomial, Algorithm::kRabenseifner, reduction, send,
+                                   receive);
+    case Algorithm::kRabenseifner:
+      Copy(send, receive);
+      return RabenseifnerAllReduce(exchange, everyone, reduction, receive);
+    default:
+      Copy(send, receive);
+      return RecursiveDoublingAllReduce(exchange, everyone, reduction, receive);
+  }
 }
 
 Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteView send,
@@ -68,7 +82,7 @@ Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteV
     Copy(send, receive);
     return {};
   }
-  if (collective.size() <= kFlatRanks || receive.size() >= kRingBlockBytes) {
+  if (collective.Choose(Operation::kReduceScatter, receive.size()) == Algorithm::kRing) {
     return RingReduceScatter(collective.exchange, collective.topology.everyone(), reduction, send, receive);
   }
   const bool root = collective.rank() == 0;

@@ -1,179 +1,78 @@
 #include "comm/socket/reduce_kernels.h"
 
-#include <bit>
-#include <cstdint>
-#include <type_traits>
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/socket/reduce_variants.h"
 
 namespace muster {
 namespace {
 
-// Unsigned arithmetic wraps by definition, and nothing narrower than it is promoted to int.
-template <typename T>
-using Wrapping = std::conditional_t<(sizeof(T) <= 4), uint32_t, uint64_t>;
+// Elements at a time where there are several passes: what the first wrote is still in the nearest cache for
+// the last.
+constexpr size_t kBlock = 1024;
 
-struct Sum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a + b;
-    } else {
-      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-    }
-  }
+const void* At(const void* memory, size_t offset) { return static_cast<const uint8_t*>(memory) + offset; }
+void* At(void* memory, size_t offset) { return static_cast<uint8_t*>(memory) + offset; }
+
+struct Pass {
+  const ReduceVariant& variant;
+  DataType type;
+  ReduceOp operation;
+  std::span<const void* const> sources;
+  int divisor;
 };
 
-struct Prod {
-  template <typename T>
-  static T Apply(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a * b;
-    } else {
-      return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-    }
+// Elements [begin, begin + count) of all sources into `out`.
+void CombineBlock(const Pass& pass, void* out, size_t begin, size_t count) {
+  const size_t offset = begin * SizeOf(pass.type);
+  const void* left = At(pass.sources[0], offset);
+  for (const void* source : pass.sources.subspan(1)) {
+    pass.variant.combine(pass.type, pass.operation, out, left, At(source, offset), count);
+    left = out;
   }
-};
-
-// `a != a` keeps a NaN on the left; one on the right fails the comparison and is taken.
-struct Min {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return (a < b || a != a) ? a : b;
-  }
-};
-
-struct Max {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return (a > b || a != a) ? a : b;
-  }
-};
-
-template <typename Op, typename T>
-void Loop(void* out_memory, const void* left_memory, const void* right_memory, size_t count) {
-  T* out = static_cast<T*>(out_memory);
-  const T* left = static_cast<const T*>(left_memory);
-  const T* right = static_cast<const T*>(right_memory);
-  // `out` is exactly one of the operands or neither, so no iteration depends on another; the compiler cannot
-  // know.
-#pragma GCC ivdep
-  for (size_t i = 0; i < count; ++i) out[i] = Op::template Apply<T>(left[i], right[i]);
+  if (left != out) std::memmove(out, left, count * SizeOf(pass.type));
+  if (pass.divisor > 1) pass.variant.divide(pass.type, out, count, pass.divisor);
 }
 
-template <typename T>
-void CombineAs(ReduceOp operation, void* out, const void* left, const void* right, size_t count) {
-  switch (operation) {
-    case ReduceOp::kSum:
-    case ReduceOp::kAvg:
-      return Loop<Sum, T>(out, left, right, count);
-    case ReduceOp::kProd:
-      return Loop<Prod, T>(out, left, right, count);
-    case ReduceOp::kMin:
-      return Loop<Min, T>(out, left, right, count);
-    case ReduceOp::kMax:
-      return Loop<Max, T>(out, left, right, count);
+void CombineNarrowBlock(const Pass& pass, void* out, size_t begin, size_t count) {
+  std::array<float, kBlock> sum;
+  std::array<float, kBlock> next;
+  const size_t offset = begin * SizeOf(pass.type);
+  pass.variant.widen(pass.type, At(pass.sources[0], offset), sum.data(), count);
+  for (const void* source : pass.sources.subspan(1)) {
+    pass.variant.widen(pass.type, At(source, offset), next.data(), count);
+    pass.variant.combine(DataType::kF32, pass.operation, sum.data(), sum.data(), next.data(), count);
   }
-}
-
-template <typename T>
-void DivideAs(void* memory, size_t count, int ranks) {
-  // A group may have more ranks than an i8 can count.
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T,
-                                  std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
-  T* data = static_cast<T*>(memory);
-  const Wide divisor = static_cast<Wide>(ranks);
-  for (size_t i = 0; i < count; ++i) data[i] = static_cast<T>(static_cast<Wide>(data[i]) / divisor);
-}
-
-// Half to float and back after F. Giesen, "Float->half variants" (public domain): exact, and to nearest even.
-float FromHalf(uint16_t bits) {
-  constexpr uint32_t kShiftedExponent = 0x7c00u << 13;
-  uint32_t out = (bits & 0x7fffu) << 13;
-  const uint32_t exponent = out & kShiftedExponent;
-  out += (127u - 15u) << 23;
-  if (exponent == kShiftedExponent) {
-    out += (128u - 16u) << 23;
-  } else if (exponent == 0) {
-    out += 1u << 23;
-    out = std::bit_cast<uint32_t>(std::bit_cast<float>(out) - std::bit_cast<float>(113u << 23));
-  }
-  return std::bit_cast<float>(out | (static_cast<uint32_t>(bits & 0x8000u) << 16));
-}
-
-uint16_t ToHalf(float value) {
-  constexpr uint32_t kInfinity = 255u << 23;
-  constexpr uint32_t kTooLarge = (127u + 16u) << 23;
-  constexpr uint32_t kSmallestNormal = 113u << 23;
-  constexpr uint32_t kDenormalMagic = ((127u - 15u) + (23u - 10u) + 1u) << 23;
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits & 0x80000000u;
-  bits ^= sign;
-  uint32_t out = 0;
-  if (bits >= kTooLarge) {
-    out = bits > kInfinity ? 0x7e00u : 0x7c00u;
-  } else if (bits < kSmallestNormal) {
-    const float shifted = std::bit_cast<float>(bits) + std::bit_cast<float>(kDenormalMagic);
-    out = std::bit_cast<uint32_t>(shifted) - kDenormalMagic;
-  } else {
-    const uint32_t odd = (bits >> 13) & 1u;
-    out = (bits + ((15u - 127u) << 23) + 0xfffu + odd) >> 13;
-  }
-  return static_cast<uint16_t>(out | (sign >> 16));
-}
-
-float FromBFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-uint16_t ToBFloat(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  // Rounding a NaN could carry it into infinity.
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
-  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  if (pass.divisor > 1) pass.variant.divide(DataType::kF32, sum.data(), count, pass.divisor);
+  pass.variant.narrow(pass.type, sum.data(), out, count);
 }
 
 }  // namespace
 
 void Combine(DataType type, ReduceOp operation, void* out, const void* left, const void* right,
              size_t count) {
-  switch (type) {
-    case DataType::kI8:
-      return CombineAs<int8_t>(operation, out, left, right, count);
-    case DataType::kU8:
-      return CombineAs<uint8_t>(operation, out, left, right, count);
-    case DataType::kI32:
-      return CombineAs<int32_t>(operation, out, left, right, count);
-    case DataType::kI64:
-      return CombineAs<int64_t>(operation, out, left, right, count);
-    case DataType::kU64:
-      return CombineAs<uint64_t>(operation, out, left, right, count);
-    case DataType::kF32:
-      return CombineAs<float>(operation, out, left, right, count);
-    case DataType::kF64:
-      return CombineAs<double>(operation, out, left, right, count);
-    case DataType::kF16:
-    case DataType::kBF16:
-      return;  // not a WorkType
+  BestReduceVariant().combine(type, operation, out, left, right, count);
+}
+
+void CombineAll(DataType type, ReduceOp operation, void* out, std::span<const void* const> sources,
+                size_t count, int divisor) {
+  const Pass pass = {BestReduceVariant(), type, operation, sources, divisor};
+  const bool narrow = WorkType(type) != type;
+  for (size_t begin = 0; begin < count; begin += kBlock) {
+    const size_t some = std::min(kBlock, count - begin);
+    void* to = At(out, begin * SizeOf(type));
+    if (narrow) {
+      CombineNarrowBlock(pass, to, begin, some);
+    } else {
+      CombineBlock(pass, to, begin, some);
+    }
   }
 }
 
 void DivideBy(DataType type, void* data, size_t count, int ranks) {
-  switch (type) {
-    case DataType::kI8:
-      return DivideAs<int8_t>(data, count, ranks);
-    case DataType::kU8:
-      return DivideAs<uint8_t>(data, count, ranks);
-    case DataType::kI32:
-      return DivideAs<int32_t>(data, count, ranks);
-    case DataType::kI64:
-      return DivideAs<int64_t>(data, count, ranks);
-    case DataType::kU64:
-      return DivideAs<uint64_t>(data, count, ranks);
-    case DataType::kF32:
-      return DivideAs<float>(data, count, ranks);
-    case DataType::kF64:
-      return DivideAs<double>(data, count, ranks);
-    case DataType::kF16:
-    case DataType::kBF16:
-      return;  // not a WorkType
-  }
+  BestReduceVariant().divide(type, data, count, ranks);
 }
 
 DataType WorkType(DataType type) {
@@ -181,21 +80,11 @@ DataType WorkType(DataType type) {
 }
 
 void Widen(DataType type, const void* narrow, float* wide, size_t count) {
-  const uint16_t* in = static_cast<const uint16_t*>(narrow);
-  if (type == DataType::kF16) {
-    for (size_t i = 0; i < count; ++i) wide[i] = FromHalf(in[i]);
-  } else {
-    for (size_t i = 0; i < count; ++i) wide[i] = FromBFloat(in[i]);
-  }
+  BestReduceVariant().widen(type, narrow, wide, count);
 }
 
 void Narrow(DataType type, const float* wide, void* narrow, size_t count) {
-  uint16_t* out = static_cast<uint16_t*>(narrow);
-  if (type == DataType::kF16) {
-    for (size_t i = 0; i < count; ++i) out[i] = ToHalf(wide[i]);
-  } else {
-    for (size_t i = 0; i < count; ++i) out[i] = ToBFloat(wide[i]);
-  }
+  BestReduceVariant().narrow(type, wide, narrow, count);
 }
 
 }  // namespace muster

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
   std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
   auto core = std::make_shared<const SocketCore>(
       SocketCore{group, std::move(mesh), options, options.spin.value_or(MaySpin(roster, group.rank()))});
-  return std::make_unique<SocketCommunicator>(std::move(core), std::move(members));
+  return SocketCommunicator::Create(std::move(core), std::move(members));
 }
 
 }  // namespace muster

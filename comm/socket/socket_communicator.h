@@ -34,6 +34,7 @@
 #include "comm/communicator.h"
 #include "comm/options.h"
 #include "comm/rendezvous/group.h"
+#include "comm/socket/choice.h"
 #include "comm/socket/endpoint.h"
 
 namespace muster {
@@ -49,11 +50,21 @@ struct SocketOptions {
   // Spin before blocking; absent: where this node's ranks are no more than the processors this process may
   // use.
   std::optional<bool> spin;
+  // Memory inside a node is shared from the first call on that moves much or comes after this many others:
+  // many groups meet once and do no more. Off: never. The same on all ranks.
+  bool shared_memory = true;
+  uint64_t calls_before_sharing = 2;
+  // Bytes of a slot of the shared memory, for tests; 0: chosen.
+  size_t shared_slot_bytes = 0;
+  // For tests and measurements: what these operations use instead of what choice.h finds best; the same on
+  // all ranks, and for everything Split off.
+  ForcedAlgorithms algorithms;
 };
 
 // `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(). Does not block.
-// Error: kUsage when their number is not the group's size, kDisagreement for a malformed payload (names the
-// rank), kSystem when the kernel has no descriptor left.
+// Error: kUsage when their number is not the group's size or a forced algorithm does not fit it (Split then
+// fails alike, for subgroups that it does not fit, and nothing is broken), kDisagreement for a malformed
+// payload (names the rank), kSystem when the kernel has no descriptor left.
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
                                                              const std::vector<Bytes>& endpoints_by_rank,

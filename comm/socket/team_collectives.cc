@@ -170,24 +170,24 @@ Status RingAllReduce(Exchange& exchange, const Team& team, Reduction reduction, 
   const size_t count = receive.size() / element;
   const auto part = [&](int index) { return PartOf(count, ring.size, index); };
   const auto received = [&](int index) { return BytesOf(receive, part(index), element); };
+  // All steps in one round: each passes on what the one before receives, as it arrives. In its second half a
+  // part is overwritten by what has been made of it around the whole ring, so never before it has been sent.
+  // The first part that leaves has not been combined with anything yet.
+  const Range first = part(ring.Back(1));
+  exchange.Send(ring.next, send.subspan(first.begin * element, (first.end - first.begin) * element));
+  const Arrival* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
-    // The first part that leaves has not been combined with anything yet.
-    const Range out = part(ring.Back(step + 1));
-    const ByteView outgoing = step == 0 ? send.subspan(out.begin * element, (out.end - out.begin) * element)
-                                        : ByteView(received(ring.Back(step + 1)));
+    if (step > 0) exchange.SendArriving(ring.next, received(ring.Back(step + 1)), arrival);
     const std::span<uint8_t> into = received(ring.Back(step + 2));
-    exchange.Send(ring.next, outgoing);
-    exchange.ReceiveCombined(
+    arrival = exchange.ReceiveCombined(
         ring.previous, {reduction.type, reduction.operation, send.data() + (into.data() - receive.data()),
                         into.data(), into.size(), /*own_first=*/false});
-    MUSTER_CHECK(exchange.Run());
   }
   for (int step = 0; step + 1 < ring.size; ++step) {
-    exchange.Send(ring.next, received(ring.Back(step)));
-    exchange.Receive(ring.previous, received(ring.Back(step + 1)));
-    MUSTER_CHECK(exchange.Run());
+    exchange.SendArriving(ring.next, received(ring.Back(step)), arrival);
+    arrival = exchange.Receive(ring.previous, received(ring.Back(step + 1)));
   }
-  return {};
+  return exchange.Run();
 }
 
 Status RingReduceScatter(Exchange& exchange, const Team& team, Reduction reduction, ByteView send,
@@ -217,12 +217,12 @@ Status RingAllGather(Exchange& exchange, const Team& team, std::span<uint8_t> al
   const auto part = [&](int index) {
     return all.subspan(static_cast<size_t>(team.at(index)) * block, block);
   };
+  const Arrival* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
-    exchange.Send(ring.next, part(ring.Back(step)));
-    exchange.Receive(ring.previous, part(ring.Back(step + 1)));
-    MUSTER_CHECK(exchange.Run());
+    exchange.SendArriving(ring.next, part(ring.Back(step)), arrival);
+    arrival = exchange.Receive(ring.previous, part(ring.Back(step + 1)));
   }
-  return {};
+  return exchange.Run();
 }
 
 }  // namespace muster

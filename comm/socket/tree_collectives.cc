@@ -23,10 +23,6 @@ std::span<Byte> Segment(std::span<Byte> data, size_t index) {
   return data.subspan(begin, std::min(kSegment, data.size() - begin));
 }
 
-void SendToChildren(Exchange& exchange, const Tree& tree, ByteView data) {
-  for (const Branch& child : tree.children) exchange.Send(child.rank, data);
-}
-
 // One rank's share of a reduction along a tree, segment by segment.
 class SegmentReducer {
  public:
@@ -105,17 +101,8 @@ Status ReadEntries(ByteView blob, std::vector<Bytes>& by_rank) {
 }  // namespace
 
 Status TreeBroadcast(Exchange& exchange, const Tree& tree, std::span<uint8_t> data) {
-  const size_t segments = Segments(data.size());
-  const bool inner = tree.parent >= 0 && !tree.children.empty();
-  // Only a rank that passes on has to go segment by segment; the others have all of it in hand at once.
-  for (size_t index = 0; index < segments; ++index) {
-    if (tree.parent >= 0) exchange.Receive(tree.parent, Segment(data, index));
-    if (tree.parent < 0) SendToChildren(exchange, tree, Segment(data, index));
-    if (!inner) continue;
-    if (index > 0) SendToChildren(exchange, tree, Segment(data, index - 1));
-    MUSTER_CHECK(exchange.Run());
-  }
-  if (inner) SendToChildren(exchange, tree, Segment(data, segments - 1));
+  const Arrival* arrival = tree.parent >= 0 ? exchange.Receive(tree.parent, data) : nullptr;
+  for (const Branch& child : tree.children) exchange.SendArriving(child.rank, data, arrival);
   return exchange.Run();
 }
 

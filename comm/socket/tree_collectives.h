@@ -1,6 +1,6 @@
 // Operations along a tree (topology.h): what one rank does for its parent and its children.
 //
-// Long data goes in segments, so that a rank passes one on while the next one arrives. The order of every
+// Long data is passed on as it arrives; where it is combined on the way, in segments. The order of every
 // reduction is fixed by the tree: a rank's own elements, then its children's in their order.
 //
 // All BLOCK as Exchange::Run does. Buffers are the caller's. Sources: binomial trees and pipelining after

@@ -1,228 +1,45 @@
 // Every operation against a plain reference, on random types, lengths and roots with fixed seeds, in worlds
-// of 1 to 17 ranks on even, uneven and cyclic nodes.
+// of 1 to 17 ranks on even, uneven and cyclic nodes, by the algorithms that choice.h takes.
 #include "comm/socket/collectives.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <mutex>
 #include <random>
 
-#include "tests/comm/socket/fake_group.h"
-#include "tests/comm/socket/reference.h"
+#include "tests/comm/socket/collective_checks.h"
 
 namespace muster {
 namespace {
 
-struct Layout {
-  const char* name;
-  std::vector<int> node_of_rank;
-};
-
-std::vector<Layout> Layouts() {
-  std::vector<Layout> layouts;
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    layouts.push_back({"one_node", BlockLayout({ranks})});
-    if (ranks > 2) layouts.push_back({"uneven", BlockLayout({ranks - ranks / 3 - 1, 1, ranks / 3})});
-  }
-  for (const int ranks : {2, 3, 6, 8, 17}) layouts.push_back({"one_rank_each", CyclicLayout(ranks, ranks)});
-  for (const int ranks : {5, 9, 16}) layouts.push_back({"cyclic", CyclicLayout(ranks, 3)});
-  return layouts;
-}
-
-// One random call; the same on every rank.
-struct Plan {
-  DataType type;
-  ReduceOp operation;
-  size_t count;
-  int root;
-  uint64_t seed;
-};
-
-class Planner {
- public:
-  Planner(uint32_t seed, int ranks) : random_(seed), ranks_(ranks) {}
-
-  Plan Next() {
-    // Around the limits where one algorithm gives way to another, and nothing at all.
-    static constexpr size_t kCounts[] = {0, 1, 2, 3, 17, 100, 1000, 5000, 9000};
-    return {Choose(kAllTypes), Choose(kAllOps), Choose(kCounts),
-            static_cast<int>(random_() % static_cast<uint32_t>(ranks_)), random_()};
-  }
-
- private:
-  template <typename T, size_t n>
-  T Choose(const T (&values)[n]) {
-    return values[random_() % n];
-  }
-  std::mt19937 random_;
-  const int ranks_;
-};
-
-Buffer Whole(Bytes& bytes, DataType type) { return {bytes.data(), bytes.size() / SizeOf(type), type}; }
-
-class CollectivesTest : public testing::TestWithParam<Layout> {
+class CollectivesTest : public testing::TestWithParam<NamedLayout> {
  protected:
   CollectivesTest() : world_(GetParam().node_of_rank) {}
 
-  Bytes Of(const Plan& plan, int rank, size_t count) const {
-    return ElementsOf(plan.type, plan.operation, plan.seed, rank, count);
-  }
-  // Everybody's elements, one block after the other.
-  Bytes OfAll(const Plan& plan) const {
-    Bytes all;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      const Bytes block = Of(plan, rank, plan.count);
-      all.insert(all.end(), block.begin(), block.end());
-    }
-    return all;
-  }
-  Bytes BlockOf(const Bytes& all, const Plan& plan, int rank) const {
-    const auto bytes = static_cast<ptrdiff_t>(plan.count * SizeOf(plan.type));
-    return {all.begin() + rank * bytes, all.begin() + (rank + 1) * bytes};
-  }
-  void Repeat(const std::function<void(const Plan&)>& body) {
+  void Repeat(const std::function<void(FakeWorld&, const Plan&)>& check) {
     const size_t nodes = world_.state().roster().nodes.size();
     Planner planner(static_cast<uint32_t>(world_.size()) * 31 + static_cast<uint32_t>(nodes), world_.size());
     for (int i = 0; i < 4; ++i) {
       const Plan plan = planner.Next();
-      SCOPED_TRACE(fmt::format("{} ranks, {}[{}] {} root {}", world_.size(), Name(plan.type), plan.count,
-                               Name(plan.operation), plan.root));
-      body(plan);
+      SCOPED_TRACE(Describe(plan, world_.size()));
+      check(world_, plan);
     }
   }
 
   FakeWorld world_;
 };
 
-TEST_P(CollectivesTest, Reductions) {
-  Repeat([&](const Plan& plan) {
-    const Bytes expected = ReducedElements(plan.type, plan.operation, plan.seed, world_.size(), plan.count);
-    world_.Run([&](Communicator& c) {
-      const Bytes mine = Of(plan, c.rank(), plan.count);
-      Bytes send = mine;
-      Bytes receive(send.size(), 0xee);
-      ASSERT_EQ(MessageOf(c.AllReduce(Whole(send, plan.type), Whole(receive, plan.type), plan.operation)),
-                "");
-      EXPECT_EQ(receive, expected);
-      EXPECT_EQ(send, mine);
-      ASSERT_EQ(MessageOf(c.AllReduce(Whole(send, plan.type), Whole(send, plan.type), plan.operation)), "");
-      EXPECT_EQ(send, expected) << "in place";
+TEST_P(CollectivesTest, Reductions) { Repeat(CheckReductions); }
 
-      send = mine;
-      receive.assign(c.rank() == plan.root ? send.size() : 0, 0xee);
-      ASSERT_EQ(
-          MessageOf(c.Reduce(Whole(send, plan.type), Whole(receive, plan.type), plan.operation, plan.root)),
-          "");
-      if (c.rank() == plan.root) {
-        EXPECT_EQ(receive, expected);
-      }
-      EXPECT_EQ(send, mine);
-    });
-  });
-}
+TEST_P(CollectivesTest, ReduceScatter) { Repeat(CheckReduceScatter); }
 
-TEST_P(CollectivesTest, ReduceScatter) {
-  Repeat([&](Plan plan) {
-    const size_t ranks = static_cast<size_t>(world_.size());
-    const Bytes expected =
-        ReducedElements(plan.type, plan.operation, plan.seed, world_.size(), plan.count * ranks);
-    world_.Run([&](Communicator& c) {
-      Bytes send = Of(plan, c.rank(), plan.count * ranks);
-      Bytes receive(plan.count * SizeOf(plan.type), 0xee);
-      ASSERT_EQ(MessageOf(c.ReduceScatter(Whole(send, plan.type), Whole(receive, plan.type), plan.operation)),
-                "");
-      EXPECT_EQ(receive, BlockOf(expected, plan, c.rank()));
-    });
-  });
-}
+TEST_P(CollectivesTest, BroadcastAndScatter) { Repeat(CheckBroadcastAndScatter); }
 
-TEST_P(CollectivesTest, BroadcastAndScatter) {
-  Repeat([&](const Plan& plan) {
-    const Bytes all = OfAll(plan);
-    world_.Run([&](Communicator& c) {
-      const bool root = c.rank() == plan.root;
-      Bytes data = root ? all : Bytes(all.size(), 0xee);
-      ASSERT_EQ(MessageOf(c.Broadcast(Whole(data, plan.type), plan.root)), "");
-      EXPECT_EQ(data, all);
-      Bytes send = root ? all : Bytes();
-      Bytes receive(plan.count * SizeOf(plan.type), 0xee);
-      ASSERT_EQ(MessageOf(c.Scatter(Whole(send, plan.type), Whole(receive, plan.type), plan.root)), "");
-      EXPECT_EQ(receive, Of(plan, c.rank(), plan.count));
-    });
-  });
-}
+TEST_P(CollectivesTest, Gathers) { Repeat(CheckGathers); }
 
-TEST_P(CollectivesTest, Gathers) {
-  Repeat([&](const Plan& plan) {
-    const Bytes all = OfAll(plan);
-    world_.Run([&](Communicator& c) {
-      Bytes send = Of(plan, c.rank(), plan.count);
-      Bytes receive(c.rank() == plan.root ? all.size() : 0, 0xee);
-      ASSERT_EQ(MessageOf(c.Gather(Whole(send, plan.type), Whole(receive, plan.type), plan.root)), "");
-      if (c.rank() == plan.root) {
-        EXPECT_EQ(receive, all);
-      }
-      receive.assign(all.size(), 0xee);
-      ASSERT_EQ(MessageOf(c.AllGather(Whole(send, plan.type), Whole(receive, plan.type))), "");
-      EXPECT_EQ(receive, all);
-      // The block a rank sends may lie in its place already.
-      receive.assign(all.size(), 0xee);
-      uint8_t* place = receive.data() + static_cast<size_t>(c.rank()) * send.size();
-      std::copy(send.begin(), send.end(), place);
-      ASSERT_EQ(MessageOf(c.AllGather(ConstBuffer(place, plan.count, plan.type), Whole(receive, plan.type))),
-                "");
-      EXPECT_EQ(receive, all);
-    });
-  });
-}
+TEST_P(CollectivesTest, AllToAll) { Repeat(CheckAllToAll); }
 
-TEST_P(CollectivesTest, AllToAll) {
-  Repeat([&](Plan plan) {
-    plan.count = std::min<size_t>(plan.count, 1500);  // every rank has this for every rank
-    std::vector<Bytes> sent;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      sent.push_back(Of(plan, rank, plan.count * static_cast<size_t>(world_.size())));
-    }
-    world_.Run([&](Communicator& c) {
-      const Bytes& mine = sent[static_cast<size_t>(c.rank())];
-      Bytes expected;
-      for (const Bytes& theirs : sent) {
-        const Bytes block = BlockOf(theirs, plan, c.rank());
-        expected.insert(expected.end(), block.begin(), block.end());
-      }
-      Bytes send = mine;
-      Bytes receive(send.size(), 0xee);
-      ASSERT_EQ(MessageOf(c.AllToAll(Whole(send, plan.type), Whole(receive, plan.type))), "");
-      EXPECT_EQ(receive, expected);
-      EXPECT_EQ(send, mine);
-      ASSERT_EQ(MessageOf(c.AllToAll(Whole(send, plan.type), Whole(send, plan.type))), "");
-      EXPECT_EQ(send, expected) << "in place";
-    });
-  });
-}
-
-TEST_P(CollectivesTest, BytesOfDifferentLength) {
-  // Nothing from some, much from others.
-  const auto bytes_of = [](int rank) {
-    return Bytes(static_cast<size_t>(rank % 3 == 0 ? 0 : rank * 997), static_cast<uint8_t>(rank));
-  };
-  std::vector<Bytes> expected;
-  for (int rank = 0; rank < world_.size(); ++rank) expected.push_back(bytes_of(rank));
-  const int root = world_.size() / 2;
-  world_.Run([&](Communicator& c) {
-    const Bytes mine = bytes_of(c.rank());
-    const auto gathered = c.GatherBytes(mine, root);
-    ASSERT_TRUE(gathered);
-    EXPECT_EQ(*gathered, c.rank() == root ? expected : std::vector<Bytes>());
-    const auto everybody = c.AllGatherBytes(mine);
-    ASSERT_TRUE(everybody);
-    EXPECT_EQ(*everybody, expected);
-    const auto one = c.BroadcastBytes(mine, root);
-    ASSERT_TRUE(one);
-    EXPECT_EQ(*one, expected[static_cast<size_t>(root)]);
-  });
-}
+TEST_P(CollectivesTest, BytesOfDifferentLength) { CheckBytesOfDifferentLength(world_); }
 
 TEST_P(CollectivesTest, OneAfterTheOtherWithoutABarrier) {
   world_.Run([&](Communicator& c) {
@@ -305,10 +122,10 @@ TEST(Reproducible, BitForBitOnEveryRankAndInEveryRun) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<Layout>& layout) {
+std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
   return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
 }
-INSTANTIATE_TEST_SUITE_P(Layouts, CollectivesTest, testing::ValuesIn(Layouts()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Layouts, CollectivesTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 }  // namespace
 }  // namespace muster

@@ -33,6 +33,13 @@ class PeerStreamTest : public testing::Test {
     EXPECT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
+  // What the peer has got since it was last asked.
+  Bytes Sent() {
+    Bytes bytes(4096);
+    const ssize_t got = recv(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return bytes;
+  }
   StreamEvent Advance() { return stream_.Advance(call_, scratch_); }
   void Expect(std::span<uint8_t> into) {
     IncomingMessage message;
@@ -70,6 +77,77 @@ TEST_F(PeerStreamTest, CombinesWhatArrivesInPiecesOfAnElement) {
   }
   EXPECT_TRUE(stream_.done());
   EXPECT_EQ(own, expected);
+}
+
+TEST_F(PeerStreamTest, PassesOnWhatArrivesAndNothingElse) {
+  const Bytes payload = {1, 2, 3, 4, 5};
+  const Bytes wire = Wire(call_, payload);
+  Bytes into(payload.size());
+  Arrival arrival = 0;
+  IncomingMessage incoming;
+  incoming.into = into;
+  incoming.arrival = &arrival;
+  stream_.Queue(incoming);
+  OutgoingMessage outgoing{EncodeFrame({FrameKind::kData, call_, into.size()}), into};
+  outgoing.follows = &arrival;
+  stream_.Queue(outgoing);
+
+  EXPECT_EQ(Advance(), StreamEvent::kNothing);
+  EXPECT_TRUE(stream_.held());
+  EXPECT_FALSE(stream_.MaySend());
+  EXPECT_EQ(Sent(), Bytes());
+
+  Arrive(ByteView(wire).first(wire.size() - 2));
+  EXPECT_EQ(Advance(), StreamEvent::kMoved);
+  EXPECT_EQ(arrival, 3U);
+  EXPECT_EQ(Sent(), Bytes(wire.begin(), wire.end() - 2));
+  EXPECT_TRUE(stream_.held());
+
+  Arrive(ByteView(wire).last(2));
+  EXPECT_EQ(Advance(), StreamEvent::kMoved);
+  EXPECT_EQ(arrival, kAllArrived);
+  EXPECT_EQ(Sent(), Bytes({4, 5}));
+  EXPECT_TRUE(stream_.done());
+  EXPECT_FALSE(stream_.held());
+}
+
+TEST_F(PeerStreamTest, PassesOnWholeElementsOnly) {
+  std::array<int32_t, 2> own = {10, 20};
+  const std::array<int32_t, 2> theirs = {1, 2};
+  Bytes payload(sizeof theirs);
+  std::memcpy(payload.data(), theirs.data(), payload.size());
+  const Bytes wire = Wire(call_, payload);
+  auto* memory = reinterpret_cast<uint8_t*>(own.data());
+  Arrival arrival = 0;
+  IncomingMessage incoming;
+  incoming.combine = Combining{DataType::kI32, ReduceOp::kSum, memory, memory, payload.size(), true};
+  incoming.arrival = &arrival;
+  stream_.Queue(incoming);
+  Arrive(ByteView(wire).first(wire.size() - 1));
+  EXPECT_EQ(Advance(), StreamEvent::kMoved);
+  EXPECT_EQ(arrival, 4U);
+  EXPECT_EQ(own[0], 11);
+  Arrive(ByteView(wire).last(1));
+  EXPECT_EQ(Advance(), StreamEvent::kMoved);
+  EXPECT_EQ(arrival, kAllArrived);
+  EXPECT_EQ(own[1], 22);
+}
+
+// What releases a barrier must not overtake it.
+TEST_F(PeerStreamTest, HoldsAnEmptyMessageUntilTheOneBeforeHasCome) {
+  Arrival arrival = 0;
+  IncomingMessage incoming;
+  incoming.arrival = &arrival;
+  stream_.Queue(incoming);
+  OutgoingMessage outgoing{EncodeFrame({FrameKind::kData, call_, 0}), {}};
+  outgoing.follows = &arrival;
+  stream_.Queue(outgoing);
+  EXPECT_EQ(Advance(), StreamEvent::kNothing);
+  EXPECT_EQ(Sent(), Bytes());
+  Arrive(Wire(call_, {}));
+  EXPECT_EQ(Advance(), StreamEvent::kMoved);
+  EXPECT_EQ(Sent(), Wire(call_, {}));
+  EXPECT_TRUE(stream_.done());
 }
 
 TEST_F(PeerStreamTest, TakesMessagesInOrderAndLeavesWhatIsNotDueYet) {

@@ -56,6 +56,57 @@ TEST(Combine, MayWriteToEitherOperandOrElsewhere) {
   EXPECT_EQ(left, std::vector<double>(1003, 11));
 }
 
+TEST(Combine, KnowsOneNotANumber) {
+  const float nan = std::bit_cast<float>(0xffc01234U);
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float value : Apply<float>(ReduceOp::kSum, {nan, 1, nan, infinity}, {1, nan, nan, -infinity})) {
+    EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x7fc00000U);
+  }
+}
+
+// More than one block of elements, and not a multiple of it.
+template <typename T>
+std::vector<std::vector<T>> Rows(size_t rows) {
+  std::vector<std::vector<T>> all(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < 2500; ++i) all[row].push_back(static_cast<T>((row + 1) * (i % 10)));
+  }
+  return all;
+}
+
+TEST(CombineAll, AddsUpAnyNumberOfSources) {
+  for (const size_t sources : {1U, 2U, 3U, 7U}) {
+    const auto rows = Rows<int32_t>(sources);
+    std::vector<const void*> pointers;
+    for (const auto& row : rows) pointers.push_back(row.data());
+    std::vector<int32_t> out(2500, -1);
+    CombineAll(DataType::kI32, ReduceOp::kSum, out.data(), pointers, out.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(out[i], static_cast<int32_t>(sources * (sources + 1) / 2 * (i % 10))) << sources << " " << i;
+    }
+  }
+}
+
+TEST(CombineAll, MayWriteToTheFirstAndDivides) {
+  auto rows = Rows<double>(3);
+  const std::vector<const void*> pointers = {rows[0].data(), rows[1].data(), rows[2].data()};
+  CombineAll(DataType::kF64, ReduceOp::kAvg, rows[0].data(), pointers, rows[0].size(), 3);
+  for (size_t i = 0; i < rows[0].size(); ++i) ASSERT_EQ(rows[0][i], static_cast<double>(2 * (i % 10)));
+}
+
+TEST(CombineAll, RoundsNarrowTypesOnce) {
+  // 2048 + 1 + 1 in halves: 2048 if each sum were rounded, 2050 if only the last one is.
+  std::vector<uint16_t> large(1500, 0x6800);
+  std::vector<uint16_t> one(1500, 0x3c00);
+  const std::vector<const void*> pointers = {large.data(), one.data(), one.data()};
+  std::vector<uint16_t> out(1500);
+  CombineAll(DataType::kF16, ReduceOp::kSum, out.data(), pointers, out.size());
+  EXPECT_EQ(out, std::vector<uint16_t>(1500, 0x6801));
+  // (2048 + 1 + 1) / 2 = 1025 in halves
+  CombineAll(DataType::kF16, ReduceOp::kAvg, out.data(), pointers, out.size(), 2);
+  EXPECT_EQ(out, std::vector<uint16_t>(1500, 0x6401));
+}
+
 TEST(DivideBy, CutsOffTowardsZero) {
   std::vector<int8_t> small = {7, -7, 127};
   DivideBy(DataType::kI8, small.data(), small.size(), 2);

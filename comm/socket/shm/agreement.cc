@@ -1,0 +1,160 @@
+#include "comm/socket/shm/agreement.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "comm/base/log.h"
+#include "comm/socket/team_collectives.h"
+
+namespace muster {
+namespace {
+
+using Flag = std::array<uint8_t, 1>;
+constexpr size_t kLongestReason = 256;
+
+class Agreement {
+ public:
+  Agreement(Exchange& exchange, const Topology& topology, size_t slot_bytes)
+      : exchange_(exchange), topology_(topology), local_(topology.local()) {
+    shape_ = SegmentShape::For(local_.size(), slot_bytes);
+  }
+
+  Result<SharedMemoryAgreement> Run() {
+    const bool first = local_.index == 0;
+    if (local_.size() > 1) MUSTER_CHECK(first ? Offer() : Answer());
+    Flag verdict = {reason_.empty()};
+    if (first) {
+      MUSTER_CHECK(RecursiveDoublingAllReduce(exchange_, topology_.leaders(), {DataType::kU8, ReduceOp::kMin},
+                                              verdict));
+    }
+    MUSTER_CHECK(first ? ToMembers(verdict) : FromFirst(verdict));
+    if (verdict[0] == 0) return SharedMemoryAgreement{};
+    return SharedMemoryAgreement{true, TakeMemory()};
+  }
+
+ private:
+  int first() const { return local_.at(0); }
+
+  Status Offer() {
+    std::vector<Flag> up(static_cast<size_t>(local_.size()));
+    for (int i = 1; i < local_.size(); ++i) exchange_.Receive(local_.at(i), up[static_cast<size_t>(i)]);
+    MUSTER_CHECK(exchange_.Run());
+    Prepare();
+    const Flag offer = {reason_.empty()};
+    for (int i = 1; i < local_.size(); ++i) {
+      exchange_.SendWithDescriptor(local_.at(i), offer, reason_.empty() ? segment_->fd() : -1);
+    }
+    MUSTER_CHECK(exchange_.Run());
+    return CollectReasons();
+  }
+
+  // What can go wrong here has happened before anything is offered.
+  void Prepare() {
+    for (int i = 1; i < local_.size(); ++i) {
+      if (!exchange_.OverUnix(local_.at(i))) return Refuse(local_.at(i), "it is connected by TCP");
+    }
+    if (local_.size() > kMaxSharingRanks) return Refuse(first(), "there are too many ranks on this node");
+    auto segment = Segment::Create(shape_);
+    if (!segment) return Refuse(first(), segment.error().message);
+    segment_ = *std::move(segment);
+    if (const Status ready = Enrol(); !ready) Refuse(first(), ready.error().message);
+  }
+
+  Status CollectReasons() {
+    std::vector<Bytes> reasons(static_cast<size_t>(local_.size()));
+    for (int i = 1; i < local_.size(); ++i) {
+      exchange_.ReceiveBytes(local_.at(i), reasons[static_cast<size_t>(i)]);
+    }
+    MUSTER_CHECK(exchange_.Run());
+    for (int i = 1; i < local_.size(); ++i) {
+      const Bytes& reason = reasons[static_cast<size_t>(i)];
+      if (!reason.empty()) Refuse(local_.at(i), std::string(AsText(reason)));
+    }
+    if (!reason_.empty()) LogInfo("no shared memory inside this node, Unix sockets instead: {}", reason_);
+    return {};
+  }
+
+  Status Answer() {
+    const Flag up = {1};
+    Flag offer{};
+    exchange_.Send(first(), up);
+    exchange_.Receive(first(), offer);
+    MUSTER_CHECK(exchange_.Run());
+    if (offer[0] != 0) Join(exchange_.TakeDescriptor(first()));
+    const std::string reason = reason_.substr(0, kLongestReason);
+    exchange_.Send(first(), AsBytes(reason));
+    return exchange_.Run();
+  }
+
+  void Join(UniqueFd fd) {
+    auto segment = Segment::Attach(std::move(fd), shape_);
+    if (segment) segment_ = *std::move(segment);
+    const Status ready = segment ? Enrol() : Fail(segment.error());
+    if (!ready) reason_ = ready.error().message;
+  }
+
+  // Writes who this rank is.
+  Status Enrol() {
+    MUSTER_TRY(Doorbell doorbell, Doorbell::Open());
+    SegmentMember& member = segment_->member(local_.index);
+    if (doorbell.name().size() > member.doorbell.size()) {
+      return Fail(Code::kSystem, "the name of a datagram socket is too long");
+    }
+    member.spins = exchange_.spins() ? 1 : 0;
+    std::ranges::copy(doorbell.name(), member.doorbell.begin());
+    member.doorbell_length = static_cast<uint32_t>(doorbell.name().size());
+    cpu_set_t processors;
+    CPU_ZERO(&processors);
+    // A set that cannot be read counts as all of them: nobody spins for it.
+    if (sched_getaffinity(0, sizeof processors, &processors) != 0)
+      std::memset(&processors, 0xff, sizeof processors);
+    std::memcpy(member.processors.data(), &processors, std::min(sizeof processors, sizeof member.processors));
+    doorbell_ = std::move(doorbell);
+    return {};
+  }
+
+  void Refuse(int rank, const std::string& reason) {
+    if (!reason_.empty()) return;
+    reason_ = fmt::format("rank {}: {}", exchange_.WorldRank(rank), reason);
+    segment_.reset();
+  }
+
+  Status ToMembers(const Flag& verdict) {
+    for (int i = 1; i < local_.size(); ++i) exchange_.Send(local_.at(i), verdict);
+    return exchange_.Run();
+  }
+  Status FromFirst(Flag& verdict) {
+    exchange_.Receive(first(), verdict);
+    return exchange_.Run();
+  }
+
+  std::unique_ptr<NodeMemory> TakeMemory() {
+    if (!segment_) return nullptr;
+    segment_->CloseFd();
+    if (OwnProcessors(*segment_)) exchange_.AllowSpinning();
+    return std::make_unique<NodeMemory>(exchange_, std::move(segment_), *std::move(doorbell_), local_);
+  }
+
+  Exchange& exchange_;
+  const Topology& topology_;
+  const Team& local_;
+  SegmentShape shape_;
+  std::unique_ptr<Segment> segment_;
+  std::optional<Doorbell> doorbell_;
+  std::string reason_;  // why not; empty: all is well
+};
+
+}  // namespace
+
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(Exchange& exchange, const Topology& topology,
+                                                  size_t slot_bytes) {
+  return Agreement(exchange, topology, slot_bytes).Run();
+}
+
+}  // namespace muster

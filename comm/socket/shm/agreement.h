@@ -1,0 +1,35 @@
+// How the ranks of a communicator come to share memory inside their nodes, or agree not to: within the call
+// that wants it first, over its connections, so that every message of it is checked against that call.
+//
+//     member -> first of its node   u8 1: this connection is up
+//     first -> member               u8 1 and the memfd, or u8 0
+//     member -> first               why it cannot, or nothing
+//     first ranks among each other  the least of their verdicts
+//     first -> member               u8 verdict
+//
+// All or none: one rank that cannot (a container with a network namespace of its own, a limit, a refused
+// memfd) makes every rank do without, and its node's first rank logs one line that says why.
+//
+// BLOCKS as Exchange::Run.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "comm/base/error.h"
+#include "comm/socket/exchange.h"
+#include "comm/socket/shm/node_memory.h"
+#include "comm/socket/topology.h"
+
+namespace muster {
+
+struct SharedMemoryAgreement {
+  bool shared = false;                 // on all nodes, the same on every rank
+  std::unique_ptr<NodeMemory> memory;  // this node's, where it is shared and more than one rank is here
+};
+
+// `slot_bytes`: 0, or what a test wants. An error is the call's.
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(Exchange& exchange, const Topology& topology,
+                                                  size_t slot_bytes);
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+// Operations over several nodes whose ranks share memory inside each: up in memory, messages between nodes,
+// down in memory. A node with one rank has no memory (null) and only sends messages.
+//
+// All BLOCK as Exchange::Run. `type` of a Reduction is a WorkType.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/socket/exchange.h"
+#include "comm/socket/shm/node_memory.h"
+#include "comm/socket/topology.h"
+#include "comm/socket/tree_collectives.h"
+
+namespace muster {
+
+// One communicator's means.
+struct Hierarchy {
+  Exchange& exchange;
+  const Topology& topology;
+  NodeMemory* memory;
+};
+
+// For short data: up to each node's first rank, recursive doubling among these, down again.
+Status TreeAllReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView send,
+                     std::span<uint8_t> receive);
+
+// For long data: each of the first ranks of a node, as many as the smallest node has, reduces a share of the
+// data inside its node and then with its counterparts on the other nodes, all at once: several streams fill a
+// cable that one does not.
+Status StreamsAllReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView send,
+                        std::span<uint8_t> receive);
+
+// `receive` is used on the root alone.
+Status HierarchicalReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView send,
+                          std::span<uint8_t> receive, int root);
+Status HierarchicalBroadcast(const Hierarchy& hierarchy, std::span<uint8_t> data, int root);
+
+}  // namespace muster

@@ -1,0 +1,156 @@
+#include "comm/socket/shm/node_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "comm/socket/shm/call_words.h"
+#include "comm/socket/shm/fence.h"
+
+namespace muster {
+namespace {
+
+bool IsCrowded(const Segment& segment) {
+  if (OwnProcessors(segment)) return false;
+  for (int rank = 0; rank < segment.shape().ranks; ++rank) {
+    if (segment.member(rank).spins == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+NodeMemory::NodeMemory(Exchange& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local)
+    : exchange_(exchange),
+      segment_(std::move(segment)),
+      doorbell_(std::move(doorbell)),
+      local_(std::move(local)),
+      crowded_(IsCrowded(*segment_)) {}
+
+int NodeMemory::IndexOf(int rank) const {
+  return static_cast<int>(std::ranges::find(local_.ranks, rank) - local_.ranks.begin());
+}
+
+Status NodeMemory::Claim(uint64_t steps) {
+  const uint64_t last = step_ + steps;
+  if (last + 1 <= kSlots || all_reached_ + kSlots >= last + 1) return {};
+  const uint64_t needed = last + 1 - kSlots;
+  MUSTER_CHECK(AwaitStep(0, ranks(), needed));
+  all_reached_ = needed;
+  return {};
+}
+
+// Who reads the call of an older step in this header must not take the new one for it: the step changes
+// first, to one that satisfies who waits for the older and not who waits for the new.
+void NodeMemory::Publish(ByteView inlined) {
+  const uint64_t step = ++step_;
+  SlotHeader& header = segment_->header(local_.index, step);
+  header.step.store(step - 1, std::memory_order_relaxed);
+  FenceRelease();
+  const CallWords words = PackCall(exchange_.call());
+  for (size_t i = 0; i < words.size(); ++i) header.call[i].store(words[i], std::memory_order_relaxed);
+  if (!inlined.empty()) std::memcpy(header.inlined.data(), inlined.data(), inlined.size());
+  header.step.store(step, std::memory_order_release);
+  rings_due_ = true;
+  if (!exchange_.spins()) RingSleepers();
+}
+
+Status NodeMemory::AwaitAll(uint64_t back) {
+  const uint64_t step = step_ - back;
+  MUSTER_CHECK(AwaitStep(0, ranks(), step));
+  all_reached_ = std::max(all_reached_, step);
+  for (int i = 0; i < ranks(); ++i) MUSTER_CHECK(CheckCall(i, step));
+  return {};
+}
+
+Status NodeMemory::AwaitOne(int index, uint64_t back) {
+  MUSTER_CHECK(AwaitStep(index, index + 1, step_ - back));
+  return CheckCall(index, step_ - back);
+}
+
+Status NodeMemory::AwaitStep(int begin, int end, uint64_t step) {
+  first_ = begin;
+  end_ = end;
+  target_ = step;
+  return exchange_.Await(*this);
+}
+
+bool NodeMemory::Happened() {
+  for (;;) {
+    while (first_ < end_ && (first_ == local_.index || Reached(first_, target_))) ++first_;
+    if (first_ == end_) return true;
+    if (!asleep_ || announced_ == first_) return false;
+    announced_ = first_;
+    segment_->sleeper(local_.index).store(static_cast<uint32_t>(first_) + 1, std::memory_order_relaxed);
+    FenceAll();
+  }
+}
+
+void NodeMemory::FallAsleep() {
+  RingSleepers();
+  asleep_ = true;
+  announced_ = -1;
+}
+
+void NodeMemory::WakeUp() {
+  asleep_ = false;
+  segment_->sleeper(local_.index).store(0, std::memory_order_relaxed);
+}
+
+void NodeMemory::RingSleepers() {
+  if (!rings_due_) return;
+  rings_due_ = false;
+  FenceAll();
+  const uint32_t mine = static_cast<uint32_t>(local_.index) + 1;
+  for (int i = 0; i < ranks(); ++i) {
+    if (segment_->sleeper(i).load(std::memory_order_relaxed) == mine) Ring(i);
+  }
+}
+
+void NodeMemory::Ring(int index) {
+  uint32_t mine = static_cast<uint32_t>(local_.index) + 1;
+  if (!segment_->sleeper(index).compare_exchange_strong(mine, 0)) return;
+  const SegmentMember& member = segment_->member(index);
+  const size_t length = std::min<size_t>(member.doorbell_length, member.doorbell.size());
+  if (doorbell_.Ring({member.doorbell.data(), length})) return;
+  uint32_t awake = 0;
+  segment_->sleeper(index).compare_exchange_strong(awake, static_cast<uint32_t>(local_.index) + 1);
+  rings_due_ = true;
+}
+
+std::vector<int> NodeMemory::WaitingFor() {
+  std::vector<int> waiting;
+  for (int i = first_; i < end_; ++i) {
+    if (i != local_.index && !Reached(i, target_)) waiting.push_back(local_.at(i));
+  }
+  return waiting;
+}
+
+// The words of a step that is over may be overwritten while they are read; the peer has found nothing wrong
+// in it, then.
+Status NodeMemory::CheckCall(int index, uint64_t step) {
+  if (index == local_.index) return {};
+  const SlotHeader& header = segment_->header(index, step);
+  CallWords theirs{};
+  for (size_t i = 0; i < theirs.size(); ++i) theirs[i] = header.call[i].load(std::memory_order_relaxed);
+  if (theirs == PackCall(exchange_.call())) return {};
+  FenceAcquire();
+  if (header.step.load(std::memory_order_relaxed) != step) return {};
+  const std::optional<Call> call = UnpackCall(theirs, exchange_.call().communicator);
+  if (call) return exchange_.Disagree(local_.at(index), *call);
+  return exchange_.FailWith({Code::kInternal, "the shared memory of this node has been overwritten", ""});
+}
+
+bool OwnProcessors(const Segment& segment) {
+  std::array<uint64_t, 16> taken{};
+  for (int rank = 0; rank < segment.shape().ranks; ++rank) {
+    for (size_t word = 0; word < taken.size(); ++word) {
+      const uint64_t processors = segment.member(rank).processors[word];
+      if ((taken[word] & processors) != 0) return false;
+      taken[word] |= processors;
+    }
+  }
+  return true;
+}
+
+}  // namespace muster

@@ -1,0 +1,115 @@
+// One rank's place in the shared memory of its node, and the protocol in it.
+//
+// The ranks of a node go through the same steps, numbered from 1 for the life of the communicator; a call is
+// one step or more. In a step each rank publishes: it may write its slot before, and its header says step and
+// call. Others wait until it has published, compare the call with theirs, and read the slot. A rank that
+// publishes step s has read all that it wanted of the steps before; so the slot of step s may be written
+// again, for step s + kSlots, by a rank that has seen everybody publish s + 1: that is what Claim waits for,
+// and the other waits usually know it already.
+//
+// Every wait is for somebody to publish a step that is not later than the one this rank is in, so no circle
+// of ranks can wait for each other, within the memory and together with messages (exchange.h), which belong
+// to the same calls in the same order.
+//
+// Sleeping: awaited.h. A rank that is about to sleep writes the one it waits for into its sleeper word, then
+// looks once more; one that has published looks at all sleeper words then. Each has a full fence in between,
+// so at least one of the two sees the other (Dekker). Looking is put off while a rank spins: a peer that
+// sleeps cannot be the one it waits for at that moment, or it will be looked at soon (Idle).
+//
+// Threads: one at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/socket/awaited.h"
+#include "comm/socket/exchange.h"
+#include "comm/socket/shm/doorbell.h"
+#include "comm/socket/shm/segment.h"
+#include "comm/socket/topology.h"
+
+namespace muster {
+
+class NodeMemory final : private Awaited {
+ public:
+  // `local` names the ranks of the communicator that share the segment, in its order.
+  NodeMemory(Exchange& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local);
+
+  int ranks() const { return local_.size(); }
+  int index() const { return local_.index; }
+  size_t slot_bytes() const { return segment_->shape().slot_bytes; }
+  // The place in `local` of a rank of the communicator that is there.
+  int IndexOf(int rank) const;
+  int RankAt(int index) const { return local_.at(index); }
+  Exchange& exchange() const { return exchange_; }
+  // Whether some rank sleeps at once when it waits: there are fewer processors than ranks. The same on all.
+  bool crowded() const { return crowded_; }
+
+  // Before the slots of the next `steps` steps (at most 2) are written. BLOCKS as Exchange::Await, like all
+  // that returns a Status.
+  Status Claim(uint64_t steps = 1);
+  // This rank's slot of the next step.
+  uint8_t* NextSlot() const { return segment_->slot(local_.index, step_ + 1); }
+  // Enters the next step; `inlined`, at most kInlineBytes, travels in the header. Without a Claim nothing may
+  // have been written into the slot.
+  void Publish(ByteView inlined = {});
+  // Where a call ends with a Publish: whoever sleeps is woken now.
+  void Flush() { RingSleepers(); }
+  // Until all, or one, have published the step this rank is in, or the one before it. Error: kDisagreement
+  // where it is in another call.
+  Status AwaitAll(uint64_t back = 0);
+  Status AwaitOne(int index, uint64_t back = 0);
+  // For who knows from another rank's word that all have published the step before the one this rank is in.
+  void AllReachedPrevious() { all_reached_ = step_ - 1; }
+
+  const uint8_t* Slot(int index, uint64_t back = 0) const { return segment_->slot(index, step_ - back); }
+  const uint8_t* Inlined(int index, uint64_t back = 0) const {
+    return segment_->header(index, step_ - back).inlined.data();
+  }
+
+ private:
+  bool Happened() override;
+  void Idle() override { RingSleepers(); }
+  void FallAsleep() override;
+  void WakeUp() override;
+  int doorbell_fd() const override { return doorbell_.fd(); }
+  void Drain() override { doorbell_.Drain(); }
+  std::vector<int> WaitingFor() override;
+
+  Status AwaitStep(int begin, int end, uint64_t step);
+  bool Reached(int index, uint64_t step) const {
+    return segment_->header(index, step).step.load(std::memory_order_acquire) >= step;
+  }
+  Status CheckCall(int index, uint64_t step);
+  void RingSleepers();
+  void Ring(int index);
+
+  Exchange& exchange_;
+  const std::unique_ptr<Segment> segment_;
+  const Doorbell doorbell_;
+  const Team local_;
+
+  const bool crowded_;
+  uint64_t step_ = 0;         // the last one published
+  uint64_t all_reached_ = 0;  // everybody is known to have published this one
+  bool rings_due_ = false;    // something was published and the sleepers have not been looked at
+
+  // What is being waited for: that [first_, end_) publish target_.
+  int first_ = 0;
+  int end_ = 0;
+  uint64_t target_ = 0;
+  bool asleep_ = false;
+  int announced_ = -1;
+};
+
+// Whether every one of these ranks has a processor to itself because their sets are disjoint.
+bool OwnProcessors(const Segment& segment);
+
+}  // namespace muster

@@ -1,0 +1,97 @@
+// The memory that the ranks of one node share for one communicator: an anonymous file (memfd) that has no
+// name, so nothing of it outlives its processes however they end.
+//
+//     member (one for each rank)   who it is: name of its doorbell, processors it may use
+//     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published
+//     header (for each slot)       the step it belongs to, the call, up to 32 bytes of data
+//     slot (kSlots for each rank)  data; written by its rank alone
+//
+// Where everything lies follows from the number of ranks and the bytes of a slot alone, and what a peer has
+// written is never used as a length or an index unchecked. The file is sealed: nobody can cut it off under a
+// reader. A forked child does not inherit the mapping. Pages that nobody touches cost nothing.
+//
+// Ownership: owns descriptor and mapping. Threads: what is shared is atomic or guarded by SlotHeader::step.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+inline constexpr uint64_t kSlots = 4;
+inline constexpr size_t kCacheLine = 64;
+inline constexpr size_t kInlineBytes = 32;
+inline constexpr int kMaxSharingRanks = 512;
+
+struct alignas(kCacheLine) SlotHeader {
+  std::atomic<uint64_t> step;
+  std::array<std::atomic<uint64_t>, 3> call;
+  std::array<uint8_t, kInlineBytes> inlined;
+};
+static_assert(sizeof(SlotHeader) == kCacheLine);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+struct alignas(kCacheLine) SegmentMember {
+  uint32_t spins;  // 0: it sleeps at once when it waits
+  uint32_t doorbell_length;
+  std::array<char, 56> doorbell;
+  std::array<uint64_t, 16> processors;  // a set of up to 1024
+};
+
+// A value; both sides of an offer must mean the same one.
+struct SegmentShape {
+  int ranks = 0;
+  size_t slot_bytes = 0;  // a multiple of the page
+
+  // Large slots for few ranks, about 8 MiB in all for many. `slot_bytes` 0: chosen.
+  static SegmentShape For(int ranks, size_t slot_bytes = 0);
+
+  size_t SleepersAt() const;
+  size_t HeadersAt() const;
+  size_t SlotsAt() const;
+  size_t Bytes() const;
+};
+
+class Segment {
+ public:
+  // All zero. Error: kSystem with the reason (no memfd, a limit).
+  static Result<std::unique_ptr<Segment>> Create(const SegmentShape& shape);
+  // Of another process: verified before it is mapped (a regular file of exactly that size, sealed). Error:
+  // kSystem.
+  static Result<std::unique_ptr<Segment>> Attach(UniqueFd fd, const SegmentShape& shape);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment();
+
+  const SegmentShape& shape() const { return shape_; }
+  int fd() const { return fd_.get(); }
+  // Once everybody has it.
+  void CloseFd() { fd_.Reset(); }
+
+  SegmentMember& member(int rank) const;
+  std::atomic<uint32_t>& sleeper(int rank) const;
+  // Looked at over and over by who spins.
+  SlotHeader& header(int rank, uint64_t step) const {
+    const size_t index = (step % kSlots) * static_cast<size_t>(shape_.ranks) + static_cast<size_t>(rank);
+    return reinterpret_cast<SlotHeader*>(headers_)[index];
+  }
+  uint8_t* slot(int rank, uint64_t step) const;
+
+ private:
+  Segment(const SegmentShape& shape, UniqueFd fd) : shape_(shape), fd_(std::move(fd)) {}
+  Status Map();
+
+  const SegmentShape shape_;
+  UniqueFd fd_;
+  uint8_t* base_ = nullptr;
+  uint8_t* headers_ = nullptr;
+  uint8_t* slots_ = nullptr;
+};
+
+}  // namespace muster

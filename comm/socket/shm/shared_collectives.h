@@ -1,0 +1,47 @@
+// The collective operations among the ranks of one node, through their shared memory (node_memory.h).
+//
+// Long data goes in pieces that fit into a slot. Memory traffic is what a long operation costs, so every byte
+// is copied in once and out once and reduced on the way by one rank, all in the cache. The order of every
+// reduction is that of the ranks, whatever the length; all ranks get the same bits, run after run.
+//
+// All BLOCK as Exchange::Await. Buffers are the caller's. Peers and roots are places in NodeMemory's team.
+// Sources: Graham and Shipman, "MPI Support for Multi-core Architectures: Optimized Shared Memory
+// Collectives" (2008); Li, Hoefler, Snir, "NUMA-aware Shared-memory Collective Communication for MPI" (2013).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/socket/shm/arithmetic.h"
+#include "comm/socket/shm/node_memory.h"
+
+namespace muster {
+
+// shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send` but for ReduceScatter.
+Status SharedAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
+                       std::span<uint8_t> receive);
+// `receive` is used on the root alone.
+Status SharedReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
+                    std::span<uint8_t> receive, int root);
+// `send` has a block for each rank.
+Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
+                           std::span<uint8_t> receive);
+
+// shared_movement.cc. What only the root uses is empty elsewhere.
+Status SharedBroadcast(NodeMemory& memory, std::span<uint8_t> data, int root);
+Status SharedGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all, int root);
+Status SharedAllGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all);
+Status SharedScatter(NodeMemory& memory, ByteView all, std::span<uint8_t> mine, int root);
+// `receive` may be `send`.
+Status SharedAllToAll(NodeMemory& memory, ByteView send, std::span<uint8_t> receive);
+
+// shared_bytes.cc. Lengths differ by rank.
+Result<std::vector<Bytes>> SharedGatherBytes(NodeMemory& memory, ByteView mine, int root);
+Result<std::vector<Bytes>> SharedAllGatherBytes(NodeMemory& memory, ByteView mine);
+Result<Bytes> SharedBroadcastBytes(NodeMemory& memory, ByteView mine, int root);
+
+}  // namespace muster

@@ -1,0 +1,180 @@
+#include "tests/comm/socket/collective_checks.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+Bytes Of(const Plan& plan, int rank, size_t count) {
+  return ElementsOf(plan.type, plan.operation, plan.seed, rank, count);
+}
+
+// Everybody's elements, one block after the other.
+Bytes OfAll(const Plan& plan, int ranks) {
+  Bytes all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Bytes block = Of(plan, rank, plan.count);
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  return all;
+}
+
+Bytes BlockOf(const Bytes& all, const Plan& plan, int rank) {
+  const auto bytes = static_cast<ptrdiff_t>(plan.count * SizeOf(plan.type));
+  return {all.begin() + rank * bytes, all.begin() + (rank + 1) * bytes};
+}
+
+}  // namespace
+
+std::vector<NamedLayout> ManyLayouts() {
+  std::vector<NamedLayout> layouts;
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    layouts.push_back({"one_node", BlockLayout({ranks})});
+    if (ranks > 2) layouts.push_back({"uneven", BlockLayout({ranks - ranks / 3 - 1, 1, ranks / 3})});
+  }
+  for (const int ranks : {2, 3, 6, 8, 17}) layouts.push_back({"one_rank_each", CyclicLayout(ranks, ranks)});
+  for (const int ranks : {5, 9, 16}) layouts.push_back({"cyclic", CyclicLayout(ranks, 3)});
+  return layouts;
+}
+
+std::string Describe(const Plan& plan, int ranks) {
+  return fmt::format("{} ranks, {}[{}] {} root {}", ranks, Name(plan.type), plan.count, Name(plan.operation),
+                     plan.root);
+}
+
+Plan Planner::Next() {
+  // Around the limits where one algorithm gives way to another, and nothing at all.
+  static constexpr size_t kCounts[] = {0, 1, 2, 3, 17, 100, 1000, 5000, 9000};
+  const auto choose = [this](const auto& values) { return values[random_() % std::size(values)]; };
+  const DataType type = choose(kAllTypes);
+  const ReduceOp operation = choose(kAllOps);
+  const size_t count = choose(kCounts);
+  const int root = static_cast<int>(random_() % static_cast<uint32_t>(ranks_));
+  return {type, operation, count, root, random_()};
+}
+
+Buffer Whole(Bytes& bytes, DataType type) { return {bytes.data(), bytes.size() / SizeOf(type), type}; }
+
+void CheckReductions(FakeWorld& world, const Plan& plan) {
+  const Bytes expected = ReducedElements(plan.type, plan.operation, plan.seed, world.size(), plan.count);
+  world.Run([&](Communicator& c) {
+    const Bytes mine = Of(plan, c.rank(), plan.count);
+    Bytes send = mine;
+    Bytes receive(send.size(), 0xee);
+    ASSERT_EQ(MessageOf(c.AllReduce(Whole(send, plan.type), Whole(receive, plan.type), plan.operation)), "");
+    EXPECT_EQ(receive, expected);
+    EXPECT_EQ(send, mine);
+    ASSERT_EQ(MessageOf(c.AllReduce(Whole(send, plan.type), Whole(send, plan.type), plan.operation)), "");
+    EXPECT_EQ(send, expected) << "in place";
+
+    send = mine;
+    receive.assign(c.rank() == plan.root ? send.size() : 0, 0xee);
+    ASSERT_EQ(
+        MessageOf(c.Reduce(Whole(send, plan.type), Whole(receive, plan.type), plan.operation, plan.root)),
+        "");
+    if (c.rank() == plan.root) {
+      EXPECT_EQ(receive, expected);
+    }
+    EXPECT_EQ(send, mine);
+  });
+}
+
+void CheckReduceScatter(FakeWorld& world, const Plan& plan) {
+  const size_t ranks = static_cast<size_t>(world.size());
+  const Bytes expected =
+      ReducedElements(plan.type, plan.operation, plan.seed, world.size(), plan.count * ranks);
+  world.Run([&](Communicator& c) {
+    Bytes send = Of(plan, c.rank(), plan.count * ranks);
+    Bytes receive(plan.count * SizeOf(plan.type), 0xee);
+    ASSERT_EQ(MessageOf(c.ReduceScatter(Whole(send, plan.type), Whole(receive, plan.type), plan.operation)),
+              "");
+    EXPECT_EQ(receive, BlockOf(expected, plan, c.rank()));
+  });
+}
+
+void CheckBroadcastAndScatter(FakeWorld& world, const Plan& plan) {
+  const Bytes all = OfAll(plan, world.size());
+  world.Run([&](Communicator& c) {
+    const bool root = c.rank() == plan.root;
+    Bytes data = root ? all : Bytes(all.size(), 0xee);
+    ASSERT_EQ(MessageOf(c.Broadcast(Whole(data, plan.type), plan.root)), "");
+    EXPECT_EQ(data, all);
+    Bytes send = root ? all : Bytes();
+    Bytes receive(plan.count * SizeOf(plan.type), 0xee);
+    ASSERT_EQ(MessageOf(c.Scatter(Whole(send, plan.type), Whole(receive, plan.type), plan.root)), "");
+    EXPECT_EQ(receive, Of(plan, c.rank(), plan.count));
+  });
+}
+
+void CheckGathers(FakeWorld& world, const Plan& plan) {
+  const Bytes all = OfAll(plan, world.size());
+  world.Run([&](Communicator& c) {
+    Bytes send = Of(plan, c.rank(), plan.count);
+    Bytes receive(c.rank() == plan.root ? all.size() : 0, 0xee);
+    ASSERT_EQ(MessageOf(c.Gather(Whole(send, plan.type), Whole(receive, plan.type), plan.root)), "");
+    if (c.rank() == plan.root) {
+      EXPECT_EQ(receive, all);
+    }
+    receive.assign(all.size(), 0xee);
+    ASSERT_EQ(MessageOf(c.AllGather(Whole(send, plan.type), Whole(receive, plan.type))), "");
+    EXPECT_EQ(receive, all);
+    // The block a rank sends may lie in its place already.
+    receive.assign(all.size(), 0xee);
+    uint8_t* place = receive.data() + static_cast<size_t>(c.rank()) * send.size();
+    std::copy(send.begin(), send.end(), place);
+    ASSERT_EQ(MessageOf(c.AllGather(ConstBuffer(place, plan.count, plan.type), Whole(receive, plan.type))),
+              "");
+    EXPECT_EQ(receive, all);
+  });
+}
+
+void CheckAllToAll(FakeWorld& world, const Plan& any) {
+  Plan plan = any;
+  plan.count = std::min<size_t>(plan.count, 1500);  // every rank has this for every rank
+  std::vector<Bytes> sent;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    sent.push_back(Of(plan, rank, plan.count * static_cast<size_t>(world.size())));
+  }
+  world.Run([&](Communicator& c) {
+    const Bytes& mine = sent[static_cast<size_t>(c.rank())];
+    Bytes expected;
+    for (const Bytes& theirs : sent) {
+      const Bytes block = BlockOf(theirs, plan, c.rank());
+      expected.insert(expected.end(), block.begin(), block.end());
+    }
+    Bytes send = mine;
+    Bytes receive(send.size(), 0xee);
+    ASSERT_EQ(MessageOf(c.AllToAll(Whole(send, plan.type), Whole(receive, plan.type))), "");
+    EXPECT_EQ(receive, expected);
+    EXPECT_EQ(send, mine);
+    ASSERT_EQ(MessageOf(c.AllToAll(Whole(send, plan.type), Whole(send, plan.type))), "");
+    EXPECT_EQ(send, expected) << "in place";
+  });
+}
+
+void CheckBytesOfDifferentLength(FakeWorld& world) {
+  // Nothing from some, much from others.
+  const auto bytes_of = [](int rank) {
+    return Bytes(static_cast<size_t>(rank % 3 == 0 ? 0 : rank * 997), static_cast<uint8_t>(rank));
+  };
+  std::vector<Bytes> expected;
+  for (int rank = 0; rank < world.size(); ++rank) expected.push_back(bytes_of(rank));
+  const int root = world.size() / 2;
+  world.Run([&](Communicator& c) {
+    const Bytes mine = bytes_of(c.rank());
+    const auto gathered = c.GatherBytes(mine, root);
+    ASSERT_TRUE(gathered);
+    EXPECT_EQ(*gathered, c.rank() == root ? expected : std::vector<Bytes>());
+    const auto everybody = c.AllGatherBytes(mine);
+    ASSERT_TRUE(everybody);
+    EXPECT_EQ(*everybody, expected);
+    const auto one = c.BroadcastBytes(mine, root);
+    ASSERT_TRUE(one);
+    EXPECT_EQ(*one, expected[static_cast<size_t>(root)]);
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,54 @@
+// Every operation against the plain reference (reference.h), for whatever world and options.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/reference.h"
+
+namespace muster {
+
+struct NamedLayout {
+  std::string name;
+  std::vector<int> node_of_rank;
+};
+
+// Worlds of 1 to 17 ranks on even, uneven and cyclic nodes.
+std::vector<NamedLayout> ManyLayouts();
+
+// One random call; the same on every rank.
+struct Plan {
+  DataType type;
+  ReduceOp operation;
+  size_t count;
+  int root;
+  uint64_t seed;
+};
+std::string Describe(const Plan& plan, int ranks);
+
+class Planner {
+ public:
+  Planner(uint32_t seed, int ranks) : random_(seed), ranks_(ranks) {}
+  Plan Next();
+
+ private:
+  std::mt19937 random_;
+  const int ranks_;
+};
+
+// A whole buffer of that type.
+Buffer Whole(Bytes& bytes, DataType type);
+
+// Each makes the calls on all ranks and expects what the reference says, also in place, and that nothing else
+// has changed.
+void CheckReductions(FakeWorld& world, const Plan& plan);  // AllReduce, Reduce
+void CheckReduceScatter(FakeWorld& world, const Plan& plan);
+void CheckBroadcastAndScatter(FakeWorld& world, const Plan& plan);
+void CheckGathers(FakeWorld& world, const Plan& plan);  // Gather, AllGather
+void CheckAllToAll(FakeWorld& world, const Plan& plan);
+void CheckBytesOfDifferentLength(FakeWorld& world);
+
+}  // namespace muster

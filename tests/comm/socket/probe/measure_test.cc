@@ -1,0 +1,128 @@
+#include "comm/socket/probe/measure.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <thread>
+
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+struct Link {
+  UniqueFd leader;
+  UniqueFd other;
+};
+
+Link MakeLink() {
+  std::array<int, 2> fds{};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()), 0);
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+MeasureOptions Options(bool bandwidth) {
+  MeasureOptions options;
+  options.bandwidth = bandwidth;
+  options.bytes = 1 << 20;
+  options.patience = std::chrono::minutes(1);
+  options.peer_comes_by = Deadline::After(std::chrono::minutes(1));
+  return options;
+}
+
+struct Both {
+  Result<LinkFigures> leader = LinkFigures{};
+  Result<LinkFigures> other = LinkFigures{};
+};
+
+Both MeasureBoth(const MeasureOptions& options) {
+  const Link link = MakeLink();
+  Both both;
+  std::thread thread([&] { both.other = MeasureLink(link.other.get(), false, options); });
+  both.leader = MeasureLink(link.leader.get(), true, options);
+  thread.join();
+  return both;
+}
+
+TEST(MeasureLink, GivesBothEndsTheSameFigures) {
+  const Both both = MeasureBoth(Options(true));
+  ASSERT_TRUE(both.leader && both.other);
+  EXPECT_GT(both.leader->round_trip_ns, 0);
+  EXPECT_GT(both.leader->out_bytes_per_s, 0U);
+  EXPECT_GT(both.leader->in_bytes_per_s, 0U);
+  EXPECT_EQ(both.other->round_trip_ns, both.leader->round_trip_ns);
+  EXPECT_EQ(both.other->out_bytes_per_s, both.leader->in_bytes_per_s);
+  EXPECT_EQ(both.other->in_bytes_per_s, both.leader->out_bytes_per_s);
+  EXPECT_EQ(both.other->clock_ahead_ns, -both.leader->clock_ahead_ns);
+}
+
+TEST(MeasureLink, LeavesBandwidthOut) {
+  const Both both = MeasureBoth(Options(false));
+  ASSERT_TRUE(both.leader && both.other);
+  EXPECT_GT(both.other->round_trip_ns, 0);
+  EXPECT_EQ(both.leader->out_bytes_per_s, 0U);
+  EXPECT_EQ(both.other->out_bytes_per_s, 0U);
+}
+
+TEST(MeasureLink, AConnectionCanBeMeasuredAgain) {
+  const Link link = MakeLink();
+  const MeasureOptions options = Options(true);
+  for (int i = 0; i < 2; ++i) {
+    std::thread thread([&] { EXPECT_TRUE(MeasureLink(link.other.get(), false, options)); });
+    EXPECT_TRUE(MeasureLink(link.leader.get(), true, options));
+    thread.join();
+  }
+}
+
+TEST(MeasureLink, SaysThatThePeerIsGone) {
+  Link link = MakeLink();
+  link.other.Reset();
+  const auto measured = MeasureLink(link.leader.get(), true, Options(true));
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error().code, Code::kPeerLost);
+}
+
+TEST(MeasureLink, SaysThatThePeerDidNotCome) {
+  const Link link = MakeLink();
+  MeasureOptions options = Options(true);
+  options.peer_comes_by = Deadline::After(std::chrono::milliseconds(20));
+  const auto measured = MeasureLink(link.leader.get(), true, options);
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error(), (Error{Code::kDeadline, "it did not come to the measurement", ""}));
+}
+
+TEST(MeasureLink, SaysThatDataDoesNotGetThrough) {
+  const Link link = MakeLink();
+  constexpr char kHere = 'h';
+  ASSERT_EQ(write(link.other.get(), &kHere, 1), 1);
+  MeasureOptions options = Options(true);
+  options.patience = std::chrono::milliseconds(50);
+  const auto measured = MeasureLink(link.leader.get(), true, options);
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error(),
+            (Error{Code::kDeadline, "it connects, but data does not get through within 50ms",
+                   "does every hop let packets as large as the MTU pass?"}));
+}
+
+TEST(MeasureLink, RefusesWhatIsNoMeasurement) {
+  const Link link = MakeLink();
+  ASSERT_EQ(write(link.other.get(), "GET / HTTP/1.1", 14), 14);
+  const auto measured = MeasureLink(link.leader.get(), false, Options(true));
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error(), (Error{Code::kPeerLost, "something else than a measurement arrived", ""}));
+}
+
+TEST(MeasureLink, StopsWhenTheGroupFails) {
+  const Link link = MakeLink();
+  const Link group = MakeLink();
+  ASSERT_EQ(write(group.other.get(), "x", 1), 1);
+  MeasureOptions options = Options(true);
+  options.stop_fd = group.leader.get();
+  const auto measured = MeasureLink(link.leader.get(), true, options);
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error(), (Error{Code::kPeerLost, "the group has failed", ""}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,108 @@
+#include "comm/socket/probe/reach.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+// One rank on each of several nodes, all on 127.0.0.1.
+class Reach : public testing::Test {
+ protected:
+  static constexpr int kRanks = 4;
+
+  void SetUp() override {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      endpoints_.push_back(SocketEndpoint::Open().value());
+      addresses_.push_back(endpoints_.back()->address());
+    }
+  }
+
+  std::vector<ReachPeer> PeersOf(int rank) const {
+    std::vector<ReachPeer> peers;
+    for (int other = 0; other < kRanks; ++other) {
+      if (other != rank) peers.push_back({other, addresses_[static_cast<size_t>(other)], true});
+    }
+    return peers;
+  }
+
+  // By rank, in the order of PeersOf.
+  std::vector<Result<std::vector<Reached>>> ReachAllRanks() {
+    std::vector<Result<std::vector<Reached>>> results(kRanks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      threads.emplace_back([this, rank, &results] {
+        FakeGroup group(state_, rank);
+        results[static_cast<size_t>(rank)] =
+            ReachAll(group, *endpoints_[static_cast<size_t>(rank)], PeersOf(rank), options_);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+
+  FakeGroupState state_{MakeRoster({0, 1, 2, 3})};
+  std::vector<std::unique_ptr<SocketEndpoint>> endpoints_;
+  std::vector<EndpointAddress> addresses_;
+  ReachOptions options_;
+};
+
+TEST_F(Reach, ConnectsEveryPairBothWays) {
+  options_.connect = std::chrono::minutes(1);
+  for (const auto& reached : ReachAllRanks()) {
+    ASSERT_TRUE(reached);
+    ASSERT_EQ(reached->size(), static_cast<size_t>(kRanks - 1));
+    for (const Reached& one : *reached) {
+      EXPECT_EQ(one.failure, "");
+      EXPECT_TRUE(one.arrived);
+      EXPECT_TRUE(one.link);
+    }
+  }
+}
+
+TEST_F(Reach, ConnectsOneAfterAnotherWhereOnlyOneAtATimeIsAllowed) {
+  options_.connect = std::chrono::minutes(1);
+  options_.at_once = 1;
+  for (const auto& reached : ReachAllRanks()) {
+    ASSERT_TRUE(reached);
+    for (const Reached& one : *reached) EXPECT_EQ(one.failure, "");
+  }
+}
+
+TEST_F(Reach, APairThatCannotConnectIsNoFailureOfTheOthers) {
+  options_.connect = std::chrono::milliseconds(200);
+  // Nobody listens where rank 3 says that it does.
+  addresses_[3].port = SocketEndpoint::Open().value()->address().port;
+  const auto results = ReachAllRanks();
+  for (size_t rank = 0; rank < 3; ++rank) {
+    ASSERT_TRUE(results[rank]);
+    const std::vector<Reached>& reached = *results[rank];
+    EXPECT_EQ(reached[0].failure, "");
+    EXPECT_EQ(reached[1].failure, "");
+    EXPECT_EQ(reached[2].failure, fmt::format("127.0.0.1:{}: Connection refused", addresses_[3].port));
+    EXPECT_TRUE(reached[2].arrived);
+  }
+  ASSERT_TRUE(results[3]);
+  for (const Reached& one : *results[3]) {
+    EXPECT_EQ(one.failure, "");
+    EXPECT_FALSE(one.arrived);
+  }
+  EXPECT_FALSE(state_.failure());
+}
+
+TEST_F(Reach, EndsWithTheGroup) {
+  options_.connect = std::chrono::minutes(1);
+  const Error lost{Code::kPeerLost, "rank 2 on gpu03 is gone", ""};
+  state_.Fail(lost);
+  for (const auto& reached : ReachAllRanks()) {
+    ASSERT_FALSE(reached);
+    EXPECT_EQ(reached.error(), lost);
+  }
+}
+
+}  // namespace
+}  // namespace muster
