@@ -38,9 +38,11 @@ bool SameOptions(const InitOptions& a, const InitOptions& b) {
 Status Join(const Environment& environment, const Config& config, const Asked& asked,
             const Resolution& resolution, ProcessGroup& process) {
   MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
-  MUSTER_TRY(JoinRequest request, MakeJoinRequest(environment, config, asked, resolution, {}));
+  MUSTER_TRY(JoinRequest request,
+             MakeJoinRequest(environment, config, asked, resolution, endpoint->payload()));
   MUSTER_TRY(process.group, JoinGroup(std::move(request)));
-  MUSTER_TRY(process.communicator, BuildCommunicator(*process.group, std::move(endpoint), config.timeouts));
+  MUSTER_TRY(process.communicator,
+             BuildCommunicatorFromRoster(*process.group, std::move(endpoint), config.timeouts));
   return {};
 }
 

@@ -22,6 +22,16 @@ Result<std::unique_ptr<Communicator>> BuildCommunicator(Group& group,
   return MakeSocketCommunicator(group, std::move(endpoint), endpoints, options);
 }
 
+Result<std::unique_ptr<Communicator>> BuildCommunicatorFromRoster(Group& group,
+                                                                  std::unique_ptr<SocketEndpoint> endpoint,
+                                                                  const TimeoutOptions& timeouts) {
+  std::vector<Bytes> endpoints;
+  for (const Roster::Member& member : group.roster().members) endpoints.push_back(member.payload);
+  SocketOptions options;
+  options.timeouts = timeouts;
+  return MakeSocketCommunicator(group, std::move(endpoint), endpoints, options);
+}
+
 std::unique_ptr<Communicator> BuildCommunicatorOfOne(const Group& group) {
   return MakeSingleCommunicator(group.roster());
 }

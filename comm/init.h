@@ -20,6 +20,12 @@ Result<std::unique_ptr<Communicator>> BuildCommunicator(Group& group,
                                                         std::unique_ptr<SocketEndpoint> endpoint,
                                                         const TimeoutOptions& timeouts);
 
+// The same where every rank brought endpoint->payload() to the rendezvous: the roster has it all, and nobody
+// is asked or waited for again. Error: kDisagreement, names a rank that brought something else.
+Result<std::unique_ptr<Communicator>> BuildCommunicatorFromRoster(Group& group,
+                                                                  std::unique_ptr<SocketEndpoint> endpoint,
+                                                                  const TimeoutOptions& timeouts);
+
 // Nothing is opened, nothing blocks.
 std::unique_ptr<Communicator> BuildCommunicatorOfOne(const Group& group);
 

@@ -28,8 +28,9 @@ std::vector<pid_t> ChildProcessesByScan();
 void ReapOrphans(std::span<const pid_t> keep);
 
 // Kills all children but those in `keep`, then what they leave to us, until nobody is left. `keep` are
-// programs that have ended (Child::Exited): their descendants are ours by now. Costs a look into /proc where
-// there is nobody. Error: kDeadline or kSystem, naming a process that would not die or may not be killed.
+// programs that have ended (Child::Exited): their descendants are ours by now. Costs one system call
+// where there is nobody. Error: kDeadline or kSystem, naming a process that would not die or may not be
+// killed.
 Status KillDescendants(std::span<const pid_t> keep, Deadline deadline);
 
 }  // namespace muster

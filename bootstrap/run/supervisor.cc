@@ -195,10 +195,14 @@ void Supervisor::OnSignal(const SignalEvent& event) {
 void Supervisor::OnChildren() {
   std::vector<pid_t> keep;
   for (const auto& program : programs_) keep.push_back(program->pid());
+  bool noticed = false;
   for (const auto& program : programs_) {
-    if (program->NoticeExit()) OnProgramEnded(*program);
+    if (!program->NoticeExit()) continue;
+    noticed = true;
+    OnProgramEnded(*program);
   }
-  ReapOrphans(keep);
+  // An orphan that ended at the same moment is found at the next one, or at the end.
+  if (!noticed) ReapOrphans(keep);
 }
 
 void Supervisor::OnProgramEnded(const RankProgram& program) {

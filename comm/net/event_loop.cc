@@ -68,13 +68,14 @@ Status EventLoop::Watch(int fd, uint32_t events, IoHandler handler) {
   if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) {
     return muster::Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(errno));
   }
-  watched_[fd] = std::make_shared<Watched>(Watched{std::move(handler), generation});
+  watched_[fd] = std::make_shared<Watched>(Watched{std::move(handler), generation, events});
   return {};
 }
 
 void EventLoop::Change(int fd, uint32_t events) {
   const auto found = watched_.find(fd);
-  if (found == watched_.end()) return;
+  if (found == watched_.end() || found->second->events == events) return;
+  found->second->events = events;
   epoll_event event{};
   event.events = events;
   event.data.u64 = MakeTag(fd, found->second->generation);

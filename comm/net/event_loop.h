@@ -70,6 +70,7 @@ class EventLoop {
   struct Watched {
     IoHandler handler;
     uint64_t generation = 0;
+    uint32_t events = 0;
   };
   EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox);
   void RunTimers();

@@ -79,24 +79,24 @@ void FrameStream::OnEvents(uint32_t events) {
   if ((events & EPOLLOUT) != 0) WriteSome();
   if (!*alive || !fd_) return;
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
-    while (ReadSome()) {
-      if (!DeliverFrames()) return;
+    for (Read read = ReadSome(); read != Read::kNothing; read = ReadSome()) {
+      if (!DeliverFrames() || read == Read::kAll) return;
     }
   }
 }
 
-// True when something was read.
-bool FrameStream::ReadSome() {
-  if (!fd_) return false;
+FrameStream::Read FrameStream::ReadSome() {
+  if (!fd_) return Read::kNothing;
   // On the stack, so that a thousand idle streams hold no buffers.
   std::array<uint8_t, kReadBytes> chunk;
   const ssize_t count = recv(fd_.get(), chunk.data(), chunk.size(), 0);
   if (count > 0) {
     input_.insert(input_.end(), chunk.begin(), chunk.begin() + count);
     last_received_ = Clock::now();
-    return true;
+    // What comes after it, an end as well, the loop announces again.
+    return static_cast<size_t>(count) < chunk.size() ? Read::kAll : Read::kSome;
   }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Read::kNothing;
   if (count < 0) {
     Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
   } else if (input_.size() > input_start_) {
@@ -104,7 +104,7 @@ bool FrameStream::ReadSome() {
   } else {
     Close({Code::kSystem, "", {}});
   }
-  return false;
+  return Read::kNothing;
 }
 
 // False when the stream is gone or closed.

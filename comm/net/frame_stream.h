@@ -47,8 +47,10 @@ class FrameStream {
   void CloseAfterFlush();
 
  private:
+  enum class Read { kNothing, kSome, kAll };  // kAll: of what was there
+
   void OnEvents(uint32_t events);
-  bool ReadSome();
+  Read ReadSome();
   bool DeliverFrames();
   void WriteSome();
   void UpdateInterest();

@@ -67,7 +67,7 @@ std::optional<Error> Assembly::TakeSeat(Source source, const Party& party, const
 
 std::optional<Failure> Assembly::Remove(Source source) {
   const auto found = speakers_.find(source);
-  if (found == speakers_.end()) return std::nullopt;
+  if (found == speakers_.end() || found->second.ranks.empty()) return std::nullopt;
   std::vector<int> ranks = found->second.ranks;
   std::ranges::sort(ranks);
   return Failure{{Code::kPeerLost,

@@ -20,6 +20,8 @@ constexpr Branches::Source kUpstream = Branches::kSelf;
 constexpr Duration kConfirmation = seconds(2);
 // The root does not wait longer than this for every node to confirm that it knows.
 constexpr Duration kEveryoneKnowsWithin = seconds(5);
+// How long a leader collects the goodbyes of its node.
+constexpr Duration kCollectGoodbyes = milliseconds(5);
 // For peers to hang up.
 constexpr Duration kFarewell = seconds(2);
 // What a process said last may still be on its way when its end is already known.
@@ -71,6 +73,7 @@ ControlPlane::~ControlPlane() {
   loop_.Cancel(own_failure_timer_);
   loop_.Cancel(told_timer_);
   loop_.Cancel(release_timer_);
+  loop_.Cancel(goodbye_timer_);
 }
 
 // ---- exchanges
@@ -114,6 +117,8 @@ void ControlPlane::Fail(Failure failure) { TakeFailure(std::move(failure)); }
 void ControlPlane::TakeFailure(Failure failure) {
   if (failure_) return;
   if (is_root() || !upstream_) return Announce(failure);
+  // Who had left before counts as well ended.
+  SendGoodbyes();
   upstream_->Send(Encode(failure));
   if (own_failure_) return;
   own_failure_ = std::move(failure);
@@ -161,11 +166,13 @@ Failure ControlPlane::LostRanks(const std::vector<int>& ranks, std::string_view 
 void ControlPlane::Leave() {
   if (std::exchange(leaving_, true)) return;
   TakeGoodbye(own_ranks_);
+  // This process may end at any moment from here on.
+  SendGoodbyes();
 }
 
 void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
   census_.Goodbye(ranks);
-  if (upstream_) upstream_->Send(EncodeGoodbye(ranks));
+  PassGoodbyeUp(ranks);
   // A leader's word for a follower's goodbye is enough: it stays until its own is confirmed.
   for (auto& [source, branch] : branches_->all()) {
     if (branch.ranks.empty() || !census_.AllHaveLeft(branch.ranks)) continue;
@@ -175,6 +182,20 @@ void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
   // Whoever has left may come back for the next group while this one is still at work.
   if (later_ && !branches_->empty()) later_->Open();
   CheckReleased();
+}
+
+// The ranks of a node end together: theirs are collected for a moment, unless they are the last.
+void ControlPlane::PassGoodbyeUp(const std::vector<int>& ranks) {
+  if (!upstream_) return;
+  goodbyes_.insert(goodbyes_.end(), ranks.begin(), ranks.end());
+  if (NobodyIsLeftBelow()) return SendGoodbyes();
+  if (goodbye_timer_ == 0) goodbye_timer_ = loop_.After(kCollectGoodbyes, [this] { SendGoodbyes(); });
+}
+
+void ControlPlane::SendGoodbyes() {
+  loop_.Cancel(std::exchange(goodbye_timer_, 0));
+  if (upstream_ && !goodbyes_.empty()) upstream_->Send(EncodeGoodbye(goodbyes_));
+  goodbyes_.clear();
 }
 
 std::optional<Error> ControlPlane::StillHere(int rank) const {
@@ -190,9 +211,13 @@ std::optional<Error> ControlPlane::StillHere(int rank) const {
 // All others wait for the word from above; where nobody is left above, the own node decides.
 bool ControlPlane::NobodyNeedsUs() {
   if (is_root()) return census_.Empty();
-  if (upstream_ || !leaving_) return false;
-  return std::ranges::all_of(branches_->all(),
-                             [this](const auto& entry) { return census_.AllHaveLeft(entry.second.ranks); });
+  return !upstream_ && leaving_ && NobodyIsLeftBelow();
+}
+
+bool ControlPlane::NobodyIsLeftBelow() {
+  return census_.AllHaveLeft(own_ranks_) && std::ranges::all_of(branches_->all(), [this](const auto& entry) {
+           return census_.AllHaveLeft(entry.second.ranks);
+         });
 }
 
 void ControlPlane::CheckReleased() {
@@ -223,7 +248,8 @@ void ControlPlane::Retire() {
     }
   }
   census_.Goodbye(orphans);
-  if (upstream_ && !orphans.empty()) upstream_->Send(EncodeGoodbye(orphans));
+  goodbyes_.insert(goodbyes_.end(), orphans.begin(), orphans.end());
+  SendGoodbyes();
 }
 
 // ---- upstream

@@ -69,6 +69,9 @@ class ControlPlane {
   void CheckHopeless();
   void Publish(const Exchange& whole);
   void TakeGoodbye(const std::vector<int>& ranks);
+  void PassGoodbyeUp(const std::vector<int>& ranks);
+  void SendGoodbyes();
+  bool NobodyIsLeftBelow();
   bool NobodyNeedsUs();
   std::optional<Error> StillHere(int rank) const;
   void CheckReleased();
@@ -105,6 +108,7 @@ class ControlPlane {
   std::optional<Failure> own_failure_;  // sent up, not yet confirmed
   std::set<Branches::Source> not_told_;
   std::set<Branches::Source> let_go_;  // told that they are released
+  std::vector<int> goodbyes_;          // not yet passed up
   bool everyone_knows_ = false;
   bool leaving_ = false;
   bool released_ = false;
@@ -114,6 +118,7 @@ class ControlPlane {
   EventLoop::TimerId own_failure_timer_ = 0;
   EventLoop::TimerId told_timer_ = 0;
   EventLoop::TimerId release_timer_ = 0;
+  EventLoop::TimerId goodbye_timer_ = 0;
   std::map<std::string, EventLoop::TimerId> exchange_timers_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -13,8 +13,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// How long a leader collects late ranks of its node into one message.
+// How long a leader collects late ranks of its node into one message; longer for each message, where the
+// whole node is known to go at once.
 constexpr Duration kCollect = milliseconds(20);
+constexpr Duration kLongestCollect = milliseconds(200);
 // The root's verdict travels; it must win over the own clock of those who started earlier.
 constexpr Duration kVerdictGrace = seconds(5);
 // For peers to take their failure message and hang up.
@@ -76,7 +78,9 @@ void Joiner::ScheduleHello() {
     return SendHello();
   }
   if (hello_timer_ != 0) return;
-  hello_timer_ = loop_.After(kCollect, [this] {
+  const bool size_known = first_claim().local_size >= 0;
+  collect_ = size_known ? std::clamp(2 * collect_, kCollect, kLongestCollect) : kCollect;
+  hello_timer_ = loop_.After(collect_, [this] {
     hello_timer_ = 0;
     SendHello();
   });
@@ -101,13 +105,7 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
   if (ended_ || !type) return;
   switch (*type) {
     case ControlType::kAccepted:
-      if (const auto remaining = DecodeAccepted(frame)) {
-        accepted_ = true;
-        parked_ = false;
-        reporter_.reset();
-        branches_->SendAll(frame);
-        SetDeadline(FromMilliseconds(*remaining) + kVerdictGrace);
-      }
+      if (const auto remaining = DecodeAccepted(frame)) OnAccepted(*remaining, frame);
       return;
     case ControlType::kLater:
       parked_ = true;
@@ -131,6 +129,17 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
     default:
       return;
   }
+}
+
+// Once for each of those below, whatever the number of messages that the node goes up in: 64 ranks that wake
+// up for each part of their node are most of what a crowded node does.
+void Joiner::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
+  reporter_.reset();
+  const bool first = !accepted_ || parked_;
+  accepted_ = true;
+  parked_ = false;
+  if (first) branches_->SendAll(frame);
+  SetDeadline(FromMilliseconds(remaining_milliseconds) + kVerdictGrace);
 }
 
 void Joiner::OnUpstreamClosed(const Error& reason) {
@@ -201,7 +210,7 @@ void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
       rank_zero = rank_zero || claim.rank == 0;
     }
   }
-  branches_->Send(source, EncodeAccepted(MillisecondsLeft(deadline_)));
+  branches_->Send(source, EncodeAccepted(MillisecondsLeft(VerdictDeadline())));
   if (parked_) branches_->Send(source, EncodeBare(ControlType::kLater));
   if (root_) return root_->Hear(source, hello);
   for (const Party& party : hello.parties) parties_.emplace_back(source, party);
@@ -253,6 +262,11 @@ void Joiner::SetDeadline(Duration remaining) {
   loop_.Cancel(deadline_timer_);
   deadline_ = Deadline::After(remaining);
   if (!deadline_.IsNever()) deadline_timer_ = loop_.At(deadline_.when(), [this] { OnDeadline(); });
+}
+
+// The root's, as far as it is known; the own deadline leaves it time to be heard.
+Deadline Joiner::VerdictDeadline() const {
+  return accepted_ && !deadline_.IsNever() ? Deadline::At(deadline_.when() - kVerdictGrace) : deadline_;
 }
 
 void Joiner::CancelTimers() {

@@ -67,6 +67,7 @@ class Joiner {
   // Upstream and below.
   void AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name);
   void OnUpstreamFrame(ByteView frame);
+  void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
   void OnUpstreamClosed(const Error& reason);
   void OnBranchFrame(Branches::Source source, ByteView frame);
   void OnBranchClosed(Branches::Source source, const Branches::Branch& branch);
@@ -82,6 +83,7 @@ class Joiner {
   // The end.
   void Restart();
   void SetDeadline(Duration remaining);
+  Deadline VerdictDeadline() const;
   void CancelTimers();
   void OnDeadline();
   Error DescribeDeadline() const;
@@ -128,6 +130,7 @@ class Joiner {
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId end_timer_ = 0;
   Duration local_pause_{};
+  Duration collect_{};
 };
 
 }  // namespace muster

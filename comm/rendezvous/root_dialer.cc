@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(5);
-constexpr Duration kLongestPause = milliseconds(500);
+constexpr Duration kLongestPause = milliseconds(200);
 // Whoever answered the wrong way is asked again, but not often.
 constexpr Duration kStrangerPause = milliseconds(1000);
 

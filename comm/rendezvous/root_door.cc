@@ -15,7 +15,7 @@ constexpr uint64_t kStrangersLogged = 20;
 }  // namespace
 
 RootDoor::RootDoor(EventLoop& loop, Params params, Prover& prover, OnLink on_link)
-    : loop_(loop), params_(params), prover_(prover), on_link_(std::move(on_link)) {}
+    : loop_(loop), params_(std::move(params)), prover_(prover), on_link_(std::move(on_link)) {}
 
 RootDoor::~RootDoor() { Close(); }
 

@@ -206,7 +206,13 @@ TEST_F(AssemblyTest, AProcessOfSeveralRanksEndsWithAllOfThem) {
   EXPECT_EQ(assembly->Remove(2)->error.message, "ranks 2,3 on gpu02 ended while the group was forming");
 }
 
-TEST_F(AssemblyTest, WhoClaimedNothingIsNotMissed) { EXPECT_EQ(assembly->Remove(9), std::nullopt); }
+TEST_F(AssemblyTest, WhoClaimedNothingIsNotMissed) {
+  EXPECT_EQ(assembly->Remove(9), std::nullopt);
+  Party nobody = PartyOf(3, "gpu02", 4, 1, 2);
+  nobody.claims.clear();
+  ExpectWelcome(2, HelloOf({nobody}));
+  EXPECT_EQ(assembly->Remove(2), std::nullopt);
+}
 
 class DescribeTest : public AssemblyTest {
  protected:
