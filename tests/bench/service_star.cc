@@ -1,0 +1,140 @@
+// The rendezvous service alone: service_star RANKS none|secret|munge. One process is the root, exactly as in
+// a launch; the other is all leaders, one rank each, with the library's own way to the root. Prints what
+// star_clock.h says.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "comm/base/log.h"
+#include "comm/base/parse.h"
+#include "comm/rendezvous/joiner.h"
+#include "comm/rendezvous/prover_choice.h"
+#include "comm/rendezvous/root_dialer.h"
+#include "tests/bench/requests.h"
+#include "tests/bench/star_clock.h"
+
+namespace muster::bench {
+namespace {
+
+constexpr Duration kLimit = std::chrono::seconds(60);
+
+// The root is rank 0, on a node of its own. Ends when all others have taken their roster and hung up.
+int ServeGroup(const Launch& launch) {
+  auto loop = EventLoop::Create();
+  if (!loop) return 1;
+  std::optional<Joined> joined;
+  bool failed = false;
+  Joiner joiner(**loop, MakeRequest(launch, 0), [&](tl::expected<Joined, Failure> outcome) {
+    failed = !outcome;
+    if (failed) return LogError("{}", ToString(outcome.error().error));
+    joined = *std::move(outcome);
+    joined->branches->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
+  });
+  joiner.Start();
+  (*loop)->RunUntil([&] { return failed || (joined && joined->branches->empty()); }, Deadline::After(kLimit));
+  return joined && joined->branches->empty() ? 0 : 1;
+}
+
+// All leaders but the root's, on one loop.
+class Leaders {
+ public:
+  Leaders(EventLoop& loop, const Launch& launch, Prover& prover, const SocketAddress& root)
+      : clock_(launch.world_size - 1) {
+    for (int rank = 1; rank < launch.world_size; ++rank) {
+      hello_ = Encode(
+          Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)}, {MakeRequest(launch, rank).self}});
+      leaders_.push_back({hello_, nullptr, nullptr});
+    }
+    for (Leader& leader : leaders_) {
+      leader.dialer = std::make_unique<RootDialer>(
+          loop, RootDialer::Params{MeetingIdOf(launch.key), kLimit, kLimit}, prover,
+          [this, &leader](std::unique_ptr<FrameStream> link) { OnLink(leader, std::move(link)); },
+          [](const Error& error) { LogError("{}", ToString(error)); });
+      leader.dialer->AddCandidates({root});
+    }
+  }
+
+  StarClock& clock() { return clock_; }
+  size_t hello_bytes() const { return hello_.size(); }
+  size_t roster_bytes() const { return roster_bytes_; }
+  void HangUp() { leaders_.clear(); }
+
+ private:
+  struct Leader {
+    Bytes hello;
+    std::unique_ptr<RootDialer> dialer;
+    std::unique_ptr<FrameStream> link;
+  };
+
+  void OnLink(Leader& leader, std::unique_ptr<FrameStream> link) {
+    clock_.OnLinked();
+    leader.link = std::move(link);
+    leader.link->Start(
+        [this](ByteView frame) {
+          if (ControlTypeOf(frame) != ControlType::kRoster) return;
+          roster_bytes_ = frame.size();
+          clock_.OnRoster();
+        },
+        [](const Error&) { LogError("the root has hung up"); });
+    leader.link->Send(leader.hello);
+  }
+
+  StarClock clock_;
+  std::vector<Leader> leaders_;
+  Bytes hello_;
+  size_t roster_bytes_ = 0;
+};
+
+// The root says nothing before somebody talks to it: whoever gets through hangs up at once.
+bool AwaitRoot(const SocketAddress& root) {
+  const Deadline deadline = Deadline::After(kLimit);
+  while (!deadline.Expired()) {
+    const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(fd.get(), root.get(), root.length()) == 0) return true;
+    usleep(500);
+  }
+  return false;
+}
+
+int LoadService(const Launch& launch, pid_t server) {
+  auto loop = EventLoop::Create();
+  const auto root = SocketAddress::FromNumeric("127.0.0.1", launch.port);
+  if (!loop || !root || !AwaitRoot(*root)) return 1;
+  ThreadWorker worker((*loop)->mailbox());
+  auto prover = ChooseProver(MakeRequest(launch, 1), worker);
+  if (!prover) {
+    LogError("{}", ToString(prover.error()));
+    kill(server, SIGKILL);
+    return 1;
+  }
+  Leaders leaders(**loop, launch, **prover, *root);
+  const bool done = (*loop)->RunUntil([&] { return leaders.clock().done(); }, Deadline::After(kLimit));
+  leaders.HangUp();
+  return leaders.clock().Finish(server, leaders.hello_bytes(), leaders.roster_bytes()) && done ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  const auto ranks = argc == 3 ? ParseInteger<int>(argv[1]) : std::nullopt;
+  if (!ranks || *ranks < 2) {
+    std::fputs("service_star RANKS none|secret|munge\n", stderr);
+    return 64;
+  }
+  static_cast<void>(SetUpLog({LogLevel::kError, LogFormat::kText, std::nullopt}));
+  Launch launch{fmt::format("service_star {}", getpid()), *ranks, FreePort(), AuthMethod::kNone,
+                std::nullopt};
+  const std::string_view method = argv[2];
+  if (method == "munge") launch.auth = AuthMethod::kMunge;
+  if (method == "secret") {
+    launch.auth = AuthMethod::kSecret;
+    launch.secret = JobSecret::Generate().value();
+  }
+  const pid_t server = fork();
+  if (server == 0) _exit(ServeGroup(launch));
+  return LoadService(launch, server);
+}
+
+}  // namespace
+}  // namespace muster::bench
+
+int main(int argc, char** argv) { return muster::bench::Main(argc, argv); }
