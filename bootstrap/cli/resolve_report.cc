@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/launch/launchers.h"
+
 namespace muster {
 namespace {
 
@@ -41,9 +43,16 @@ Json AllocationJson(const std::optional<Allocation>& allocation) {
           {"node", OrNull(allocation->node)}};
 }
 
+bool IsOutOfQuestion(const Considered& one) {
+  const Launcher::Traits traits = TraitsOf(one.launcher);
+  return one.verdict == "absent" && (traits.documented || traits.rare);
+}
+
+// A line of srun holds 1 KiB: what is out of question stays out.
 Json ConsideredJson(const std::vector<Considered>& considered) {
   Json list = Json::array();
   for (const Considered& one : considered) {
+    if (IsOutOfQuestion(one)) continue;
     list.push_back({{"launcher", one.launcher}, {"verdict", one.verdict}, {"reason", one.reason}});
   }
   return list;
@@ -87,9 +96,15 @@ std::string Show(const std::optional<int>& value) {
 void AppendConsidered(std::string& out, const std::vector<Considered>& considered) {
   if (considered.empty()) return;
   out += "considered:\n";
+  std::string rest;
   for (const Considered& one : considered) {
-    out += fmt::format("  {:<10} {:<12} {}\n", one.launcher, one.verdict, one.reason);
+    if (IsOutOfQuestion(one)) {
+      rest += fmt::format("{}{} ({})", rest.empty() ? "" : ", ", one.launcher, one.reason);
+    } else {
+      out += fmt::format("  {:<10} {:<12} {}\n", one.launcher, one.verdict, one.reason);
+    }
   }
+  if (!rest.empty()) out += fmt::format("absent, too: {}\n", rest);
 }
 
 }  // namespace
@@ -155,7 +170,8 @@ std::string ResolveText(const Resolution& resolution) {
 }
 
 std::string ResolveText(const Refusal& refusal) {
-  std::string out = fmt::format("not a rank: {}\n", refusal.error.message);
+  const bool is_no_rank = refusal.error.code == Code::kNotLaunched;
+  std::string out = fmt::format("{}: {}\n", is_no_rank ? "not a rank" : "refused", refusal.error.message);
   if (!refusal.error.hint.empty()) out += fmt::format("what to do: {}\n", refusal.error.hint);
   out += '\n';
   AppendConsidered(out, refusal.considered);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bootstrap/launch/launchers.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -130,7 +131,8 @@ class Assembler {
   // mp.spawn in one srun task a node: each task started as many ranks as the world holds tasks' worth.
   void DeriveBlocks() {
     RankTuple& tuple = resolution_.tuple;
-    if (tuple.launcher != "torch-env" || tuple.num_nodes) return;
+    const Launcher::Traits traits = TraitsOf(tuple.launcher);
+    if (traits.signs || !traits.names_master || tuple.num_nodes) return;
     for (const RankTuple& carrier : resolution_.carriers) {
       if (carrier.launcher != "slurm" || carrier.num_nodes != carrier.world_size || carrier.world_size == 1)
         continue;

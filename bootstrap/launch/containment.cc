@@ -11,11 +11,6 @@ bool SameWorld(const RankTuple& a, const RankTuple& b) {
   return a.rank == b.rank && a.world_size == b.world_size;
 }
 
-bool IsMpirun(const RankTuple& tuple) { return tuple.launcher == "openmpi" || tuple.launcher == "hydra"; }
-
-// Its variables carry a mark of the program that set them, so their presence dates them.
-bool IsSigned(const RankTuple& tuple) { return tuple.launcher != "torch-env" && tuple.launcher != "pmi"; }
-
 const Environment* StartOf(const RankTuple& tuple, const Environment& environment) {
   if (!environment.live()) return nullptr;
   if (tuple.launcher == "slurm") return environment.process()->slurm_task.get();
@@ -26,9 +21,8 @@ const Environment* StartOf(const RankTuple& tuple, const Environment& environmen
 // Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
 Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
   const Environment* start = StartOf(anchor, environment);
-  if (start == nullptr || !IsSigned(tuple)) return Age::kUnknown;
   const Launcher* launcher = FindLauncher(tuple.launcher);
-  if (launcher == nullptr) return Age::kUnknown;
+  if (start == nullptr || launcher == nullptr || !launcher->traits.signs) return Age::kUnknown;
   const Probed then = launcher->probe(*start, {});
   const auto* candidate = std::get_if<Candidate>(&then);
   const bool there =
@@ -37,18 +31,20 @@ Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& en
 }
 
 bool IsMpirunDaemon(const RankTuple& outer, const RankTuple& inner) {
-  return outer.launcher == "slurm" && IsMpirun(inner) && outer.num_nodes == outer.world_size;
+  return outer.launcher == "slurm" && TraitsOf(inner.launcher).daemons_by_srun &&
+         outer.num_nodes == outer.world_size;
 }
 
 // One process of the outer launch for each node of the inner one. Where the sizes are equal, too, other ranks
 // mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
 bool CarriesNodes(const RankTuple& outer, const RankTuple& inner) {
   if (outer.world_size != inner.num_nodes) return false;
-  return outer.world_size != inner.world_size || inner.launcher == "torchrun";
+  return outer.world_size != inner.world_size || TraitsOf(inner.launcher).orders_nodes;
 }
 
 bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
-  if (inner.launcher != "torch-env" || inner.num_nodes || !inner.local_rank) return false;
+  const Launcher::Traits traits = TraitsOf(inner.launcher);
+  if (traits.signs || !traits.names_master || inner.num_nodes || !inner.local_rank) return false;
   if (inner.world_size % outer.world_size != 0) return false;
   const int each = inner.world_size / outer.world_size;
   return each > 1 && inner.rank / each == outer.rank && inner.rank % each == *inner.local_rank;

@@ -6,22 +6,15 @@
 namespace muster {
 namespace {
 
-constexpr TupleVariables kVariables{
-    .rank = "RANK",
-    .world_size = "WORLD_SIZE",
-    .local_rank = "LOCAL_RANK",
-    .local_world_size = "LOCAL_SIZE",
-    .node_rank = "CROSS_RANK",
-    .num_nodes = "CROSS_SIZE",
+constexpr LauncherRow kRow{
+    .name = "deepspeed",
+    .variables = {.rank = "RANK",
+                  .world_size = "WORLD_SIZE",
+                  .local_rank = "LOCAL_RANK",
+                  .local_world_size = "LOCAL_SIZE",
+                  .node_rank = "CROSS_RANK",
+                  .num_nodes = "CROSS_SIZE"},
 };
-
-Result<Candidate> Read(const Environment& environment) {
-  MUSTER_TRY(Candidate candidate, ReadTuple("deepspeed", environment, kVariables));
-  MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
-  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
-  candidate.tuple.job.key = JobKey("deepspeed", candidate.tuple.job);
-  return candidate;
-}
 
 }  // namespace
 
@@ -31,9 +24,7 @@ Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
     return Absent{"CROSS_RANK is set without RANK and LOCAL_RANK: not a worker of DeepSpeed's launch.py"};
   }
   if (environment.Has("TORCHELASTIC_RUN_ID")) return Absent{"RANK is torchrun's"};
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ProbeTorchRow(environment, kRow);
 }
 
 }  // namespace muster

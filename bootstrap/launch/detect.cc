@@ -23,6 +23,12 @@ struct Entry {
   }
 };
 
+// The rank and size that a loser says, as far as it does.
+struct Claimed {
+  std::optional<int> rank;
+  std::optional<int> size;
+};
+
 using Outcome = tl::expected<Resolution, Refusal>;
 
 class Resolver {
@@ -49,8 +55,9 @@ class Resolver {
   bool Disagrees(const Entry& claim, const Entry& winner) const;
   std::optional<Error> Judge(const Entry& winner, bool proven);
   void JudgeCandidate(Entry& entry, const Entry& winner, bool proven);
-  void Overrule(Entry& entry, const Entry& winner, const std::string& claim);
+  void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
   Outcome Accept(const Entry& winner);
+  void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
   std::vector<Considered> ConsideredBut(const Entry* winner) const;
 
@@ -84,15 +91,17 @@ void SetFirstVerdict(Entry& entry) {
   }
 }
 
-// They start processes themselves, so a PMIx rank that is not theirs is some outer launcher's.
-bool StartsProcesses(std::string_view launcher) {
-  return launcher != "slurm" && launcher != "pmi" && launcher != "torch-env" && launcher != "none";
+// What is exported in the batch script is the same in every task: the first whose rank it is not warns for
+// all.
+bool SpeaksFor(const RankTuple& tuple, const Claimed& claimed) {
+  const bool is_rank_0 = claimed.rank == 0 && claimed.size.value_or(tuple.world_size) == tuple.world_size;
+  return tuple.rank == (is_rank_0 ? 1 : 0);
 }
 
-// MASTER_ADDR and MASTER_PORT next to their tuple belong to its world.
-bool NamesAMaster(std::string_view launcher) {
-  return launcher == "torch-env" || launcher == "torchrun" || launcher == "deepspeed";
-}
+// They start processes themselves, so a PMIx rank that is not theirs is some outer launcher's.
+bool StartsProcesses(std::string_view launcher) { return launcher != "slurm" && TraitsOf(launcher).signs; }
+
+bool NamesAMaster(std::string_view launcher) { return TraitsOf(launcher).names_master; }
 
 void Resolver::ProbeAll(std::string_view forced) {
   ProbeContext context{.explicit_tuple = options_.explicit_tuple, .control_alive = options_.control_alive};
@@ -208,12 +217,13 @@ Entry* Resolver::ProvenByProcess() {
 }
 
 // What stands for the entry when launchers are compared: null for no candidate and for none, which nests with
-// nobody. The bare pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes.
+// nobody. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes.
 const Candidate* Resolver::WorldOf(const Entry& entry) {
   const Candidate* candidate = entry.candidate();
   if (candidate == nullptr || entry.name == "none") return nullptr;
   const Candidate* slurm = Find("slurm")->candidate();
-  const bool slurms = entry.name == "pmi" && slurm != nullptr && slurm->tuple.rank == candidate->tuple.rank &&
+  const bool slurms = TraitsOf(entry.name).seen_in_steps && slurm != nullptr &&
+                      slurm->tuple.rank == candidate->tuple.rank &&
                       slurm->tuple.world_size == candidate->tuple.world_size;
   return slurms ? slurm : candidate;
 }
@@ -305,10 +315,12 @@ bool Resolver::Disagrees(const Entry& claim, const Entry& winner) const {
   return true;
 }
 
-void Resolver::Overrule(Entry& entry, const Entry& winner, const std::string& claim) {
+void Resolver::Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed) {
   entry.verdict = "overruled";
   entry.reason = claim;
   if (winner.name != "slurm") return;
+  entry.reason += ": Slurm started this very process (SLURM_TASK_PID)";
+  if (!SpeaksFor(winner.candidate()->tuple, claimed)) return;
   warnings_.push_back(
       fmt::format("{} is ignored: Slurm started this very process (SLURM_TASK_PID) as {}; do not export it "
                   "in the batch script",
@@ -333,7 +345,10 @@ void Resolver::JudgeCandidate(Entry& entry, const Entry& winner, bool proven) {
       surroundings_.carriers.push_back(&candidate);
       return;
     case Nesting::kUnrelated:
-      if (proven) Overrule(entry, winner, fmt::format("{} ({})", entry.name, claim));
+      if (proven) {
+        Overrule(entry, winner, fmt::format("{} ({})", entry.name, claim),
+                 {candidate.tuple.rank, candidate.tuple.world_size});
+      }
       return;
   }
 }
@@ -353,7 +368,7 @@ std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
   }
   for (Entry& entry : entries_) {
     if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) {
-      Overrule(entry, winner, malformed->error.message);
+      Overrule(entry, winner, malformed->error.message, {});
       entry.verdict = "malformed";
       if (NamesAMaster(entry.name)) surroundings_.master_is_ours = false;
     }
@@ -367,7 +382,7 @@ std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
       entry.verdict = "contradicts";
       return Contradicts(entry, winner);
     }
-    Overrule(entry, winner, incomplete->claim);
+    Overrule(entry, winner, incomplete->claim, {incomplete->rank, incomplete->size});
   }
   return std::nullopt;
 }
@@ -376,8 +391,11 @@ Outcome Resolver::Accept(const Entry& winner) {
   Resolution resolution = Assemble(*winner.candidate(), surroundings_, environment_);
   resolution.warnings.insert(resolution.warnings.end(), warnings_.begin(), warnings_.end());
   resolution.considered = ConsideredBut(&winner);
+  NameStrippedStep();
   if (Find("slurm")->candidate() == nullptr) resolution.allocation = allocation_;
-  if (winner.name == "torch-env" && options_.launcher == "auto" && resolution.allocation) {
+  // Containers keep their own tuple and lose the step's.
+  const bool by_hand = Find("slurm")->incomplete() == nullptr;
+  if (winner.name == "torch-env" && options_.launcher == "auto" && resolution.allocation && by_hand) {
     resolution.warnings.push_back(
         fmt::format("{} was set by hand in the {} of Slurm job {}: if it was meant for srun, start "
                     "with srun and do not export it",
@@ -386,11 +404,16 @@ Outcome Resolver::Accept(const Entry& winner) {
   return resolution;
 }
 
+void Resolver::NameStrippedStep() {
+  const Entry* slurm = Find("slurm");
+  if (slurm != nullptr && slurm->incomplete() != nullptr && allocation_)
+    allocation_->kind = "step, its variables removed";
+}
+
 tl::unexpected<Refusal> Resolver::Refuse(Error error) {
   const Entry* slurm = Find("slurm");
   if (slurm != nullptr && slurm->candidate() != nullptr) allocation_.reset();
-  if (slurm != nullptr && slurm->incomplete() != nullptr && allocation_)
-    allocation_->kind = "step, its variables removed";
+  NameStrippedStep();
   return tl::unexpected<Refusal>(Refusal{std::move(error), allocation_, ConsideredBut(nullptr)});
 }
 

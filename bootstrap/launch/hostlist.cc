@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMostNames = 262144;
+constexpr size_t kLongestName = 255;  // DNS
 constexpr uint64_t kLongestRange = 65536;
 constexpr size_t kMostDigits = 18;
 constexpr std::string_view kSeparators = ", \t\n";
@@ -27,6 +28,10 @@ tl::unexpected<Error> Bad(std::string_view list, std::string why) {
 bool IsNumber(std::string_view text) {
   return !text.empty() && text.size() <= kMostDigits &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+tl::unexpected<Error> TooMany(std::string_view list) {
+  return Bad(list, fmt::format("it has more than {} names", kMostNames));
 }
 
 // One "3" or "09-11" of a bracket; as wide as its low end is written.
@@ -51,9 +56,16 @@ Status AppendRange(std::string_view list, std::string_view range, std::vector<st
 
 Result<Pattern> ParsePattern(std::string_view list, std::string_view text) {
   Pattern pattern;
+  // Both limits hold before anything is written out: a variable of some kilobytes could ask for gigabytes.
+  size_t names = 1;
+  size_t length = 0;
   while (true) {
     const size_t open = text.find_first_of("[]");
     pattern.literals.push_back(text.substr(0, open));
+    length +=
+        pattern.literals.back().size() + (pattern.brackets.empty() ? 0 : pattern.brackets.back()[0].size());
+    if (length > kLongestName)
+      return Bad(list, fmt::format("a name is longer than {} characters", kLongestName));
     if (open == std::string_view::npos) return pattern;
     if (text[open] == ']') return Bad(list, "a \"]\" without its \"[\"");
     const size_t close = text.find_first_of("[]", open + 1);
@@ -61,8 +73,10 @@ Result<Pattern> ParsePattern(std::string_view list, std::string_view text) {
     std::vector<std::string> numbers;
     for (const std::string_view range : Split(text.substr(open + 1, close - open - 1), ',')) {
       MUSTER_CHECK(AppendRange(list, range, numbers));
-      if (numbers.size() > kMostNames) return Bad(list, fmt::format("it has more than {} names", kMostNames));
+      if (numbers.size() > kMostNames) return TooMany(list);
     }
+    names *= numbers.size();
+    if (names > kMostNames) return TooMany(list);
     pattern.brackets.push_back(std::move(numbers));
     text.remove_prefix(close + 1);
   }
@@ -88,11 +102,8 @@ std::string Assemble(const Pattern& pattern, const std::vector<size_t>& chosen) 
 
 Status AppendNames(std::string_view list, const Pattern& pattern, std::vector<std::string>& names) {
   size_t count = 1;
-  for (const auto& numbers : pattern.brackets) {
-    count *= numbers.size();
-    if (count > kMostNames - names.size())
-      return Bad(list, fmt::format("it has more than {} names", kMostNames));
-  }
+  for (const auto& numbers : pattern.brackets) count *= numbers.size();
+  if (count > kMostNames - names.size()) return TooMany(list);
   const std::vector<size_t> order = OuterToInner(pattern.brackets.size());
   std::vector<size_t> chosen(pattern.brackets.size(), 0);
   for (size_t n = 0; n < count; ++n) {

@@ -12,7 +12,7 @@
 namespace muster {
 
 // Every name, in Slurm's order, duplicates kept. Error: kBadEnvironment naming the text and what is wrong
-// with it. A range holds at most 65536 numbers, a list at most 262144 names.
+// with it. A range holds at most 65536 numbers, a list at most 262144 names, a name at most 255 characters.
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text);
 
 // For messages: {"gpu01","gpu02","gpu03","gpu07"} -> "gpu[01-03,07]". Keeps the order; ExpandHostlist reads

@@ -16,15 +16,10 @@ constexpr TupleVariables kVariables{
     .local_world_size = "MPI_LOCALNRANKS",
 };
 
-bool NamesANode(std::string_view text) {
-  return text != "localhost" && text.substr(0, 4) != "127." && text != "::1";
-}
-
 Result<Candidate> Read(const Environment& environment) {
   MUSTER_TRY(Candidate candidate, ReadTuple("hydra", environment, kVariables));
   for (const std::string_view variable : {"PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"}) {
-    if (candidate.tuple.node || !NamesANode(environment.Get(variable).value_or("localhost"))) continue;
-    ReadText(environment, variable, "node", candidate.tuple.node, candidate);
+    if (!candidate.tuple.node) ReadNode(environment, variable, candidate);
   }
   std::optional<std::string> id;
   ReadText(environment, "I_MPI_HYDRA_UUID", "job.id", id, candidate);

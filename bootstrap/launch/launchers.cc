@@ -5,20 +5,10 @@
 namespace muster {
 namespace {
 
-// The most specific signature first. torch-env comes after everything that starts processes itself: a RANK
-// exported by hand in a batch script is the classic stale value.
 constexpr Launcher kLaunchers[] = {
-    {"explicit", ProbeExplicit},    //
-    {"muster", ProbeMuster},        //
-    {"torchrun", ProbeTorchrun},    //
-    {"deepspeed", ProbeDeepspeed},  //
-    {"openmpi", ProbeOpenmpi},      //
-    {"hydra", ProbeHydra},          //
-    {"slurm", ProbeSlurm},          //
-    {"pmix", ProbePmix},            //
-    {"pmi", ProbePmi},              //
-    {"torch-env", ProbeTorchEnv},   //
-    {"none", ProbeNone},            //
+#define MUSTER_LAUNCHER(name, probe, ...) {name, probe, {__VA_ARGS__}},
+#include "bootstrap/launch/launchers.inc"
+#undef MUSTER_LAUNCHER
 };
 
 }  // namespace
@@ -30,6 +20,11 @@ const Launcher* FindLauncher(std::string_view name) {
     if (launcher.name == name) return &launcher;
   }
   return nullptr;
+}
+
+Launcher::Traits TraitsOf(std::string_view name) {
+  const Launcher* launcher = FindLauncher(name);
+  return launcher == nullptr ? Launcher::Traits{} : launcher->traits;
 }
 
 std::string LauncherNames() {

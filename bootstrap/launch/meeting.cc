@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "bootstrap/launch/launchers.h"
 #include "bootstrap/launch/placement.h"
 #include "bootstrap/launch/slurm_variables.h"
+#include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
 namespace {
@@ -36,15 +38,13 @@ class Planner {
     };
     add("uid", Uid());
     if (tuple_.launcher == "slurm") AddSlurm(add);
-    if (tuple_.launcher == "torchrun" || tuple_.launcher == "openmpi" || tuple_.launcher == "hydra" ||
-        tuple_.launcher == "pmi") {
-      add("id", tuple_.job.id);
-    }
+    if (tuple_.launcher != "slurm") add("id", tuple_.job.id);
     if (tuple_.launcher == "openmpi") {
       // Random per mpirun; the job id alone is a hash of 16 bits.
       add("mpirun", environment_.Get("OMPI_MCA_orte_precondition_transports").value_or(""));
     }
-    if (tuple_.launcher == "hydra" || tuple_.launcher == "pmi") AddSlurmOfMpiexec(add);
+    if (tuple_.launcher == "hydra" || tuple_.launcher == "pmi" || tuple_.launcher == "mvapich2")
+      AddSlurmOfMpiexec(add);
     if (IsTorch()) {
       if (tuple_.master) add("master", ToString(*tuple_.master));
       AddSlurmOfBlocks(add);
@@ -54,9 +54,7 @@ class Planner {
     return key;
   }
 
-  bool IsTorch() const {
-    return tuple_.launcher == "torchrun" || tuple_.launcher == "deepspeed" || tuple_.launcher == "torch-env";
-  }
+  bool IsTorch() const { return TraitsOf(tuple_.launcher).names_master; }
 
   std::string Uid() const {
     if (environment_.live()) return std::to_string(environment_.process()->uid);
@@ -91,7 +89,7 @@ class Planner {
   // several steps.
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
-    if (tuple_.launcher != "torch-env") return;
+    if (!IsTorch() || TraitsOf(tuple_.launcher).signs) return;
     // On one node all ranks see the job that the node was given for, whatever started them.
     if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
@@ -149,10 +147,6 @@ class Planner {
       return {};
     }
     return SearchTheJob(meeting);
-  }
-
-  static bool IsLoopback(std::string_view host) {
-    return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
   }
 
   Status FindAtMaster(Meeting& meeting) const {

@@ -6,16 +6,9 @@
 
 namespace muster {
 
-Probed ProbeMuster(const Environment& environment, const ProbeContext& context);
-Probed ProbeExplicit(const Environment& environment, const ProbeContext& context);
-Probed ProbeTorchrun(const Environment& environment, const ProbeContext& context);
-Probed ProbeDeepspeed(const Environment& environment, const ProbeContext& context);
-Probed ProbeOpenmpi(const Environment& environment, const ProbeContext& context);
-Probed ProbeHydra(const Environment& environment, const ProbeContext& context);
-Probed ProbeSlurm(const Environment& environment, const ProbeContext& context);
-Probed ProbePmix(const Environment& environment, const ProbeContext& context);
-Probed ProbePmi(const Environment& environment, const ProbeContext& context);
-Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context);
-Probed ProbeNone(const Environment& environment, const ProbeContext& context);
+#define MUSTER_LAUNCHER(name, probe, ...) \
+  Probed probe(const Environment& environment, const ProbeContext& context);
+#include "bootstrap/launch/launchers.inc"
+#undef MUSTER_LAUNCHER
 
 }  // namespace muster

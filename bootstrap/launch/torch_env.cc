@@ -25,14 +25,6 @@ TupleVariables Variables(const Environment& environment) {
   return variables;
 }
 
-Result<Candidate> Read(const Environment& environment) {
-  MUSTER_TRY(Candidate candidate, ReadTuple("torch-env", environment, Variables(environment)));
-  MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
-  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
-  candidate.tuple.job.key = JobKey("torch-env", candidate.tuple.job);
-  return candidate;
-}
-
 Probed WorldSizeAlone(const Environment& environment) {
   const auto size = environment.GetCount("WORLD_SIZE");
   if (!size) return Malformed{size.error()};
@@ -55,10 +47,11 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
     }
     if (!environment.Has("RANK")) return WorldSizeAlone(environment);
   }
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
+  Probed probed = ProbeTorchRow(environment, {.name = "torch-env", .variables = Variables(environment)});
+  const auto* candidate = std::get_if<Candidate>(&probed);
+  if (candidate == nullptr || context.forced) return probed;
   const RankTuple& tuple = candidate->tuple;
-  if (!tuple.local_rank && !context.forced) {
+  if (!tuple.local_rank) {
     return Incomplete{
         {Code::kBadEnvironment,
          fmt::format("RANK={} and WORLD_SIZE={} are set but LOCAL_RANK is not: they may count nodes",
@@ -68,7 +61,7 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
         tuple.rank,
         tuple.world_size};
   }
-  return *std::move(candidate);
+  return probed;
 }
 
 }  // namespace muster

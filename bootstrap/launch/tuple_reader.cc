@@ -56,12 +56,44 @@ Result<Candidate> ReadTuple(std::string_view launcher, const Environment& enviro
   return candidate;
 }
 
+Probed ProbeRow(const Environment& environment, const LauncherRow& row) {
+  if (HasNoPair(environment, row.variables)) return Absent{fmt::format("no {}", row.variables.rank)};
+  Result<Candidate> candidate = ReadTuple(row.name, environment, row.variables);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  RankTuple& tuple = candidate->tuple;
+  std::optional<std::string> id;
+  if (!row.job_id.empty()) ReadText(environment, row.job_id, "job.id", id, *candidate);
+  if (!row.node.empty()) ReadNode(environment, row.node, *candidate);
+  tuple.job.id = id.value_or("");
+  tuple.job.key = JobKey(row.name, tuple.job);
+  return *std::move(candidate);
+}
+
+Probed ProbeTorchRow(const Environment& environment, const LauncherRow& row) {
+  Probed probed = ProbeRow(environment, row);
+  auto* candidate = std::get_if<Candidate>(&probed);
+  if (candidate == nullptr) return probed;
+  auto master = ReadMaster(environment);
+  if (!master) return Malformed{std::move(master).error()};
+  candidate->tuple.master = *master;
+  if (*master) candidate->sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  return probed;
+}
+
+Incomplete NodeScoped(std::string claim, std::string hint) {
+  return {{Code::kBadEnvironment, fmt::format("{}: a node, not a process's rank", claim), std::move(hint)},
+          std::move(claim),
+          std::nullopt,
+          std::nullopt};
+}
+
 Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables) {
   MUSTER_CHECK(CheckInside(variables.rank, tuple.rank, variables.world_size, tuple.world_size));
   MUSTER_CHECK(CheckInside(variables.local_rank, tuple.local_rank, variables.local_world_size,
                            tuple.local_world_size));
   MUSTER_CHECK(CheckInside(variables.local_rank, tuple.local_rank, variables.world_size, tuple.world_size));
   MUSTER_CHECK(CheckInside(variables.node_rank, tuple.node_rank, variables.num_nodes, tuple.num_nodes));
+  MUSTER_CHECK(CheckInside(variables.node_rank, tuple.node_rank, variables.world_size, tuple.world_size));
   if (tuple.local_world_size && *tuple.local_world_size > tuple.world_size) {
     return Fail(Code::kBadEnvironment, "{}={} is more than {}={}", variables.local_world_size,
                 *tuple.local_world_size, variables.world_size, tuple.world_size);
@@ -92,6 +124,15 @@ void ReadText(const Environment& environment, std::string_view variable, std::st
   if (!text || text->empty()) return;
   value = std::string(*text);
   candidate.sources.push_back({std::string(field), std::string(variable), {}});
+}
+
+void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate) {
+  if (IsLoopback(environment.Get(variable).value_or("localhost"))) return;
+  ReadText(environment, variable, "node", candidate.tuple.node, candidate);
+}
+
+bool IsLoopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
 }
 
 std::string JobKey(std::string_view launcher, const JobIdentity& job) {

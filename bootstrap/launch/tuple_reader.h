@@ -28,6 +28,24 @@ bool HasNoPair(const Environment& environment, const TupleVariables& variables);
 Result<Candidate> ReadTuple(std::string_view launcher, const Environment& environment,
                             const TupleVariables& variables);
 
+// A launcher that is nothing but its row of variables.
+struct LauncherRow {
+  std::string_view name;
+  TupleVariables variables;
+  std::string_view job_id;  // what names this launch; empty: nothing
+  std::string_view node;    // what names this node; empty: nothing
+};
+
+// Absent without the pair, else as ReadTuple, with job and node.
+Probed ProbeRow(const Environment& environment, const LauncherRow& row);
+
+// The same with MASTER_ADDR and MASTER_PORT, for launchers that name a master.
+Probed ProbeTorchRow(const Environment& environment, const LauncherRow& row);
+
+// An allocation's word about this node, where a process's rank was to be found: never a rank. `claim` says it
+// ("PET_NODE_RANK=1 numbers nodes").
+Incomplete NodeScoped(std::string claim, std::string hint);
+
 // Each field of the tuple within the others' bounds. `variables` names them in the message.
 Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables);
 
@@ -38,6 +56,12 @@ Result<std::optional<Endpoint>> ReadMaster(const Environment& environment);
 // Sets the field and notes where it came from; does nothing where the variable is absent or empty.
 void ReadText(const Environment& environment, std::string_view variable, std::string_view field,
               std::optional<std::string>& value, Candidate& candidate);
+
+// As ReadText for the node's name; passes over "localhost" and its like, which name no node.
+void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate);
+
+// Of a host's name or address.
+bool IsLoopback(std::string_view host);
 
 // "launcher:id.step:restart", the name of a launch for people; "-" where there is no id.
 std::string JobKey(std::string_view launcher, const JobIdentity& job);

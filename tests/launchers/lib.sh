@@ -1,10 +1,10 @@
 # Sourced by `run`: commands on the cluster, and what must be true of every group.
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # shared with `run` and its parts; the variables are the job's
+# shellcheck disable=SC2016,SC2034,SC2119,SC2120,SC2154 # shared with `run` and its parts; the variables are the job's
 
 # A group that lacks a rank, and whatever else hangs, must fail and not block.
 export MUSTER_TIMEOUTS_RENDEZVOUS=20s
-on() { timeout --kill-after=5 60 "$top/tests/cluster/on" "$@"; }
+on() { timeout --kill-after=5 "${patience:-60}" "$top/tests/cluster/on" "$@"; }
 ctl() { on ctl "$@"; }
 step() { ctl srun "$@"; }
 
@@ -24,7 +24,7 @@ has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }
 fresh() {
   for dir in "${@:-$files/check}"; do
     rm -rf "$dir"
-    mkdir -p "$dir/ranks" "$dir/waiting"
+    mkdir -p "$dir/ranks" "$dir/waiting" "$dir/tuples"
   done
   member=("$here/member" "$dir")
 }
@@ -40,6 +40,19 @@ whole() {
 evaluated() {
   whole "$@"
   cmp "${2-$dir}/predictions" "$files/predictions"
+}
+
+# as_ranks LAUNCHER SIZE COMMAND...: it starts so many ranks of one group, and all of them resolve so.
+as_ranks() {
+  fresh
+  "${@:3}" "$here/as_rank" "$dir"
+  expect_resolved "$1" "$2"
+  evaluated "$2"
+}
+
+# expect_resolved LAUNCHER COUNT: by what as_rank left.
+expect_resolved() {
+  expect 'launchers' "$(sed 's/^{"launcher":"\([^"]*\)",.*/\1/' "$dir"/tuples/* | sort | uniq -c | xargs)" "$2 $1"
 }
 
 # of_rank DIR RANK FIELD: pid, supervisor or group.

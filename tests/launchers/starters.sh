@@ -43,14 +43,102 @@ enroot() {
 # Exported in the script by mistake: srun started this very process and knows better.
 stale_rank() {
   fresh
-  RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 step -N3 --ntasks-per-node=2 muster run -- "${member[@]}" 2>"$dir/err"
+  batch -N3 --ntasks-per-node=2 <<-END
+	export RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 MASTER_ADDR=gpu01 MASTER_PORT=29500
+	srun muster run -- ${member[*]} 2>$dir/err
+	END
   evaluated 6
-  expect_like warning "$(cat "$dir/err")" '*warning: torch-env (*) is ignored: Slurm started this very process*'
+  expect 'what it said' "$(cat "$dir/err")" "muster: warning: torch-env (rank 0 of 6 (RANK=0, $(
+    )WORLD_SIZE=6)) is ignored: Slurm started this very process (SLURM_TASK_PID) as rank 1 of 6 (SLURM_PROCID=1, $(
+    )SLURM_STEP_NUM_TASKS=6); do not export it in the batch script"
+}
+
+# Behind a shell nothing proves who is right, so nobody guesses.
+stale_rank_behind_a_shell() {
+  fresh
+  local began=$SECONDS
+  RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 MUSTER_TIMEOUTS_RENDEZVOUS=3s step -N3 -w 'gpu[01-03]' --ntasks-per-node=2 sh -c \
+    'dir=$1; shift; muster run -- "$@" 2>"$dir/err.$SLURM_PROCID"; echo $? >"$dir/code.$SLURM_PROCID"' sh "$dir" \
+    "${member[@]}"
+  [[ $((SECONDS - began)) -le 10 ]] || fail "it took $((SECONDS - began)) s"
+  # Rank 0 cannot see that its RANK is stale, and waits for the others.
+  expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '75 65 65 65 65 65'
+  expect 'what rank 3 said' "$(cat "$dir/err.3")" "muster: gpu02: error: slurm says rank 3 of 6 (SLURM_PROCID=3, $(
+    )SLURM_STEP_NUM_TASKS=6), but torch-env says rank 0 of 6 (RANK=0, WORLD_SIZE=6), and neither started the other $(
+    )(unset the wrong one, or force the right one with MUSTER_LAUNCHER=slurm (also --launcher slurm, or launcher: $(
+    )slurm in the configuration) or torch-env)"
+  expect 'who ran' "$(find "$dir/ranks" -type f)" ''
+}
+
+# forced COMMAND...: behind a shell with a stale RANK, and yet six tasks of Slurm.
+forced() {
+  fresh
+  RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 step -N3 --ntasks-per-node=2 sh -c '"$@"; exit $?' sh "$@" -- "${member[@]}"
+  evaluated 6
+}
+
+forced_by_file() {
+  echo 'launcher: slurm' >"$files/forced.yaml"
+  forced muster run -c "$files/forced.yaml"
+}
+
+# A world of one each, where srun would give six.
+forced_none() {
+  fresh
+  expect 'worlds' "$(step -N3 --ntasks-per-node=2 muster run --launcher none -- sh -c 'echo "$RANK/$WORLD_SIZE"' |
+    sort | uniq -c | xargs)" '6 0/1'
+  expect 'in a batch script' "$(MUSTER_LAUNCHER=none ctl salloc --quiet -N2 muster run -- sh -c 'echo "$RANK/$WORLD_SIZE"'
+    )" '0/1'
+}
+
+forced_absent() {
+  fresh
+  expect_code 64 step -N1 -n1 muster run --launcher torchrun -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*launcher torchrun was asked for, but there is no TORCHELASTIC_RUN_ID*'
+  expect_code 78 step -N1 -n1 muster run --launcher sulrm -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*there is no launcher called "sulrm"*'
+}
+
+# Somebody's own starter, which muster does not know: every word is in the flags.
+explicit() {
+  fresh
+  step -N3 -w 'gpu[01-03]' --ntasks-per-node=2 sh -c '
+    exec env -i PATH="$PATH" TOLD="$SLURM_PROCID $SLURM_LOCALID" muster run --rank "$SLURM_PROCID" --world-size 6 \
+      --local-rank "$SLURM_LOCALID" --endpoint gpu01:61777 "$@"' sh -- "${member[@]}"
+  evaluated 6
+}
+
+explicit_half() {
+  fresh
+  expect_code 64 muster run --rank 1 -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*--world-size is missing: --rank and --world-size go together*'
+  expect_code 64 muster run --rank 2 --world-size 2 -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*--rank=2 is outside --world-size=2*'
+  expect_code 78 muster run --rank 1 --world-size 2 -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*add --endpoint HOST:PORT*'
 }
 
 mpich_on_one_node() { started hydra 4 on gpu01 mpirun.mpich -n 4; }
 openmpi_on_one_node() { started openmpi 4 on gpu01 mpirun.openmpi --oversubscribe -n 4; }
 openmpi_on_three_nodes() { started openmpi 6 ctl salloc --quiet -N3 --ntasks-per-node=2 mpirun.openmpi -n 6; }
+
+
+# More ranks on the first node than on the last.
+openmpi_in_sbatch() {
+  fresh
+  batch -N3 --ntasks-per-node=3 <<<"mpirun.openmpi -n 7 $here/as_rank $dir"
+  expect_resolved openmpi 7
+  evaluated 7
+}
+
+mpich_in_sbatch() {
+  fresh
+  batch -N3 --ntasks-per-node=3 <<<"mpirun.mpich -n 7 $here/as_rank $dir"
+  expect_resolved hydra 7
+  evaluated 7
+}
+
+openmpi_in_step() { as_ranks openmpi 3 step -N1 -n1 mpirun.openmpi --oversubscribe -n 3; }
 
 torch_env() { started torch-env 6 step -N3 -w 'gpu[01-03]' --ntasks-per-node=2 "$here/by_hand" gpu01; }
 
@@ -68,9 +156,20 @@ check_starters() {
   check 'srun --mpi=pmi2: an MPICH program' mpi_program pmi2 mpicc.mpich
   check 'srun with what enroot exports' enroot
   check 'srun with a stale RANK' stale_rank
+  check 'srun with a stale RANK, behind a shell' stale_rank_behind_a_shell
+  check 'forced: --launcher slurm' forced muster run --launcher slurm
+  check 'forced: MUSTER_LAUNCHER=slurm' forced env MUSTER_LAUNCHER=slurm muster run
+  check 'forced: launcher: slurm in the file' forced_by_file
+  check 'forced: none' forced_none
+  check 'forced: what is not there' forced_absent
+  check 'explicit: the tuple by flags' explicit
+  check 'explicit: half of it' explicit_half
   check 'mpirun of MPICH on one node' mpich_on_one_node
   check 'mpirun of Open MPI on one node' openmpi_on_one_node
   check 'mpirun of Open MPI in salloc on three nodes' openmpi_on_three_nodes
+  check 'mpirun of Open MPI in sbatch, seven ranks on three nodes' openmpi_in_sbatch
+  check 'mpirun of MPICH in sbatch, seven ranks on three nodes' mpich_in_sbatch
+  check 'mpirun of Open MPI in a step' openmpi_in_step
   check 'RANK and MASTER_ADDR by hand' torch_env
   check 'MASTER_ADDR of another node than that of rank 0' torch_env_elsewhere
 }

@@ -132,6 +132,7 @@ considered:
   pmi        absent       no PMI_RANK
   torch-env  same         rank 3 of 4 (RANK=3, WORLD_SIZE=4)
   none       absent       there is a launcher
+absent, too: horovod (no HOROVOD_RANK), ray (no RAY_JOB_ID), jsrun (no JSM_NAMESPACE_RANK), mvapich2 (no MV2_COMM_WORLD_RANK), flux (no FLUX_TASK_RANK), pals (no PALS_RANKID), azureml (no AZUREML_RUN_ID), composer (no mark of composer), kubeflow (no PET_NODE_RANK), sagemaker (no SM_CURRENT_HOST), blaunch (no LSF_PM_TASKID), kubernetes (no JOB_COMPLETION_INDEX), node-env (no NODE_RANK with LOCAL_RANK)
 )");
 }
 

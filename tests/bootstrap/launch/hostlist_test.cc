@@ -92,6 +92,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"a[0-9]b[0-9999],c[0-65535],d[0-65535],e[0-65535]\" is not a host list: it has more than "
                 "262144 names"}));
 
+TEST(ExpandHostlist, IsNotTalkedIntoGigabytes) {
+  std::string brackets;
+  for (int i = 0; i < 14000; ++i) brackets += "[0-65535]";
+  const auto many = ExpandHostlist(brackets);
+  ASSERT_FALSE(many);
+  EXPECT_TRUE(many.error().message.ends_with("it has more than 262144 names"));
+  const auto names = ExpandHostlist(std::string(100'000, 'a') + "[0-65535]");
+  ASSERT_FALSE(names);
+  EXPECT_TRUE(names.error().message.ends_with("a name is longer than 255 characters"));
+  EXPECT_EQ(Expand(std::string(250, 'a') + "[00001]").size(), 1u);
+  EXPECT_FALSE(ExpandHostlist(std::string(250, 'a') + "[000001]"));
+}
+
 TEST(ExpandHostlist, TakesTheLongestRange) { EXPECT_EQ(Expand("n[0-65535]").size(), 65536u); }
 
 TEST(CompressHostlist, FindsRuns) {

@@ -17,8 +17,11 @@ Probed Probe(std::string_view launcher, const Environment& environment, const Pr
 }
 
 TEST(Launchers, AreInTheirOrder) {
-  EXPECT_EQ(LauncherNames(),
-            "explicit, muster, torchrun, deepspeed, openmpi, hydra, slurm, pmix, pmi, torch-env, none");
+  EXPECT_EQ(
+      LauncherNames(),
+      "explicit, muster, torchrun, horovod, deepspeed, ray, jsrun, openmpi, mvapich2, hydra, flux, slurm, "
+      "pals, pmix, "
+      "pmi, azureml, composer, kubeflow, sagemaker, blaunch, kubernetes, node-env, torch-env, none");
   EXPECT_EQ(FindLauncher("lsf"), nullptr);
 }
 
@@ -80,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
             "torchrun",
             "TORCHELASTIC_RUN_ID=a\nRANK=0\nWORLD_SIZE=2\nLOCAL_RANK=0\nGROUP_RANK=2\nGROUP_WORLD_SIZE=2",
             "GROUP_RANK=2 is outside GROUP_WORLD_SIZE=2"},
+        MalformedCase{"torch-env", "RANK=0\nWORLD_SIZE=4\nLOCAL_RANK=0\nGROUP_RANK=376",
+                      "GROUP_RANK=376 is outside WORLD_SIZE=4"},
         MalformedCase{
             "torchrun",
             "TORCHELASTIC_RUN_ID=a\nRANK=0\nWORLD_SIZE=2\nLOCAL_RANK=0\nGROUP_RANK=0\nGROUP_WORLD_SIZE=3",
@@ -347,6 +352,19 @@ TEST(Openmpi, OfRelease5IsNamedByItsNamespace) {
   ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
   EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "openmpi:prterun-gpu01-77@1:0");
   EXPECT_EQ(std::get<Candidate>(probed).tuple.num_nodes, std::nullopt);
+}
+
+TEST(Ray, IsNotTakenForWhatItsWorkersStart) {
+  const std::string worker =
+      "RAY_JOB_ID=01\nRANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nNODE_RANK=1\nMASTER_ADDR=n1\n"
+      "MASTER_PORT=4000\n";
+  const Probed probed = Probe("ray", Env(worker));
+  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "ray:01:0");
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.master, (Endpoint{"n1", 4000}));
+  EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env(worker + "TORCHELASTIC_RUN_ID=r\n"))));
+  EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env(worker + "GROUP_RANK=0\n"))));
+  EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env("RAY_JOB_ID=01\nRANK=3\nWORLD_SIZE=4\n"))));
 }
 
 TEST(TorchEnv, TakesNodeRankOnlyNextToALocalWorldSize) {

@@ -33,20 +33,40 @@ std::shared_ptr<const Environment> Started(const std::string& text) {
 }
 
 TEST(LiveProcess, ThatSlurmStartedItselfIsItsTask) {
-  const std::string text = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n";
+  const std::string text = OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
   const Resolution resolution = MustResolve(Env(text + Bare(0, 4, 0)).AsProcess(Live(4711, 4000)));
   EXPECT_EQ(resolution.tuple.launcher, "slurm");
-  EXPECT_EQ(resolution.tuple.rank, 2);
+  EXPECT_EQ(resolution.tuple.rank, 1);
   EXPECT_EQ(resolution.tuple.master, std::nullopt);
   EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "overruled");
   EXPECT_THAT(
       resolution.warnings,
       ElementsAre(
           "torch-env (rank 0 of 4 (RANK=0, WORLD_SIZE=4)) is ignored: Slurm started this very process "
-          "(SLURM_TASK_PID) as rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4); do not export it in "
+          "(SLURM_TASK_PID) as rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4); do not export it in "
           "the batch script"));
   EXPECT_EQ(MustRefuse(Env(text + Bare(0, 4, 0)).AsProcess(Live(4712, 4711))).error.code,
             Code::kBadEnvironment);
+}
+
+// The same export is in every task: one of them says it.
+TEST(LiveProcess, WarnsOfAStaleRankOnce) {
+  const auto warners = [](const std::string& culprit) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      const std::string text = OneTaskANode(4, rank) + "SLURM_TASK_PID=4711\n" + culprit;
+      const Resolution resolution = MustResolve(Env(text).AsProcess(Live(4711, 4000)));
+      EXPECT_EQ(resolution.tuple.rank, rank) << culprit;
+      if (!resolution.warnings.empty()) ranks.push_back(rank);
+    }
+    return ranks;
+  };
+  EXPECT_THAT(warners(Bare(0, 4, 0)), ElementsAre(1));
+  EXPECT_THAT(warners(Bare(0, 8, 0)), ElementsAre(0));
+  EXPECT_THAT(warners(Bare(3, 4, 0)), ElementsAre(0));
+  EXPECT_THAT(warners("RANK=0\nWORLD_SIZE=4\n"), ElementsAre(1));
+  EXPECT_THAT(warners("WORLD_SIZE=8\n"), ElementsAre(0));
+  EXPECT_THAT(warners("RANK=x\nWORLD_SIZE=4\n"), ElementsAre(0));
 }
 
 TEST(LiveProcess, OfAStepDoesNotTakeAnOverruledLaunchersMaster) {
@@ -72,10 +92,10 @@ TEST(LiveProcess, OfAnAllocationSaysWhichKindItIs) {
 }
 
 TEST(LiveProcess, ThatSlurmStartedItselfIgnoresHalfAPair) {
-  const std::string text = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n";
-  for (const char* culprit : {"RANK=0\n", "WORLD_SIZE=8\n", "RANK=x\nWORLD_SIZE=4\nLOCAL_RANK=0\n"}) {
+  const std::string text = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
+  for (const char* culprit : {"RANK=2\n", "WORLD_SIZE=8\n", "RANK=x\nWORLD_SIZE=4\nLOCAL_RANK=0\n"}) {
     const Resolution resolution = MustResolve(Env(text + culprit).AsProcess(Live(4711, 4000)));
-    EXPECT_EQ(resolution.tuple.rank, 2) << culprit;
+    EXPECT_EQ(resolution.tuple.rank, 0) << culprit;
     ASSERT_EQ(resolution.warnings.size(), 1u) << culprit;
     EXPECT_THAT(resolution.warnings[0], HasSubstr(std::string(culprit).substr(0, 4)));
   }

@@ -1,0 +1,79 @@
+# Sourced by `run`: every rank in a container of its own, as pyxis and Apptainer make them: new namespaces, other files.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2154 # `run` sets here and files; `fresh` sets dir and member
+
+readonly pid_namespace=(unshare --pid --fork --mount-proc)
+# Nothing of the node's memory, temporary files and sockets; muster and its programs must remain reachable.
+readonly other_files=(unshare --mount sh -c 'for place in /dev/shm /run/munge /var/tmp; do
+  mount -t tmpfs none "$place" || exit; done; exec "$@"' sh)
+readonly user_namespace=(unshare --user --map-current-user)
+readonly fakeroot=(unshare --user --map-root-user)
+readonly network_namespace=(unshare --net sh -c 'ip link set lo up; exec "$@"' sh)
+
+# contained NODES [COMMAND...]: it wraps every task.
+contained() {
+  fresh
+  step "-N$1" -w "gpu[01-0$1]" --ntasks-per-node=2 "${@:2}" muster run -- "${member[@]}"
+  evaluated $(($1 * 2))
+}
+
+# The same with a secret in place of munge, whose socket is hidden.
+contained_with_secret() { MUSTER_SECRET=$(muster secret) contained "$@"; }
+
+# The tasks' environment reaches a container, but not what Slurm says of the task; enroot's hook sets PyTorch's five.
+stripped() {
+  fresh
+  step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 sh -c '
+    exec env -u SLURM_PROCID -u SLURM_LOCALID -u SLURM_TASK_PID TOLD="$SLURM_PROCID $SLURM_LOCALID" \
+      RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_NTASKS" MASTER_ADDR=gpu01 MASTER_PORT=61234 \
+      "$@"' sh "${pid_namespace[@]}" muster run -- "${member[@]}"
+  evaluated 4
+}
+
+# Without the hook: what is missing is named.
+stripped_bare() {
+  fresh
+  expect_code 65 step -N1 -n1 env -u SLURM_PROCID -u SLURM_LOCALID -u SLURM_TASK_PID muster run -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" \
+    '*a task of a Slurm step whose variables were partly removed: missing SLURM_PROCID, SLURM_LOCALID (*'
+}
+
+# The ranks of a node still meet, by files; a program of its own there must not need the others' network.
+apart_on_one_node() {
+  fresh
+  step -N1 -n2 "${network_namespace[@]}" muster run -- "${member[@]}" true
+  whole 2
+}
+
+# No way to the other node: said at once or at the deadline, by who is missing.
+unconnected() {
+  fresh
+  MUSTER_TIMEOUTS_RENDEZVOUS=3s expect_code 75 step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 "${network_namespace[@]}" \
+    muster run -- "${member[@]}" 2>"$dir/err"
+  expect_like 'what rank 0 said' "$(cat "$dir/err")" '*1/2 ranks; missing gpu02: 1 (*'
+  expect_like 'what rank 1 said' "$(cat "$dir/err")" '*the root, rank 0 on gpu01,*Network is unreachable*'
+}
+
+# A program that ends badly is still known to all.
+dies() {
+  fresh
+  expect_code 3 step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 "${pid_namespace[@]}" \
+    muster run -- sh -c '[ "$RANK" = 1 ] && exit 3; exec sleep 100' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rank 1 on gpu01 failed: exit 3*'
+}
+
+check_containers() {
+  check 'container: process ids' contained 2 "${pid_namespace[@]}"
+  check 'container: process ids, on one node' contained 1 "${pid_namespace[@]}"
+  check 'container: process ids, a program ends badly' dies
+  check 'container: files' contained_with_secret 2 "${other_files[@]}"
+  check 'container: user' contained 2 "${user_namespace[@]}"
+  check 'container: user, as root' contained 2 "${fakeroot[@]}"
+  check 'container: network, on one node' apart_on_one_node
+  check 'container: network, two nodes' unconnected
+  check 'container: all but the network' \
+    contained_with_secret 2 "${user_namespace[@]}" "${pid_namespace[@]}" "${other_files[@]}"
+  check "container: the task's variables removed, enroot's set" stripped
+  check "container: the task's variables removed" stripped_bare
+}

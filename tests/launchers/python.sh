@@ -1,0 +1,77 @@
+# Sourced by `run`: the launchers of PyTorch's world, the real ones (tests/python/venv).
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here and files; `fresh` sets dir and member
+
+# One task on each node, which starts the node's ranks.
+agents() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 "$@"; }
+
+# The rest of the words of an agent: on node $SLURM_NODEID.
+static='--nnodes 2 --node-rank $SLURM_NODEID --nproc-per-node 2 --master-addr gpu01 --master-port 29511'
+c10d='--nnodes 2 --rdzv-id tests --rdzv-backend c10d --rdzv-endpoint gpu01:29512'
+
+# by_agents COMMAND [PROGRAM...]: in a shell, so that it can name the node.
+by_agents() { agents sh -c "${1//$'\n'/ }"' "$@"' sh "${@:2}"; }
+
+world_info() { printf '{"gpu01": [0], "gpu02": [0, 1]}' | base64 -w0; }
+
+torch_launch=(on gpu01 python -m torch.distributed.launch --use-env --no-python --nproc-per-node 2)
+accelerate=(accelerate launch --multi_gpu --mixed_precision no --dynamo_backend no --no_python)
+
+# torchrun's agents are Open MPI's ranks.
+in_mpirun() {
+  ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=1 mpirun.openmpi -n 2 sh -c \
+    "torchrun --no-python ${static/SLURM_NODEID/OMPI_COMM_WORLD_RANK}"' "$@"' sh "$@"
+}
+
+# Two torchruns of one step, one a task: two worlds, told apart by who came first.
+two_in_a_step() {
+  fresh "$files/a" "$files/b"
+  agents sh -c '[ "$SLURM_PROCID" = 0 ] && place=$1 || place=$2
+    torchrun --no-python --standalone --nproc-per-node 2 "$3" "$place"' sh "$files/a" "$files/b" "$here/as_rank"
+  apart "$files/a" "$files/b"
+  evaluated 2 "$files/a"
+  evaluated 2 "$files/b"
+}
+
+# What muster run sets is what PyTorch takes.
+own_group() {
+  fresh
+  expect output "$(step -N2 --ntasks-per-node=2 muster run -- python "$here/gloo.py")" 'sum 6 of 4'
+}
+
+# Some 150 MB more to download, and half a minute and more to start.
+ray_train() {
+  local folder
+  folder=$("$top/tests/python/venv" ray)
+  PATH=$folder/bin:$PATH
+  mkdir "$files/ray"
+  RAY_USAGE_STATS_ENABLED=0 as_ranks ray 2 on gpu01 python "$here/ray_train.py" "$files/ray"
+}
+
+check_python() {
+  local patience=120 OMP_NUM_THREADS=1 DS_ACCELERATOR=cpu PATH=$PATH
+  export OMP_NUM_THREADS DS_ACCELERATOR PATH
+  check 'python: PyTorch and its launchers' "$top/tests/python/venv"
+  PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
+  check 'torchrun: standalone' as_ranks torchrun 3 on gpu01 torchrun --no-python --standalone --nproc-per-node 3
+  check 'torchrun: static, two nodes' as_ranks torchrun 4 by_agents "torchrun --no-python $static"
+  check 'torchrun: c10d, two uneven nodes' as_ranks torchrun 3 \
+    by_agents "torchrun --no-python $c10d --nproc-per-node \$((SLURM_NODEID + 1))"
+  check 'torchrun: one in each task' two_in_a_step
+  check 'torchrun in mpirun' as_ranks torchrun 4 in_mpirun
+  check 'torch.distributed.launch' as_ranks torchrun 2 "${torch_launch[@]}"
+  check 'accelerate launch: one node' as_ranks torchrun 2 \
+    on gpu01 "${accelerate[@]}" --num_machines 1 --num_processes 2
+  check 'accelerate launch: two nodes' as_ranks torchrun 4 \
+    by_agents "${accelerate[*]}"' --num_machines 2 --machine_rank $SLURM_NODEID --num_processes 4 --main_process_ip gpu01
+      --main_process_port 29513'
+  check 'DeepSpeed: two uneven nodes' as_ranks deepspeed 3 \
+    by_agents "python -m deepspeed.launcher.launch --world_info $(world_info)"' --node_rank $SLURM_NODEID
+      --master_addr gpu01 --master_port 29514 --no_python --no_local_rank'
+  check 'mp.spawn in srun' as_ranks torch-env 4 agents python "$here/spawn.py" 2
+  check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/fabric.py" 2 1
+  check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
+  check 'PyTorch under srun muster run' own_group
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Ray Train' ray_train
+}
