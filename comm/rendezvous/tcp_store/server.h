@@ -1,0 +1,75 @@
+// A TCPStore-compatible server: PyTorch's clients from 2.2 on connect to it as to their own.
+//
+// Lives on one EventLoop; owns the listener and all connections; nothing blocks. The protocol has no
+// authentication: whoever reaches the address may read and write, unless the gate turns him away.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/tcp_store/session.h"
+
+namespace muster::tcp_store {
+
+struct ServerOptions {
+  // Calls `verdict` once, at once or later, on the loop's thread; an Error turns the connection away.
+  using Verdict = std::function<void(Status)>;
+  using Gate = std::function<void(const SocketAddress& peer, Verdict verdict)>;
+
+  Limits limits;
+  uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits
+  uint64_t buffers = uint64_t{1} << 30;           // bytes of unfinished requests and untaken answers
+  size_t most_clients = 65536;                    // who comes later waits in the kernel's queue
+  Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and said VALIDATE
+  Gate gate;                                      // may be empty: everybody
+};
+
+class Server {
+ public:
+  Server(EventLoop& loop, UniqueFd listener, ServerOptions options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // Error: kSystem.
+  Status Start();
+  const SocketAddress& address() const { return address_; }
+
+  // Closes all connections and forgets all keys, for the next program: no key outlives the one that set it.
+  void Clear();
+  size_t clients() const { return sessions_.size(); }
+  size_t keys() const { return store_.keys(); }
+
+ private:
+  void OnAccept(UniqueFd fd, const SocketAddress& peer);
+  void Admit(ClientId id, const Status& verdict);
+  void Expire(ClientId id);
+  void OnClosed(ClientId id, const Error& reason);
+
+  struct Client {
+    std::shared_ptr<Session> session;
+    EventLoop::TimerId handshake = 0;
+  };
+
+  EventLoop& loop_;
+  const ServerOptions options_;
+  const SocketAddress address_;
+  Store store_;
+  Budget buffers_;
+  SessionHost host_;
+  Acceptor acceptor_;
+  std::unordered_map<ClientId, Client> sessions_;
+  ClientId next_id_ = 1;
+  bool full_said_ = false;
+  // Verdicts may come after the server's end.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::tcp_store

@@ -1,0 +1,40 @@
+// A Server on a thread of its own, for a process that has other things to do.
+//
+// All methods belong to the thread that started it. The gate and the log are called from the server's thread.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "comm/rendezvous/tcp_store/server.h"
+
+namespace muster::tcp_store {
+
+class ServerThread {
+ public:
+  // Error: kSystem.
+  static Result<std::unique_ptr<ServerThread>> Start(UniqueFd listener, ServerOptions options);
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
+  // Closes all connections; waits for the request that is being served, which is short.
+  ~ServerThread();
+
+  const SocketAddress& address() const { return server_->address(); }
+  // Server::Clear, done when it returns.
+  void Clear();
+
+ private:
+  explicit ServerThread(std::unique_ptr<EventLoop> loop) : loop_(std::move(loop)) {}
+  Status Run();
+
+  const pid_t owner_ = getpid();
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+  bool stop_ = false;  // the thread's
+};
+
+}  // namespace muster::tcp_store

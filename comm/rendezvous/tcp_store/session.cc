@@ -1,0 +1,195 @@
+#include "comm/rendezvous/tcp_store/session.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace muster::tcp_store {
+namespace {
+
+// A turn ends after so many requests, or when so many bytes of answers wait.
+constexpr int kRequestsInTurn = 512;
+constexpr size_t kAnswersInTurn = 256 * 1024;
+constexpr size_t kSentAtOnce = 1024 * 1024;
+// Buffers of this size belong to every client and are not counted.
+constexpr size_t kFreeBuffer = 64 * 1024;
+
+void Append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+
+tl::unexpected<Error> NotAClient() {
+  return Fail(Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does");
+}
+
+// Capacity is given back where it was for something unusually large.
+void Empty(Bytes& bytes) {
+  if (bytes.capacity() > kFreeBuffer) Bytes().swap(bytes);
+  bytes.clear();
+}
+
+}  // namespace
+
+Session::Session(SessionHost& host, ClientId id, UniqueFd fd, SocketAddress peer)
+    : host_(host), id_(id), fd_(std::move(fd)), peer_(std::move(peer)), decoder_(host.limits) {}
+
+Session::~Session() {
+  if (fd_) host_.loop.Forget(fd_.get());
+  host_.buffers.GiveBack(counted_);
+}
+
+Status Session::Start() {
+  interest_ = EPOLLIN;
+  return host_.loop.Watch(fd_.get(), interest_,
+                          [self = shared_from_this()](uint32_t events) { self->OnEvents(events); });
+}
+
+void Session::Close(const Error& reason) {
+  if (!fd_) return;
+  const std::shared_ptr<Session> alive = shared_from_this();
+  host_.loop.Forget(fd_.get());
+  fd_.Reset();
+  host_.closed(id_, reason);
+}
+
+void Session::OnEvents(uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    Flush();
+    if (yielded_ && output_.size() - output_sent_ < kAnswersInTurn) Resume();
+  }
+  if (fd_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) Read();
+  if (fd_) UpdateInterest();
+}
+
+void Session::Read() {
+  const ssize_t count = recv(fd_.get(), host_.received.data(), host_.received.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count < 0) {
+    return Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
+  }
+  if (count == 0) {
+    return Close(
+        {Code::kSystem, input_.empty() ? "" : "the connection ended in the middle of a request", {}});
+  }
+  const ByteView received(host_.received.data(), static_cast<size_t>(count));
+  if (input_.empty()) return TakeTurn(received, false);
+  Append(input_, received);
+  if (!yielded_) TakeTurn(input_, true);
+}
+
+// What was left over from the last turn.
+void Session::Resume() {
+  yielded_ = false;
+  TakeTurn(input_, true);
+}
+
+// `is_kept`: `input` is input_.
+void Session::TakeTurn(ByteView input, bool is_kept) {
+  const Result<size_t> used = ApplyAll(input);
+  SendAnswers();
+  if (!used) return Close(used.error());
+  if (is_kept) {
+    input_.erase(input_.begin(), input_.begin() + static_cast<ptrdiff_t>(*used));
+  } else {
+    Append(input_, input.subspan(*used));
+  }
+  if (input_.empty()) Empty(input_);
+  if (const Status counted = CountBuffers(); !counted) Close(counted.error());
+}
+
+// How many bytes of `input` are done with.
+Result<size_t> Session::ApplyAll(ByteView input) {
+  size_t used = 0;
+  for (int requests = 0; used < input.size(); ++requests) {
+    if (requests == kRequestsInTurn ||
+        host_.answers.size() + output_.size() - output_sent_ >= kAnswersInTurn) {
+      yielded_ = true;
+      break;
+    }
+    // Not even read to its end: it may claim to be long.
+    if (!validated_ && input[0] != static_cast<uint8_t>(Operation::kValidate)) return NotAClient();
+    MUSTER_TRY(const bool whole, decoder_.Scan(input.subspan(used)));
+    if (!whole) break;
+    MUSTER_CHECK(ApplyOne());
+    used += decoder_.size();
+    decoder_.Restart();
+  }
+  return used;
+}
+
+Status Session::ApplyOne() {
+  const Request& request = decoder_.request();
+  if (!validated_) {
+    if (request.number != kValidationNumber) return NotAClient();
+    validated_ = true;
+    return {};
+  }
+  host_.woken.clear();
+  MUSTER_CHECK(host_.store.Apply(id_, request, host_.answers, host_.woken));
+  for (const ClientId client : host_.woken) {
+    if (client != id_) {
+      host_.wake(client);
+    } else {
+      host_.answers.push_back(kStopWaiting);
+    }
+  }
+  return {};
+}
+
+void Session::Wake() {
+  if (!fd_) return;
+  const bool was_empty = output_.empty();
+  output_.push_back(kStopWaiting);
+  if (was_empty) Flush();
+  UpdateInterest();
+}
+
+void Session::SendAnswers() {
+  if (host_.answers.empty()) return;
+  const size_t sent = output_.empty() ? SendSome(host_.answers) : 0;
+  // Who never takes all that waits must not make the part that is sent grow for ever.
+  if (output_sent_ > output_.size() / 2) {
+    output_.erase(output_.begin(), output_.begin() + static_cast<ptrdiff_t>(output_sent_));
+    output_sent_ = 0;
+  }
+  Append(output_, ByteView(host_.answers).subspan(sent));
+  Empty(host_.answers);
+}
+
+void Session::Flush() {
+  output_sent_ += SendSome(ByteView(output_).subspan(output_sent_));
+  if (output_sent_ < output_.size()) return;
+  Empty(output_);
+  output_sent_ = 0;
+}
+
+// How much of it is done with. One call: a fast reader of a long answer is not to keep the others waiting.
+size_t Session::SendSome(ByteView bytes) {
+  if (bytes.empty()) return 0;
+  const ssize_t count =
+      send(fd_.get(), bytes.data(), std::min(bytes.size(), kSentAtOnce), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count >= 0) return static_cast<size_t>(count);
+  // A broken connection is noticed when it is read from, after what the client said last.
+  return errno == EAGAIN || errno == EINTR ? 0 : bytes.size();
+}
+
+Status Session::CountBuffers() {
+  const uint64_t held = input_.capacity() + output_.capacity();
+  const uint64_t beyond = held > 2 * kFreeBuffer ? held - 2 * kFreeBuffer : 0;
+  if (beyond > counted_) MUSTER_CHECK(host_.buffers.Take(beyond - counted_));
+  if (beyond < counted_) host_.buffers.GiveBack(counted_ - beyond);
+  counted_ = beyond;
+  return {};
+}
+
+void Session::UpdateInterest() {
+  const size_t waiting = output_.size() - output_sent_;
+  uint32_t interest = 0;
+  if (yielded_ || waiting > 0) interest |= EPOLLOUT;
+  if (!yielded_ && waiting < kAnswersInTurn) interest |= EPOLLIN;
+  if (interest == interest_) return;
+  interest_ = interest;
+  host_.loop.Change(fd_.get(), interest);
+}
+
+}  // namespace muster::tcp_store

@@ -1,0 +1,84 @@
+// One client's connection to the store: reads requests, has them applied, sends the answers.
+//
+// Lives on one EventLoop; owns its descriptor. Nothing blocks. A client that does not take its answers is not
+// read from until it does, and one turn of any client is short: nobody is delayed by another.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/tcp_store/budget.h"
+#include "comm/rendezvous/tcp_store/request.h"
+#include "comm/rendezvous/tcp_store/store.h"
+
+namespace muster::tcp_store {
+
+// What the sessions of one server share; outlives them.
+struct SessionHost {
+  EventLoop& loop;
+  Store& store;
+  Limits limits;
+  Budget& buffers;  // what clients have sent or are to be sent beyond a little
+  // Owed kStopWaiting; never the caller itself.
+  std::function<void(ClientId)> wake;
+  // Called once and last: the session may go.
+  std::function<void(ClientId, const Error& reason)> closed;
+  // Room that is used within one turn only.
+  Bytes received;
+  Bytes answers = {};
+  std::vector<ClientId> woken = {};
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(SessionHost& host, ClientId id, UniqueFd fd, SocketAddress peer);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  // Error: kSystem; it is not closed then.
+  Status Start();
+  // The client's wait is over.
+  void Wake();
+  // An empty message where the client ended it between two requests.
+  void Close(const Error& reason);
+
+  bool validated() const { return validated_; }
+  bool open() const { return static_cast<bool>(fd_); }
+  const SocketAddress& peer() const { return peer_; }
+
+ private:
+  void OnEvents(uint32_t events);
+  void Read();
+  void Resume();
+  void TakeTurn(ByteView input, bool is_kept);
+  Result<size_t> ApplyAll(ByteView input);
+  Status ApplyOne();
+  void SendAnswers();
+  void Flush();
+  size_t SendSome(ByteView bytes);
+  Status CountBuffers();
+  void UpdateInterest();
+
+  SessionHost& host_;
+  const ClientId id_;
+  UniqueFd fd_;
+  const SocketAddress peer_;
+  RequestDecoder decoder_;
+  Bytes input_;  // from the first byte of a request on
+  Bytes output_;
+  size_t output_sent_ = 0;
+  uint64_t counted_ = 0;
+  uint32_t interest_ = 0;
+  bool validated_ = false;
+  bool yielded_ = false;  // whole requests may be left in input_
+};
+
+}  // namespace muster::tcp_store

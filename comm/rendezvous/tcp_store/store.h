@@ -1,0 +1,62 @@
+// The store itself, without connections: applies one request after the other, as PyTorch's libuv server does.
+//
+// Pure; one thread. Where PyTorch's server gives up a connection (ADD to a value that is no number), so does
+// this: an Error (kDisagreement) means that the client has to go.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/rendezvous/tcp_store/budget.h"
+#include "comm/rendezvous/tcp_store/contents.h"
+#include "comm/rendezvous/tcp_store/protocol.h"
+#include "comm/rendezvous/tcp_store/request.h"
+#include "comm/rendezvous/tcp_store/waits.h"
+
+namespace muster::tcp_store {
+
+class Store {
+ public:
+  // `memory` in bytes: keys, values and waits together.
+  Store(const Limits& limits, uint64_t memory);
+
+  // Appends the answer to `answer`, if there is one now, and to `woken` the clients (perhaps this one) whose
+  // WAIT or BARRIER is over: each is owed kStopWaiting.
+  Status Apply(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken);
+  // The client has gone.
+  void Forget(ClientId client) { waits_.Remove(client); }
+  // No keys and no queues any more; who waits goes on waiting.
+  void Clear() { contents_.Clear(); }
+
+  size_t keys() const { return contents_.values().size(); }
+  size_t waiting() const { return waits_.clients(); }
+  uint64_t memory() const { return memory_.taken(); }
+
+ private:
+  Status Set(const Request& request, std::vector<ClientId>& woken);
+  Status Append(const Request& request, std::vector<ClientId>& woken);
+  Status CompareSet(const Request& request, Bytes& answer, std::vector<ClientId>& woken);
+  Status Add(const Request& request, Bytes& answer, std::vector<ClientId>& woken);
+  Status Wait(ClientId client, const Request& request, Bytes& answer);
+  Status Barrier(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken);
+  Status Push(const Request& request, std::vector<ClientId>& woken);
+  Status MultiGet(const Request& request, Bytes& answer) const;
+  Status ListKeys(Bytes& answer) const;
+  void Pop(const Request& request, Bytes& answer);
+
+  bool AllThere(const Request& request) const;
+  std::string_view Value(std::string_view key) const;
+  // The number at `key` plus `delta`, now stored there.
+  Result<int64_t> Increase(std::string_view key, int64_t delta);
+
+  const Limits limits_;
+  Budget memory_;
+  Contents contents_;
+  Waits waits_;
+  std::vector<std::string_view> missing_;
+};
+
+}  // namespace muster::tcp_store
