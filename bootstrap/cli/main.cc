@@ -1,8 +1,10 @@
 // The `muster` command.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/cli/commands.h"
@@ -17,6 +19,26 @@ constexpr const char* kFooter =
     "71 operating system; 75 deadline; 76 ranks disagree; 77 authentication; 78 configuration;\n"
     "otherwise that of the first program that failed (128+n for signal n).\n\n"
     "Example: srun -N4 -n16 muster run -c configs/eval.yaml -- python evaluate.py";
+
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App& app, Run& run);
+};
+
+constexpr Command kCommands[] = {
+    {"run", AddRunCommand},     {"launch", AddLaunchCommand}, {"resolve", AddResolveCommand},
+    {"check", AddCheckCommand}, {"config", AddConfigCommand}, {"secret", AddSecretCommand},
+    {"store", AddStoreCommand},
+};
+
+// The one that is asked for; to describe the flags of the others as well would be a good part of what 2048
+// `muster run` cost. All of them where it is none, for the help.
+void AddCommands(CLI::App& app, Run& run, std::string_view name) {
+  const bool known = std::ranges::count(kCommands, name, &Command::name) > 0;
+  for (const Command& command : kCommands) {
+    if (!known || command.name == name) command.add(app, run);
+  }
+}
 
 bool WantsJson(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
@@ -48,11 +70,7 @@ int Main(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", std::string("muster ") + kVersion);
   Run run;
-  AddRunCommand(app, run);
-  AddLaunchCommand(app, run);
-  AddResolveCommand(app, run);
-  AddConfigCommand(app, run);
-  AddSecretCommand(app, run);
+  AddCommands(app, run, argc > 1 ? argv[1] : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

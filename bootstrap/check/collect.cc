@@ -1,0 +1,156 @@
+#include "bootstrap/check/collect.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "bootstrap/check/gather.h"
+#include "bootstrap/check/link_survey.h"
+#include "bootstrap/check/slow_nodes.h"
+
+namespace muster {
+namespace {
+
+class Collector {
+ public:
+  Collector(Group& group, Communicator& communicator, const CollectOptions& options)
+      : group_(group), communicator_(communicator), options_(options), roster_(group.roster()) {
+    evidence_.roster = roster_;
+    evidence_.bandwidth = options.bandwidth;
+  }
+
+  Result<Evidence> Run() {
+    const auto began = Clock::now();
+    MUSTER_CHECK(TellFacts());
+    if (SeveralNodes()) MUSTER_CHECK(LookAtLinks());
+    MUSTER_CHECK(TryCollectives());
+    evidence_.took = Clock::now() - began;
+    return std::move(evidence_);
+  }
+
+ private:
+  bool SeveralNodes() const { return roster_.nodes.size() > 1; }
+  int Node() const { return roster_.NodeOf(group_.rank()); }
+  bool Speaks() const { return SpeakerOf(roster_, Node()) == group_.rank(); }
+
+  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine) {
+    return group_.Exchange(name, mine, Deadline::After(options_.timeouts.init));
+  }
+
+  Status TellFacts() {
+    WireWriter writer;
+    Write(writer, FactsOfThisProcess(options_.visible_devices));
+    if (Speaks()) {
+      Write(writer, FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
+      if (SeveralNodes()) {
+        MUSTER_TRY(endpoint_, SocketEndpoint::Open());
+        writer.Blob(endpoint_->payload());
+      }
+    }
+    MUSTER_TRY(const auto told, Exchange("check: facts", writer.bytes()));
+    evidence_.nodes.resize(roster_.nodes.size());
+    speakers_.resize(roster_.nodes.size());
+    for (int rank = 0; rank < roster_.size(); ++rank)
+      MUSTER_CHECK(HearFacts(rank, told[static_cast<size_t>(rank)]));
+    return {};
+  }
+
+  Status HearFacts(int rank, ByteView told) {
+    WireReader reader(told);
+    evidence_.ranks.push_back(ReadRankFacts(reader));
+    const auto node = static_cast<size_t>(roster_.NodeOf(rank));
+    if (SpeakerOf(roster_, roster_.NodeOf(rank)) == rank) {
+      evidence_.nodes[node] = ReadNodeFacts(reader);
+      if (SeveralNodes()) {
+        MUSTER_TRY(speakers_[node], DecodeEndpoint(reader.Blob(), roster_, rank));
+      }
+    }
+    return reader.Finish("facts of " + DescribeRank(roster_, rank));
+  }
+
+  Status LookAtLinks() {
+    std::optional<LinkSurvey> survey;
+    NodeLinks mine;
+    if (Speaks()) {
+      LinkSurveyOptions options;
+      options.bandwidth = options_.bandwidth;
+      options.connect = std::min<Duration>(options.connect, options_.timeouts.connect);
+      survey.emplace(group_, std::move(endpoint_), speakers_, options);
+      MUSTER_TRY(mine, survey->Connect());
+      MUSTER_CHECK(survey->Measure(mine));
+    }
+    MUSTER_TRY(evidence_.links, TellLinks("check: links", mine));
+    // A node that was busy for a moment is not slow.
+    if (FindSlowNodes(evidence_.links).empty()) return {};
+    NodeLinks second;
+    if (survey) MUSTER_CHECK(survey->Measure(second));
+    MUSTER_TRY(evidence_.again, TellLinks("check: links again", second));
+    return {};
+  }
+
+  Result<std::vector<NodeLinks>> TellLinks(std::string_view name, const NodeLinks& mine) {
+    WireWriter writer;
+    if (Speaks()) Write(writer, mine);
+    MUSTER_TRY(const auto told, Exchange(name, writer.bytes()));
+    std::vector<NodeLinks> links;
+    const int nodes = static_cast<int>(roster_.nodes.size());
+    for (int node = 0; node < nodes; ++node) {
+      const int speaker = SpeakerOf(roster_, node);
+      WireReader reader(told[static_cast<size_t>(speaker)]);
+      links.push_back(ReadNodeLinks(reader, nodes));
+      MUSTER_CHECK(reader.Finish("figures of " + DescribeRank(roster_, speaker)));
+    }
+    return links;
+  }
+
+  bool AllConnected() const {
+    const auto fine = [](const NodeLinks& links) { return links.troubles.empty(); };
+    return std::ranges::all_of(evidence_.links, fine) && std::ranges::all_of(evidence_.again, fine);
+  }
+
+  // Not where a pair of nodes cannot connect: it would break the communicator, for the same reason, later.
+  Status TryCollectives() {
+    if (!AllConnected()) return {};
+    for (Trial& trial : AllTrials()) evidence_.trials.push_back(std::move(trial.name));
+    auto wrong = RunTrials(communicator_);
+    if (!wrong) {
+      evidence_.broken = std::move(wrong).error();
+      return {};
+    }
+    WireWriter writer;
+    for (const WrongResult& one : *wrong) {
+      writer.I32(one.trial);
+      writer.String(one.what);
+    }
+    MUSTER_TRY(const auto told, Exchange("check: results", writer.bytes()));
+    for (int rank = 0; rank < roster_.size(); ++rank)
+      MUSTER_CHECK(HearResults(rank, told[static_cast<size_t>(rank)]));
+    return {};
+  }
+
+  Status HearResults(int rank, ByteView told) {
+    WireReader reader(told);
+    while (reader.ok() && reader.remaining() > 0) {
+      const int trial = reader.I32();
+      if (trial < 0 || static_cast<size_t>(trial) >= evidence_.trials.size()) reader.MarkBad();
+      evidence_.wrong.push_back({rank, {trial, reader.String()}});
+    }
+    return reader.Finish("results of " + DescribeRank(roster_, rank));
+  }
+
+  Group& group_;
+  Communicator& communicator_;
+  const CollectOptions& options_;
+  const Roster& roster_;
+  std::unique_ptr<SocketEndpoint> endpoint_;
+  std::vector<EndpointAddress> speakers_;
+  Evidence evidence_;
+};
+
+}  // namespace
+
+Result<Evidence> CollectEvidence(Group& group, Communicator& communicator, const CollectOptions& options) {
+  return Collector(group, communicator, options).Run();
+}
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+// A check of a formed group, from facts to collectives. What the ranks tell each other here goes over the
+// control plane, which stands whatever is wrong with the connections that are being looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bootstrap/check/evidence.h"
+#include "comm/communicator.h"
+#include "comm/options.h"
+#include "comm/rendezvous/group.h"
+
+namespace muster {
+
+struct CollectOptions {
+  bool bandwidth = true;
+  std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES of this process
+  TimeoutOptions timeouts;
+};
+
+// BLOCKS; collective. Fills everything of the Evidence but launcher, job and formed_in. A collective that
+// broke down is evidence; any other failure of the group is an Error.
+Result<Evidence> CollectEvidence(Group& group, Communicator& communicator, const CollectOptions& options);
+
+}  // namespace muster

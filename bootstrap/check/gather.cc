@@ -1,0 +1,94 @@
+#include "bootstrap/check/gather.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "bootstrap/cli/version.h"
+#include "comm/base/parse.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/hosts.h"
+
+namespace muster {
+namespace {
+
+std::pair<uint64_t, uint64_t> LimitOf(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return {0, 0};
+  const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? kUnlimited : uint64_t{of}; };
+  return {value(limit.rlim_cur), value(limit.rlim_max)};
+}
+
+std::vector<std::string> NamesIn(const char* directory) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(directory), &closedir);
+  if (!opened) return names;
+  while (const dirent* entry = readdir(opened.get())) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+bool IsGpu(std::string_view name) {
+  constexpr std::string_view kPrefix = "nvidia";
+  return name.starts_with(kPrefix) && ParseInteger<uint32_t>(name.substr(kPrefix.size())).has_value();
+}
+
+uint32_t MtuOf(const std::string& interface) {
+  const UniqueFd file(open(("/sys/class/net/" + interface + "/mtu").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> text{};
+  const ssize_t length = file ? read(file.get(), text.data(), text.size()) : 0;
+  if (length <= 0) return 0;
+  return ParseInteger<uint32_t>(Trim({text.data(), static_cast<size_t>(length)})).value_or(0);
+}
+
+std::string InterfaceWith(const std::string& address) {
+  const auto interfaces = LocalInterfaces();
+  if (!interfaces) return {};
+  const auto found = std::ranges::find_if(
+      *interfaces, [&](const LocalInterface& one) { return one.address.Host() == address; });
+  return found == interfaces->end() ? std::string() : found->name;
+}
+
+}  // namespace
+
+RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices) {
+  RankFacts facts;
+  std::tie(facts.open_files, facts.open_files_most) = LimitOf(RLIMIT_NOFILE);
+  facts.locked_memory = LimitOf(RLIMIT_MEMLOCK).first;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) facts.cpus = static_cast<uint32_t>(CPU_COUNT(&cpus));
+  facts.visible_devices = std::move(visible_devices);
+  return facts;
+}
+
+NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses) {
+  NodeFacts facts;
+  facts.muster = kVersion;
+  utsname system{};
+  if (uname(&system) == 0) facts.kernel = system.release;
+  facts.libc = gnu_get_libc_version();
+  if (!addresses.empty()) facts.interface = InterfaceWith(addresses.front());
+  if (!facts.interface.empty()) facts.mtu = MtuOf(facts.interface);
+  struct statvfs shm {};
+  if (statvfs("/dev/shm", &shm) == 0) {
+    facts.shm_free = uint64_t{shm.f_bavail} * shm.f_frsize;
+    facts.shm_total = uint64_t{shm.f_blocks} * shm.f_frsize;
+  }
+  facts.gpus = static_cast<uint32_t>(std::ranges::count_if(NamesIn("/dev"), IsGpu));
+  facts.infiniband = !NamesIn("/sys/class/infiniband").empty();
+  return facts;
+}
+
+}  // namespace muster

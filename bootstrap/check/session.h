@@ -1,0 +1,29 @@
+// The group that a check looks at: formed by these processes, adopted from `muster run`, or a world of one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bootstrap/startup.h"
+#include "comm/communicator.h"
+#include "comm/rendezvous/group.h"
+
+namespace muster {
+
+struct CheckSession {
+  std::string launcher;
+  std::string job;          // what people call this launch; empty where it has no name
+  TimeoutOptions timeouts;  // a collective has a minute at most
+  Duration formed_in{};
+  std::unique_ptr<Group> group;
+  std::unique_ptr<Communicator> communicator;  // goes before the group
+};
+
+// BLOCKS as muster::Init does. Error: as muster::Init.
+Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
+                                      const Asked& asked, const Resolution& resolution);
+
+// Says goodbye; waits for at most timeouts.shutdown.
+Status CloseCheckSession(CheckSession& session);
+
+}  // namespace muster

@@ -1,0 +1,14 @@
+// Figures for people: "45 us", "1.2 GB/s", "8 MiB". Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muster {
+
+std::string ShowNanoseconds(int64_t nanoseconds);  // "45 us" "1.2 ms" "3.5 s", three digits
+std::string ShowRate(uint64_t bytes_per_second);   // "1.2 GB/s", decimal units
+std::string ShowBytes(uint64_t bytes);             // "8 MiB", binary units; "unlimited"
+std::string ShowCount(uint64_t count);             // "1024", "unlimited"
+
+}  // namespace muster

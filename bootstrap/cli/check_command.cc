@@ -1,0 +1,118 @@
+// muster check: form the group, verify it, print a report, leave.
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "bootstrap/check/collect.h"
+#include "bootstrap/check/judge.h"
+#include "bootstrap/check/report.h"
+#include "bootstrap/check/session.h"
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/resolve_report.h"
+#include "comm/base/log.h"
+#include "comm/init.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kHelp =
+    "Form the group of this launch, verify it, print a report on rank 0 and leave: for a job that hangs at\n"
+    "start. Every pair of nodes must connect, both ways; every collective must give the right result. Round\n"
+    "trips, bandwidth, clocks, limits and versions are compared, and the node that is off is named.";
+constexpr const char* kFooter =
+    "A node is slow when in most of its pairs, and at a second look, its round trip is more than 4 times "
+    "the\n"
+    "median node's (and 0.2 ms more), or its bandwidth less than half of it, and by more than 6 times the "
+    "median\n"
+    "deviation. What to leave out is a line of its own: --exclude=gpu03.\n\n"
+    "Exit status, on every rank: 0, also with warnings; 69 nodes that cannot reach each other; 70 a wrong "
+    "result;\n"
+    "75 ranks that never came, named; otherwise as everywhere (muster --help).\n\n"
+    "Examples:\n"
+    "  srun -N4 --ntasks-per-node=4 muster check\n"
+    "  srun sh -c 'muster check && muster run -- python evaluate.py'\n"
+    "  srun muster check --json >report.json";
+
+struct CheckFlags {
+  bool json = false;
+  bool quick = false;
+};
+
+// One rank speaks for all; it knows as much as the others.
+void Report(const Evidence& evidence, const Verdict& verdict, bool json) {
+  fmt::print("{}", json ? CheckJson(evidence, verdict) : CheckText(evidence, verdict));
+  std::fflush(stdout);
+  if (verdict.failures.empty()) return;
+  LogError("muster check failed: {}", verdict.failures.front().message);
+}
+
+Result<int> CheckGroup(CheckSession& session, const Environment& environment, const CheckFlags& flags) {
+  CollectOptions options;
+  options.bandwidth = !flags.quick;
+  options.timeouts = session.timeouts;
+  if (const auto devices = environment.Get("CUDA_VISIBLE_DEVICES")) {
+    options.visible_devices = std::string(*devices);
+  }
+  MUSTER_TRY(Evidence evidence, CollectEvidence(*session.group, *session.communicator, options));
+  evidence.launcher = session.launcher;
+  evidence.job = session.job;
+  evidence.formed_in = session.formed_in;
+  const Verdict verdict = Judge(evidence);
+  if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
+  const Status left = CloseCheckSession(session);
+  // The report has said what broke the group; saying goodbye to it fails for the same reason.
+  if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
+  return verdict.exit_status;
+}
+
+int Refused(const Refusal& refusal, const Environment& environment, bool json) {
+  // One of many that Slurm started: at least its node is known.
+  const auto node = environment.Get("SLURMD_NODENAME");
+  if (node && refusal.error.code == Code::kBadEnvironment) SetLogSubject(std::string(*node));
+  if (!json) return ReportError(refusal.error);
+  fmt::print("{}", ResolveJson(refusal));
+  return ExitStatus(refusal.error.code);
+}
+
+// `reports` becomes false on a rank that leaves the JSON object to rank 0.
+Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
+  const Environment environment = Environment::OfThisProcess();
+  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
+  MUSTER_CHECK(StartLog(effective));
+  MUSTER_TRY([[maybe_unused]] const Backend backend, ChooseBackend(effective.config.backend));
+  const auto resolution = ResolveLaunch(environment, effective.config, asked);
+  if (!resolution) return Refused(resolution.error(), environment, flags.json);
+  const RankTuple& tuple = resolution->tuple;
+  reports = tuple.rank == 0;
+  if (tuple.world_size > 1) {
+    const std::string node = tuple.node.value_or(environment.process()->host_name);
+    SetLogSubject(fmt::format("rank {} on {}", tuple.rank, node));
+  }
+  MUSTER_TRY(CheckSession session, OpenCheckSession(environment, effective, asked, *resolution));
+  return CheckGroup(session, environment, flags);
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App& app, Run& run) {
+  CLI::App* command =
+      app.add_subcommand("check", "form the group and verify it: who cannot reach whom, who is slow");
+  command->description(kHelp);
+  command->footer(kFooter);
+  const auto shared = AddConfigFlags(*command);
+  AddLaunchFlags(*command, shared);
+  const auto flags = std::make_shared<CheckFlags>();
+  command->add_flag("--json", flags->json, "one JSON object, on rank 0's stdout");
+  command->add_flag("--quick", flags->quick, "without bandwidth");
+  command->callback([shared, flags, &run] {
+    run = [shared, flags] {
+      bool reports = true;
+      const Result<int> status = Check(*shared, *flags, reports);
+      return status ? *status : ReportError(status.error(), flags->json && reports);
+    };
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,139 @@
+// muster store: a TCPStore-compatible store.
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/listen_address.h"
+#include "bootstrap/run/signals.h"
+#include "comm/base/log.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/hosts.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/tcp_store/descriptor_limit.h"
+#include "comm/rendezvous/tcp_store/server.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kHelp =
+    "Serve a store that PyTorch's TCPStore clients (2.2 and later) use as their own, until Ctrl-C or "
+    "SIGTERM.\n"
+    "It listens on one address only. The protocol has no authentication: whoever reaches that address may\n"
+    "read and write.";
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  muster store --listen 127.0.0.1:29500 &\n"
+    "  MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True RANK=0 WORLD_SIZE=1 python "
+    "train.py\n"
+    "  muster store --listen 10.1.0.5:0 --json";
+
+constexpr uint16_t kDefaultPort = 29500;  // PyTorch's own
+constexpr Duration kResolveTime = std::chrono::seconds(10);
+// Descriptors that are not clients: standard streams, listener, loop, log, what a name service opens.
+constexpr uint64_t kOtherDescriptors = 32;
+constexpr uint64_t kFewClients = 1024;
+
+struct StoreFlags {
+  std::string listen = "127.0.0.1";
+  bool json = false;
+};
+
+Result<SocketAddress> AddressOf(EventLoop& loop, const Endpoint& endpoint) {
+  if (const auto numeric = SocketAddress::FromNumeric(endpoint.host, endpoint.port)) return *numeric;
+  ThreadWorker worker(loop.mailbox());
+  struct Answer {
+    bool came = false;
+    Result<std::vector<SocketAddress>> addresses = Fail(Code::kInternal, "");
+  };
+  // The worker outlives this call where the name service hangs.
+  const auto answer = std::make_shared<Answer>();
+  worker.Run([answer, endpoint] { answer->addresses = ResolveHost(endpoint.host, endpoint.port); },
+             [answer] { answer->came = true; });
+  if (!loop.RunUntil([&] { return answer->came; }, Deadline::After(kResolveTime))) {
+    return Fail(Code::kDeadline, "--listen: the name service did not say within 10 s what \"{}\" is",
+                endpoint.host);
+  }
+  MUSTER_TRY(const std::vector<SocketAddress> addresses, answer->addresses);
+  return addresses.front();
+}
+
+Result<tcp_store::ServerOptions> OptionsHere() {
+  MUSTER_TRY(const uint64_t descriptors, tcp_store::RaiseDescriptorLimit());
+  tcp_store::ServerOptions options;
+  const uint64_t clients =
+      descriptors > 2 * kOtherDescriptors ? descriptors - kOtherDescriptors : descriptors / 2;
+  options.most_clients = std::min<uint64_t>(options.most_clients, clients);
+  if (clients < kFewClients) {
+    LogWarning("the hard limit on open files is {}: at most {} clients at once; `ulimit -Hn` shows it",
+               descriptors, clients);
+  }
+  return options;
+}
+
+// Other programs wait for this line.
+void Announce(const SocketAddress& address, bool json) {
+  if (json) {
+    fmt::print("{{\"listen\":\"{}\",\"host\":\"{}\",\"port\":{}}}\n", address.ToString(), address.Host(),
+               address.port());
+  } else {
+    fmt::print("listening on {}\n", address.ToString());
+  }
+  std::fflush(stdout);
+}
+
+Result<int> ServeStore(const StoreFlags& flags) {
+  MUSTER_TRY(const Endpoint endpoint, ParseListenAddress(flags.listen, kDefaultPort));
+  MUSTER_TRY(const auto loop, EventLoop::Create());
+  MUSTER_TRY(const SocketAddress address, AddressOf(*loop, endpoint));
+  MUSTER_TRY(UniqueFd listener, Listen(address));
+  MUSTER_TRY(tcp_store::ServerOptions options, OptionsHere());
+  MUSTER_TRY(const auto signals, SignalRelay::Start());
+  tcp_store::Server server(*loop, std::move(listener), std::move(options));
+  bool ended = false;
+  const auto on_signal = [&](uint32_t) {
+    while (const auto event = signals->Next()) {
+      ended |= event->number == SIGINT || event->number == SIGTERM || event->number == SIGHUP ||
+               event->number == SIGQUIT;
+    }
+  };
+  MUSTER_CHECK(loop->Watch(signals->fd(), EPOLLIN, on_signal));
+  MUSTER_CHECK(server.Start());
+  if (!address.IsLoopback()) {
+    LogWarning(
+        "store {}: the protocol has no authentication; whoever reaches this address may read and write",
+        server.address().ToString());
+  }
+  Announce(server.address(), flags.json);
+  loop->RunUntil([&] { return ended; }, Deadline::Never());
+  LogInfo("store {}: ends with {} clients and {} keys", server.address().ToString(), server.clients(),
+          server.keys());
+  loop->Forget(signals->fd());
+  return 0;
+}
+
+}  // namespace
+
+void AddStoreCommand(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("store", "a TCPStore-compatible store");
+  command->description(kHelp);
+  command->footer(kFooter);
+  const auto flags = std::make_shared<StoreFlags>();
+  command
+      ->add_option("--listen", flags->listen,
+                   "where (default: 127.0.0.1, port 29500; port 0: any that is free)")
+      ->type_name("HOST[:PORT]");
+  command->add_flag("--json", flags->json, "say where as one JSON object");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> status = ServeStore(*flags);
+      return status ? *status : ReportError(status.error(), flags->json);
+    };
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,11 @@
+// What a check of a healthy group finds, to be spoilt by tests.
+#pragma once
+
+#include "bootstrap/check/evidence.h"
+
+namespace muster {
+
+// gpu01, gpu02, ... with so many ranks each.
+Evidence SampleEvidence(int nodes, int ranks_on_each);
+
+}  // namespace muster

@@ -1,0 +1,30 @@
+#include "bootstrap/cli/listen_address.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+namespace {
+
+TEST(ListenAddress, HasAHostAndPerhapsAPort) {
+  EXPECT_EQ(ParseListenAddress("gpu01", 29500), (Endpoint{"gpu01", 29500}));
+  EXPECT_EQ(ParseListenAddress("gpu01:0", 29500), (Endpoint{"gpu01", 0}));
+  EXPECT_EQ(ParseListenAddress("10.1.0.5:61000", 29500), (Endpoint{"10.1.0.5", 61000}));
+  EXPECT_EQ(ParseListenAddress("::1", 29500), (Endpoint{"::1", 29500}));
+  EXPECT_EQ(ParseListenAddress("[::1]", 29500), (Endpoint{"::1", 29500}));
+  EXPECT_EQ(ParseListenAddress("[fe80::1%eth0]:7", 29500), (Endpoint{"fe80::1%eth0", 7}));
+}
+
+TEST(ListenAddress, WhatIsNoneIsNamed) {
+  for (const std::string text :
+       {"", ":29500", "host:", "host:x", "host:65536", "host:-1", "[::1", "[]:1", "[::1]x", "[::1]:"}) {
+    const auto endpoint = ParseListenAddress(text, 29500);
+    ASSERT_FALSE(endpoint) << text;
+    EXPECT_EQ(endpoint.error(), (Error{Code::kUsage, "--listen: \"" + text + "\" is no address",
+                                       "HOST, HOST:PORT or [ADDRESS]:PORT; port 0 for any that is free"}));
+  }
+}
+
+}  // namespace
+}  // namespace muster
