@@ -47,7 +47,7 @@ Status Join(const Environment& environment, const Config& config, const Asked& a
 }
 
 // A program under `muster run`: the supervisor's group, under the supervisor's configuration.
-Status Adopt(const Environment& environment, const Resolution& resolution, Config config,
+Status Adopt(const Environment& environment, const Resolution& resolution, const Config& config,
              ProcessGroup& process) {
   const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));

@@ -61,6 +61,7 @@ Result<Duration> ParseDuration(std::string_view text) {
   std::string_view rest = Trim(text);
   if (rest.empty()) return BadDuration(text, "it is empty");
   double seconds = 0;
+  Duration total = Duration::zero();
   Duration last_unit = Duration::max();
   do {
     const auto number = TakeNumber(rest);
@@ -74,9 +75,11 @@ Result<Duration> ParseDuration(std::string_view text) {
     }
     last_unit = unit;
     seconds += *number * std::chrono::duration<double>(unit).count();
+    if (seconds > kLongestSeconds) return BadDuration(text, "it is longer than 100 years");
+    // Part by part: the sum of seconds has too few digits for nanoseconds beside days.
+    total += Duration(std::llround(*number * static_cast<double>(unit.count())));
   } while (!rest.empty());
-  if (seconds > kLongestSeconds) return BadDuration(text, "it is longer than 100 years");
-  return Duration(static_cast<Duration::rep>(std::llround(seconds * 1e9)));
+  return total;
 }
 
 std::string FormatDuration(Duration duration) {

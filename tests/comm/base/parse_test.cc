@@ -40,17 +40,18 @@ TEST_P(DurationTest, ReadsAndWritesBack) {
   EXPECT_EQ(ParseDuration(FormatDuration(*parsed)), c.value);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DurationTest,
-                         testing::Values(DurationCase{"500ms", milliseconds(500), "500ms"},
-                                         DurationCase{"30s", seconds(30), "30s"},
-                                         DurationCase{"10m", minutes(10), "10m"},
-                                         DurationCase{"16h40m", seconds(60000), "16h40m"},
-                                         DurationCase{"60000s", seconds(60000), "16h40m"},
-                                         DurationCase{"60000", seconds(60000), "16h40m"},
-                                         DurationCase{"0.25", milliseconds(250), "250ms"},
-                                         DurationCase{" 1.5h ", minutes(90), "1h30m"},
-                                         DurationCase{"52d", hours(24 * 52), "52d"},
-                                         DurationCase{"0", Duration::zero(), "0s"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, DurationTest,
+    testing::Values(
+        DurationCase{"500ms", milliseconds(500), "500ms"}, DurationCase{"30s", seconds(30), "30s"},
+        DurationCase{"10m", minutes(10), "10m"}, DurationCase{"16h40m", seconds(60000), "16h40m"},
+        DurationCase{"60000s", seconds(60000), "16h40m"}, DurationCase{"60000", seconds(60000), "16h40m"},
+        DurationCase{"0.25", milliseconds(250), "250ms"}, DurationCase{" 1.5h ", minutes(90), "1h30m"},
+        DurationCase{"52d", hours(24 * 52), "52d"},
+        DurationCase{"1403d15m10s100ms66us",
+                     hours(24 * 1403) + minutes(15) + seconds(10) + std::chrono::microseconds(100066),
+                     "1403d15m10s100ms66us"},
+        DurationCase{"0", Duration::zero(), "0s"}));
 
 TEST(ParseDuration, SaysWhatIsWrong) {
   const Result<Duration> parsed = ParseDuration("ten minutes");

@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::AnyOf;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr const char* kTimeoutHint = "timeouts.rendezvous says how long to wait";

@@ -1,0 +1,53 @@
+"""clang-tidy as actions of Bazel: beside each source file of a target, so that only what has changed is looked at again.
+
+    bazel build --config=tidy //...        (tests/lint --tidy)
+"""
+
+# What changes the meaning of the code; the warnings are the compiler's business.
+_MEANING = ("-D", "-m")
+
+# Looks less far ahead than the analyzer would by itself: in a fifth of the time.
+_ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "mode=shallow,max-nodes=10000"]
+
+def _tidy_impl(target, ctx):
+    if target.label.workspace_name or not hasattr(ctx.rule.attr, "srcs"):
+        return []
+    files = [file for source in ctx.rule.attr.srcs for file in source.files.to_list()]
+    own_headers = [file for headers in getattr(ctx.rule.attr, "hdrs", []) for file in headers.files.to_list()]
+    headers = depset(
+        files + own_headers + ctx.files._configuration,
+        transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.rule.attr.deps if CcInfo in dep],
+    )
+    reports = []
+    for file in files:
+        if file.extension != "cc" or not file.is_source:
+            continue
+        report = ctx.actions.declare_file("{}.{}.tidy".format(ctx.label.name, file.basename))
+        arguments = ctx.actions.args()
+        arguments.add_all([report, file, "-std=c++20", "-xc++", "-iquote", "."] + _ANALYZER)
+        arguments.add_all([copt for copt in ctx.rule.attr.copts if copt.startswith(_MEANING)])
+        ctx.actions.run_shell(
+            mnemonic = "ClangTidy",
+            progress_message = "clang-tidy {}".format(file.short_path),
+            inputs = headers,
+            outputs = [report],
+            arguments = [arguments],
+            # What it writes to stderr is how many warnings it has suppressed.
+            command = """
+report=$1 file=$2; shift 2
+clang-tidy --quiet "$file" -- "$@" >"$report" 2>"$report.err" && exit
+cat "$report"; grep -v ' warnings\\? \\(generated\\|treated as errors\\)' "$report.err"; exit 1
+""",
+        )
+        reports.append(report)
+    return [OutputGroupInfo(tidy = depset(reports))]
+
+tidy = aspect(
+    implementation = _tidy_impl,
+    attrs = {
+        "_configuration": attr.label_list(
+            allow_files = True,
+            default = ["//:.clang-tidy", "//:tests/.clang-tidy"],
+        ),
+    },
+)

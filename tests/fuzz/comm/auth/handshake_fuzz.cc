@@ -1,0 +1,170 @@
+// The authenticated hello. Bytes of a stranger never give keys away; nor does anybody between two honest
+// ends; and behind the seal, where plain bytes would never get, a member may say anything and is still
+// checked.
+#include "tests/comm/auth/handshake_fuzz.h"
+
+#include <memory>
+
+#include "comm/auth/handshake.h"
+#include "comm/auth/handshake_messages.h"
+#include "comm/auth/key_schedule.h"
+#include "tests/comm/auth/handshake_pair.h"
+#include "tests/comm/auth/ticket_prover.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/value_source.h"
+
+namespace muster::fuzz {
+namespace {
+
+// One end is honest, the other is this file, which has the keys.
+class Insider {
+ public:
+  explicit Insider(Role role) : role_(role) {}
+
+  // Runs the handshake with these as proof and verdict; true when the honest end was satisfied.
+  bool Run(ByteView proof, ByteView verdict) {
+    const Role honest = role_ == Role::kClient ? Role::kServer : Role::kClient;
+    Handshake handshake(
+        {honest, meeting_, "peer"}, prover_, [this](Bytes message) { sent_.push_back(std::move(message)); },
+        [](const HandshakeResult&) {});
+    handshake.Start();
+    role_ == Role::kClient ? AsClient(handshake, proof) : AsServer(handshake, proof, verdict);
+    return handshake.outcome() == Outcome::kDone;
+  }
+
+ private:
+  void AsClient(Handshake& server, ByteView proof) {
+    const Bytes hello =
+        Encode(HelloMessage{kProtocolVersion, AuthMethod::kMunge, meeting_, {}, pair_.public_key});
+    server.OnMessage(hello);
+    Require(sent_.size() == 1 && sent_[0].size() > kAnswerBytes, "an answer");
+    const ByteView answer = ByteView(sent_[0]).first(kAnswerBytes);
+    Agree(ParseAnswer(answer)->public_key, hello, answer);
+    server.OnMessage(EncodeSealed(MessageType::kProof, channel_->sealer.Seal(proof)));
+  }
+
+  void AsServer(Handshake& client, ByteView proof, ByteView verdict) {
+    Require(sent_.size() == 1, "a hello");
+    Bytes answer = Encode(AnswerMessage{kProtocolVersion, AuthMethod::kMunge, {}, pair_.public_key});
+    Agree(ParseHello(sent_[0])->public_key, sent_[0], answer);
+    const Bytes own = OwnProof();
+    const Bytes sealed = channel_->sealer.Seal(proof.empty() ? ByteView(own) : proof);
+    answer.insert(answer.end(), sealed.begin(), sealed.end());
+    client.OnMessage(answer);
+    client.OnMessage(EncodeSealed(MessageType::kVerdict, channel_->sealer.Seal(verdict)));
+  }
+
+  void Agree(const PublicKey& theirs, ByteView hello, ByteView answer) {
+    transcript_ = TranscriptHash(hello, answer);
+    channel_ =
+        KeySchedule(*AgreeOnKey(pair_.secret, theirs), {}, transcript_).HandshakeChannel(role_, "peer");
+  }
+
+  // A proof that holds, so that the verdict behind it is looked at.
+  Bytes OwnProof() {
+    Bytes own;
+    prover_.Make(role_, transcript_, [&own](Result<Bytes> made) { own = *std::move(made); });
+    return own;
+  }
+
+  const Role role_;
+  const MeetingId meeting_ = MeetingIdOf("job 7");
+  const KeyPair pair_ = MakeKeyPair();
+  TicketProver prover_;
+  std::vector<Bytes> sent_;
+  Digest transcript_{};
+  std::optional<SealedChannel> channel_;
+};
+
+void FuzzInsider(ValueSource& source) {
+  const bool client = source.Flag();
+  const ByteView first = source.Blob();
+  const ByteView rest = source.Rest();
+  const bool satisfied = Insider(client ? Role::kClient : Role::kServer).Run(client ? rest : first, rest);
+  if (client || !first.empty()) return Require(!satisfied, "a wrong proof satisfies nobody");
+  const auto verdict = ParseVerdict(rest);
+  Require(satisfied == (verdict && verdict->accepted), "the verdict decides");
+}
+
+// Whoever carries the messages changes one of them.
+void FuzzMiddle(ValueSource& source) {
+  TicketProver prover;
+  HandshakePair pair(prover, prover);
+  const int changed = static_cast<int>(source.Below(4));
+  bool real = false;
+  pair.Run([&](int index, Bytes& message) {
+    if (index != changed) return;
+    const Bytes before = message;
+    const ByteView cut = source.Blob();
+    if (!cut.empty()) message.resize(std::min<size_t>(message.size(), cut[0] * 2));
+    for (size_t changes = 1 + source.Below(4); changes > 0 && !message.empty(); --changes) {
+      uint8_t& byte = message[source.Integer<uint16_t>() % message.size()];
+      byte = static_cast<uint8_t>(byte ^ source.Byte());
+    }
+    const ByteView more = source.Blob();
+    message.insert(message.end(), more.begin(), more.end());
+    real = message != before;
+  });
+  // Who sent the last message cannot know what became of it.
+  const Outcome receiver = changed % 2 == 0 ? pair.server.outcome() : pair.client.outcome();
+  Require(!real || receiver != Outcome::kDone, "a change to message {} is noticed", changed);
+  Require(real || receiver == Outcome::kDone, "without a change both agree");
+}
+
+void CheckMessages(ByteView message) {
+  if (!TypeOf(message)) return;
+  if (const auto hello = ParseHello(message); hello && hello->version == kProtocolVersion) {
+    const auto again = ParseHello(Encode(*hello));
+    Require(again && again->nonce == hello->nonce && again->meeting == hello->meeting,
+            "a hello is read back");
+  }
+  ParseAnswer(message);
+  ParseReject(message);
+  SealedPartOf(message);
+  ParseVerdict(message);
+}
+
+void FuzzOne(ByteView input) {
+  ValueSource source(input);
+  const uint8_t kind = source.Byte() % 4;
+  if (kind == 0) return FuzzInsider(source);
+  if (kind == 1) return FuzzMiddle(source);
+  const ByteView rest = source.Rest();
+  if (kind == 2) return CheckMessages(rest);
+  Require(!HandshakeFuzzOne(rest), "a stranger gets no keys");
+}
+
+std::vector<Bytes> Seeds() {
+  std::vector<Bytes> seeds = {
+      {0, 0, 0}, {0, 1, 1, 2, 3}, {0, 0, 2, 7, 7, 1}, {1, 0, 0, 0, 5, 0, 1}, {1, 3, 0, 0, 9, 0, 0xff}};
+  const auto add = [&seeds](uint8_t kind, const Bytes& rest) {
+    Bytes seed{kind};
+    seed.insert(seed.end(), rest.begin(), rest.end());
+    seeds.push_back(std::move(seed));
+  };
+  Bytes accepted{0, 0};
+  const Bytes verdict = EncodeVerdict({true, "", ""});
+  accepted.insert(accepted.end(), verdict.begin(), verdict.end());
+  add(0, accepted);
+  const Bytes hello = Encode(
+      HelloMessage{kProtocolVersion, AuthMethod::kNone, MeetingIdOf("job 7"), {}, MakeKeyPair().public_key});
+  const Bytes answer =
+      Encode(AnswerMessage{kProtocolVersion, AuthMethod::kNone, {}, MakeKeyPair().public_key});
+  const Bytes reject = Encode(RejectMessage{kProtocolVersion, AuthMethod::kNone, RejectReason::kBadProof});
+  const Bytes proof = EncodeSealed(MessageType::kProof, Bytes(32, 1));
+  for (const Bytes& message : {hello, answer, reject, proof}) add(2, message);
+  for (uint8_t selector = 0; selector < 6; ++selector) {
+    add(3, FuzzInput(selector, {hello, proof}));
+    add(3, FuzzInput(selector, {answer, EncodeSealed(MessageType::kVerdict, Bytes(40, 2))}));
+    add(3, FuzzInput(selector, {reject}));
+  }
+  return seeds;
+}
+
+std::vector<std::string> Words() { return {std::string(kHandshakeMagic), std::string("\x01\x00", 2)}; }
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds, Words}; }
+
+}  // namespace muster::fuzz

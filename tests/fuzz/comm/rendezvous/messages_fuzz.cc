@@ -1,0 +1,190 @@
+// Every message of the control plane. Bytes: whatever is decoded is encoded and decoded again as the same.
+// Values: decode(encode(x)) is x.
+//
+// An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that
+// type.
+#include "comm/rendezvous/messages.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/value_source.h"
+
+namespace muster::fuzz {
+namespace {
+
+constexpr uint8_t kFromValues = 0x80;
+constexpr size_t kMostItems = 5;
+
+Bytes Encode(const Exchange& exchange) { return muster::Encode(exchange, ControlType::kExchange); }
+
+template <typename T>
+void CheckFrame(ByteView frame, Result<T> (*decode)(ByteView), Bytes (*encode)(const T&)) {
+  const auto message = decode(frame);
+  if (!message) {
+    const Error& error = message.error();
+    Require(error.code == Code::kInternal && error.message.starts_with("malformed "), "{}", error.message);
+    return;
+  }
+  const auto again = decode(encode(*message));
+  Require(again && *again == *message, "a message of type {} is read back", frame[0]);
+}
+
+template <typename T>
+void CheckValue(const T& message, Result<T> (*decode)(ByteView), Bytes (*encode)(const T&)) {
+  const Bytes frame = encode(message);
+  Require(ControlTypeOf(frame).has_value(), "a frame has a type");
+  const auto again = decode(frame);
+  Require(again && *again == message, "a message of type {} is read back: {}", frame[0],
+          again ? "differs" : again.error().message);
+  // No part of it is a whole one.
+  Require(!decode(ByteView(frame).first(frame.size() - 1)), "type {} cut short is refused", frame[0]);
+}
+
+std::vector<std::string> Texts(ValueSource& source) {
+  std::vector<std::string> texts(source.Below(kMostItems));
+  for (std::string& text : texts) text = source.Text();
+  return texts;
+}
+
+Bytes Payload(ValueSource& source) {
+  const ByteView view = source.Blob();
+  return {view.begin(), view.end()};
+}
+
+Hello MakeHello(ValueSource& source) {
+  Hello hello{Texts(source), std::vector<Party>(source.Below(kMostItems))};
+  for (Party& party : hello.parties) {
+    if (&party != &hello.parties.front() && source.Flag()) {
+      party.node = hello.parties.front().node;
+      party.agreement = hello.parties.front().agreement;
+    } else {
+      party.node = source.Text();
+      party.agreement = {source.Number(), source.Text(), source.Number(),
+                         source.Text(),   source.Text(), source.Text()};
+    }
+    party.pid = source.Number();
+    party.claims.resize(source.Below(kMostItems));
+    for (Claim& claim : party.claims)
+      claim = {source.Number(), source.Number(), source.Number(), Payload(source)};
+  }
+  return hello;
+}
+
+FormedGroup MakeGroup(ValueSource& source) {
+  FormedGroup group;
+  group.key = source.Array<32>();
+  group.roster.group_id = source.Text();
+  group.roster.nodes.resize(1 + source.Below(kMostItems));
+  for (Roster::Node& node : group.roster.nodes) node = {source.Text(), Texts(source)};
+  group.roster.members.resize(1 + source.Below(kMostItems));
+  for (Roster::Member& member : group.roster.members) {
+    member = {static_cast<int>(source.Below(group.roster.nodes.size())), source.Number(), source.Number(),
+              Payload(source)};
+  }
+  group.root_rank = static_cast<int>(source.Below(group.roster.members.size()));
+  return group;
+}
+
+Exchange MakeExchange(ValueSource& source) {
+  Exchange exchange{source.Text(), source.Integer<uint64_t>(), {}};
+  exchange.entries.resize(source.Below(kMostItems));
+  for (auto& [rank, bytes] : exchange.entries) {
+    rank = source.Number();
+    bytes = Payload(source);
+  }
+  return exchange;
+}
+
+Failure MakeFailure(ValueSource& source) {
+  const auto code = static_cast<Code>(source.Below(static_cast<size_t>(Code::kConfiguration) + 1));
+  const std::string message = source.Text();
+  return {{code, message, source.Text()}, source.Number(), source.Number(), source.Text()};
+}
+
+void FuzzValues(ControlType type, ValueSource source) {
+  switch (type) {
+    case ControlType::kHello:
+      return CheckValue<Hello>(MakeHello(source), DecodeHello, muster::Encode);
+    case ControlType::kRoster:
+      return CheckValue<FormedGroup>(MakeGroup(source), DecodeRoster, muster::Encode);
+    case ControlType::kFailure:
+      return CheckValue<Failure>(MakeFailure(source), DecodeFailure, muster::Encode);
+    case ControlType::kExchange:
+    case ControlType::kExchanged:
+      return CheckValue<Exchange>(MakeExchange(source), DecodeExchange, Encode);
+    case ControlType::kAdopted: {
+      const Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
+                              source.Text()};
+      return CheckValue<Adoption>(adoption, DecodeAdopted, muster::Encode);
+    }
+    default:
+      Require(FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
+              "a time on the wire is none before now");
+  }
+}
+
+Bytes EncodeAcceptedOf(const uint64_t& left) { return EncodeAccepted(left); }
+Bytes EncodeAdoptOf(const int& rank) { return EncodeAdopt(rank); }
+
+void FuzzFrame(ControlType type, ByteView frame) {
+  switch (type) {
+    case ControlType::kHello:
+      return CheckFrame<Hello>(frame, DecodeHello, muster::Encode);
+    case ControlType::kAccepted:
+      return CheckFrame<uint64_t>(frame, DecodeAccepted, EncodeAcceptedOf);
+    case ControlType::kRoster:
+      return CheckFrame<FormedGroup>(frame, DecodeRoster, muster::Encode);
+    case ControlType::kFailure:
+      return CheckFrame<Failure>(frame, DecodeFailure, muster::Encode);
+    case ControlType::kExchange:
+    case ControlType::kExchanged:
+      return CheckFrame<Exchange>(frame, DecodeExchange, Encode);
+    case ControlType::kGoodbye:
+      return CheckFrame<std::vector<int>>(frame, DecodeGoodbye, EncodeGoodbye);
+    case ControlType::kAdopt:
+      return CheckFrame<int>(frame, DecodeAdopt, EncodeAdoptOf);
+    case ControlType::kAdopted:
+      return CheckFrame<Adoption>(frame, DecodeAdopted, muster::Encode);
+    default:
+      Require(EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
+  }
+}
+
+void FuzzOne(ByteView input) {
+  if (input.empty()) return;
+  if (const auto type = ControlTypeOf(input)) FuzzFrame(*type, input);
+  const auto value_type = static_cast<uint8_t>(input[0] - kFromValues);
+  if (const auto type = ControlTypeOf({&value_type, 1})) FuzzValues(*type, ValueSource(input.subspan(1)));
+}
+
+std::vector<Bytes> Seeds() {
+  const Agreement agreement{4, "slurm", 0, "slurm:4.0:0", "socket", "timeouts.collective=1h\n"};
+  const Claim claim{0, 0, 2, {1, 2, 3}};
+  const Claim other{1, 1, 2, {}};
+  FormedGroup group;
+  group.roster = {"0123456789abcdef0123456789abcdef",
+                  {{"gpu01", {"10.1.2.3"}}, {"gpu02", {}}},
+                  {{0, 0, 7, {1}}, {1, 0, 8, {}}}};
+  std::vector<Bytes> seeds = {
+      muster::Encode(Hello{{"10.1.2.3", "fd00::1"},
+                           {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
+      muster::Encode(group),
+      muster::Encode(Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
+      muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}, {1, {}}}}, ControlType::kExchange),
+      muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}}}, ControlType::kExchanged),
+      EncodeAccepted(600000),
+      EncodeGoodbye({0, 1, 2}),
+      EncodeAdopt(3),
+      muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"})};
+  for (uint8_t type = 1; type <= static_cast<uint8_t>(ControlType::kAdopted); ++type) {
+    seeds.push_back(EncodeBare(static_cast<ControlType>(type)));
+    Bytes values{static_cast<uint8_t>(kFromValues + type)};
+    for (uint8_t i = 0; i < 100; ++i) values.push_back(static_cast<uint8_t>(i * 37 % 11));
+    seeds.push_back(std::move(values));
+  }
+  return seeds;
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds}; }
+
+}  // namespace muster::fuzz

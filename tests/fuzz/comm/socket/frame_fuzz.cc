@@ -1,0 +1,91 @@
+// What comes in on data connections: the header of a message, the answer to an inquiry, a rank's data
+// endpoint. Whatever is decoded is encoded as the very bytes it came from.
+#include <algorithm>
+
+#include "comm/socket/endpoint.h"
+#include "comm/socket/frame.h"
+#include "comm/socket/inquiry.h"
+#include "comm/socket/ledger.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/value_source.h"
+
+namespace muster::fuzz {
+namespace {
+
+const Roster& TheRoster() {
+  static const Roster roster{"id", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 1, {}}, {1, 0, 2, {}}}};
+  return roster;
+}
+
+void CheckFrames(ValueSource source) {
+  Ledger ledger;
+  Call mine{.communicator = 1, .sequence = 1, .operation = Operation::kBarrier};
+  while (!source.empty()) {
+    const auto bytes = source.Array<kFrameHeaderBytes>();
+    const auto frame = DecodeFrame(bytes);
+    if (!frame) continue;
+    Require(EncodeFrame(*frame) == bytes, "a frame is written as it came");
+    Require(!Describe(frame->call).empty(), "a call can be described");
+    Require(Match(frame->call, frame->call) || frame->call.operation == Operation::kSend ||
+                frame->call.operation == Operation::kRecv,
+            "a call matches itself");
+    Require(
+        !Disagreement(TheRoster(), 0, mine, static_cast<int>(source.Number()), frame->call).message.empty(),
+        "any two calls can be compared");
+    std::optional<Mismatch> mismatch;
+    const Answer answer = ledger.Ask(source.Number(), frame->call, mismatch);
+    Require((answer.standing == Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
+    if (source.Flag()) {
+      ledger.Begin(mine);
+      ++mine.sequence;
+    }
+  }
+}
+
+void CheckAnswer(ValueSource source) {
+  const auto bytes = source.Array<kAnswerBytes>();
+  const auto answer = DecodeAnswer(bytes);
+  if (!answer) return;
+  Require(answer->waiting_for.size() <= kAnswerRanks, "few ranks");
+  Require(DecodeAnswer(EncodeAnswer(*answer)) == answer, "an answer is read back");
+}
+
+void CheckEndpoint(ByteView bytes, ValueSource source) {
+  if (const auto address = DecodeEndpoint(bytes, TheRoster(), source.Number())) {
+    Require(std::ranges::equal(EncodeEndpoint(*address), bytes), "an endpoint is written as it came");
+  } else {
+    Require(address.error().code == Code::kDisagreement && address.error().message.starts_with("rank "), "{}",
+            address.error().message);
+  }
+}
+
+void FuzzOne(ByteView input) {
+  CheckFrames(ValueSource(input));
+  CheckAnswer(ValueSource(input));
+  CheckEndpoint(input, ValueSource(input));
+}
+
+std::vector<Bytes> Seeds() {
+  std::vector<Bytes> seeds = {EncodeEndpoint({"00a1f", 61000}), EncodeEndpoint({"", 0})};
+  for (const Answer& answer : {Answer{Standing::kSame, {1, 2, 3}}, Answer{}}) {
+    const AnswerBytes bytes = EncodeAnswer(answer);
+    seeds.emplace_back(bytes.begin(), bytes.end());
+  }
+  for (uint8_t operation = 0; operation < kOperationCount; ++operation) {
+    Frame frame;
+    frame.call = {1, 1, static_cast<Operation>(operation), DataType::kF32, ReduceOp::kMax, 0, 1024};
+    frame.payload = 4096;
+    for (const FrameKind kind : {FrameKind::kData, FrameKind::kGoodbye, FrameKind::kInquiry}) {
+      frame.kind = kind;
+      const FrameBytes bytes = EncodeFrame(frame);
+      seeds.emplace_back(bytes.begin(), bytes.end());
+    }
+  }
+  return seeds;
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds}; }
+
+}  // namespace muster::fuzz

@@ -1,0 +1,141 @@
+// How a data connection is proven: neither end takes one from somebody without the group's key, whatever the
+// bytes and however they are cut; with the key, anything but the right answers is refused.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "comm/base/unique_fd.h"
+#include "comm/net/wire.h"
+#include "comm/socket/handshake.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/value_source.h"
+
+namespace muster::fuzz {
+namespace {
+
+struct Pair {
+  UniqueFd near;
+  UniqueFd far;
+};
+
+Pair Connect() {
+  int fds[2] = {-1, -1};
+  Require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0, "a socket pair");
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+void Write(int fd, ByteView bytes) {
+  // The other end may have closed.
+  [[maybe_unused]] const ssize_t count = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+Membership Member(int rank) {
+  Membership self{rank, 4, {}, "0123456789abcdef0123456789abcdef"};
+  self.key.fill(7);
+  return self;
+}
+
+void StrangerCalls(ValueSource source) {
+  const Membership self = Member(1);
+  AcceptorHandshake acceptor(self);
+  const Pair pair = Connect();
+  Shake shake = Shake::kPending;
+  while (!source.empty() && shake == Shake::kPending) {
+    Write(pair.far.get(), source.Blob());
+    shake = acceptor.Advance(pair.near.get());
+  }
+  Require(shake != Shake::kDone, "a stranger proves nothing");
+  Require(shake != Shake::kRejected || !acceptor.reason().empty(), "a rejection has a reason");
+}
+
+void StrangerAnswers(ValueSource source) {
+  auto connector = ConnectorHandshake::Create(Member(0), {1, Purpose::kCollective, 1});
+  Require(connector.has_value(), "random bytes");
+  const Pair pair = Connect();
+  Require(connector->Start(pair.near.get()) == Shake::kDone, "a hello fits");
+  Shake shake = Shake::kPending;
+  while (!source.empty() && shake == Shake::kPending) {
+    Write(pair.far.get(), source.Blob());
+    shake = connector->ReadReply(pair.near.get());
+  }
+  Require(shake != Shake::kDone, "a stranger proves nothing");
+}
+
+// Both ends are members; on the way one message may be changed.
+void MembersMeet(ValueSource source) {
+  const Membership self = Member(1);
+  AcceptorHandshake acceptor(self);
+  const auto purpose = static_cast<Purpose>(1 + source.Below(3));
+  auto connector = ConnectorHandshake::Create(Member(0), {source.Integer<uint64_t>(), purpose, 1});
+  Require(connector.has_value(), "random bytes");
+  const Pair from = Connect();
+  const Pair to = Connect();
+  const size_t changed_message = source.Below(4);
+  bool changed = false;
+  const auto carry = [&](const UniqueFd& in, const UniqueFd& out, size_t message) {
+    std::array<uint8_t, 256> bytes{};
+    const ssize_t count = read(in.get(), bytes.data(), bytes.size());
+    Require(count > 0, "message {} was sent", message);
+    if (message == changed_message) {
+      const size_t at = source.Byte() % static_cast<size_t>(count);
+      const uint8_t mask = source.Byte();
+      bytes[at] = static_cast<uint8_t>(bytes[at] ^ mask);
+      changed = mask != 0;
+    }
+    Write(out.get(), ByteView(bytes).first(static_cast<size_t>(count)));
+  };
+  connector->Start(from.near.get());
+  carry(from.far, to.far, 0);
+  if (acceptor.Advance(to.near.get()) == Shake::kRejected) return Require(changed, "{}", acceptor.reason());
+  carry(to.far, from.far, 1);
+  if (connector->ReadReply(from.near.get()) != Shake::kDone)
+    return Require(changed, "{}", connector->reason());
+  Require(!changed, "a changed hello or reply is noticed");
+  connector->Prove(from.near.get());
+  carry(from.far, to.far, 2);
+  const Shake shake = acceptor.Advance(to.near.get());
+  Require((shake == Shake::kDone) == !changed, "a changed proof is noticed");
+  Require(changed || acceptor.key() == LinkKey{acceptor.key().communicator, purpose, 0},
+          "both mean the same link");
+}
+
+void FuzzOne(ByteView input) {
+  ValueSource source(input);
+  switch (source.Below(3)) {
+    case 0:
+      return StrangerCalls(source);
+    case 1:
+      return StrangerAnswers(source);
+    default:
+      return MembersMeet(source);
+  }
+}
+
+std::vector<Bytes> Seeds() {
+  std::vector<Bytes> seeds;
+  const Pair pair = Connect();
+  auto connector = ConnectorHandshake::Create(Member(0), {1, Purpose::kInquiry, 1});
+  Require(connector && connector->Start(pair.near.get()) == Shake::kDone, "a hello");
+  Bytes hello(kHelloBytes);
+  Require(read(pair.far.get(), hello.data(), hello.size()) == static_cast<ssize_t>(kHelloBytes), "a hello");
+  Bytes call{0, static_cast<uint8_t>(kHelloBytes)};
+  call.insert(call.end(), hello.begin(), hello.end());
+  call.push_back(32);
+  call.resize(call.size() + 32, 1);
+  seeds.push_back(call);
+  seeds.push_back({0, 4, 'G', 'E', 'T', ' '});
+  Bytes reply{1, 64};
+  reply.resize(66, 3);
+  seeds.push_back(reply);
+  for (uint8_t message = 0; message < 4; ++message)
+    seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, message, 5, 1});
+  return seeds;
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds}; }
+
+}  // namespace muster::fuzz
