@@ -9,7 +9,7 @@ import measure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-TARGETS = ["//bootstrap/cli:muster", "//tests/bench:all"]
+TARGETS = ["//bootstrap/cli:muster", "//tests/bench:all", "//tests/bench/comm/rendezvous:all"]
 # Exactly this version is a CPU build.
 TORCH = "torch==2.13.0"
 

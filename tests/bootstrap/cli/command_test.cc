@@ -62,7 +62,7 @@ TEST(Command, SaysItsVersion) {
 }
 
 TEST(Command, EverySubcommandHasHelpWithAnExample) {
-  for (const char* command : {"run", "launch", "resolve", "config", "secret"}) {
+  for (const char* command : {"run", "launch", "resolve", "check", "config", "secret", "store"}) {
     const Outcome outcome = Muster(std::string(command) + " --help");
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
