@@ -49,7 +49,7 @@ Verdict Judge(const Evidence& evidence) {
   JudgeDifferences(evidence, verdict);
   JudgeDevices(evidence, verdict);
   std::ranges::sort(verdict.exclude);
-  verdict.exclude.erase(std::ranges::unique(verdict.exclude).begin(), verdict.exclude.end());
+  verdict.exclude.erase(std::unique(verdict.exclude.begin(), verdict.exclude.end()), verdict.exclude.end());
   return verdict;
 }
 

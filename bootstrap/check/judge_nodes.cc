@@ -183,7 +183,7 @@ void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
   }
   if (crowded.empty()) return;
   std::ranges::sort(crowded);
-  crowded.erase(std::ranges::unique(crowded).begin(), crowded.end());
+  crowded.erase(std::unique(crowded.begin(), crowded.end()), crowded.end());
   std::vector<std::string> names = Names(evidence, crowded);
   verdict.warnings.push_back({"device_shared",
                               fmt::format("more ranks than visible GPUs on {}", CompressHostlist(names)),

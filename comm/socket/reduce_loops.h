@@ -19,6 +19,9 @@
 namespace muster {
 namespace {
 
+// One file for each instruction set includes this; x != x is what a NaN looks like.
+// NOLINTBEGIN(misc-definitions-in-headers,misc-redundant-expression)
+
 template <typename T>
 inline constexpr bool kIsFloat = __is_same(T, float) || __is_same(T, double);
 template <typename T>
@@ -295,6 +298,8 @@ void NarrowAny(DataType type, const float* wide, void* narrow, size_t count) {
     for (size_t i = 0; i < count; ++i) out[i] = ToBFloat(wide[i]);
   }
 }
+
+// NOLINTEND(misc-definitions-in-headers,misc-redundant-expression)
 
 }  // namespace
 }  // namespace muster

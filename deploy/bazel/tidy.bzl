@@ -14,8 +14,9 @@ def _tidy_impl(target, ctx):
         return []
     files = [file for source in ctx.rule.attr.srcs for file in source.files.to_list()]
     own_headers = [file for headers in getattr(ctx.rule.attr, "hdrs", []) for file in headers.files.to_list()]
+    for_tests = (target.label.package + "/").startswith("tests/")
     headers = depset(
-        files + own_headers + ctx.files._configuration,
+        files + own_headers + ctx.files._checks + (ctx.files._checks_of_tests if for_tests else []),
         transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.rule.attr.deps if CcInfo in dep],
     )
     reports = []
@@ -45,9 +46,7 @@ cat "$report"; grep -v ' warnings\\? \\(generated\\|treated as errors\\)' "$repo
 tidy = aspect(
     implementation = _tidy_impl,
     attrs = {
-        "_configuration": attr.label_list(
-            allow_files = True,
-            default = ["//:.clang-tidy", "//:tests/.clang-tidy"],
-        ),
+        "_checks": attr.label(allow_files = True, default = "//:.clang-tidy"),
+        "_checks_of_tests": attr.label(allow_files = True, default = "//:tests/.clang-tidy"),
     },
 )

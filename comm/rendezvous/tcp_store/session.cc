@@ -31,7 +31,7 @@ void Empty(Bytes& bytes) {
 }  // namespace
 
 Session::Session(SessionHost& host, ClientId id, UniqueFd fd, SocketAddress peer)
-    : host_(host), id_(id), fd_(std::move(fd)), peer_(std::move(peer)), decoder_(host.limits) {}
+    : host_(host), id_(id), fd_(std::move(fd)), peer_(peer), decoder_(host.limits) {}
 
 Session::~Session() {
   if (fd_) host_.loop.Forget(fd_.get());

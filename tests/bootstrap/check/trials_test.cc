@@ -11,7 +11,6 @@
 namespace muster {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 class Trials : public testing::TestWithParam<std::vector<int>> {};

@@ -7,7 +7,6 @@
 namespace muster {
 namespace {
 
-using testing_support::Env;
 using testing_support::Fixture;
 
 Resolution Sample() {

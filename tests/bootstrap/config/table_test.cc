@@ -12,8 +12,6 @@
 namespace muster {
 namespace {
 
-using testing::IsEmpty;
-
 TEST(Keys, AreUniqueDocumentedAndGroupedBySection) {
   std::set<std::string_view> seen_keys;
   std::vector<std::string_view> sections;

@@ -11,7 +11,6 @@
 namespace muster {
 namespace {
 
-using testing::HasSubstr;
 using testing_support::BatchScript;
 using testing_support::Env;
 using testing_support::MustRefuse;

@@ -14,7 +14,6 @@ namespace muster {
 namespace {
 
 using testing_support::AllExpected;
-using testing_support::AllFolders;
 using testing_support::ExpectedRank;
 using testing_support::Fixture;
 

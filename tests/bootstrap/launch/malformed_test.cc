@@ -12,7 +12,6 @@ namespace muster {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 using testing_support::Changed;
 using testing_support::Env;
 

@@ -20,7 +20,7 @@ namespace {
 std::string PathOf(const std::string& name) { return testing::TempDir() + "/" + name; }
 
 std::string Script(const std::string& name, const std::string& text, mode_t mode) {
-  const std::string path = PathOf(name);
+  std::string path = PathOf(name);
   std::ofstream(path, std::ios::binary) << text;
   EXPECT_EQ(chmod(path.c_str(), mode), 0);
   return path;

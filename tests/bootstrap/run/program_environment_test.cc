@@ -13,7 +13,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
-using testing::StartsWith;
 
 // Ranks 0 and 1 on gpu01, 2 on gpu02.
 Roster TwoNodes() {

@@ -6,7 +6,6 @@
 namespace muster {
 namespace {
 
-using testing::Contains;
 using testing::StartsWith;
 
 LocalInterface Interface(std::string name, std::string_view address) {

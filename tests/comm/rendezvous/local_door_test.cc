@@ -12,9 +12,6 @@
 namespace muster {
 namespace {
 
-using testing::HasSubstr;
-using testing::MatchesRegex;
-
 constexpr uid_t kNobody = 65534;
 
 // A process of another user; ends with the object.

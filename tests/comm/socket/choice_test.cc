@@ -10,7 +10,6 @@ namespace muster {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr size_t kKiB = 1024;
 

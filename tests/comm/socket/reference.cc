@@ -56,6 +56,7 @@ double Average(DataType type, double sum, int ranks) {
     case DataType::kF32:
       return static_cast<float>(sum) / static_cast<float>(ranks);
     default:
+      // NOLINTNEXTLINE(bugprone-integer-division): the average of integers is cut off
       return static_cast<double>(static_cast<int64_t>(sum) / ranks);
   }
 }

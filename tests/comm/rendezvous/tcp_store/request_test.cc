@@ -10,7 +10,6 @@
 namespace muster::tcp_store {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 Bytes Encoded(const Request& request) {

@@ -11,7 +11,6 @@
 namespace muster::fuzz {
 namespace {
 
-using tcp_store::Answer;
 using tcp_store::AnswerDecoder;
 using tcp_store::ClientId;
 using tcp_store::Limits;
