@@ -44,7 +44,8 @@ double Factorial(size_t number) {
 
 double TeamResult(ReduceOp operation, size_t ranks, size_t team) {
   const size_t members = std::min(kTeam, ranks - team * kTeam);
-  const auto sum = static_cast<double>(members * (members + 1) / 2);
+  const size_t whole = members * (members + 1) / 2;
+  const auto sum = static_cast<double>(whole);
   const bool all_here = members == ranks;
   switch (operation) {
     case ReduceOp::kSum:
@@ -69,7 +70,8 @@ Result<std::string> SumOfRanks(Communicator& group) {
   Elements elements(DataType::kI64, 1);
   elements.Set(0, group.rank());
   MUSTER_CHECK(group.AllReduce(elements.buffer(), elements.buffer(), ReduceOp::kSum));
-  return Compare(elements, [&](size_t) { return static_cast<double>(size * (size - 1) / 2); });
+  const int64_t sum = size * (size - 1) / 2;
+  return Compare(elements, [sum](size_t) { return static_cast<double>(sum); });
 }
 
 Trial AllReduceOf(DataType type, ReduceOp operation) {

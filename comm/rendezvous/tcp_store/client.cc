@@ -224,7 +224,7 @@ Status Client::Send(const Request& request, std::string_view what, Deadline dead
       sent += static_cast<size_t>(count);
     } else if (errno != EAGAIN && errno != EINTR) {
       return Broken(what, ErrnoText(errno));
-    } else if (const Status ready = Await(POLLOUT, what, deadline); !ready) {
+    } else if (Status ready = Await(POLLOUT, what, deadline); !ready) {
       fd_.Reset();
       return ready;
     }

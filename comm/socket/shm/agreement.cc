@@ -94,9 +94,12 @@ class Agreement {
 
   void Join(UniqueFd fd) {
     auto segment = Segment::Attach(std::move(fd), shape_);
-    if (segment) segment_ = *std::move(segment);
-    const Status ready = segment ? Enrol() : Fail(segment.error());
-    if (!ready) reason_ = ready.error().message;
+    if (!segment) {
+      reason_ = segment.error().message;
+      return;
+    }
+    segment_ = *std::move(segment);
+    if (const Status ready = Enrol(); !ready) reason_ = ready.error().message;
   }
 
   // Writes who this rank is.
