@@ -26,4 +26,6 @@ void Handshake::OnMessage(ByteView message) {
 
 Outcome Handshake::outcome() const { return machine_->outcome(); }
 
+bool Handshake::WaitsForProver() const { return machine_->waits_for_prover(); }
+
 }  // namespace muster

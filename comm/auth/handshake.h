@@ -71,6 +71,9 @@ class Handshake {
   void OnMessage(ByteView message);
 
   Outcome outcome() const;
+  // It is this side's own proof, or its verdict on the peer's, that is waited for: where that takes too long
+  // the fault is here (a munged that hangs), and not the peer's.
+  bool WaitsForProver() const;
 
  private:
   std::shared_ptr<HandshakeMachine> machine_;  // shared with nobody but a call in progress

@@ -42,7 +42,7 @@ class ClientMachine final : public HandshakeMachine {
   void OnServerChecked(const Status& status) {
     if (!status) {
       return Reject(
-          RejectReason::kBadProof,
+          status.error().hint == kSetTheClocks ? RejectReason::kOtherClock : RejectReason::kBadProof,
           {status.error().code, fmt::format("{} did not prove who it is: {}", peer(), status.error().message),
            status.error().hint});
     }

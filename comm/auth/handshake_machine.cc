@@ -47,10 +47,12 @@ bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key,
 }
 
 void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
+  proving_ = true;
   prover_.Make(
       params_.role, transcript_, [weak = weak_from_this(), next = std::move(next)](Result<Bytes> proof) {
         const auto self = weak.lock();
         if (!self || self->over_) return;
+        self->proving_ = false;
         if (proof) return next(*std::move(proof));
         self->Reject(RejectReason::kNoProof, {proof.error().code,
                                               fmt::format("this rank cannot prove who it is to {}: {}",
@@ -65,10 +67,13 @@ void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> ne
         Fail(Code::kAuthentication, "its proof has {} bytes, more than {}", proof.size(), kMaxProofBytes));
   }
   const Role peer_role = params_.role == Role::kClient ? Role::kServer : Role::kClient;
+  proving_ = true;
   prover_.Check(peer_role, transcript_, proof,
                 [weak = weak_from_this(), next = std::move(next)](Status status) {
                   const auto self = weak.lock();
-                  if (self && !self->over_) next(std::move(status));
+                  if (!self || self->over_) return;
+                  self->proving_ = false;
+                  next(std::move(status));
                 });
 }
 
@@ -147,6 +152,9 @@ void HandshakeMachine::OnReject(ByteView message) {
     case RejectReason::kBadProof:
       if (method() == AuthMethod::kSecret) return EndRejected(OtherKeys());
       return refused(fmt::format("does not accept {}'s proof of who it is", self()), "what it logs says why");
+    case RejectReason::kOtherClock:
+      return refused(fmt::format("does not accept {}'s proof of who it is: their clocks are apart", self()),
+                     kSetTheClocks);
     case RejectReason::kNoProof:
       return refused(fmt::format("cannot prove who it is by auth {}", AuthMethodName(method())),
                      "what it logs says why");

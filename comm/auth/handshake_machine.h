@@ -26,6 +26,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   // From here on no callback is called.
   void Abandon() { over_ = true; }
   Outcome outcome() const { return outcome_; }
+  bool waits_for_prover() const { return proving_ && !over_; }
 
  protected:
   // With sodium ready.
@@ -72,6 +73,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   Handshake::Send send_;
   Handshake::Done done_;
   bool over_ = false;
+  bool proving_ = false;
   Outcome outcome_ = Outcome::kInProgress;
   std::optional<MessageType> expected_;
   Digest transcript_{};

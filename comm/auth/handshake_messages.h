@@ -34,6 +34,7 @@ enum class RejectReason : uint8_t {
   kBadProof = 4,  // what you sent does not prove who you are
   kNoProof = 5,   // I cannot make a proof of my own
   kMalformed = 6,
+  kOtherClock = 7,  // as kBadProof, because your clock and mine are apart
 };
 
 // Client to server. Of another version only version, method and meeting are read.

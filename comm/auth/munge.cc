@@ -9,6 +9,8 @@
 #include <memory>
 #include <string_view>
 
+#include "comm/auth/proof.h"
+
 namespace muster {
 namespace {
 
@@ -75,16 +77,16 @@ std::string ClockDifference(const Context& context) {
 }
 
 tl::unexpected<Error> DecodeFailure(const Context& context, munge_err_t error, const std::string& socket) {
-  constexpr const char* kClockHint = "set the clocks of the nodes (chrony, ntpd)";
   switch (error) {
     case EMUNGE_SOCKET:
     case EMUNGE_TIMEOUT:
       return DoesNotAnswer(socket, context.ErrorText(error));
     case EMUNGE_CRED_EXPIRED:
-      return Fails(fmt::format("its munge credential has expired: {}", ClockDifference(context)), kClockHint);
+      return Fails(fmt::format("its munge credential has expired: {}", ClockDifference(context)),
+                   kSetTheClocks);
     case EMUNGE_CRED_REWOUND:
       return Fails(fmt::format("its munge credential is from the future: {}", ClockDifference(context)),
-                   kClockHint);
+                   kSetTheClocks);
     case EMUNGE_CRED_REPLAYED:
       return Fails("its munge credential has been used before on this node", "");
     case EMUNGE_CRED_UNAUTHORIZED:

@@ -16,6 +16,9 @@
 
 namespace muster {
 
+// The hint of whoever finds a proof too old or from the future: the fault of neither side's user.
+inline constexpr const char* kSetTheClocks = "set the clocks of the nodes (chrony, ntpd)";
+
 // The client connects, the server (the root) listens.
 enum class Role : uint8_t { kClient = 1, kServer = 2 };
 

@@ -1,17 +1,18 @@
 #include "comm/base/log.h"
 
 #define SPDLOG_HEADER_ONLY
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "comm/base/bounded_sink.h"
+#include "comm/base/file_sink.h"
+#include "comm/base/log_json.h"
 
 namespace muster {
 namespace {
@@ -41,13 +42,21 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, LogLevel level
   return logger;
 }
 
+// The formatter of a sink that was never given to a logger would add a time and a level of its own.
+std::shared_ptr<BoundedSink> MakeStandardError() {
+  auto sink = std::make_shared<BoundedSink>(STDERR_FILENO);
+  sink->set_pattern("%v");
+  return sink;
+}
+
 struct LogState {
   std::mutex mutex;
-  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO);
+  std::shared_ptr<BoundedSink> standard_error = MakeStandardError();
   std::shared_ptr<spdlog::logger> logger = MakeLogger(standard_error, LogLevel::kInfo);
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
-  std::string subject;
+  std::optional<std::string> file;
+  LogSubject subject;
 };
 
 // The destination of lines is the process's own stderr: one per process by nature. Never destroyed, because
@@ -57,46 +66,74 @@ LogState& State() {
   return state;
 }
 
-std::string JsonLine(const LogState& state, LogLevel level, std::string_view message) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  nlohmann::ordered_json line;
-  line["time"] = std::chrono::duration<double>(now).count();
-  line["level"] = Facts(level).word;
-  if (!state.subject.empty()) line["subject"] = state.subject;
-  line["message"] = message;
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string SubjectText(const LogSubject& subject) {
+  if (!subject.in_text) return "";
+  if (!subject.rank) return subject.node.empty() ? "" : subject.node + ": ";
+  const std::string who = subject.ranks > 1
+                              ? fmt::format("ranks {}-{}", *subject.rank, *subject.rank + subject.ranks - 1)
+                              : fmt::format("rank {}", *subject.rank);
+  return subject.node.empty() ? who + ": " : fmt::format("{} on {}: ", who, subject.node);
 }
 
-std::string TextLine(const LogState& state, LogLevel level, std::string_view message) {
-  const std::string_view separator = state.subject.empty() ? "" : ": ";
-  return fmt::format("muster: {}{}{}{}", state.subject, separator, Facts(level).prefix, message);
+std::string TextLine(const LogSubject& subject, LogLevel level, std::string_view message) {
+  std::string line = fmt::format("muster: {}{}", SubjectText(subject), Facts(level).prefix);
+  for (const char c : message) {
+    line += c;
+    if (c == '\n') line += "muster: ";
+  }
+  return line;
+}
+
+std::string Line(const LogState& state, LogLevel level, std::string_view event, LogFields fields,
+                 std::string_view message) {
+  if (state.format == LogFormat::kText) return TextLine(state.subject, level, message);
+  return LogLineAsJson(std::chrono::system_clock::now(), Facts(level).word, event, state.subject, message,
+                       fields);
+}
+
+spdlog::sink_ptr MakeSink(LogState& state, const LogOptions& options) {
+  if (!options.file) return state.standard_error;
+  // Called by the sink, within LogLine.
+  const auto complain = [&state](std::string_view sentence) {
+    return Line(state, LogLevel::kWarning, "log_failed", {}, sentence);
+  };
+  auto file = FileSink::Open(*options.file, state.standard_error, complain);
+  if (file) return *std::move(file);
+  state.format = options.format;
+  if (options.level > LogLevel::kWarning) return state.standard_error;
+  const std::string line = complain(file.error().message + "; standard error is used instead");
+  state.standard_error->log(spdlog::details::log_msg("muster", spdlog::level::warn, line));
+  return state.standard_error;
 }
 
 }  // namespace
 
-Status SetUpLog(const LogOptions& options) {
-  spdlog::sink_ptr sink;
-  if (options.file) {
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(*options.file);
-    } catch (const spdlog::spdlog_ex& exception) {
-      return WithHint(Fail(Code::kConfiguration, "log.file: {}", exception.what()),
-                      "name a file in a directory that exists and that you may write");
-    }
-  } else {
-    sink = State().standard_error;
-  }
+void SetUpLog(const LogOptions& options) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.logger = MakeLogger(std::move(sink), options.level);
+  state.logger = MakeLogger(MakeSink(state, options), options.level);
   state.format = options.format;
-  return {};
+  state.file = options.file;
 }
 
-void SetLogSubject(std::string subject) {
+uint64_t LogFileNumber() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  struct stat status {};
+  const int failed = state.file ? stat(state.file->c_str(), &status) : fstat(STDERR_FILENO, &status);
+  return failed == 0 && S_ISREG(status.st_mode) ? status.st_ino : 0;
+}
+
+void SetLogSubject(LogSubject subject) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
   state.subject = std::move(subject);
+}
+
+LogLevel MilestoneLevel() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  return state.format == LogFormat::kJson ? LogLevel::kInfo : LogLevel::kDebug;
 }
 
 bool LogEnabled(LogLevel level) {
@@ -105,11 +142,10 @@ bool LogEnabled(LogLevel level) {
   return level != LogLevel::kOff && state.logger->should_log(Facts(level).spdlog_level);
 }
 
-void LogLine(LogLevel level, std::string_view message) {
+void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  const std::string line =
-      state.format == LogFormat::kJson ? JsonLine(state, level, message) : TextLine(state, level, message);
+  const std::string line = Line(state, level, event, fields, message);
   if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
   state.logger->log(Facts(level).spdlog_level, line);
 }

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include "comm/base/log.h"
+#include "comm/net/fork_guard.h"
 
 namespace muster {
 namespace {
@@ -12,11 +13,14 @@ constexpr Duration kRest = std::chrono::milliseconds(100);
 }  // namespace
 
 Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnAccept on_accept)
-    : loop_(loop), listener_(std::move(listener)), on_accept_(std::move(on_accept)) {}
+    : loop_(loop), listener_(std::move(listener)), on_accept_(std::move(on_accept)) {
+  CloseInForkedChildren(listener_.get());
+}
 
 Acceptor::~Acceptor() {
   loop_.Cancel(timer_);
   loop_.Forget(listener_.get());
+  ForgetForForks(listener_.get());
 }
 
 Status Acceptor::Start() {

@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "comm/net/fork_guard.h"
+
 namespace muster {
 namespace {
 
@@ -29,11 +31,15 @@ Bytes WithLength(ByteView frame) {
 }  // namespace
 
 FrameStream::FrameStream(EventLoop& loop, UniqueFd fd, size_t longest_frame)
-    : loop_(loop), fd_(std::move(fd)), longest_frame_(longest_frame) {}
+    : loop_(loop), fd_(std::move(fd)), longest_frame_(longest_frame) {
+  if (fd_) CloseInForkedChildren(fd_.get());
+}
 
 FrameStream::~FrameStream() {
   *alive_ = false;
-  if (fd_) loop_.Forget(fd_.get());
+  if (!fd_) return;
+  loop_.Forget(fd_.get());
+  ForgetForForks(fd_.get());
 }
 
 void FrameStream::Start(FrameHandler on_frame, CloseHandler on_close) {
@@ -173,6 +179,7 @@ void FrameStream::UpdateInterest() {
 void FrameStream::Close(const Error& reason) {
   if (!fd_) return;
   loop_.Forget(fd_.get());
+  ForgetForForks(fd_.get());
   fd_.Reset();
   const CloseHandler handler = std::move(on_close_);
   on_close_ = nullptr;

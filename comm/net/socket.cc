@@ -118,6 +118,11 @@ bool SocketAddress::IsLinkLocal() const {
   return false;
 }
 
+bool SocketAddress::HasPath() const {
+  return family() == AF_UNIX && length_ > offsetof(sockaddr_un, sun_path) &&
+         reinterpret_cast<const sockaddr_un*>(&storage_)->sun_path[0] != '\0';
+}
+
 std::string SocketAddress::Host() const {
   std::array<char, NI_MAXHOST> host{};
   if (!IsTcp(family())) return "";

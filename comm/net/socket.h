@@ -37,6 +37,7 @@ class SocketAddress {
   void set_port(uint16_t port);
   bool IsLoopback() const;       // 127.0.0.0/8, ::1, and unix
   bool IsLinkLocal() const;      // 169.254.0.0/16, fe80::/10
+  bool HasPath() const;          // a Unix socket in the file system
   std::string Host() const;      // numeric, without port
   std::string ToString() const;  // "10.1.2.3:61000", "[::1]:61000", "unix:@name"
 

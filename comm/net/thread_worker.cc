@@ -1,14 +1,11 @@
 #include "comm/net/thread_worker.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
+
+#include "comm/base/detached_thread.h"
 
 namespace muster {
 
@@ -51,23 +48,6 @@ struct ThreadWorker::Shared {
       done();
     });
   }
-
-  // False where the system has no thread to give.
-  static bool StartThread(const std::shared_ptr<Shared>& self) {
-    // The process's signals are for its own threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = true;
-    try {
-      std::thread([self] { Work(self); }).detach();
-    } catch (const std::system_error&) {
-      started = false;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-  }
 };
 
 ThreadWorker::ThreadWorker(std::shared_ptr<Mailbox> mailbox)
@@ -82,7 +62,8 @@ ThreadWorker::~ThreadWorker() {
 void ThreadWorker::Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) {
   Shared::Job job{std::move(blocking_job), std::move(done_on_loop)};
   // Better late than never: without a thread the call blocks the loop itself.
-  if (!started_ && !(started_ = Shared::StartThread(shared_))) return Shared::DoJob(shared_, std::move(job));
+  if (!started_) started_ = StartDetachedThread([shared = shared_] { Shared::Work(shared); });
+  if (!started_) return Shared::DoJob(shared_, std::move(job));
   const std::lock_guard lock(shared_->mutex);
   shared_->jobs.push_back(std::move(job));
   shared_->changed.notify_one();

@@ -231,6 +231,29 @@ TEST(Handshake, OwnMissingProofIsToldToThePeer) {
                                "what it logs says why"});
 }
 
+TEST(Handshake, ClocksThatDifferAreNamedOnBothSides) {
+  SlowProver client;
+  SlowProver server;
+  HandshakePair pair(client, server);
+  pair.Run();
+  EXPECT_TRUE(pair.server.handshake->WaitsForProver());
+  EXPECT_FALSE(pair.client.handshake->WaitsForProver());
+  server.made(Bytes{1, 2, 3});
+  pair.Pump();
+  EXPECT_TRUE(pair.client.handshake->WaitsForProver());
+  EXPECT_FALSE(pair.server.handshake->WaitsForProver());
+  client.checked(Fail(Error{Code::kAuthentication, "its munge credential has expired", kSetTheClocks}));
+  pair.Pump();
+  EXPECT_FALSE(pair.client.handshake->WaitsForProver());
+  ExpectRejected(pair.client,
+                 {Code::kAuthentication,
+                  "root:61001 did not prove who it is: its munge credential has expired", kSetTheClocks});
+  ExpectRejected(
+      pair.server,
+      {Code::kAuthentication,
+       "gpu02:40000 does not accept this rank's proof of who it is: their clocks are apart", kSetTheClocks});
+}
+
 TEST(Handshake, ClientThatDoesNotTakeTheServersProofSaysSo) {
   SlowProver client;
   SlowProver server;

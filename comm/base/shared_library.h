@@ -1,0 +1,48 @@
+// A library opened at run time: one binary then serves machines that have it and machines that have not.
+//
+// Ownership: stays open for the life of the process, as CUDA and NCCL need it (they start threads). Threads:
+// any. Open blocks for as long as the file system does; call it where it can be abandoned.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+
+namespace muster {
+
+class SharedLibrary {
+ public:
+  // The first that opens of: what this process has loaded already (PyTorch's), by each of `names`; then
+  // `files`; then the loader's own search, by name. Error: kConfiguration, says what was tried and why it
+  // failed.
+  static Result<SharedLibrary> Open(const std::vector<std::string>& names,
+                                    const std::vector<std::string>& files);
+
+  const std::string& path() const { return path_; }
+
+  // Null where there is none.
+  void* Find(const char* symbol) const;
+
+  // Sets *function to a symbol that must be there. Error: kConfiguration, names library and symbol.
+  template <typename Function>
+  Status Need(const char* symbol, Function** function) const {
+    *function = reinterpret_cast<Function*>(Find(symbol));
+    return *function == nullptr ? Missing(symbol) : Status();
+  }
+  // The same where it may be missing: null then.
+  template <typename Function>
+  void Want(const char* symbol, Function** function) const {
+    *function = reinterpret_cast<Function*>(Find(symbol));
+  }
+
+ private:
+  SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  Status Missing(std::string_view symbol) const;
+
+  void* handle_;
+  std::string path_;
+};
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+#include "comm/base/shared_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Built beside this test: exports ncclGetVersion and cudaRuntimeGetVersion, and says that it is old.
+const std::string kOld = std::getenv("OLD_LIBRARY");
+
+TEST(SharedLibrary, TakesTheFirstFileThatIsThere) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {"/nonexistent/lib.so", kOld});
+  ASSERT_TRUE(library) << library.error().message;
+  EXPECT_THAT(library->path(), EndsWith(kOld));
+  int (*version)(int*) = nullptr;
+  EXPECT_TRUE(library->Need("ncclGetVersion", &version));
+  EXPECT_NE(version, nullptr);
+}
+
+TEST(SharedLibrary, TakesWhatThisProcessHasLoadedBeforeAnyFile) {
+  const auto library = SharedLibrary::Open({"libc.so.6"}, {kOld});
+  ASSERT_TRUE(library) << library.error().message;
+  EXPECT_THAT(library->path(), EndsWith("libc.so.6"));
+}
+
+TEST(SharedLibrary, TriesEveryNameInTurn) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1", "libc.so.6"}, {});
+  ASSERT_TRUE(library) << library.error().message;
+  EXPECT_THAT(library->path(), EndsWith("libc.so.6"));
+}
+
+TEST(SharedLibrary, SaysWhatWasTriedAndWhy) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {"/dev/null"});
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.error().code, Code::kConfiguration);
+  EXPECT_THAT(library.error().message, StartsWith("cannot load libmuster-no-such.so.1: /dev/null: "));
+  EXPECT_THAT(library.error().message, HasSubstr("; libmuster-no-such.so.1: "));
+}
+
+TEST(SharedLibrary, NamesWhatIsMissing) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {kOld});
+  ASSERT_TRUE(library) << library.error().message;
+  int (*function)() = nullptr;
+  const Status needed = library->Need("muster_no_such_function", &function);
+  ASSERT_FALSE(needed);
+  EXPECT_EQ(needed.error(), (Error{Code::kConfiguration,
+                                   library->path() + " has no muster_no_such_function: it is too old, or "
+                                                     "something else",
+                                   ""}));
+  library->Want("muster_no_such_function", &function);
+  EXPECT_EQ(function, nullptr);
+}
+
+}  // namespace
+}  // namespace muster
