@@ -4,6 +4,7 @@
 #include <map>
 
 #include "comm/base/parse.h"
+#include "comm/base/some_ranges.h"
 
 namespace muster {
 namespace {
@@ -65,7 +66,8 @@ std::string DescribeParty(const Party& party) {
   std::vector<int> ranks;
   for (const Claim& claim : party.claims) ranks.push_back(claim.rank);
   std::ranges::sort(ranks);
-  return fmt::format("{} {} on {}", ranks.size() == 1 ? "rank" : "ranks", FormatRanges(ranks), party.node);
+  return fmt::format("{} {} on {}", ranks.size() == 1 ? "rank" : "ranks", FormatSomeRanges(ranks),
+                     party.node);
 }
 
 std::optional<Error> FindDisagreement(const Party& mine, const Party& other) {
@@ -89,6 +91,16 @@ std::optional<Error> FindDisagreement(const Party& mine, const Party& other) {
   }
   if (a.configuration != b.configuration) return ConfigurationDiffers(mine, other);
   return std::nullopt;
+}
+
+Failure RefusalOf(const Party& party) {
+  const int rank = party.claims.empty() ? -1 : party.claims.front().rank;
+  return {party.refused.value_or(Error{}), rank, -1, ""};
+}
+
+int FirstRankOf(const Hello& hello) {
+  if (hello.parties.empty() || hello.parties.front().claims.empty()) return -1;
+  return hello.parties.front().claims.front().rank;
 }
 
 std::optional<Error> FindLeftover(const Party& mine, const Hello& hello) {

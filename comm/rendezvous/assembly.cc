@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "comm/base/parse.h"
+#include "comm/base/some_ranges.h"
 #include "comm/rendezvous/agreement.h"
 
 namespace muster {
@@ -12,6 +12,15 @@ namespace {
 
 // A line must stay readable when half of a thousand nodes are missing.
 constexpr size_t kNodesNamed = 16;
+
+// They repeat where two nodes have one name, so they are no ranges.
+std::string FewOf(const std::vector<int>& numbers) {
+  constexpr size_t kMost = 32;
+  const size_t named = std::min(numbers.size(), kMost);
+  const std::string text = fmt::format(
+      "{}", fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(named), ","));
+  return named == numbers.size() ? text : fmt::format("{} and {} more", text, numbers.size() - named);
+}
 
 Failure AsFailure(Error error) { return {std::move(error), -1, -1, ""}; }
 
@@ -24,10 +33,17 @@ Assembly::Assembly(Party self, Placement placement)
   if (placement_.node_of_rank.size() != seats_.size()) placement_.node_of_rank.clear();
 }
 
+void Assembly::SetPlacement(Placement placement) {
+  if (placement.node_of_rank.size() == seats_.size()) placement_ = std::move(placement);
+}
+
 Assembly::Verdict Assembly::Add(Source source, const Hello& hello) {
   // Before anything of it takes a seat: a refusal is for all of it.
-  if (auto leftover = FindLeftover(self_, hello)) return {std::nullopt, AsFailure(*std::move(leftover))};
+  if (auto leftover = FindLeftover(self_, hello)) {
+    return {std::nullopt, Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}};
+  }
   for (const Party& party : hello.parties) {
+    if (party.refused) return {RefusalOf(party), std::nullopt};
     if (auto disagreement = FindDisagreement(self_, party)) {
       return {AsFailure(*std::move(disagreement)), std::nullopt};
     }
@@ -70,13 +86,14 @@ std::optional<Failure> Assembly::Remove(Source source) {
   if (found == speakers_.end() || found->second.ranks.empty()) return std::nullopt;
   std::vector<int> ranks = found->second.ranks;
   std::ranges::sort(ranks);
-  return Failure{{Code::kPeerLost,
-                  fmt::format("{} {} on {} ended while the group was forming",
-                              ranks.size() == 1 ? "rank" : "ranks", FormatRanges(ranks), found->second.node),
-                  ""},
-                 ranks.front(),
-                 -1,
-                 ""};
+  return Failure{
+      {Code::kPeerLost,
+       fmt::format("{} {} on {} ended while the group was forming", ranks.size() == 1 ? "rank" : "ranks",
+                   FormatSomeRanges(ranks), found->second.node),
+       ""},
+      ranks.front(),
+      -1,
+      ""};
 }
 
 void Assembly::SetAddresses(const std::string& node, std::vector<std::string> addresses) {
@@ -113,7 +130,7 @@ Status Assembly::CheckLocalRanks(Roster& roster) const {
     for (size_t i = 0; i < local_ranks.size(); ++i) {
       if (local_ranks[i] == static_cast<int>(i)) continue;
       return WithHint(Fail(Code::kDisagreement, "the local ranks of ranks {} on {} are {} instead of 0 to {}",
-                           FormatRanges(on_node[node]), roster.nodes[node].name, fmt::join(local_ranks, ","),
+                           FormatSomeRanges(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
                            local_ranks.size() - 1),
                       "two nodes may have one name, or LOCAL_RANK was exported by hand");
     }
@@ -157,24 +174,44 @@ std::vector<Assembly::MissingOnNode> Assembly::MissingByNode() const {
   return missing;
 }
 
+std::vector<std::string> Assembly::SilentNodes() const {
+  const std::map<std::string, int> arrived = ArrivedByNode();
+  std::vector<std::string> silent;
+  for (const Placement::Node& node : placement_.nodes) {
+    if (!arrived.contains(node.name)) silent.push_back(node.name);
+  }
+  return silent;
+}
+
+// A node that is reached and stays silent cannot reach the root, or nothing has started there.
+std::string Assembly::WhyMissing(const std::string& node, const std::map<std::string, int>& arrived) const {
+  if (arrived.contains(node)) return "never connected";
+  const auto reached = reached_.find(node);
+  if (reached == reached_.end()) return "nothing heard from the node";
+  return fmt::format("nothing heard from the node, which {} {}", self_.node,
+                     reached->second ? "reaches" : "cannot reach");
+}
+
 std::string Assembly::Describe() const {
   std::string text = fmt::format("{}/{} ranks", here_, world_size());
   if (complete()) return text;
   const std::vector<MissingOnNode> nodes = MissingByNode();
   const bool by_rank = !placement_.node_of_rank.empty();
   text += "; missing ";
-  if (!by_rank || nodes.empty()) text += fmt::format("{} ", FormatRanges(MissingRanks()));
+  if (!by_rank || nodes.empty()) text += fmt::format("{} ", FormatSomeRanges(MissingRanks()));
   if (!by_rank && !nodes.empty()) text += "on ";
   const std::map<std::string, int> arrived = ArrivedByNode();
   for (size_t i = 0; i < std::min(nodes.size(), kNodesNamed); ++i) {
     const MissingOnNode& node = nodes[i];
     const std::string who =
-        by_rank ? FormatRanges(node.ranks) : fmt::format("{} rank{}", node.count, node.count == 1 ? "" : "s");
-    const std::string_view why =
-        arrived.contains(node.node) ? "never connected" : "nothing heard from the node";
-    text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", node.node, who, why);
+        by_rank ? FormatSomeRanges(node.ranks) : CountRanks(static_cast<size_t>(node.count));
+    text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", node.node, who, WhyMissing(node.node, arrived));
   }
-  if (nodes.size() > kNodesNamed) text += fmt::format("; and {} nodes more", nodes.size() - kNodesNamed);
+  if (nodes.size() > kNodesNamed) {
+    size_t ranks = 0;
+    for (size_t i = kNodesNamed; i < nodes.size(); ++i) ranks += static_cast<size_t>(nodes[i].count);
+    text += fmt::format("; and {} on {} nodes more", CountRanks(ranks), nodes.size() - kNodesNamed);
+  }
   while (text.back() == ' ') text.pop_back();
   return text;
 }

@@ -26,6 +26,13 @@ class Assembly {
   // `self`: the root's own party, with its claims.
   Assembly(Party self, Placement placement);
 
+  // What has become known since: who is missing is named by it. One for another world size is not taken.
+  void SetPlacement(Placement placement);
+
+  // Whether the root reaches a node of the placement that nothing was heard of.
+  void SetReached(const std::string& node, bool reached) { reached_[node] = reached; }
+  std::vector<std::string> SilentNodes() const;
+
   Verdict Add(Source source, const Hello& hello);
   // The source is gone before the group was formed: a failure of the group, unless it had claimed nothing. A
   // leader takes its node's other ranks with it, but it alone is named: it is the process that ended.
@@ -39,8 +46,10 @@ class Assembly {
   // a node.
   Result<Roster> MakeRoster() const;
 
-  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node); gpu07: 57 (never connected)".
+  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node, which gpu01 cannot reach); gpu07: 57
+  // (never connected)".
   std::string Describe() const;
+  std::vector<int> MissingRanks() const;
 
  private:
   struct Seat {
@@ -63,9 +72,9 @@ class Assembly {
 
   int world_size() const { return self_.agreement.world_size; }
   std::optional<Error> TakeSeat(Source source, const Party& party, const Claim& claim);
-  std::vector<int> MissingRanks() const;
   std::vector<MissingOnNode> MissingByNode() const;
   std::map<std::string, int> ArrivedByNode() const;
+  std::string WhyMissing(const std::string& node, const std::map<std::string, int>& arrived) const;
   Status CheckLocalRanks(Roster& roster) const;
 
   Party self_;
@@ -73,6 +82,7 @@ class Assembly {
   std::vector<Seat> seats_;
   std::map<Source, Speaker> speakers_;
   std::map<std::string, std::vector<std::string>> node_addresses_;
+  std::map<std::string, bool> reached_;
   int here_ = 0;
 };
 

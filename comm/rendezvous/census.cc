@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "comm/base/parse.h"
+#include "comm/base/some_ranges.h"
 
 namespace muster {
 namespace {
 
 // Without the part that tells one program of a rank from the next.
+// As in the line of a group that is forming.
+constexpr size_t kNodesNamed = 16;
+
 std::string_view ShortName(std::string_view exchange) { return exchange.substr(exchange.rfind('/') + 1); }
 
 }  // namespace
@@ -75,12 +79,21 @@ std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {
   }
   std::string text = ranks.size() == 1 ? "rank" : "ranks";
   const char* separator = " ";
+  size_t named = 0;
+  size_t other_nodes = 0;
+  size_t other_ranks = 0;
   for (size_t node = 0; node < by_node.size(); ++node) {
     if (by_node[node].empty()) continue;
+    if (named++ >= kNodesNamed) {
+      ++other_nodes;
+      other_ranks += by_node[node].size();
+      continue;
+    }
     std::ranges::sort(by_node[node]);
-    text += fmt::format("{}{} on {}", separator, FormatRanges(by_node[node]), roster.nodes[node].name);
+    text += fmt::format("{}{} on {}", separator, FormatSomeRanges(by_node[node]), roster.nodes[node].name);
     separator = ", ";
   }
+  if (other_nodes > 0) text += fmt::format(" and {} on {} nodes more", CountRanks(other_ranks), other_nodes);
   return text;
 }
 

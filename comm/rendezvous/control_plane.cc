@@ -1,13 +1,11 @@
 #include "comm/rendezvous/control_plane.h"
 
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-
 #include <algorithm>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/names.h"
 
 namespace muster {
 namespace {
@@ -24,8 +22,6 @@ constexpr Duration kEveryoneKnowsWithin = seconds(5);
 constexpr Duration kCollectGoodbyes = milliseconds(5);
 // For peers to hang up.
 constexpr Duration kFarewell = seconds(2);
-// What a process said last may still be on its way when its end is already known.
-constexpr Duration kLastWordsWithin = milliseconds(50);
 
 }  // namespace
 
@@ -40,7 +36,27 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
       own_ranks_(std::move(own_ranks)),
       liveness_(liveness),
       events_(std::move(events)),
-      census_(group_.roster) {
+      census_(group_.roster),
+      endings_(loop, *branches_,
+               {[this](const Ends& ends) {
+                  if (upstream_) upstream_->Send(Encode(ends));
+                  return upstream_ != nullptr;
+                },
+                [this](const std::vector<RankEnd>& ends) {
+                  if (events_.on_ends) events_.on_ends(ends);
+                },
+                [this] {
+                  if (events_.on_ends_told) events_.on_ends_told();
+                }}) {
+  inquiry_ = std::make_unique<OwnerInquiry>(OwnerInquiry::Params{loop_, group_.roster, *branches_, is_root_,
+                                                                 [this](ByteView frame) {
+                                                                   if (upstream_) upstream_->Send(frame);
+                                                                   return upstream_ != nullptr;
+                                                                 },
+                                                                 events_.whose});
+  job_clock_ = std::make_unique<JobClock>(loop_, *branches_, [this](Deadline latest) {
+    if (events_.on_job_end) events_.on_job_end(latest);
+  });
   if (upstream_) {
     upstream_same_node_ = LocalAddress(upstream_->fd()).family() == AF_UNIX;
     upstream_ranks_ = UpstreamRanks();
@@ -54,15 +70,22 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
   for (const auto& [source, branch] : branches_->all()) {
     if (branch.same_node) WatchProcess(source, branch.stream->fd());
   }
+  if (joined.request && is_root_) job_clock_->Ask(*joined.request);
   if (joined.request) {
+    probe_port_ = PortLadder(joined.request->meeting.key, joined.request->options.ports).front();
+    job_ = joined.request->job;
+    log_file_ = joined.request->log_file;
     later_ = std::make_unique<LaterDesk>(loop_, std::move(joined.request), is_root_,
                                          [this](int rank) { return StillHere(rank); });
+    later_->OpenLocally();
   }
   if (!OtherNodes().empty()) {
     pulse_ = std::make_unique<Pulse>(
         loop_, liveness_, [this] { return OtherNodes(); },
-        [this](const Pulse::Peer& peer, Duration silent) { OnSilent(peer, silent); });
+        Pulse::Events{[this](const Pulse::Peer& peer) { OnSuspect(peer); },
+                      [this](const Pulse::Verdict& verdict) { OnSilent(verdict); }});
   }
+  StartSurveys(std::move(joined.status_desk));
 }
 
 ControlPlane::~ControlPlane() {
@@ -74,6 +97,7 @@ ControlPlane::~ControlPlane() {
   loop_.Cancel(told_timer_);
   loop_.Cancel(release_timer_);
   loop_.Cancel(goodbye_timer_);
+  loop_.Cancel(late_timer_);
 }
 
 // ---- exchanges
@@ -129,16 +153,18 @@ void ControlPlane::TakeFailure(Failure failure) {
 void ControlPlane::Announce(const Failure& failure) {
   if (failure_) return;
   failure_ = failure;
+  if (is_root()) failure_->told_in = log_file_;
   loop_.Cancel(own_failure_timer_);
   for (const auto& [source, branch] : branches_->all()) {
     if (!branch.ranks.empty()) not_told_.insert(source);
   }
-  branches_->SendAll(Encode(failure));
+  branches_->SendAll(Encode(*failure_));
   told_timer_ = loop_.After(kEveryoneKnowsWithin, [this] {
+    for (const Branches::Source source : not_told_) endings_.GiveUp(source);
     not_told_.clear();
     CheckEveryoneKnows();
   });
-  if (events_.on_failure) events_.on_failure(failure);
+  if (events_.on_failure) events_.on_failure(*failure_);
   CheckEveryoneKnows();
 }
 
@@ -152,13 +178,6 @@ void ControlPlane::CheckEveryoneKnows() {
   loop_.Cancel(told_timer_);
   branches_->SendAll(EncodeBare(ControlType::kEveryoneKnows));
   if (events_.on_everyone_knows) events_.on_everyone_knows();
-}
-
-Failure ControlPlane::LostRanks(const std::vector<int>& ranks, std::string_view how) const {
-  return {{Code::kPeerLost, fmt::format("{} {}", DescribeRanks(group_.roster, ranks), how), ""},
-          ranks.empty() ? -1 : ranks.front(),
-          -1,
-          ""};
 }
 
 // ---- leaving
@@ -180,7 +199,7 @@ void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
   }
   CheckHopeless();
   // Whoever has left may come back for the next group while this one is still at work.
-  if (later_ && !branches_->empty()) later_->Open();
+  if (later_ && !branches_->empty()) later_->OpenLadder();
   CheckReleased();
 }
 
@@ -198,14 +217,27 @@ void ControlPlane::SendGoodbyes() {
   goodbyes_.clear();
 }
 
-std::optional<Error> ControlPlane::StillHere(int rank) const {
-  if (census_.HasLeft(rank)) return std::nullopt;
+// Of ranks that went to the root without their leader, the leader does not know whether they have left.
+bool ControlPlane::KnowsOf(int rank) const {
   const Roster& roster = group_.roster;
-  const int pid = rank >= 0 && rank < roster.size() ? roster.members[static_cast<size_t>(rank)].pid : 0;
-  return Error{Code::kDisagreement,
-               fmt::format("{} is already at work in this launch's present group, as pid {}",
-                           DescribeRank(roster, rank), pid),
-               "two programs of one rank cannot run at once; use two steps"};
+  if (rank < 0 || rank >= roster.size()) return false;
+  if (is_root() || roster.NodeOf(rank) != roster.NodeOf(own_ranks_.front())) return true;
+  return std::ranges::count(own_ranks_, rank) > 0 ||
+         std::ranges::any_of(branches_->all(), [rank](const auto& entry) {
+           return std::ranges::count(entry.second.ranks, rank) > 0;
+         });
+}
+
+std::optional<Error> ControlPlane::StillHere(int rank) const {
+  // A group that has failed is about to make room for the next.
+  if (failure_ || !KnowsOf(rank) || census_.HasLeft(rank)) return std::nullopt;
+  const Roster& roster = group_.roster;
+  return Error{
+      Code::kDisagreement,
+      fmt::format("{} is already at work in this launch's present group, as pid {}",
+                  DescribeRank(roster, rank), roster.members[static_cast<size_t>(rank)].pid),
+      "two programs of one rank cannot run at once: use two steps; launches by hand that run at once "
+      "need a MASTER_PORT each"};
 }
 
 // All others wait for the word from above; where nobody is left above, the own node decides.
@@ -232,9 +264,17 @@ void ControlPlane::Released() {
   loop_.Cancel(release_timer_);
   // At once, though the process may live on: whoever is above waits for it.
   pulse_.reset();
+  desk_.reset();
+  job_clock_->Stop();
+  stragglers_.reset();
   ForgetProcess(kUpstream);
   if (upstream_) upstream_->CloseAfterFlush();
   if (events_.on_released) events_.on_released();
+  endings_.Released();
+}
+
+void ControlPlane::AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer) {
+  inquiry_->Ask(std::move(question), std::move(on_answer));
 }
 
 void ControlPlane::Retire() {
@@ -253,13 +293,6 @@ void ControlPlane::Retire() {
 }
 
 // ---- upstream
-
-Failure ControlPlane::LostUpstream(const Error& reason) const {
-  if (upstream_name_.empty()) {
-    return LostConnection(upstream_ranks_, upstream_same_node_ ? Error{Code::kPeerLost, "", ""} : reason);
-  }
-  return {{Code::kPeerLost, upstream_name_ + " ended without a goodbye", ""}, -1, -1, ""};
-}
 
 // Local rank 0 leads, but where local ranks were not known, whoever came first: the process says who it is.
 std::vector<int> ControlPlane::UpstreamRanks() const {
@@ -295,21 +328,36 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       if (const auto whole = DecodeExchange(frame)) Publish(*whole);
       return;
     case ControlType::kFailure:
-      if (const auto failure = DecodeFailure(frame)) Announce(*failure);
+      if (const auto failure = DecodeFailure(frame)) {
+        if (!failure_) failure_was_told_ = true;
+        Announce(*failure);
+      }
       return;
     case ControlType::kEveryoneKnows:
       if (std::exchange(everyone_knows_, true)) return;
       branches_->SendAll(frame);
       if (events_.on_everyone_knows) events_.on_everyone_knows();
       return;
+    case ControlType::kSurvey:
+      if (const auto survey = DecodeSurvey(frame)) surveyor_->OnSurveyFromAbove(*survey);
+      return;
+    case ControlType::kSurveyed:
+      if (auto answer = DecodeSurveyed(frame)) surveyor_->OnAnswerFromAbove(*std::move(answer));
+      return;
     case ControlType::kReleased:
       return Released();
     case ControlType::kRetired:
       // Those below stay: their own node goes on being watched.
-      LogWarning("the group's control plane has ended; a rank that dies is no longer noticed");
+      LogEvent(LogLevel::kWarning, "retired", {},
+               "the group's control plane has ended; a rank that dies is no longer noticed");
       ForgetProcess(kUpstream);
       loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
       return CheckReleased();
+    case ControlType::kOwnerAsked:
+    case ControlType::kOwnerTold:
+      return inquiry_->HearFromAbove(frame);
+    case ControlType::kJobEnd:
+      return job_clock_->HearFromAbove(frame);
     default:
       return;
   }
@@ -324,7 +372,8 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
   if (failure_) {
     // Whoever hung up knows of the failure; nobody above is left to say that all do.
     not_told_.clear();
-    return CheckEveryoneKnows();
+    CheckEveryoneKnows();
+    return endings_.Released();
   }
   if (own_failure_) return Announce(*own_failure_);
   Announce(LostUpstream(reason));
@@ -348,6 +397,19 @@ void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
     case ControlType::kGoodbye:
       if (const auto ranks = DecodeGoodbye(frame)) TakeGoodbye(*ranks);
       return;
+    case ControlType::kLate:
+      return NoteLate();
+    case ControlType::kSurvey:
+      if (const auto survey = DecodeSurvey(frame)) surveyor_->OnSurveyFromBelow(source, *survey);
+      return;
+    case ControlType::kSurveyed:
+      if (const auto answer = DecodeSurveyed(frame)) surveyor_->OnAnswerFromBelow(*answer);
+      return;
+    case ControlType::kOwnerAsked:
+    case ControlType::kOwnerTold:
+      return inquiry_->HearFromBelow(source, frame);
+    case ControlType::kEnded:
+      return endings_.Hear(source, frame);
     default:
       return;
   }
@@ -356,93 +418,12 @@ void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
 void ControlPlane::OnBranchClosed(Branches::Source source, const Branches::Branch& branch,
                                   const Error& reason) {
   ForgetProcess(source);
+  inquiry_->Forget(source);
   not_told_.erase(source);
   CheckEveryoneKnows();
+  endings_.GiveUp(source);
   if (census_.AllHaveLeft(branch.ranks)) return CheckReleased();
   if (!failure_) TakeFailure(LostBranch(branch, reason));
-}
-
-// Where a leader has ended, the other ranks of its node are out of reach, but they are not to blame.
-Failure ControlPlane::LostBranch(const Branches::Branch& branch, const Error& reason) const {
-  std::vector<int> lost;
-  for (const int rank : branch.ranks) {
-    if (!census_.HasLeft(rank)) lost.push_back(rank);
-  }
-  std::ranges::sort(lost);
-  if (branch.same_node) return LostConnection(lost, {Code::kPeerLost, "", ""});
-  if (!reason.message.empty()) return LostConnection(lost, reason);
-  const int speaker = branch.ranks.front();
-  if (!census_.HasLeft(speaker)) return LostConnection(RanksOfProcess(speaker), reason);
-  return LostRanks(lost, fmt::format("can no longer be heard: {}, which spoke for them, has ended",
-                                     DescribeRank(group_.roster, speaker)));
-}
-
-Failure ControlPlane::LostConnection(const std::vector<int>& ranks, const Error& reason) const {
-  if (reason.message.empty()) return LostRanks(ranks, "ended without a goodbye");
-  return LostRanks(ranks, fmt::format("{} lost: {}", ranks.size() == 1 ? "was" : "were", reason.message));
-}
-
-// ---- liveness
-
-// A forked worker may hold the connection open long after its rank has died: the process itself is watched as
-// well.
-void ControlPlane::WatchProcess(Branches::Source source, int fd) {
-  const auto credentials = CredentialsOf(fd);
-  if (!credentials || credentials->pid == 0) return;
-  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, credentials->pid, 0)));
-  if (!process) return;
-  const Status watched =
-      loop_.Watch(process.get(), EPOLLIN, [this, source](uint32_t) { OnProcessEnded(source); });
-  if (watched) processes_[source] = std::move(process);
-}
-
-void ControlPlane::ForgetProcess(Branches::Source source) {
-  const auto process = processes_.find(source);
-  if (process == processes_.end()) return;
-  loop_.Forget(process->second.get());
-  processes_.erase(process);
-}
-
-void ControlPlane::OnProcessEnded(Branches::Source source) {
-  ForgetProcess(source);
-  loop_.After(kLastWordsWithin, [this, source, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
-    if (source == kUpstream) {
-      if (upstream_) OnUpstreamClosed({});
-      return;
-    }
-    auto node = branches_->all().extract(source);
-    if (!node.empty()) OnBranchClosed(source, node.mapped(), {});
-  });
-}
-
-std::vector<Pulse::Peer> ControlPlane::OtherNodes() {
-  std::vector<Pulse::Peer> peers;
-  const Roster& roster = group_.roster;
-  if (upstream_ && !upstream_same_node_) {
-    peers.push_back({upstream_.get(), DescribeRank(roster, group_.root_rank), {group_.root_rank}});
-  }
-  for (const auto& [source, branch] : branches_->all()) {
-    if (!branch.same_node)
-      peers.push_back({branch.stream.get(), DescribeRanks(roster, branch.ranks), branch.ranks});
-  }
-  return peers;
-}
-
-// Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
-void ControlPlane::OnSilent(const Pulse::Peer& peer, Duration silent) {
-  if (census_.AllHaveLeft(peer.ranks)) return;
-  Failure lost =
-      LostRanks(peer.ranks, fmt::format("fell silent: nothing was heard for {}", FormatSeconds(silent)));
-  if (upstream_ && peer.stream == upstream_.get()) {
-    if (!own_failure_) own_failure_ = std::move(lost);
-    return OnUpstreamClosed({});
-  }
-  if (!failure_) TakeFailure(std::move(lost));
-  for (const auto& [source, branch] : branches_->all()) {
-    if (branch.stream.get() == peer.stream) not_told_.erase(source);
-  }
-  CheckEveryoneKnows();
 }
 
 }  // namespace muster

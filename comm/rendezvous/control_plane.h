@@ -3,8 +3,9 @@
 // A process that ends without a goodbye, or a node that falls silent, is a failure of the group: every rank
 // is told, with its name.
 //
-//   up    Exchange, Failure, FailureKnown, Goodbye, Heartbeat
-//   down  Exchanged, Failure, EveryoneKnows, Released, Retired, Heartbeat
+//   up    Exchange, Failure, FailureKnown, Goodbye, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked,
+//   OwnerTold down  Exchanged, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat,
+//   OwnerAsked, OwnerTold, JobEnd
 //
 // The root decides which failure was first. Lives on one EventLoop; nothing blocks.
 #pragma once
@@ -19,10 +20,16 @@
 
 #include "comm/options.h"
 #include "comm/rendezvous/census.h"
+#include "comm/rendezvous/endings.h"
+#include "comm/rendezvous/job_clock.h"
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/later_desk.h"
 #include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/owner_inquiry.h"
 #include "comm/rendezvous/pulse.h"
+#include "comm/rendezvous/reach_probe.h"
+#include "comm/rendezvous/straggler_watch.h"
+#include "comm/rendezvous/surveyor.h"
 
 namespace muster {
 
@@ -35,6 +42,13 @@ class ControlPlane {
         on_everyone_knows;              // once, after on_failure: no rank is left that has not been told
     std::function<void()> on_released;  // once, after Leave: this process may end
     std::function<void(const Exchange&)> on_exchanged;  // complete, entries in rank order
+    // What the own ranks are doing; where it is empty they are just there.
+    Surveyor::ReportOwn report_own;
+    OwnerInquiry::Look whose;  // whose a connection is, as seen from here
+    // Where nobody is above (the root): how programs ended, own ranks' included, as it becomes known.
+    std::function<void(const std::vector<RankEnd>&)> on_ends;
+    std::function<void()> on_ends_told;  // once, after FinishEnds: nobody waits for this process any more
+    std::function<void(Deadline)> on_job_end;  // beyond this no operation is to wait
   };
 
   // Takes over the connections of a rendezvous (or of an adoption).
@@ -48,6 +62,9 @@ class ControlPlane {
   const std::vector<int>& own_ranks() const { return own_ranks_; }
   bool is_root() const { return is_root_; }
   const std::optional<Failure>& failure() const { return failure_; }
+  // Another process has told this one of the failure, and says so to people.
+  bool failure_was_told() const { return failure_was_told_; }
+  bool HasLeft(int rank) const { return census_.HasLeft(rank); }
 
   // For own ranks, or for the programs of own ranks.
   void Contribute(const Exchange& part);
@@ -56,8 +73,19 @@ class ControlPlane {
   // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
   // for a leader when its node's ranks have left, for the root when all have.
   void Leave();
+  // Whose a connection to this process is, on whichever node; for the one process that serves the store.
+  void AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer);
+  // How the programs of own ranks ended: before Leave, and in a failed group last of all (endings.h).
+  void TellEnds(std::vector<RankEnd> ends) { endings_.Tell(std::move(ends)); }
+  void FinishEnds(std::vector<RankEnd> ends, Duration patience) {
+    endings_.Finish(std::move(ends), patience);
+  }
   // Ends the control plane although others still need it; they go on without it.
   void Retire();
+  // An own rank, or the program of one, has waited for liveness.straggler_after in an operation.
+  void NoteLate();
+  // What every rank is doing; `then` is called within about one and a half times `patience`.
+  void AskAll(Duration patience, Surveyor::OnAnswer then);
 
  private:
   void OnUpstreamFrame(ByteView frame);
@@ -73,6 +101,7 @@ class ControlPlane {
   void SendGoodbyes();
   bool NobodyIsLeftBelow();
   bool NobodyNeedsUs();
+  bool KnowsOf(int rank) const;
   std::optional<Error> StillHere(int rank) const;
   void CheckReleased();
   void Released();
@@ -90,7 +119,17 @@ class ControlPlane {
   void ForgetProcess(Branches::Source source);
   void OnProcessEnded(Branches::Source source);
   std::vector<Pulse::Peer> OtherNodes();
-  void OnSilent(const Pulse::Peer& peer, Duration silent);
+  void OnSuspect(const Pulse::Peer& peer);
+  void OnSilent(const Pulse::Verdict& verdict);
+  void OnBranchesSilent(const std::vector<Pulse::Silence>& dead, const Pulse::Verdict& verdict);
+  Failure CutOff(std::string_view how) const;
+  bool NobodyElseAnswers() const;
+
+  void StartSurveys(std::unique_ptr<StatusDesk> desk);
+  void ReportOwn(const Survey& survey, const std::function<void(Surveyor::Reports)>& reply) const;
+  void Answer(const Survey& survey, const StatusDesk::Reply& reply);
+  void SendLate();
+  void OnHopeless(const WaitingCall& call);
 
   EventLoop& loop_;
   FormedGroup group_;
@@ -104,7 +143,9 @@ class ControlPlane {
   LivenessOptions liveness_;
   Events events_;
   Census census_;  // the root's; a leader uses it to know who of its node has left
+  Endings endings_;
   std::optional<Failure> failure_;
+  bool failure_was_told_ = false;
   std::optional<Failure> own_failure_;  // sent up, not yet confirmed
   std::set<Branches::Source> not_told_;
   std::set<Branches::Source> let_go_;  // told that they are released
@@ -113,12 +154,23 @@ class ControlPlane {
   bool leaving_ = false;
   bool released_ = false;
   std::unique_ptr<Pulse> pulse_;
+  std::unique_ptr<ReachProbe> probe_;  // while nothing is heard from above
+  uint16_t probe_port_ = 0;            // 0: the other nodes cannot be asked
+  std::unique_ptr<Surveyor> surveyor_;
+  std::unique_ptr<StatusDesk> desk_;
+  std::unique_ptr<StragglerWatch> stragglers_;  // the root's
+  std::string job_;
+  uint64_t log_file_ = 0;
+  Clock::time_point late_sent_{};
   std::unique_ptr<LaterDesk> later_;
+  std::unique_ptr<OwnerInquiry> inquiry_;
+  std::unique_ptr<JobClock> job_clock_;
   std::map<Branches::Source, UniqueFd> processes_;  // pidfds; that of the process above is under kSelf
   EventLoop::TimerId own_failure_timer_ = 0;
   EventLoop::TimerId told_timer_ = 0;
   EventLoop::TimerId release_timer_ = 0;
   EventLoop::TimerId goodbye_timer_ = 0;
+  EventLoop::TimerId late_timer_ = 0;
   std::map<std::string, EventLoop::TimerId> exchange_timers_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

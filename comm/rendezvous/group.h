@@ -1,19 +1,22 @@
 // A formed group as one of its processes sees it: the roster, the control plane and the keys. What a
 // Communicator and the supervisor stand on. Made by comm/rendezvous/join.h (or adopted from a supervisor).
 //
-// Threads: all functions may be called from any thread. Only Exchange and Leave block, both at most until
-// their deadline.
+// Threads: all functions may be called from any thread. Only Exchange, WhoIsMissing and Leave block, at most
+// until their deadline.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
+#include "comm/rendezvous/activity.h"
 #include "comm/roster.h"
 
 namespace muster {
@@ -46,9 +49,32 @@ class Group {
   // itself (a mismatched collective, a passed deadline). Does not wait.
   virtual void Fail(const Error& error) = 0;
 
+  // Who has not come to collective number `sequence` of a communicator (activity.h), in words: "rank 5
+  // (gpu02), last seen in Barrier #41". Empty where all are in it, or nobody can be asked. BLOCKS for about
+  // `patience`.
+  virtual std::string WhoIsMissing(uint64_t /*communicator*/, uint64_t /*sequence*/, Duration /*patience*/) {
+    return {};
+  }
+
   // Says goodbye: from now on this process's end is not a failure. Waits until that is known where it must
   // be.
+  //
+  // Error: the group's failure, where it has one: the work was not done together to the end.
   virtual Status Leave(Deadline deadline) = 0;
+
+  // Where the backend says what this rank is doing.
+  ActivityBoard& activity() { return activity_; }
+
+  // Operations do not wait beyond this, where the group has learned when its job ends; once it has passed it
+  // counts no more. May become known at any time.
+  Deadline latest() const { return Deadline::At(Clock::time_point(Clock::duration(latest_.load()))); }
+
+ protected:
+  void set_latest(Deadline latest) { latest_ = latest.when().time_since_epoch().count(); }
+
+ private:
+  ActivityBoard activity_;
+  std::atomic<Clock::rep> latest_ = Clock::time_point::max().time_since_epoch().count();
 };
 
 }  // namespace muster

@@ -1,5 +1,6 @@
 #include "comm/rendezvous/join.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "comm/net/socket.h"
@@ -8,6 +9,9 @@
 
 namespace muster {
 namespace {
+
+// Leaves time to go to the root without a leader.
+constexpr Duration kRefusedLeaderPatience = std::chrono::seconds(1);
 
 class GroupOfOne : public Group {
  public:
@@ -76,6 +80,25 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
   if (failure) return tl::unexpected<Error>(std::move(failure->error));
   MUSTER_CHECK(group->Serve());
   return group;
+}
+
+ToldRefusal TellRefusal(JoinRequest request) {
+  ToldRefusal told{request.self.refused.value_or(Error{})};
+  request.timeouts.rendezvous = std::min(request.timeouts.rendezvous, kRefusedPatience);
+  request.late_nodes = std::min(request.late_nodes, kRefusedPatience);
+  request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
+  auto loop = EventLoop::Create();
+  if (!loop) return told;
+  bool done = false;
+  Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
+    done = true;
+    if (joined) return;
+    told = {joined.error().error, joiner.failure_was_told(), joined.error().told_in};
+  });
+  joiner.Start();
+  // The Joiner has the deadline.
+  (*loop)->RunUntil([&] { return done; }, Deadline::Never());
+  return told;
 }
 
 bool IsSupervisorThere(const std::string& control, uid_t uid) {

@@ -14,6 +14,17 @@ namespace muster {
 // Group's own serves the control plane.
 Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request);
 
+// For a process that cannot be part of its group, as request.self.refused says: tells the others, so that
+// nobody waits for it. The failure that all were told, or request.self.refused where nobody was found; and
+// whether the root says so (elsewhere), in which file of a log (Failure::told_in). BLOCKS
+// for a few seconds at most, at the root and at leaders until the others have come and heard it (late_nodes).
+struct ToldRefusal {
+  Error error;
+  bool elsewhere = false;
+  uint64_t told_in = 0;
+};
+ToldRefusal TellRefusal(JoinRequest request);
+
 struct AdoptedGroup {
   std::unique_ptr<Group> group;
   std::string configuration;  // the supervisor's, as YAML

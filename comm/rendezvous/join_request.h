@@ -13,26 +13,40 @@
 #include "comm/options.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/scheduler.h"
+#include "comm/rendezvous/status_desk.h"
 
 namespace muster {
 
 struct JoinRequest {
   Meeting meeting;
-  Party self;  // this process, with the ranks it stands for
+  std::string job;  // what people call this launch: "slurm:4.0:0"
+  // This process, with the ranks it stands for. One that is refused only comes to say so, and does not let
+  // itself be asked to wait longer than timeouts.rendezvous.
+  Party self;
   RendezvousOptions options;
   TimeoutOptions timeouts;
   LivenessOptions liveness;
   uid_t uid = 0;
+  // self.node is what this machine calls itself: nobody else of the launch has its addresses.
+  bool named_by_host = false;
   // Directories that all processes of this node are likely to share; for when the abstract socket name cannot
   // be used.
   std::vector<std::string> shared_directories;
   std::optional<JobSecret> secret;
+  // FindRoot::kBulletin without `secret`: drawn by the root, and read from its notice by the others.
+  std::optional<JobSecret> notice_secret;
   std::string munge_socket;
+  // Null: nobody knows more than the environment says.
+  std::shared_ptr<const Scheduler> scheduler;
+  // How long the root waits before it asks there.
+  Duration scheduler_patience = std::chrono::seconds(2);
   bool terminal = false;  // stderr is one
+  uint64_t log_file = 0;  // LogFileNumber
   // A leader that has not shown up by then is reported by its followers themselves.
   Duration leader_patience = std::chrono::seconds(3);
-  // How long the root of a group that cannot form stays to tell those who are still on their way: the starts
-  // of a large step, or of containers, are seconds apart.
+  // How long the root of a group that cannot form, and the leaders of nodes that are not whole, stay to tell
+  // those who are still on their way: the starts of a large step, or of containers, are seconds apart.
   Duration late_nodes = std::chrono::seconds(10);
 };
 
@@ -43,6 +57,7 @@ struct Joined {
   // What this process had asked for, where others come to it: a leader, the root. Else null.
   std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
+  std::unique_ptr<StatusDesk> status_desk{};  // a leader's, where it could be opened
 };
 
 }  // namespace muster

@@ -102,6 +102,7 @@ void Joiner::SendHello() {
 
 void Joiner::OnUpstreamFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
+  if (ended_ && type == ControlType::kFailure) return upstream_->CloseAfterFlush();
   if (ended_ || !type) return;
   switch (*type) {
     case ControlType::kAccepted:
@@ -111,7 +112,8 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
       parked_ = true;
       // One line a node is enough.
       if (leader_ || first_claim().local_rank <= 1) {
-        LogInfo("this launch's previous group is still at work; waiting for it to end");
+        LogEvent(LogLevel::kInfo, "later", {},
+                 "this launch's previous group is still at work; waiting for it to end");
       }
       loop_.Cancel(deadline_timer_);
       branches_->SendAll(frame);
@@ -139,6 +141,7 @@ void Joiner::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
   accepted_ = true;
   parked_ = false;
   if (first) branches_->SendAll(frame);
+  if (request_.self.refused) return;
   SetDeadline(FromMilliseconds(remaining_milliseconds) + kVerdictGrace);
 }
 
@@ -198,13 +201,14 @@ void Joiner::TakeFailureBelow(Failure failure) {
 
 void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_.self, hello)) {
-    LogWarning("refused: {}", leftover->message);
-    return branches_->Send(source, Encode(Failure{*std::move(leftover), -1, -1, ""}));
+    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
+    return branches_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
   }
   Branches::Branch* branch = branches_->Find(source);
   CountClaims(*branch, hello);
   bool rank_zero = false;
   for (const Party& party : hello.parties) {
+    if (party.refused && !root_) TakeFailureBelow(RefusalOf(party));
     for (const Claim& claim : party.claims) {
       branch->ranks.push_back(claim.rank);
       rank_zero = rank_zero || claim.rank == 0;
@@ -212,8 +216,11 @@ void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
   }
   branches_->Send(source, EncodeAccepted(MillisecondsLeft(VerdictDeadline())));
   if (parked_) branches_->Send(source, EncodeBare(ControlType::kLater));
+  // Those of this node go where it goes, should the root turn out to be elsewhere.
+  if (!root_ || branch->same_node) {
+    for (const Party& party : hello.parties) parties_.emplace_back(source, party);
+  }
   if (root_) return root_->Hear(source, hello);
-  for (const Party& party : hello.parties) parties_.emplace_back(source, party);
   // Rank 0 may stand behind a leader of another local rank.
   if (rank_zero && !upstream_ && request_.meeting.find_root != FindRoot::kFirstNode) return BecomeRoot();
   ScheduleHello();
@@ -294,12 +301,15 @@ Error Joiner::DescribeDeadline() const {
     error = *search_->rejection();
     error.message =
         fmt::format("the root, {}, was not joined within {}: {}", DescribeRoot(), limit, error.message);
+  } else if (upstream_) {
+    error.message = fmt::format("{} took the connection and said nothing for {}", upstream_name_, limit);
   } else if (const std::string& node = request_.self.node; leader_ || RootHosts() != std::vector{node}) {
     const bool no_leader = !leader_ && request_.meeting.find_root != FindRoot::kSameNode;
     const std::string problem = search_ ? search_->Problem() : "";
     error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
                                 no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
                                 DescribeRoot(), limit, problem.empty() ? "" : "; ", problem);
+    error.hint += "; a group that has formed lets nobody in: this process may be one too many";
   } else {
     error.message = fmt::format("the root, {}, did not appear within {}", DescribeRoot(), limit);
   }
@@ -319,6 +329,7 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
     if (!branch.ranks.empty()) branch.stream->Send(frame);
   }
   CancelTimers();
+  inquiry_.reset();
   reporter_.reset();
   if (local_door_) local_door_->Close();
   ended_ = Failure{};
@@ -328,17 +339,26 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
                  std::move(upstream_),
                  std::move(branches_),
                  leader_ ? std::make_shared<const JoinRequest>(request_) : nullptr,
-                 {}});
+                 {},
+                 std::move(status_desk_)});
 }
 
 void Joiner::Fail(Failure failure) {
   if (ended_) return;
+  // What stands in the way of saying it matters less than what was to be said.
+  const bool told = told_from_above_ || root_;
+  if (request_.self.refused && !told) failure = RefusalOf(request_.self);
   ended_ = std::move(failure);
+  if (root_) ended_->told_in = request_.log_file;
   CancelTimers();
+  inquiry_.reset();
   reporter_.reset();
   search_.reset();
   // Above, a failure that came from there would be taken for one of ours: a refusal is for us alone.
   if (upstream_ && !told_from_above_ && !failure_below_) upstream_->Send(Encode(*ended_));
+  // Whoever stays for late ranks of its node does that alone: above, this node counts as told. Closing before
+  // the word from there has come could take ours from it.
+  if (upstream_ && told_from_above_) upstream_->CloseAfterFlush();
   branches_->SendAll(Encode(*ended_));
   stay_until_ = Clock::now() + (OthersMayCome() ? kLateComers : Duration::zero());
   end_timer_ = loop_.At(stay_until_, [this] { StayForNodes(); });
@@ -348,18 +368,35 @@ void Joiner::Fail(Failure failure) {
 bool Joiner::OthersMayCome() const {
   if (!root_) return leader_ && !WholeNodeIsHere();
   const size_t nodes = request_.meeting.placement.nodes.size();
-  if (WholeNodeIsHere() && nodes > 0 && told_nodes_ + 1 >= nodes) return false;
+  // Where the nodes are known they count: those that disagree on the size of the world may claim any number.
+  if (WholeNodeIsHere() && nodes > 0) return told_nodes_ + 1 < nodes;
   return local_claims_ + remote_claims_ < request_.self.agreement.world_size;
 }
 
-// Whoever comes to its leader too late goes to the root. At the deadline nobody is waited for any more.
+// The root stays for the nodes, a leader for the ranks of its own where it knows their number: who finds
+// neither would wait until its own deadline. At the deadline nobody is waited for any more.
 void Joiner::StayForNodes() {
-  if (!root_ || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SayFarewell();
-  const int others = request_.self.agreement.world_size - local_claims_ - remote_claims_;
-  LogWarning("this group cannot form ({}); waiting up to {} for {} rank{} to come and hear it",
-             ended_->error.message, FormatDuration(request_.late_nodes), others, others == 1 ? "" : "s");
-  stay_until_ = Clock::now() + request_.late_nodes;
+  const bool knows_whom = root_ || first_claim().local_size >= 0;
+  if (!knows_whom || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SayFarewell();
+  const auto now = Clock::now();
+  const Deadline deadline = VerdictDeadline();
+  const Duration left = deadline.IsNever() ? request_.late_nodes : deadline.when() - now;
+  const Duration stay = std::clamp(left, Duration::zero(), request_.late_nodes);
+  // One line is enough: where a leader stays, the group's failure has been told.
+  LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "message", {},
+           "this group cannot form ({}); waiting up to {} for {} to come and hear it", ended_->error.message,
+           FormatSeconds(stay), DescribeLateComers());
+  stay_until_ = now + stay;
   end_timer_ = loop_.At(stay_until_, [this] { SayFarewell(); });
+}
+
+// Whoever was refused may be wrong about the size of the world.
+std::string Joiner::DescribeLateComers() const {
+  const int size = request_.self.agreement.world_size;
+  const int ranks = root_ ? size - local_claims_ - remote_claims_ : first_claim().local_size - local_claims_;
+  if (ranks <= 0) return "the others";
+  const std::string where = root_ ? "" : fmt::format(" of {}", request_.self.node);
+  return fmt::format("{} rank{}{}", ranks, ranks == 1 ? "" : "s", where);
 }
 
 // Those below hang up when they have read it. Closing first could take it from them.

@@ -6,6 +6,9 @@
 // A follower whose leader does not appear goes to the root itself, so that the leader is what is named as
 // missing.
 //
+// Who cannot be part of the group (JoinRequest::self.refused) goes the same way, and says so: the root ends
+// the group at once.
+//
 // Lives on one EventLoop and never blocks. Ends by itself at timeouts.rendezvous at the latest (the root's
 // clock counts for all that have reached it), except while told that this launch's previous group is still
 // running.
@@ -22,11 +25,16 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/local_door.h"
-#include "comm/rendezvous/root_search.h"
+#include "comm/rendezvous/root_finder.h"
 #include "comm/rendezvous/root_side.h"
+#include "comm/rendezvous/scheduler_inquiry.h"
 #include "comm/rendezvous/waiting.h"
 
 namespace muster {
+
+// How long who cannot be part of the group looks for somebody to tell: the ranks of a step start seconds
+// apart.
+inline constexpr Duration kRefusedPatience = std::chrono::seconds(5);
 
 class Joiner {
  public:
@@ -40,6 +48,13 @@ class Joiner {
   ~Joiner();
 
   void Start();
+
+  // For whoever tells how it went. Who has arrived so far: at the root, elsewhere null.
+  const Arrivals* arrivals() const { return root_ ? &root_->arrivals() : nullptr; }
+  // Another process has told this one of the failure, and says so to people.
+  bool failure_was_told() const { return told_from_above_; }
+  // The group cannot form; this process only stays to tell those who are still on their way. OnDone follows.
+  const Failure* failure() const { return on_done_ && ended_ ? &*ended_ : nullptr; }
 
  private:
   const Claim& first_claim() const { return request_.self.claims.front(); }
@@ -55,12 +70,21 @@ class Joiner {
   void OpenLocalDoor();
   void BecomeLeader();
   void OfferDirectory();
+  void OpenStatusDesk();
 
   // To the root.
   Prover* GetProver();
   void GoToRoot();
+  Status MakeRoomForAll() const;
   void BecomeRoot();
   void SearchRoot();
+  void OnMisplaced(const Error& error);
+  void OnOwnHost();
+  void SearchByBulletin();
+  void AskScheduler();
+  void OnSchedulerFacts(const SchedulerFacts& facts);
+  void OnLinkToRoot(std::unique_ptr<FrameStream> link);
+  void ReportTheSearch();
   std::vector<std::string> RootHosts() const;
   std::string DescribeRoot() const;
 
@@ -94,6 +118,7 @@ class Joiner {
   void Fail(Error error) { Fail(Failure{std::move(error), -1, -1, ""}); }
   bool OthersMayCome() const;
   void StayForNodes();
+  std::string DescribeLateComers() const;
   void SayFarewell();
   void FinishFailed();
 
@@ -104,11 +129,13 @@ class Joiner {
   ThreadWorker munge_worker_;
   std::unique_ptr<Prover> prover_;
   std::unique_ptr<LocalDoor> local_door_;
+  std::unique_ptr<StatusDesk> status_desk_;
   std::unique_ptr<Branches> branches_ = std::make_unique<Branches>();
   std::unique_ptr<FrameStream> upstream_;
   std::string upstream_name_;
-  std::unique_ptr<RootSearch> search_;
+  std::unique_ptr<RootFinder> search_;
   std::unique_ptr<RootSide> root_;
+  std::unique_ptr<SchedulerInquiry> inquiry_;
   std::unique_ptr<WaitReporter> reporter_;
   std::vector<std::pair<Branches::Source, Party>> parties_;  // here and below
   size_t sent_ = 0;                                          // of parties_, to the present upstream

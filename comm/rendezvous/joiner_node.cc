@@ -38,7 +38,11 @@ bool Joiner::AttachToLeader() {
 }
 
 void Joiner::Lead() {
-  if (SoleRankOfNode()) return BecomeLeader();
+  if (SoleRankOfNode()) {
+    // Whoever holds the door nevertheless has formed its group, with this rank in it.
+    if (!AttachToLeader()) BecomeLeader();
+    return;
+  }
   OpenLocalDoor();
 }
 
@@ -77,6 +81,7 @@ void Joiner::FollowOrLead() {
 
 void Joiner::BecomeLeader() {
   leader_ = true;
+  OpenStatusDesk();
   parties_.emplace_back(Branches::kSelf, request_.self);
   local_claims_ += static_cast<int>(request_.self.claims.size());
   if (!SoleRankOfNode()) {
@@ -89,6 +94,21 @@ void Joiner::BecomeLeader() {
 void Joiner::OfferDirectory() {
   if (WholeNodeIsHere()) return;
   if (const Status opened = local_door_->OpenDirectory(); !opened) LogDebug("{}", opened.error().message);
+}
+
+// While it forms: what is missing. The group itself is described by its ControlPlane.
+void Joiner::OpenStatusDesk() {
+  Result<std::unique_ptr<StatusDesk>> desk = StatusDesk::Open(loop_, request_.uid, first_claim().rank);
+  if (!desk) return LogDebug("muster status cannot ask here: {}", desk.error().message);
+  status_desk_ = *std::move(desk);
+  status_desk_->SetAnswer([this](const Survey&, const StatusDesk::Reply& reply) {
+    GroupStatus status;
+    status.job = request_.job;
+    status.forming = root_ ? root_->Describe() : DescribeWait();
+    if (status.forming.empty())
+      status.forming = fmt::format("the root, {}, waits for others", DescribeRoot());
+    reply(status);
+  });
 }
 
 bool Joiner::WholeNodeIsHere() const {

@@ -1,6 +1,7 @@
 #include "comm/rendezvous/later_desk.h"
 
 #include "comm/base/log.h"
+#include "comm/rendezvous/agreement.h"
 #include "comm/rendezvous/prover_choice.h"
 
 namespace muster {
@@ -21,26 +22,8 @@ LaterDesk::LaterDesk(EventLoop& loop, std::shared_ptr<const JoinRequest> request
                         [](Branches::Source, const Branches::Branch&, const Error&) {});
 }
 
-void LaterDesk::Open() {
-  if (std::exchange(open_, true)) return;
-  OpenLocally();
-  if (is_root_ && request_->meeting.find_root != FindRoot::kSameNode) OpenLadder();
-}
-
-void LaterDesk::OpenLocally() {
-  const Party& self = request_->self;
-  if (self.claims.front().local_size == static_cast<int>(self.claims.size())) return;
-  local_door_ = std::make_unique<LocalDoor>(
-      loop_, MakeLocalNames(request_->meeting.key, self.node, request_->shared_directories, request_->uid),
-      [this](UniqueFd fd, PeerCredentials credentials) {
-        visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
-                      fmt::format("pid {} on this node", credentials.pid), true);
-      });
-  const auto opened = local_door_->Open();
-  if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
-}
-
 void LaterDesk::OpenLadder() {
+  if (!is_root_ || listener_ || request_->meeting.find_root == FindRoot::kSameNode) return;
   Result<std::unique_ptr<Prover>> prover = ChooseProver(*request_, munge_worker_);
   if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);
   prover_ = *std::move(prover);
@@ -53,18 +36,41 @@ void LaterDesk::OpenLadder() {
   listener_->Start();
 }
 
+void LaterDesk::OpenLocally() {
+  const Party& self = request_->self;
+  local_door_ = std::make_unique<LocalDoor>(
+      loop_, MakeLocalNames(request_->meeting.key, self.node, request_->shared_directories, request_->uid),
+      [this](UniqueFd fd, PeerCredentials credentials) {
+        visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
+                      fmt::format("pid {} on this node", credentials.pid), true);
+      });
+  // The rendezvous has said what stands in the way.
+  local_door_->SetWarned();
+  const auto opened = local_door_->Open();
+  if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
+}
+
 void LaterDesk::OnFrame(Branches::Source source, ByteView frame) {
   if (ControlTypeOf(frame) != ControlType::kHello) return;
   const Result<Hello> hello = DecodeHello(frame);
   if (!hello) return visitors_.Remove(source);
-  for (const Party& party : hello->parties) {
+  if (const auto failure = Refuse(*hello)) return visitors_.Send(source, Encode(*failure));
+  visitors_.Send(source, EncodeBare(ControlType::kLater));
+}
+
+// Ranks can be told apart by their numbers only within one world and one life of the job.
+std::optional<Failure> LaterDesk::Refuse(const Hello& hello) const {
+  if (auto leftover = FindLeftover(request_->self, hello)) {
+    return Failure{*std::move(leftover), FirstRankOf(hello), -1, ""};
+  }
+  const Agreement& ours = request_->self.agreement;
+  for (const Party& party : hello.parties) {
+    if (party.agreement.restart != ours.restart || party.agreement.world_size != ours.world_size) continue;
     for (const Claim& claim : party.claims) {
-      if (const auto error = still_here_(claim.rank)) {
-        return visitors_.Send(source, Encode(Failure{*error, claim.rank, -1, ""}));
-      }
+      if (auto error = still_here_(claim.rank)) return Failure{*std::move(error), claim.rank, -1, ""};
     }
   }
-  visitors_.Send(source, EncodeBare(ControlType::kLater));
+  return std::nullopt;
 }
 
 }  // namespace muster

@@ -1,9 +1,10 @@
-// For `muster run -- a && muster run -- b`: a rank that has finished a early comes back for b while others
-// are still at a. It is told "later" and waits on its connection, without a deadline, until this group's
-// process ends. Whoever claims a rank that is still at work here is told so.
+// Who comes to a group that has formed. For `muster run -- a && muster run -- b`: a rank that has finished a
+// early comes back for b while others are still at a. It is told "later" and waits on its connection, without
+// a deadline, until this group's process ends. Whoever claims a rank that is still at work is told so, and a
+// process of an earlier life of the job that it is one.
 //
-// Opened by a leader (its node's socket) and by the root (the ladder) when the first rank has said goodbye;
-// until then nobody listens. Lives on one EventLoop.
+// A leader listens on its node's socket all the time, the root on its ladder from the first goodbye on. Lives
+// on one EventLoop.
 #pragma once
 
 #include <functional>
@@ -21,26 +22,26 @@ namespace muster {
 
 class LaterDesk {
  public:
-  // Why a claim for this rank cannot be put off: it is still at work. Absent: it has left.
+  // Why a claim for this rank cannot be put off: it is still at work. Absent: it has left, or will soon.
   using StillHere = std::function<std::optional<Error>(int rank)>;
 
   LaterDesk(EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root, StillHere still_here);
   LaterDesk(const LaterDesk&) = delete;
   LaterDesk& operator=(const LaterDesk&) = delete;
 
-  // Harmless when it is open. What cannot be opened is logged: the comers then wait until their own deadline.
-  void Open();
+  // What cannot be opened is logged: the comers then wait until their own deadline.
+  void OpenLocally();
+  // Where this is the root. Harmless when it is open.
+  void OpenLadder();
 
  private:
-  void OpenLocally();
-  void OpenLadder();
+  std::optional<Failure> Refuse(const Hello& hello) const;
   void OnFrame(Branches::Source source, ByteView frame);
 
   EventLoop& loop_;
   std::shared_ptr<const JoinRequest> request_;
   bool is_root_;
   StillHere still_here_;
-  bool open_ = false;
   Branches visitors_;
   ThreadWorker munge_worker_;
   std::unique_ptr<Prover> prover_;

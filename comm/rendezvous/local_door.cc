@@ -156,7 +156,9 @@ Result<std::unique_ptr<Acceptor>> LocalDoor::StartAccepting(UniqueFd listener) {
 void LocalDoor::Admit(UniqueFd fd) {
   const auto credentials = CredentialsOf(fd.get());
   if (!credentials || credentials->uid != names_.uid) {
-    LogWarning("refused a connection of uid {} on this node", credentials ? credentials->uid : 0);
+    const uid_t uid = credentials ? credentials->uid : 0;
+    LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}}, "refused a connection of uid {} on this node",
+             uid);
     return;
   }
   on_connection_(std::move(fd), *credentials);

@@ -51,6 +51,8 @@ class LocalDoor {
   // The directory as well, for ranks that cannot see the abstract name. Harmless when it is open.
   Status OpenDirectory();
   void Close();
+  // Somebody else has warned of a stranger there.
+  void SetWarned() { warned_ = true; }
   bool open() const { return abstract_ || in_directory_; }
 
  private:

@@ -74,11 +74,32 @@ Claim GetClaim(WireReader& reader) {
   return claim;
 }
 
+constexpr auto kLastCode = static_cast<uint8_t>(Code::kConfiguration);
+
+void Put(WireWriter& writer, const Error& error) {
+  writer.U8(static_cast<uint8_t>(error.code));
+  writer.String(error.message);
+  writer.String(error.hint);
+}
+
+Error GetError(WireReader& reader) {
+  Error error;
+  const uint8_t code = reader.U8();
+  if (code > kLastCode) reader.MarkBad();
+  error.code = static_cast<Code>(code);
+  error.message = reader.String();
+  error.hint = reader.String();
+  return error;
+}
+
+constexpr uint8_t kSameAsBefore = 1;
+constexpr uint8_t kRefused = 2;
+
 // Within a node nearly always everything but pid and claims is the same as the party before.
 void Put(WireWriter& writer, const Party& party, const Party* previous) {
   const bool same =
       previous != nullptr && previous->node == party.node && previous->agreement == party.agreement;
-  writer.U8(same ? 1 : 0);
+  writer.U8(static_cast<uint8_t>((same ? kSameAsBefore : 0) | (party.refused ? kRefused : 0)));
   if (!same) {
     writer.String(party.node);
     Put(writer, party.agreement);
@@ -86,13 +107,14 @@ void Put(WireWriter& writer, const Party& party, const Party* previous) {
   writer.I32(party.pid);
   writer.U32(static_cast<uint32_t>(party.claims.size()));
   for (const Claim& claim : party.claims) Put(writer, claim);
+  if (party.refused) Put(writer, *party.refused);
 }
 
 Party GetParty(WireReader& reader, const Party* previous) {
   Party party;
-  const uint8_t flag = reader.U8();
-  const bool same = flag != 0;
-  if (flag > 1 || (same && previous == nullptr)) reader.MarkBad();
+  const uint8_t flags = reader.U8();
+  const bool same = (flags & kSameAsBefore) != 0;
+  if (flags > (kSameAsBefore | kRefused) || (same && previous == nullptr)) reader.MarkBad();
   if (same && previous != nullptr) {
     party.node = previous->node;
     party.agreement = previous->agreement;
@@ -103,6 +125,7 @@ Party GetParty(WireReader& reader, const Party* previous) {
   party.pid = reader.I32();
   party.claims.resize(reader.Count(16));
   for (Claim& claim : party.claims) claim = GetClaim(reader);
+  if ((flags & kRefused) != 0) party.refused = GetError(reader);
   return party;
 }
 
@@ -149,16 +172,17 @@ FormedGroup GetGroup(WireReader& reader) {
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kAdopted);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kEnded);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
-constexpr auto kLastCode = static_cast<uint8_t>(Code::kConfiguration);
 
 }  // namespace
 
 std::optional<ControlType> ControlTypeOf(ByteView frame) {
-  if (frame.empty() || frame[0] < kFirstType || frame[0] > kLastType) return std::nullopt;
-  return static_cast<ControlType>(frame[0]);
+  if (frame.empty()) return std::nullopt;
+  const auto type = static_cast<ControlType>(frame[0]);
+  const bool known = (frame[0] >= kFirstType && frame[0] <= kLastType) || type == ControlType::kJobEnd;
+  return known ? std::optional(type) : std::nullopt;
 }
 
 Bytes Encode(const Hello& hello) {
@@ -199,26 +223,26 @@ Result<FormedGroup> DecodeRoster(ByteView frame) {
 
 Bytes Encode(const Failure& failure) {
   WireWriter writer = Begin(ControlType::kFailure);
-  writer.U8(static_cast<uint8_t>(failure.error.code));
-  writer.String(failure.error.message);
-  writer.String(failure.error.hint);
+  Put(writer, failure.error);
   writer.I32(failure.rank);
   writer.I32(failure.exit_status);
   writer.String(failure.last_words);
+  writer.U8(failure.as_told ? 1 : 0);
+  writer.U64(failure.told_in);
   return writer.Take();
 }
 
 Result<Failure> DecodeFailure(ByteView frame) {
   WireReader reader = Body(frame);
   Failure failure;
-  const uint8_t code = reader.U8();
-  if (code > kLastCode) reader.MarkBad();
-  failure.error.code = static_cast<Code>(code);
-  failure.error.message = reader.String();
-  failure.error.hint = reader.String();
+  failure.error = GetError(reader);
   failure.rank = reader.I32();
   failure.exit_status = reader.I32();
   failure.last_words = reader.String();
+  const uint8_t as_told = reader.U8();
+  if (as_told > 1) reader.MarkBad();
+  failure.as_told = as_told == 1;
+  failure.told_in = reader.U64();
   return Finish(reader, std::move(failure), "failure");
 }
 
@@ -257,6 +281,18 @@ Result<uint64_t> DecodeAccepted(ByteView frame) {
   WireReader reader = Body(frame);
   const uint64_t remaining = reader.U64();
   return Finish(reader, remaining, "acceptance");
+}
+
+Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
+  WireWriter writer = Begin(ControlType::kJobEnd);
+  writer.U64(remaining_milliseconds);
+  return writer.Take();
+}
+
+Result<uint64_t> DecodeJobEnd(ByteView frame) {
+  WireReader reader = Body(frame);
+  const uint64_t remaining = reader.U64();
+  return Finish(reader, remaining, "end of the job");
 }
 
 Bytes EncodeGoodbye(const std::vector<int>& ranks) {

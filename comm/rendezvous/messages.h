@@ -33,6 +33,14 @@ enum class ControlType : uint8_t {
   kHeartbeat,      // both ways
   kAdopt,          // a program to its supervisor: may I be this rank?
   kAdopted,        // the supervisor's answer
+  kSurvey,         // both ways: what are the ranks doing? (survey_messages.h)
+  kSurveyed,       // both ways: what they are doing
+  kLate,           // up: somebody below has waited long in an operation
+  kGroupStatus,    // to `muster status`
+  kOwnerAsked,     // up to the root, then down: whose is this connection? (owner_messages.h)
+  kOwnerTold,      // the answer, back the same way
+  kEnded,          // up: how programs ended (ends.h)
+  kJobEnd = 45,    // down: when the job's time is over
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.
@@ -69,6 +77,9 @@ struct Party {
   int pid = 0;
   Agreement agreement;
   std::vector<Claim> claims;
+  // Why it cannot be part of the group: it only comes so that nobody waits for it. What every rank is told,
+  // so it names this one; the agreement does not count.
+  std::optional<Error> refused = std::nullopt;
 
   friend bool operator==(const Party&, const Party&) = default;
 };
@@ -86,6 +97,8 @@ struct Failure {
   int rank = -1;           // whose fault; -1: nobody's in particular
   int exit_status = -1;    // what its program ended with, as a shell sees it; -1: not known
   std::string last_words;  // the last lines of its program's stderr
+  bool as_told = false;    // somebody told it to end: the group is not to start again
+  uint64_t told_in = 0;    // the file where the root tells it (LogFileNumber); 0: none is known
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };
@@ -122,6 +135,7 @@ Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
 Bytes Encode(const Exchange& exchange, ControlType type);  // kExchange or kExchanged
 Bytes EncodeAccepted(uint64_t remaining_milliseconds);
+Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
 Bytes EncodeGoodbye(const std::vector<int>& ranks);
 Bytes EncodeAdopt(int rank);
 Bytes Encode(const Adoption& adoption);
@@ -137,6 +151,7 @@ Result<FormedGroup> DecodeRoster(ByteView frame);
 Result<Failure> DecodeFailure(ByteView frame);
 Result<Exchange> DecodeExchange(ByteView frame);
 Result<uint64_t> DecodeAccepted(ByteView frame);
+Result<uint64_t> DecodeJobEnd(ByteView frame);
 Result<std::vector<int>> DecodeGoodbye(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);
 Result<Adoption> DecodeAdopted(ByteView frame);

@@ -16,11 +16,15 @@ uint64_t HashToNumber(std::string_view use, std::string_view key, uint64_t index
   return number;
 }
 
+std::string HashToText(std::string_view use, std::string_view meeting_key, std::string_view node) {
+  const Digest digest = Blake2b({}, {AsBytes(use), AsBytes(meeting_key), AsBytes(node)});
+  std::string text;
+  for (size_t i = 0; i < 12; ++i) text += fmt::format("{:02x}", digest.at(i));
+  return text;
+}
+
 std::string HashToName(std::string_view meeting_key, std::string_view node) {
-  const Digest digest = Blake2b({}, {AsBytes("muster local socket"), AsBytes(meeting_key), AsBytes(node)});
-  std::string name = "muster-";
-  for (size_t i = 0; i < 12; ++i) name += fmt::format("{:02x}", digest.at(i));
-  return name;
+  return "muster-" + HashToText("muster local socket", meeting_key, node);
 }
 
 }  // namespace
@@ -39,6 +43,14 @@ std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports) 
 
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node) {
   return HashToName(meeting_key, node);
+}
+
+std::string BulletinTopic(std::string_view meeting_key) {
+  return fmt::format("muster/{}/root", HashToText("muster bulletin", meeting_key, ""));
+}
+
+std::string BulletinFile(std::string_view meeting_key) {
+  return "root-" + HashToText("muster bulletin", meeting_key, "");
 }
 
 std::string LocalSocketDirectory(std::string_view base, std::string_view meeting_key, std::string_view node) {

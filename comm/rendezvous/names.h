@@ -24,6 +24,12 @@ std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports);
 // share one network namespace (several slurmd on one host).
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node);
 
+// The key of the root's notice, where a launcher's store says where the root is.
+std::string BulletinTopic(std::string_view meeting_key);
+
+// The name of the file that says it, in a directory that all nodes share.
+std::string BulletinFile(std::string_view meeting_key);
+
 // The directory that holds the same socket where the abstract name cannot be used, below `base`.
 std::string LocalSocketDirectory(std::string_view base, std::string_view meeting_key, std::string_view node);
 

@@ -24,7 +24,14 @@ ProgramDesk::ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, On
       plane_(plane),
       params_(std::move(params)),
       on_lost_(std::move(on_lost)),
-      name_(fmt::format("muster-control-{}-{}", plane.group().roster.group_id, plane.own_ranks().front())) {
+      name_(fmt::format("muster-control-{}-{}", plane.group().roster.group_id, plane.own_ranks().front())),
+      surveyor_(loop, {plane.group().roster,
+                       programs_,
+                       {},
+                       [](ByteView) { return false; },
+                       [](int) { return false; },
+                       true,
+                       {}}) {
   programs_.SetHandlers(
       [this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
       [this](Branches::Source, const Branches::Branch& branch, const Error&) { OnClosed(branch); });
@@ -35,7 +42,8 @@ ProgramDesk::~ProgramDesk() = default;
 void ProgramDesk::Admit(UniqueFd fd) {
   const auto credentials = CredentialsOf(fd.get());
   if (!credentials || credentials->uid != params_.uid) {
-    LogWarning("refused a program of uid {}", credentials ? credentials->uid : 0);
+    const uid_t uid = credentials ? credentials->uid : 0;
+    LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}}, "refused a program of uid {}", uid);
     return;
   }
   programs_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
@@ -55,6 +63,11 @@ void ProgramDesk::OnFrame(Branches::Source source, ByteView frame) {
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));
       return;
+    case ControlType::kLate:
+      return plane_.NoteLate();
+    case ControlType::kSurveyed:
+      if (const auto answer = DecodeSurveyed(frame)) surveyor_.OnAnswerFromBelow(*answer);
+      return;
     case ControlType::kGoodbye:
       // A program's goodbye ends here: its supervisor's own comes when it has ended.
       if (Branches::Branch* branch = programs_.Find(source)) branch->ranks.clear();
@@ -73,6 +86,7 @@ void ProgramDesk::Adopt(Branches::Source source, int rank) {
   const int incarnation = adopted_[rank]++;
   programs_.Send(source,
                  Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
+  if (!latest_.IsNever()) programs_.Send(source, EncodeJobEnd(MillisecondsLeft(latest_)));
   if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
 }
 
@@ -80,10 +94,19 @@ void ProgramDesk::OnClosed(const Branches::Branch& branch) {
   if (!branch.ranks.empty()) on_lost_(branch.ranks.front());
 }
 
+void ProgramDesk::Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then) {
+  surveyor_.AskBelow(survey, [then = std::move(then)](const Surveyed& answer) { then(answer.reports); });
+}
+
 void ProgramDesk::Publish(const Exchange& whole) {
   programs_.SendAll(Encode(whole, ControlType::kExchanged));
 }
 
 void ProgramDesk::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }
+
+void ProgramDesk::TellJobEnd(Deadline latest) {
+  latest_ = latest;
+  programs_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+}
 
 }  // namespace muster

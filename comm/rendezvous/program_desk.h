@@ -15,6 +15,7 @@
 #include "comm/net/event_loop.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/control_plane.h"
+#include "comm/rendezvous/surveyor.h"
 
 namespace muster {
 
@@ -41,6 +42,11 @@ class ProgramDesk {
   // What the control plane's events bring is passed on with these.
   void Publish(const Exchange& whole);
   void Announce(const Failure& failure);
+  // Also to those that are adopted later.
+  void TellJobEnd(Deadline latest);
+
+  // What the adopted programs are doing; a rank that has none is not in the answer.
+  void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
 
  private:
   ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
@@ -56,7 +62,9 @@ class ProgramDesk {
   std::string name_;
   std::unique_ptr<Acceptor> acceptor_;
   Branches programs_;
+  Surveyor surveyor_;
   std::map<int, int> adopted_;  // by rank: how many so far
+  Deadline latest_ = Deadline::Never();
 };
 
 }  // namespace muster

@@ -6,8 +6,9 @@
 namespace muster {
 
 Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
+  const std::optional<JobSecret>& secret = request.secret ? request.secret : request.notice_secret;
   const AuthFacts facts{request.options.auth, MungeSocketPresent(request.munge_socket), request.munge_socket,
-                        request.secret.has_value(), request.meeting.find_root != FindRoot::kSameNode};
+                        secret.has_value(), request.meeting.find_root != FindRoot::kSameNode};
   MUSTER_TRY(const AuthMethod method, ChooseAuth(facts));
   switch (method) {
     case AuthMethod::kMunge: {
@@ -17,7 +18,7 @@ Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, Blockin
       return MakeMungeProver(std::move(options), worker);
     }
     case AuthMethod::kSecret:
-      return MakeSecretProver(*request.secret);
+      return MakeSecretProver(*secret);
     default:
       return MakeNoneProver();
   }

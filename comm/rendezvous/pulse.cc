@@ -9,8 +9,12 @@
 namespace muster {
 
 Pulse::Pulse(EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers,
-             std::function<void(const Peer&, Duration)> on_dead)
-    : loop_(loop), liveness_(liveness), peers_(std::move(peers)), on_dead_(std::move(on_dead)) {
+             Events events, Now now)
+    : loop_(loop),
+      liveness_(liveness),
+      peers_(std::move(peers)),
+      events_(std::move(events)),
+      now_(std::move(now)) {
   Schedule();
 }
 
@@ -21,29 +25,56 @@ void Pulse::Schedule() {
 }
 
 void Pulse::Tick() {
-  const auto now = Clock::now();
+  const auto now = now_();
   const Duration since_last = now - last_tick_;
   last_tick_ = now;
   Schedule();
   if (since_last > liveness_.heartbeat + liveness_.suspect_after / 2) {
-    LogWarning("this process stood still for {}; the clocks of its peers start anew",
-               FormatSeconds(since_last));
+    LogEvent(LogLevel::kWarning, "stalled", {{"seconds", since_last}},
+             "this process stood still for {}; the clocks of its peers start anew",
+             FormatSeconds(since_last));
     clocks_from_ = now;
   }
   const std::vector<Peer> peers = peers_();
   for (const Peer& peer : peers) peer.stream->Send(EncodeBare(ControlType::kHeartbeat));
-  for (const Peer& peer : peers) Check(peer, now);
+  Judge(peers, now);
 }
 
-void Pulse::Check(const Peer& peer, Clock::time_point now) {
-  const Duration silent = now - std::max(peer.stream->last_received(), clocks_from_);
-  if (silent >= liveness_.dead_after) return on_dead_(peer, silent);
-  if (silent < liveness_.suspect_after) {
-    if (suspects_.erase(peer.name) > 0) LogInfo("{} can be heard again", peer.name);
-  } else if (suspects_.insert(peer.name).second) {
-    LogWarning("nothing was heard of {} for {}; given up after {}", peer.name, FormatSeconds(silent),
-               FormatDuration(liveness_.dead_after));
+void Pulse::Judge(const std::vector<Peer>& peers, Clock::time_point now) {
+  Verdict verdict;
+  std::vector<Silence> suspects;
+  verdict.peers = static_cast<int>(peers.size());
+  for (const Peer& peer : peers) {
+    const Duration silent = now - std::max(peer.heard, clocks_from_);
+    if (silent < liveness_.suspect_after) {
+      if (suspects_.erase(peer.name) > 0) {
+        LogEvent(LogLevel::kInfo, "heard_again", {{"ranks", peer.ranks}}, "{} can be heard again", peer.name);
+      }
+      continue;
+    }
+    ++verdict.silent;
+    if (suspects_.insert(peer.name).second) suspects.push_back({peer, silent});
+    if (silent >= liveness_.dead_after) verdict.dead.push_back({peer, silent});
   }
+  Suspect(suspects);
+  // Last: it may end what the peers hang on.
+  if (!verdict.dead.empty()) events_.on_dead(verdict);
+}
+
+void Pulse::Suspect(const std::vector<Silence>& suspects) {
+  if (suspects.empty()) return;
+  const std::string more =
+      suspects.size() == 1 ? "" : fmt::format(" and of {} other nodes", suspects.size() - 1);
+  std::vector<int> ranks;
+  for (const Silence& suspect : suspects)
+    ranks.insert(ranks.end(), suspect.peer.ranks.begin(), suspect.peer.ranks.end());
+  std::ranges::sort(ranks);
+  LogEvent(LogLevel::kWarning, "silent",
+           {{"ranks", ranks}, {"seconds", suspects.front().silent}, {"dead_after", liveness_.dead_after}},
+           "nothing was heard of {}{} for {}; given up after {}", suspects.front().peer.name, more,
+           FormatSeconds(suspects.front().silent), FormatDuration(liveness_.dead_after));
+  if (!events_.on_suspect) return;
+  for (const Silence& suspect : suspects) events_.on_suspect(suspect.peer);
 }
 
 }  // namespace muster

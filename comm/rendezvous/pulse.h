@@ -21,11 +21,26 @@ class Pulse {
     FrameStream* stream = nullptr;
     std::string name;  // "ranks 4-7 on gpu03"
     std::vector<int> ranks;
+    Clock::time_point heard{};  // when something came from there
   };
-  // `peers` is asked at each heartbeat. `on_dead` is called for a peer silent for liveness.dead_after, at
-  // each heartbeat.
-  Pulse(EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers,
-        std::function<void(const Peer& peer, Duration silent)> on_dead);
+  struct Silence {
+    Peer peer;
+    Duration silent{};
+  };
+  struct Verdict {
+    std::vector<Silence> dead;  // silent for liveness.dead_after; never empty
+    int silent = 0;             // peers that are silent for suspect_after, the dead included
+    int peers = 0;
+  };
+  struct Events {
+    std::function<void(const Peer& peer)> on_suspect;     // silent for suspect_after, once; may be empty
+    std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while somebody is
+  };
+  using Now = std::function<Clock::time_point()>;
+  // `peers` is asked at each heartbeat, `now` once before it; the timer is the loop's.
+  Pulse(
+      EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers, Events events,
+      Now now = [] { return Clock::now(); });
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
   ~Pulse();
@@ -33,14 +48,16 @@ class Pulse {
  private:
   void Schedule();
   void Tick();
-  void Check(const Peer& peer, Clock::time_point now);
+  void Judge(const std::vector<Peer>& peers, Clock::time_point now);
+  void Suspect(const std::vector<Silence>& suspects);
 
   EventLoop& loop_;
   LivenessOptions liveness_;
   std::function<std::vector<Peer>()> peers_;
-  std::function<void(const Peer&, Duration)> on_dead_;
-  Clock::time_point last_tick_ = Clock::now();
-  Clock::time_point clocks_from_ = Clock::now();
+  Events events_;
+  Now now_;
+  Clock::time_point last_tick_ = now_();
+  Clock::time_point clocks_from_ = last_tick_;
   std::set<std::string> suspects_;
   EventLoop::TimerId timer_ = 0;
 };

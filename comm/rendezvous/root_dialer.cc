@@ -27,6 +27,11 @@ Duration Jittered(Duration pause) {
   return pause + pause * random[0] / 512;
 }
 
+std::string ProverHangs(const Prover& prover) {
+  return fmt::format("{} on this node did not answer",
+                     prover.method() == AuthMethod::kMunge ? "munged" : AuthMethodName(prover.method()));
+}
+
 }  // namespace
 
 struct RootDialer::Attempt {
@@ -89,11 +94,15 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   if (const int error = ConnectError(fd.get()); error != 0) {
     return Retry(attempt, ErrnoText(error), Duration::zero());
   }
+  // What went wrong before says more than that it is tried again.
+  if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
-  attempt.problem = "it has not answered yet";
   loop_.Cancel(attempt.timer);
   attempt.timer = loop_.After(params_.handshake_timeout, [this, &attempt] {
-    Retry(attempt, fmt::format("it proved nothing within {}", FormatDuration(params_.handshake_timeout)),
+    const bool own = attempt.handshake->WaitsForProver();
+    Retry(attempt,
+          fmt::format("{} within {}", own ? ProverHangs(prover_) : "it proved nothing",
+                      FormatDuration(params_.handshake_timeout)),
           kStrangerPause);
   });
   attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
@@ -104,8 +113,11 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
       [this, &attempt](HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
   stream->Start([&attempt](ByteView frame) { attempt.handshake->OnMessage(frame); },
                 [this, &attempt](const Error& error) {
-                  Retry(attempt, error.message.empty() ? "it closed the connection" : error.message,
-                        kStrangerPause);
+                  std::string problem = error.message.empty() ? "it closed the connection" : error.message;
+                  // It may have lost patience first.
+                  if (attempt.handshake->WaitsForProver())
+                    problem = ProverHangs(prover_) + ", and " + problem;
+                  Retry(attempt, std::move(problem), kStrangerPause);
                 });
   attempt.handshake->Start();
 }
@@ -147,7 +159,9 @@ std::string RootDialer::Problem() const {
     if (attempt->problem.empty()) continue;
     if (telling == nullptr || (attempt->answered && !telling->answered)) telling = attempt.get();
   }
-  if (telling == nullptr) return "";
+  const auto trying = std::ranges::find_if(attempts_, [](const auto& a) { return bool{a->connecting}; });
+  if (telling == nullptr && trying == attempts_.end()) return "";
+  if (telling == nullptr) return fmt::format("{}: no answer so far", (*trying)->address.ToString());
   // What the handshake says names its peer already.
   if (telling->problem.starts_with(telling->address.ToString())) return telling->problem;
   return fmt::format("{}: {}", telling->address.ToString(), telling->problem);

@@ -1,6 +1,9 @@
 #include "comm/rendezvous/root_door.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
@@ -53,23 +56,25 @@ Result<std::vector<UniqueFd>> RootDoor::BindAll(const std::vector<SocketAddress>
 }
 
 void RootDoor::Close() {
+  if (strangers_ > kStrangersLogged && !listeners_.empty()) {
+    LogWarning("{} connections were turned away altogether", strangers_);
+  }
   listeners_.clear();
   for (const HalfOpen& entry : half_open_) loop_.Cancel(entry.timer);
   half_open_.clear();
 }
 
 void RootDoor::Admit(UniqueFd fd, const SocketAddress& peer) {
-  half_open_.push_back(
-      {std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage), nullptr, peer, 0});
+  MakeRoom();
+  half_open_.push_back({std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage), nullptr,
+                        peer, peer.Host(), 0});
   const Entry entry = std::prev(half_open_.end());
   FrameStream* stream = entry->stream.get();
   entry->handshake = std::make_unique<Handshake>(
       Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self}, prover_,
       [stream](Bytes message) { stream->Send(message); },
       [this, entry](HandshakeResult result) { Finish(entry, std::move(result)); });
-  entry->timer = loop_.After(params_.handshake_timeout, [this, entry] {
-    TurnAway(entry, fmt::format("it proved nothing within {}", FormatDuration(params_.handshake_timeout)));
-  });
+  entry->timer = loop_.After(params_.handshake_timeout, [this, entry] { OnHandshakeTimeout(entry); });
   stream->Start([entry](ByteView frame) { entry->handshake->OnMessage(frame); },
                 [this, entry](const Error& error) {
                   TurnAway(entry, error.message.empty() ? "it closed the connection" : error.message);
@@ -78,9 +83,41 @@ void RootDoor::Admit(UniqueFd fd, const SocketAddress& peer) {
   entry->handshake->Start();
 }
 
+// The oldest silent one from the address that has the most of them, where that is more than an honest node
+// has.
+RootDoor::Entry RootDoor::WhoGivesWay() {
+  std::map<std::string_view, std::vector<Entry>> silent;
+  for (Entry entry = half_open_.begin(); entry != half_open_.end(); ++entry) {
+    if (!entry->handshake->WaitsForProver()) silent[entry->host].push_back(entry);
+  }
+  const auto most =
+      std::ranges::max_element(silent, {}, [](const auto& address) { return address.second.size(); });
+  if (most == silent.end() || most->second.size() <= params_.most_from_one_address) return half_open_.end();
+  return most->second.front();
+}
+
+// Only where there is no room at all: a thousand leaders may come from one address, as from behind a gateway.
+void RootDoor::MakeRoom() {
+  if (half_open_.size() < params_.most_half_open) return;
+  const Entry entry = WhoGivesWay();
+  if (entry == half_open_.end()) return;
+  TurnAway(entry, fmt::format("its address has more than {} connections that prove nothing",
+                              params_.most_from_one_address));
+}
+
+void RootDoor::OnHandshakeTimeout(Entry entry) {
+  const std::string limit = FormatDuration(params_.handshake_timeout);
+  if (!entry->handshake->WaitsForProver()) {
+    return TurnAway(entry, fmt::format("it proved nothing within {}", limit));
+  }
+  last_refusal_ = fmt::format("{}: auth {} of {} itself did not answer within {}", entry->peer.ToString(),
+                              AuthMethodName(prover_.method()), params_.self, limit);
+  TurnAway(entry, last_refusal_);
+}
+
 // Those who wait in the kernel's queue come in when others have proven themselves or timed out.
 void RootDoor::UpdateListening() {
-  const bool full = half_open_.size() >= params_.most_half_open;
+  const bool full = half_open_.size() >= params_.most_half_open && WhoGivesWay() == half_open_.end();
   for (const auto& listener : listeners_) listener->SetPaused(full);
 }
 
@@ -103,9 +140,11 @@ void RootDoor::TurnAway(Entry entry, const std::string& reason) {
     // What the handshake says names its peer already.
     const std::string peer = entry->peer.ToString();
     const bool named = reason.starts_with(peer);
-    LogInfo("turned away a connection: {}{}{}", named ? "" : peer, named ? "" : ": ", reason);
+    LogEvent(LogLevel::kInfo, "stranger", {{"peer", peer}, {"reason", reason}},
+             "turned away a connection: {}{}{}", named ? "" : peer, named ? "" : ": ", reason);
   } else if (strangers_ == kStrangersLogged + 1) {
-    LogWarning("more than {} connections turned away; the rest are not logged", kStrangersLogged);
+    LogEvent(LogLevel::kWarning, "strangers", {{"count", strangers_}},
+             "more than {} connections turned away; the rest are not logged", kStrangersLogged);
   }
   Remove(entry);
 }

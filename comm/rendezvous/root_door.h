@@ -1,6 +1,7 @@
 // The root's TCP side while a group forms: listens on the first free port of the ladder, and lets in only who
 // proves to belong to this meeting. A stranger costs a descriptor until its handshake deadline, and one log
-// line.
+// line; many of them are counted. Where there is no room for more, an address with many connections loses its
+// oldest: it can neither fill the room for all, nor keep an honest rank of its node out.
 //
 // Lives on one EventLoop; owns its listeners and the connections that are still proving themselves.
 #pragma once
@@ -26,7 +27,8 @@ class RootDoor {
     MeetingId meeting{};
     Duration handshake_timeout{};
     size_t most_half_open = 1024;
-    std::string self = "this rank";  // for messages: "rank 0 on gpu01"
+    size_t most_from_one_address = 256;  // more than a node has ranks
+    std::string self = "this rank";      // for messages: "rank 0 on gpu01"
   };
   // A proven link, sealed. Start it before returning: until then it still calls the door.
   using OnLink = std::function<void(std::unique_ptr<FrameStream> link, const SocketAddress& peer)>;
@@ -51,14 +53,18 @@ class RootDoor {
     std::unique_ptr<FrameStream> stream;
     std::unique_ptr<Handshake> handshake;
     SocketAddress peer;
+    std::string host;
     EventLoop::TimerId timer = 0;
   };
   using Entry = std::list<HalfOpen>::iterator;
 
   Result<std::vector<UniqueFd>> BindAll(const std::vector<SocketAddress>& addresses, uint16_t port);
   void UpdateListening();
+  Entry WhoGivesWay();
+  void MakeRoom();
   void Admit(UniqueFd fd, const SocketAddress& peer);
   void Finish(Entry entry, HandshakeResult result);
+  void OnHandshakeTimeout(Entry entry);
   void TurnAway(Entry entry, const std::string& reason);
   std::unique_ptr<FrameStream> Remove(Entry entry);
 

@@ -1,7 +1,10 @@
 #include "comm/rendezvous/root_listener.h"
 
 #include <algorithm>
+#include <array>
 
+#include "comm/auth/crypto.h"
+#include "comm/base/bytes.h"
 #include "comm/base/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/agreement.h"
@@ -29,6 +32,7 @@ RootListener::RootListener(EventLoop& loop, const JoinRequest& request, Prover& 
                            RootDoor::OnLink on_link, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
+      method_(prover.method()),
       door_(loop,
             RootDoor::Params{.meeting = MeetingIdOf(request.meeting.key),
                              .handshake_timeout = request.timeouts.handshake,
@@ -43,19 +47,19 @@ void RootListener::Start() {
   const auto found = std::make_shared<Addresses>();
   const std::string host = ListenHost(request_);
   const FindRoot how = request_.meeting.find_root;
-  const bool must_be_local = how == FindRoot::kHost || how == FindRoot::kEndpoint;
-  names_.Run([found, host, must_be_local] { *found = FindAddresses(host, must_be_local); },
+  names_.Run([found, host, how] { *found = FindAddresses(host, how); },
              [this, found] { OnAddresses(*found); });
 }
 
 void RootListener::Close() {
   closed_ = true;
   loop_.Cancel(bind_timer_);
+  if (announcer_) announcer_->Withdraw();
   door_.Close();
 }
 
 // BLOCKS: runs on the worker.
-RootListener::Addresses RootListener::FindAddresses(const std::string& host, bool must_be_local) {
+RootListener::Addresses RootListener::FindAddresses(const std::string& host, FindRoot how) {
   Addresses result;
   const Result<std::vector<SocketAddress>> named = ResolveHost(host, 0);
   const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
@@ -66,13 +70,13 @@ RootListener::Addresses RootListener::FindAddresses(const std::string& host, boo
     });
     if (local || address.IsLoopback()) result.listen.push_back(address);
   }
-  if (must_be_local) {
+  if (how == FindRoot::kHost || how == FindRoot::kEndpoint) {
     if (!named) result.problem = named.error().message;
     if (named && result.listen.empty()) {
       result.problem =
-          fmt::format("{} is {}, which is not an address of this node", host, named->front().Host());
+          fmt::format("{} is {}, which is not an address of that node", host, named->front().Host());
     }
-    return result;
+    if (how == FindRoot::kEndpoint || !result.problem.empty()) return result;
   }
   // The node's own name may mean loopback alone, or nothing at all: then everything listens, behind the
   // hello.
@@ -91,9 +95,7 @@ void RootListener::OnAddresses(const Addresses& addresses) {
 }
 
 void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
-  const std::vector<uint16_t> ports = request_.meeting.find_root == FindRoot::kEndpoint
-                                          ? std::vector<uint16_t>{request_.meeting.endpoint->port}
-                                          : PortLadder(request_.meeting.key, request_.options.ports);
+  const std::vector<uint16_t> ports = PortsToTry();
   Result<uint16_t> port = door_.Open(addresses, ports);
   // A kernel without IPv6.
   if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
@@ -101,15 +103,59 @@ void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
   }
   if (port) {
     bind_problem_.clear();
-    return LogDebug("the root listens on port {}", *port);
+    LogEvent(LogLevel::kDebug, "listening", {{"port", *port}}, "the root listens on port {}", *port);
+    if (request_.meeting.find_root == FindRoot::kBulletin) Announce(addresses, *port);
+    return;
   }
-  if (bind_problem_.empty()) LogWarning("{}; waiting for one to become free", port.error().message);
+  if (bind_problem_.empty()) {
+    LogEvent(LogLevel::kWarning, "no_port", {}, "{}; waiting for one to become free", port.error().message);
+  }
   bind_problem_ = port.error().message;
   bind_timer_ = loop_.After(kBindAgain, [this, addresses] { TryToBind(addresses); });
 }
 
+std::vector<uint16_t> RootListener::PortsToTry() const {
+  const Meeting& meeting = request_.meeting;
+  if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->port};
+  if (meeting.find_root != FindRoot::kBulletin) return PortLadder(meeting.key, request_.options.ports);
+  // Others than the last time: who still has the notice of the previous group, and its secret, should find
+  // nobody there rather than be turned away.
+  std::array<uint8_t, 16> random{};
+  RandomBytes(random);
+  return PortLadder(AsText(random), request_.options.ports);
+}
+
+void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port) {
+  const auto is_any = [](const SocketAddress& address) {
+    return address == SocketAddress::AnyIpv6(0) || address == SocketAddress::AnyIpv4(0);
+  };
+  if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
+  for (SocketAddress& address : addresses) address.set_port(port);
+  Notice notice{std::move(addresses), std::nullopt};
+  // What the user has made known already is nothing to write down.
+  if (method_ == AuthMethod::kSecret && !request_.secret) notice.secret = request_.notice_secret;
+  announcer_ =
+      std::make_unique<RootAnnouncer>(loop_, MakeBulletin(request_.meeting), request_.timeouts.handshake,
+                                      [this](const Error& error) { on_misplaced_(error); });
+  announcer_->Announce(notice);
+}
+
+// Where the name of this node says nothing; loopback where there is nothing else, for all are here then.
+std::vector<SocketAddress> RootListener::AllAddresses() const {
+  std::vector<SocketAddress> usable;
+  std::vector<SocketAddress> loopback;
+  for (const LocalInterface& interface : LocalInterfaces().value_or(std::vector<LocalInterface>{})) {
+    if (interface.address.IsLoopback()) loopback.push_back(interface.address);
+    if (interface.address.IsLinkLocal() || IsNodeLocalInterface(interface.name)) continue;
+    const auto& pattern = request_.options.interface;
+    if (!pattern || MatchesInterface(interface, *pattern)) usable.push_back(interface.address);
+  }
+  return usable.empty() ? loopback : usable;
+}
+
 std::string RootListener::Problem() const {
   if (!bind_problem_.empty()) return bind_problem_;
+  if (announcer_ && !announcer_->Problem().empty()) return announcer_->Problem();
   return door_.last_refusal().empty() ? "" : "turned away: " + door_.last_refusal();
 }
 

@@ -1,5 +1,6 @@
 // Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
-// them, and waits for one where none is free. Behind it stands a RootDoor: only proven links come out.
+// them, and waits for one where none is free. Where the meeting has a bulletin, it says there where it
+// listens. Behind it stands a RootDoor: only proven links come out.
 //
 // Lives on one EventLoop.
 #pragma once
@@ -11,13 +12,15 @@
 
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/root_announcer.h"
 #include "comm/rendezvous/root_door.h"
 
 namespace muster {
 
 class RootListener {
  public:
-  // This node is not the one that the others will look on. Error: kConfiguration.
+  // The others will not find it: they look on another node, or its notice cannot be put up. Error:
+  // kConfiguration.
   using OnMisplaced = std::function<void(const Error& error)>;
 
   // The references must outlive it.
@@ -28,6 +31,7 @@ class RootListener {
   ~RootListener();
 
   void Start();
+  // Takes the notice down beside the loop; the destructor waits for that (RootAnnouncer).
   void Close();
 
   // What stands in the way, for the waiting line: no free port, or who was turned away last. Empty: nothing.
@@ -38,14 +42,19 @@ class RootListener {
     std::vector<SocketAddress> listen;
     std::string problem;
   };
-  static Addresses FindAddresses(const std::string& host, bool must_be_local);
+  static Addresses FindAddresses(const std::string& host, FindRoot how);
   void OnAddresses(const Addresses& addresses);
   void TryToBind(const std::vector<SocketAddress>& addresses);
+  std::vector<uint16_t> PortsToTry() const;
+  void Announce(std::vector<SocketAddress> addresses, uint16_t port);
+  std::vector<SocketAddress> AllAddresses() const;
 
   EventLoop& loop_;
   const JoinRequest& request_;
+  const AuthMethod method_;
   RootDoor door_;
   OnMisplaced on_misplaced_;
+  std::unique_ptr<RootAnnouncer> announcer_;
   ThreadWorker names_;
   EventLoop::TimerId bind_timer_ = 0;
   bool closed_ = false;

@@ -1,13 +1,39 @@
 #include "comm/rendezvous/root_search.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
+#include "comm/auth/crypto.h"
 #include "comm/net/hosts.h"
 
 namespace muster {
 namespace {
 
 constexpr Duration kLookUpAgain = std::chrono::seconds(1);
+// One server answers all: fifty a second are no burden to it.
+constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
+
+Duration Stagger(size_t crowd) {
+  std::array<uint8_t, 2> random{};
+  RandomBytes(random);
+  const auto part = static_cast<Duration::rep>(random[0]) * 256 + random[1];
+  return kElsewhereApart * static_cast<Duration::rep>(crowd) * part / 65536;
+}
+
+bool LeadsHere(const std::vector<SocketAddress>& addresses) {
+  return std::ranges::all_of(addresses, [](const SocketAddress& address) { return address.IsLoopback(); });
+}
+
+// BLOCKS as reading the interfaces does: runs on the worker.
+bool IsOwn(const std::vector<SocketAddress>& addresses) {
+  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  return interfaces && std::ranges::any_of(*interfaces, [&](const LocalInterface& interface) {
+           return std::ranges::any_of(addresses, [&](const SocketAddress& address) {
+             return address.Host() == interface.address.Host();
+           });
+         });
+}
 
 std::vector<SocketAddress> Candidates(std::vector<SocketAddress> addresses,
                                       const std::vector<uint16_t>& ports) {
@@ -31,21 +57,50 @@ RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, 
     : loop_(loop),
       where_(std::move(where)),
       names_(loop.mailbox()),
+      elsewhere_(loop.mailbox()),
       dialer_(loop, params, prover, std::move(on_link), std::move(on_rejected)) {
   for (const std::string& host : where_.hosts) LookUp(host);
 }
 
 void RootSearch::LookUp(const std::string& host) {
-  using Found = Result<std::vector<SocketAddress>>;
+  struct Found {
+    Result<std::vector<SocketAddress>> addresses;
+    bool own = false;
+  };
   const auto found = std::make_shared<Found>();
-  names_.Run([found, host] { *found = ResolveHost(host, 0); },
-             [this, found, host] {
-               if (*found) return dialer_.AddCandidates(Candidates(**found, where_.ports));
-               name_problem_ = found->error().message;
-               loop_.After(kLookUpAgain, [this, host, alive = std::weak_ptr<bool>(alive_)] {
-                 if (!alive.expired()) LookUp(host);
-               });
-             });
+  const bool ask = where_.on_own_host != nullptr;
+  names_.Run(
+      [found, host, ask] {
+        found->addresses = ResolveHost(host, 0);
+        found->own = ask && found->addresses && IsOwn(*found->addresses);
+      },
+      [this, found, host] {
+        if (found->addresses) {
+          dialer_.AddCandidates(Candidates(*found->addresses, where_.ports));
+          if (LeadsHere(*found->addresses)) LookElsewhere(host);
+          if (found->own && where_.on_own_host) std::exchange(where_.on_own_host, nullptr)();
+          return;
+        }
+        name_problem_ = found->addresses.error().message;
+        LookElsewhere(host);
+        After(kLookUpAgain, [this, host] { LookUp(host); });
+      });
+}
+
+void RootSearch::After(Duration pause, std::function<void()> step) {
+  loop_.After(pause, [step = std::move(step), alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) step();
+  });
+}
+
+// Not at once: a name service that stumbles is up again by then.
+void RootSearch::LookElsewhere(const std::string& host) {
+  if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
+  After(kLookUpAgain + Stagger(where_.crowd), [this, host] {
+    const auto found = std::make_shared<std::vector<SocketAddress>>();
+    elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
+                   [this, found] { dialer_.AddCandidates(Candidates(*found, where_.ports)); });
+  });
 }
 
 std::string RootSearch::Problem() const {

@@ -5,36 +5,48 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/root_dialer.h"
+#include "comm/rendezvous/root_finder.h"
 
 namespace muster {
 
-class RootSearch {
+class RootSearch : public RootFinder {
  public:
   struct Where {
     std::vector<std::string> hosts;
     std::vector<uint16_t> ports;
+    // Where set: called once if one of the hosts turns out to be this machine. Must not destroy the search.
+    std::function<void()> on_own_host = nullptr;
+    // For a host whose name leads nowhere, or to this machine alone. Where set: called once for each, off the
+    // loop; may block. `crowd`: so many may do the same at this moment, and should not do it at once.
+    std::function<std::vector<SocketAddress>(const std::string& host)> elsewhere = nullptr;
+    size_t crowd = 1;
   };
 
   RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
              RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected);
 
-  // Why it has not worked so far; empty where nothing went wrong yet.
-  std::string Problem() const;
-  const std::optional<Error>& rejection() const { return dialer_.rejection(); }
+  std::string Problem() const override;
+  std::optional<Error> rejection() const override { return dialer_.rejection(); }
 
  private:
   void LookUp(const std::string& host);
+  void LookElsewhere(const std::string& host);
+  void After(Duration pause, std::function<void()> step);
 
   EventLoop& loop_;
   Where where_;
   ThreadWorker names_;
+  ThreadWorker elsewhere_;
+  std::set<std::string> sought_elsewhere_;
   RootDialer dialer_;
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -6,9 +6,13 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/log.h"
 #include "comm/rendezvous/advertise.h"
+#include "comm/rendezvous/names.h"
 
 namespace muster {
 namespace {
+
+// A group that forms has done so long before.
+constexpr Duration kProbePatience = std::chrono::seconds(2);
 
 std::string DrawGroupId() {
   std::array<uint8_t, 16> random{};
@@ -21,8 +25,9 @@ std::string DrawGroupId() {
 }  // namespace
 
 RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
-                   OnOutcome on_outcome)
-    : request_(request),
+                   OnOutcome on_outcome, OnMisplaced on_misplaced)
+    : loop_(loop),
+      request_(request),
       branches_(branches),
       on_outcome_(std::move(on_outcome)),
       assembly_(request.self, request.meeting.placement) {
@@ -30,13 +35,18 @@ RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, 
   listener_ = std::make_unique<RootListener>(
       loop, request, *prover,
       [this](std::unique_ptr<FrameStream> link, const SocketAddress& peer) { OnLink(std::move(link), peer); },
-      [this](const Error& error) {
-        on_outcome_({std::nullopt, Failure{error, 0, -1, ""}});
-      });
+      std::move(on_misplaced));
 }
 
 void RootSide::Start() {
   if (listener_) listener_->Start();
+  if (listener_ && request_.meeting.placement.nodes.size() > 1) {
+    silent_ = std::make_unique<SilentNodes>(
+        loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
+        PortLadder(request_.meeting.key, request_.options.ports).front(),
+        [this] { return assembly_.SilentNodes(); },
+        [this](const std::string& node, bool reached) { assembly_.SetReached(node, reached); });
+  }
   Hear(Branches::kSelf, Hello{{}, {request_.self}});
 }
 
@@ -48,8 +58,15 @@ void RootSide::OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& pe
 
 void RootSide::Hear(Branches::Source source, const Hello& hello) {
   Assembly::Verdict verdict = assembly_.Add(source, hello);
+  if (!verdict.refusal && !verdict.group_failure) {
+    for (const Party& party : hello.parties) {
+      for (const Claim& claim : party.claims) {
+        arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, party.node});
+      }
+    }
+  }
   if (verdict.refusal) {
-    LogWarning("refused: {}", verdict.refusal->error.message);
+    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", verdict.refusal->error.message);
     branches_.Send(source, Encode(*verdict.refusal));
   }
   if (verdict.group_failure) return on_outcome_({std::nullopt, std::move(verdict.group_failure)});
@@ -71,6 +88,7 @@ std::vector<std::string> RootSide::OwnAddresses() const {
 
 void RootSide::Form() {
   if (listener_) listener_->Close();
+  silent_.reset();
   assembly_.SetAddresses(request_.self.node, OwnAddresses());
   Result<Roster> roster = assembly_.MakeRoster();
   if (!roster) return on_outcome_({std::nullopt, Failure{roster.error(), -1, -1, ""}});

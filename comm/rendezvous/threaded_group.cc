@@ -8,6 +8,8 @@
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/rendezvous/process_state.h"
+#include "comm/rendezvous/stragglers.h"
 
 namespace muster {
 namespace {
@@ -29,6 +31,7 @@ ThreadedGroup::ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_f
 
 ThreadedGroup::~ThreadedGroup() {
   if (!thread_.joinable()) return;
+  activity().SetOnLate({});
   if (getpid() != owner_) {
     // A forked child has neither the thread nor a right to the connections.
     thread_.detach();
@@ -48,11 +51,27 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   events.on_exchanged = [this](const muster::Exchange& whole) { OnExchanged(whole); };
   events.on_released = [this] {
     const std::lock_guard lock(mutex_);
-    released_ = true;
+    // What came first counts: a failed group releases its ranks as well, once nobody is left.
+    released_ = !failure_;
     changed_.notify_all();
+  };
+  events.on_job_end = [this](Deadline latest) { set_latest(latest); };
+  events.report_own = [this](const Survey&, const std::function<void(Surveyor::Reports)>& reply) {
+    reply({ReportOwn()});
   };
   plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), std::vector<int>{rank_}, liveness,
                                           std::move(events));
+  activity().set_straggler_after(liveness.straggler_after);
+  activity().SetOnLate([this] { loop_->Post([this] { plane_->NoteLate(); }); });
+}
+
+RankReport ThreadedGroup::ReportOwn() {
+  RankReport report;
+  report.rank = rank_;
+  report.state = RankState::kInGroup;
+  report.operations = activity().Look();
+  if (const auto process = LookAtProcess(getpid())) report.process = *process;
+  return report;
 }
 
 Status ThreadedGroup::Serve() {
@@ -126,13 +145,39 @@ void ThreadedGroup::Fail(const Error& error) {
   loop_->Post([this, failure = Failure{error, rank_, -1, ""}] { plane_->Fail(failure); });
 }
 
+std::string ThreadedGroup::WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) {
+  // Shared: the answer may come after this call has given up.
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Surveyor::Reports> reports;
+  };
+  const auto answer = std::make_shared<Answer>();
+  loop_->Post([this, answer, patience] {
+    plane_->AskAll(patience, [answer](const Surveyed& surveyed) {
+      const std::lock_guard lock(answer->mutex);
+      answer->reports = surveyed.reports;
+      answer->changed.notify_all();
+    });
+  });
+  std::unique_lock lock(answer->mutex);
+  const auto there = [&] { return answer->reports.has_value(); };
+  if (!answer->changed.wait_for(lock, patience * 2, there)) return {};
+  return DescribeMissing(roster_, *answer->reports, rank_, communicator, sequence);
+}
+
 Status ThreadedGroup::Leave(Deadline deadline) {
   loop_->Post([this] { plane_->Leave(); });
   std::unique_lock lock(mutex_);
   const auto over = [this] { return released_ || failure_; };
-  if (WaitFor(lock, deadline, over)) return {};
+  if (WaitFor(lock, deadline, over)) {
+    // What happens to the others after the release is no longer this rank's business.
+    if (released_ || !failure_) return {};
+    return tl::unexpected<Error>(*failure_);
+  }
   lock.unlock();
-  LogWarning("other ranks are still at work; the group's control plane ends with this process");
+  LogEvent(LogLevel::kWarning, "retired", {},
+           "other ranks are still at work; the group's control plane ends with this process");
   loop_->Post([this] { plane_->Retire(); });
   return {};
 }

@@ -39,11 +39,13 @@ class ThreadedGroup : public Group {
   int failure_fd() const override { return failure_fd_.get(); }
   std::optional<Error> failure() const override;
   void Fail(const Error& error) override;
+  std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) override;
   Status Leave(Deadline deadline) override;
 
  private:
   ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank);
   void OnFailure(const Failure& failure);
+  RankReport ReportOwn();
   void OnExchanged(const muster::Exchange& whole);
   // Until `condition` holds (with mutex_ locked); false at the deadline.
   bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);

@@ -12,7 +12,7 @@ Duration WhenToReport(bool terminal, int report) {
   return seconds(15) + std::chrono::minutes(report - 1);
 }
 
-WaitReporter::WaitReporter(EventLoop& loop, bool terminal, std::function<std::string()> describe)
+WaitReporter::WaitReporter(EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe)
     : loop_(loop), terminal_(terminal), describe_(std::move(describe)) {
   Schedule();
 }
@@ -29,10 +29,13 @@ void WaitReporter::Schedule() {
 void WaitReporter::Report() {
   ++reports_;
   Schedule();
-  const std::string text = describe_();
-  if (text.empty()) return;
-  const std::string line = fmt::format("waiting {}: {}", FormatSeconds(waited()), text);
-  if (!terminal_) return LogLine(LogLevel::kInfo, line);
+  const AwaitedRanks awaited = describe_();
+  if (awaited.text.empty()) return;
+  const std::string line = fmt::format("waiting {}: {}", FormatSeconds(waited()), awaited.text);
+  if (!terminal_) {
+    return LogEvent(LogLevel::kInfo, "waiting", {{"seconds", waited()}, {"missing", awaited.missing}}, "{}",
+                    line);
+  }
   SetStatusLine(line);
   line_open_ = true;
 }

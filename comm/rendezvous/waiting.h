@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "comm/net/event_loop.h"
 
@@ -12,10 +13,15 @@ namespace muster {
 // How long after the beginning report number `report` is due (from 0). Pure.
 Duration WhenToReport(bool terminal, int report);
 
+struct AwaitedRanks {
+  std::string text;          // "118/128 ranks; missing gpu03: 24-31 (...)"
+  std::vector<int> missing;  // for the log event; empty where it is not known
+};
+
 class WaitReporter {
  public:
-  // `describe` is asked for what is being waited for each time a line is due; an empty answer is not printed.
-  WaitReporter(EventLoop& loop, bool terminal, std::function<std::string()> describe);
+  // `describe` is asked for what is being waited for each time a line is due; an empty text is not printed.
+  WaitReporter(EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe);
   WaitReporter(const WaitReporter&) = delete;
   WaitReporter& operator=(const WaitReporter&) = delete;
   ~WaitReporter();
@@ -28,7 +34,7 @@ class WaitReporter {
 
   EventLoop& loop_;
   bool terminal_;
-  std::function<std::string()> describe_;
+  std::function<AwaitedRanks()> describe_;
   Clock::time_point start_ = Clock::now();
   EventLoop::TimerId timer_ = 0;
   int reports_ = 0;

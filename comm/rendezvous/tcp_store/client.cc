@@ -59,8 +59,14 @@ Result<std::unique_ptr<Client>> Client::Connect(const SocketAddress& address, De
   }
   MUSTER_CHECK(client->Send({Operation::kValidate, {}, kValidationNumber}, "greet it", deadline));
   // Not PING: a server before 2.5 would close the connection.
-  MUSTER_CHECK(client->NumKeys(deadline));
-  return client;
+  const Result<int64_t> answer = client->NumKeys(deadline);
+  if (answer) return client;
+  if (answer.error().code != Code::kDeadline) return tl::unexpected<Error>(answer.error());
+  return Fail(
+      Code::kDisagreement,
+      "what listens at {} takes connections and does not answer as a store: it is none, or that of PyTorch "
+      "before 2.2, or it is stopped",
+      client->peer_);
 }
 
 Status Client::Set(std::string_view key, std::string_view value, Deadline deadline) {

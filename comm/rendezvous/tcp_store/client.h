@@ -4,8 +4,8 @@
 // PyTorch's programs name them: what they find under "x" is here "x" as well (on the wire "/x").
 //
 // Errors: kDeadline names the store, what was asked and how long it took; kSystem where the connection broke;
-// kDisagreement where what answers is no store. After any of them but a time-out of Get, MultiGet, Wait, Pop
-// or Barrier the connection is closed, and every later call fails.
+// kDisagreement where what listens is no store that muster can talk to. After any of them but a time-out of
+// Get, MultiGet, Wait, Pop or Barrier the connection is closed, and every later call fails.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "comm/rendezvous/tcp_store/server.h"
 
+#include <algorithm>
+
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
 
@@ -14,10 +16,9 @@ Server::Server(EventLoop& loop, UniqueFd listener, ServerOptions options)
     : loop_(loop),
       options_(std::move(options)),
       address_(LocalAddress(listener.get())),
-      store_(options_.limits, options_.memory),
+      memory_("the store's keys and values", options_.memory),
       buffers_("the buffers of the store's clients", options_.buffers),
       host_{.loop = loop,
-            .store = store_,
             .limits = options_.limits,
             .buffers = buffers_,
             .wake =
@@ -36,7 +37,7 @@ Status Server::Start() { return acceptor_.Start(); }
 
 void Server::OnAccept(UniqueFd fd, const SocketAddress& peer) {
   const ClientId id = next_id_++;
-  Client client{std::make_shared<Session>(host_, id, std::move(fd), peer)};
+  Client client{std::make_shared<Session>(host_, id, std::move(fd), peer), 0, spaces_.end()};
   client.handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
   sessions_.emplace(id, std::move(client));
   if (sessions_.size() >= options_.most_clients) {
@@ -47,18 +48,21 @@ void Server::OnAccept(UniqueFd fd, const SocketAddress& peer) {
     }
     full_said_ = true;
   }
-  if (!options_.gate) return Admit(id, {});
-  options_.gate(peer, [this, id, alive = std::weak_ptr<bool>(alive_)](const Status& verdict) {
+  if (!options_.gate) return Admit(id, Space{0});
+  options_.gate(peer, [this, id, alive = std::weak_ptr<bool>(alive_)](const Result<Space>& verdict) {
     if (!alive.expired()) Admit(id, verdict);
   });
 }
 
-void Server::Admit(ClientId id, const Status& verdict) {
+void Server::Admit(ClientId id, const Result<Space>& verdict) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   const std::shared_ptr<Session> session = found->second.session;
   if (!verdict) return session->Close(verdict.error());
-  if (const Status started = session->Start(); !started) session->Close(started.error());
+  const auto space = spaces_.try_emplace(*verdict, options_.limits, memory_).first;
+  found->second.space = space;
+  ++space->second.clients;
+  if (const Status started = session->Start(space->second.store); !started) session->Close(started.error());
 }
 
 void Server::Expire(ClientId id) {
@@ -79,8 +83,12 @@ void Server::OnClosed(ClientId id, const Error& reason) {
         found->second.session->peer().ToString(), reason.message);
   }
   loop_.Cancel(found->second.handshake);
-  store_.Forget(id);
+  const auto space = found->second.space;
   sessions_.erase(found);
+  if (space != spaces_.end()) {
+    space->second.store.Forget(id);
+    if (--space->second.clients == 0 && space->first < first_space_) spaces_.erase(space);
+  }
   if (sessions_.size() < options_.most_clients) acceptor_.SetPaused(false);
 }
 
@@ -89,7 +97,19 @@ void Server::Clear() {
     const std::shared_ptr<Session> session = sessions_.begin()->second.session;
     session->Close({Code::kSystem, "", {}});
   }
-  store_.Clear();
+  spaces_.clear();
+}
+
+void Server::DropBelow(Space first) {
+  first_space_ = std::max(first_space_, first);
+  std::erase_if(
+      spaces_, [this](const auto& entry) { return entry.first < first_space_ && entry.second.clients == 0; });
+}
+
+size_t Server::keys() const {
+  size_t keys = 0;
+  for (const auto& [number, space] : spaces_) keys += space.store.keys();
+  return keys;
 }
 
 }  // namespace muster::tcp_store

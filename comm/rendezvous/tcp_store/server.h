@@ -1,11 +1,13 @@
 // A TCPStore-compatible server: PyTorch's clients from 2.2 on connect to it as to their own.
 //
 // Lives on one EventLoop; owns the listener and all connections; nothing blocks. The protocol has no
-// authentication: whoever reaches the address may read and write, unless the gate turns him away.
+// authentication: whoever reaches the address may read and write, unless the gate turns him away. The gate
+// also says which keys a client sees: clients of different spaces share the address and nothing else.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -18,9 +20,12 @@
 
 namespace muster::tcp_store {
 
+using Space = uint64_t;
+
 struct ServerOptions {
-  // Calls `verdict` once, at once or later, on the loop's thread; an Error turns the connection away.
-  using Verdict = std::function<void(Status)>;
+  // Calls `verdict` once, at once or later, on the loop's thread: with the space that the client belongs to,
+  // or with an Error that turns it away. What the client sends meanwhile waits in the kernel.
+  using Verdict = std::function<void(Result<Space>)>;
   using Gate = std::function<void(const SocketAddress& peer, Verdict verdict)>;
 
   Limits limits;
@@ -28,7 +33,7 @@ struct ServerOptions {
   uint64_t buffers = uint64_t{1} << 30;           // bytes of unfinished requests and untaken answers
   size_t most_clients = 65536;                    // who comes later waits in the kernel's queue
   Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and said VALIDATE
-  Gate gate;                                      // may be empty: everybody
+  Gate gate;                                      // may be empty: everybody, to space 0
 };
 
 class Server {
@@ -42,26 +47,37 @@ class Server {
   Status Start();
   const SocketAddress& address() const { return address_; }
 
-  // Closes all connections and forgets all keys, for the next program: no key outlives the one that set it.
+  // Closes all connections and forgets all keys.
   void Clear();
+  // Nobody will come to these spaces any more: each is forgotten when its last client has gone.
+  void DropBelow(Space first);
   size_t clients() const { return sessions_.size(); }
-  size_t keys() const { return store_.keys(); }
+  size_t keys() const;
 
  private:
   void OnAccept(UniqueFd fd, const SocketAddress& peer);
-  void Admit(ClientId id, const Status& verdict);
+  void Admit(ClientId id, const Result<Space>& verdict);
   void Expire(ClientId id);
   void OnClosed(ClientId id, const Error& reason);
 
+  struct SpaceStore {
+    SpaceStore(const Limits& limits, Budget& memory) : store(limits, memory) {}
+    Store store;
+    size_t clients = 0;
+  };
+  using Spaces = std::map<Space, SpaceStore>;
   struct Client {
     std::shared_ptr<Session> session;
     EventLoop::TimerId handshake = 0;
+    Spaces::iterator space;  // spaces_.end() until it is admitted
   };
 
   EventLoop& loop_;
   const ServerOptions options_;
   const SocketAddress address_;
-  Store store_;
+  Budget memory_;
+  Spaces spaces_;
+  Space first_space_ = 0;  // those before are not needed any more
   Budget buffers_;
   SessionHost host_;
   Acceptor acceptor_;

@@ -1,7 +1,6 @@
 #include "comm/rendezvous/tcp_store/server_thread.h"
 
 #include <csignal>
-#include <future>
 #include <system_error>
 
 namespace muster::tcp_store {
@@ -44,13 +43,8 @@ ServerThread::~ServerThread() {
   thread_.join();
 }
 
-void ServerThread::Clear() {
-  std::promise<void> done;
-  loop_->Post([this, &done] {
-    server_->Clear();
-    done.set_value();
-  });
-  done.get_future().wait();
+void ServerThread::DropBelow(Space first) {
+  loop_->Post([this, first] { server_->DropBelow(first); });
 }
 
 }  // namespace muster::tcp_store

@@ -23,8 +23,10 @@ class ServerThread {
   ~ServerThread();
 
   const SocketAddress& address() const { return server_->address(); }
-  // Server::Clear, done when it returns.
-  void Clear();
+  // Server::DropBelow, soon.
+  void DropBelow(Space first);
+  // Where a gate's answers are left for the server's thread.
+  const std::shared_ptr<Mailbox>& mailbox() const { return loop_->mailbox(); }
 
  private:
   explicit ServerThread(std::unique_ptr<EventLoop> loop) : loop_(std::move(loop)) {}

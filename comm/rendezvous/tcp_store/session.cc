@@ -38,7 +38,8 @@ Session::~Session() {
   host_.buffers.GiveBack(counted_);
 }
 
-Status Session::Start() {
+Status Session::Start(Store& store) {
+  store_ = &store;
   interest_ = EPOLLIN;
   return host_.loop.Watch(fd_.get(), interest_,
                           [self = shared_from_this()](uint32_t events) { self->OnEvents(events); });
@@ -125,7 +126,7 @@ Status Session::ApplyOne() {
     return {};
   }
   host_.woken.clear();
-  MUSTER_CHECK(host_.store.Apply(id_, request, host_.answers, host_.woken));
+  MUSTER_CHECK(store_->Apply(id_, request, host_.answers, host_.woken));
   for (const ClientId client : host_.woken) {
     if (client != id_) {
       host_.wake(client);

@@ -23,7 +23,6 @@ namespace muster::tcp_store {
 // What the sessions of one server share; outlives them.
 struct SessionHost {
   EventLoop& loop;
-  Store& store;
   Limits limits;
   Budget& buffers;  // what clients have sent or are to be sent beyond a little
   // Owed kStopWaiting; never the caller itself.
@@ -43,8 +42,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // Error: kSystem; it is not closed then.
-  Status Start();
+  // `store` is the one that this client sees; must outlive the session. Error: kSystem; it is not closed
+  // then.
+  Status Start(Store& store);
   // The client's wait is over.
   void Wake();
   // An empty message where the client ended it between two requests.
@@ -68,6 +68,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void UpdateInterest();
 
   SessionHost& host_;
+  Store* store_ = nullptr;  // from Start on
   const ClientId id_;
   UniqueFd fd_;
   const SocketAddress peer_;

@@ -18,8 +18,7 @@ Status AnswerTooLong(uint64_t limit) {
 
 }  // namespace
 
-Store::Store(const Limits& limits, uint64_t memory)
-    : limits_(limits), memory_("the store's keys and values", memory), contents_(memory_), waits_(memory_) {}
+Store::Store(const Limits& limits, Budget& memory) : limits_(limits), contents_(memory), waits_(memory) {}
 
 Status Store::Apply(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken) {
   switch (request.operation) {

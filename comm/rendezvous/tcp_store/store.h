@@ -20,8 +20,11 @@ namespace muster::tcp_store {
 
 class Store {
  public:
-  // `memory` in bytes: keys, values and waits together.
-  Store(const Limits& limits, uint64_t memory);
+  // `memory`: for keys, values and waits together; must outlive the store, which gives back what it took.
+  Store(const Limits& limits, Budget& memory);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store() { Clear(); }
 
   // Appends the answer to `answer`, if there is one now, and to `woken` the clients (perhaps this one) whose
   // WAIT or BARRIER is over: each is owed kStopWaiting.
@@ -33,7 +36,6 @@ class Store {
 
   size_t keys() const { return contents_.values().size(); }
   size_t waiting() const { return waits_.clients(); }
-  uint64_t memory() const { return memory_.taken(); }
 
  private:
   Status Set(const Request& request, std::vector<ClientId>& woken);
@@ -53,7 +55,6 @@ class Store {
   Result<int64_t> Increase(std::string_view key, int64_t delta);
 
   const Limits limits_;
-  Budget memory_;
   Contents contents_;
   Waits waits_;
   std::vector<std::string_view> missing_;

@@ -57,6 +57,13 @@ INSTANTIATE_TEST_SUITE_P(
              kConfigHint}),
     [](const auto& given) { return given.param.name; });
 
+// Where this does not compile a field has come that needs a case above.
+TEST(FindDisagreement, TheTableHasEveryField) {
+  const auto& [world_size, launcher, restart, job_key, backend, configuration] =
+      PartyOf(0, "gpu01", 8).agreement;
+  EXPECT_EQ(world_size, 8);
+}
+
 TEST(FindDisagreement, AgreesWithItself) {
   EXPECT_EQ(FindDisagreement(PartyOf(0, "gpu01", 8), PartyOf(5, "gpu03", 8)), std::nullopt);
 }

@@ -60,6 +60,25 @@ TEST_F(AssemblyTest, IsCompleteWhenEveryRankIsThere) {
   EXPECT_EQ(assembly->Describe(), "4/4 ranks");
 }
 
+TEST_F(AssemblyTest, ARefusedRankIsTheGroupsFailureWhateverElseItSays) {
+  Party refused = PartyOf(3, "gpu02", 8);
+  refused.refused = Error{Code::kBadEnvironment, "rank 3 on gpu02 was refused", "look there"};
+  const Assembly::Verdict verdict = assembly->Add(2, HelloOf({PartyOf(2, "gpu02", 4), refused}));
+  EXPECT_FALSE(verdict.refusal);
+  EXPECT_EQ(verdict.group_failure, (Failure{*refused.refused, 3, -1, ""}));
+}
+
+TEST_F(AssemblyTest, ARefusedRankOfAnEarlierLifeIsRefusedAlone) {
+  Party self = PartyOf(0, "gpu01", 4, 0, 2);
+  self.agreement.restart = 1;
+  assembly.emplace(self, kTwoNodes);
+  Party refused = PartyOf(3, "gpu02", 4);
+  refused.refused = Error{Code::kBadEnvironment, "rank 3 on gpu02 was refused", "look there"};
+  const Assembly::Verdict verdict = assembly->Add(2, HelloOf({refused}));
+  EXPECT_TRUE(verdict.refusal);
+  EXPECT_FALSE(verdict.group_failure);
+}
+
 TEST_F(AssemblyTest, TheRosterIsOrderedByRank) {
   Party second = PartyOf(3, "gpu02", 4, 0, 2);
   second.claims[0].payload = {7};
@@ -231,6 +250,36 @@ TEST_F(DescribeTest, AKnownLayoutNamesRanksByNode) {
             "2/4 ranks; missing gpu01: 1 (never connected); gpu02: 3 (never connected)");
 }
 
+TEST_F(DescribeTest, ASilentNodeIsReachedOrNot) {
+  Hear(0, "gpu01");
+  EXPECT_EQ(assembly->SilentNodes(), std::vector<std::string>{"gpu02"});
+  assembly->SetReached("gpu02", true);
+  EXPECT_EQ(
+      assembly->Describe(),
+      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node, which gpu01 "
+      "reaches)");
+  assembly->SetReached("gpu02", false);
+  EXPECT_EQ(
+      assembly->Describe(),
+      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node, which gpu01 "
+      "cannot reach)");
+  Hear(2, "gpu02");
+  EXPECT_EQ(assembly->Describe(),
+            "2/4 ranks; missing gpu01: 1 (never connected); gpu02: 3 (never connected)");
+  EXPECT_TRUE(assembly->SilentNodes().empty());
+}
+
+TEST_F(DescribeTest, ALayoutMayBecomeKnown) {
+  Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
+  Hear(0, "gpu01");
+  assembly->SetPlacement(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}));
+  EXPECT_EQ(assembly->Describe(),
+            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node)");
+  assembly->SetPlacement(PlacementOf({{"gpu01", {0, 1}}}));
+  EXPECT_EQ(assembly->Describe(),
+            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node)");
+}
+
 TEST_F(DescribeTest, AnUnknownLayoutCountsByNode) {
   Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
   Hear(0, "gpu01");
@@ -269,7 +318,48 @@ TEST_F(DescribeTest, ManyNodesAreCounted) {
   for (int rank = 1; rank <= 16; ++rank) {
     expected += fmt::format("{}n{:02}: {} (nothing heard from the node)", rank == 1 ? "" : "; ", rank, rank);
   }
-  EXPECT_EQ(assembly->Describe(), expected + "; and 3 nodes more");
+  EXPECT_EQ(assembly->Describe(), expected + "; and 3 ranks on 3 nodes more");
+}
+
+TEST_F(DescribeTest, AThousandNodesFitIntoALine) {
+  std::vector<std::pair<std::string, std::vector<int>>> nodes;
+  for (int node = 0; node < 1000; ++node) {
+    std::vector<int> ranks;
+    // Cyclic: no two neighbours on a node.
+    for (int local = 0; local < 64; ++local) ranks.push_back(local * 1000 + node);
+    nodes.push_back({fmt::format("n{:03}", node), ranks});
+  }
+  for (const bool by_rank : {true, false}) {
+    assembly.emplace(PartyOf(0, "n000", 64000, 0, 64), PlacementOf(nodes, by_rank));
+    ExpectWelcome(0, HelloOf({PartyOf(0, "n000", 64000, 0, 64)}));
+    EXPECT_LT(assembly->Describe().size(), 3000U) << assembly->Describe();
+    EXPECT_THAT(assembly->Describe(), testing::EndsWith("; and 62976 ranks on 984 nodes more"));
+  }
+  Party many = PartyOf(1, "n001", 64000);
+  for (int rank = 3; rank < 64000; rank += 2) many.claims.push_back({rank, -1, -1, {}});
+  ExpectWelcome(1, HelloOf({many}));
+  const auto lost = assembly->Remove(1);
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(
+      lost->error.message,
+      "ranks 1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31 and 31984 more on n001 ended while the group was "
+      "forming");
+}
+
+TEST_F(AssemblyTest, ALongListOfLocalRanksIsCut) {
+  const int size = 128;
+  assembly.emplace(PartyOf(0, "n", size), Placement{});
+  Party all = PartyOf(0, "n", size);
+  all.claims.clear();
+  for (int rank = 0; rank < size; ++rank) all.claims.push_back({rank, rank / 2, size, {}});
+  ExpectWelcome(0, HelloOf({all}));
+  const Result<Roster> roster = assembly->MakeRoster();
+  ASSERT_FALSE(roster);
+  EXPECT_EQ(
+      roster.error().message,
+      "the local ranks of ranks 0-127 on n are "
+      "0,0,1,1,2,2,3,3,4,4,5,5,6,6,7,7,8,8,9,9,10,10,11,11,12,12,13,13,14,14,15,15 and 96 more instead of 0 "
+      "to 127");
 }
 
 }  // namespace

@@ -360,6 +360,87 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideADeath) {
   close(hold[1]);
 }
 
+// The same between nodes, where no process can be watched: the worker does not have the connection.
+TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideTheDeathOfALeader) {
+  const auto requests = MakeRequests({"a", "b"});
+  int hold[2];
+  ASSERT_EQ(pipe(hold), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(hold[1]);
+    TestLoop own_loop;
+    TestRank leader(*own_loop, requests[1]);
+    leader.Start();
+    own_loop->RunUntil([&] { return leader.ended(); }, Deadline::After(seconds(10)));
+    if (fork() == 0) {
+      char byte = 0;
+      [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);  // lives as long as the test
+      _exit(0);
+    }
+    own_loop.Settle();
+    _exit(0);
+  }
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
+  // The heartbeats would take 30 s.
+  ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
+  EXPECT_EQ(root.failures.front().error, (Error{Code::kPeerLost, "rank 1 on b ended without a goodbye", ""}));
+  waitpid(child, nullptr, 0);
+  close(hold[0]);
+  close(hold[1]);
+}
+
+TEST_F(ControlPlaneTest, WhoLosesMostAtOnceIsCutOffItself) {
+  auto requests = MakeRequests({"a", "b", "c", "d"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const pid_t child = fork();
+  if (child == 0) {
+    TestLoop own_loop;
+    requests.erase(requests.begin());
+    TestGroup others(own_loop, requests);
+    if (!others.AllFormed()) _exit(1);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
+  EXPECT_THAT(
+      root.failures.front().error.message,
+      testing::MatchesRegex("a is cut off: nothing was heard of 3 of the 3 other nodes for 0.[0-9] s"));
+  EXPECT_EQ(root.failures.front().rank, -1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+// The other nodes answer, so it is the root's that is gone.
+TEST_F(ControlPlaneTest, WhoStillReachesOthersIsNotCutOff) {
+  auto requests = MakeRequests({"a", "b", "c"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const pid_t child = fork();
+  if (child == 0) {
+    TestLoop own_loop;
+    TestRank root(*own_loop, requests[0]);
+    root.Start();
+    own_loop->RunUntil([&] { return root.ended(); }, Deadline::After(seconds(10)));
+    own_loop.Settle();
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  TestRank one(*loop, requests[1]);
+  TestRank other(*loop, requests[2]);
+  one.Start();
+  other.Start();
+  ASSERT_TRUE(loop.Until([&] { return !one.failures.empty() && !other.failures.empty(); }));
+  for (const TestRank* rank : {&one, &other}) {
+    EXPECT_THAT(rank->failures.front().error.message,
+                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for 0.[0-9] s"));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 TEST_F(ControlPlaneTest, AllIsQuietWhileAllIsWell) {
   Form([](JoinRequest& request) { request.liveness = kFast; });
   const LogCapture log;

@@ -85,6 +85,38 @@ TEST(JoinGroup, FormsExchangesAndLeaves) {
   for (const auto& group : groups) EXPECT_FALSE(group->failure());
 }
 
+TEST(TellRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {
+  std::vector<JoinRequest> requests = MakeRequests({"a", "b", "b"});
+  const Error refused{Code::kBadEnvironment, "rank 2 on b was refused: RANK=0 is stale", "unset it"};
+  requests[2].self.refused = refused;
+  requests[0].log_file = 4711;
+  auto told = std::async(std::launch::async, [&] { return TellRefusal(requests[2]); });
+  std::vector<std::future<Result<std::unique_ptr<Group>>>> joining;
+  for (const size_t rank : {0, 1}) {
+    joining.push_back(std::async(std::launch::async, [&, rank] { return JoinGroup(requests[rank]); }));
+  }
+  for (auto& future : joining) {
+    const auto joined = future.get();
+    ASSERT_FALSE(joined);
+    EXPECT_EQ(joined.error(), refused);
+  }
+  const ToldRefusal answer = told.get();
+  EXPECT_EQ(answer.error, refused);
+  EXPECT_TRUE(answer.elsewhere);
+  EXPECT_EQ(answer.told_in, 4711u);
+}
+
+TEST(TellRefusal, DoesNotWaitForARootThatNeverComes) {
+  std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
+  requests[1].self.refused = Error{Code::kConfiguration, "rank 1 on b was refused", ""};
+  requests[1].timeouts.rendezvous = std::chrono::hours(1);
+  const auto start = Clock::now();
+  const ToldRefusal answer = TellRefusal(requests[1]);
+  EXPECT_EQ(answer.error, *requests[1].self.refused);
+  EXPECT_FALSE(answer.elsewhere);
+  EXPECT_LT(Clock::now() - start, seconds(30));
+}
+
 TEST(JoinGroup, AnExchangeMayHaveNoDeadline) {
   const Groups groups = JoinAll(MakeRequests({"a", "b"}));
   const auto results =
@@ -120,7 +152,7 @@ TEST(JoinGroup, AFailureIsEverybodysAndStaysReadable) {
     EXPECT_TRUE(FailsWithin(*group, Duration::zero()));
     EXPECT_EQ(*group->failure(), error);
   }
-  for (const auto& group : groups) EXPECT_TRUE(group->Leave(Soon()));
+  for (const auto& group : groups) EXPECT_EQ(group->Leave(Soon()).error(), error);
 }
 
 TEST(JoinGroup, WhoIsWaitingInAnExchangeIsWokenByAFailure) {
@@ -131,6 +163,32 @@ TEST(JoinGroup, WhoIsWaitingInAnExchangeIsWokenByAFailure) {
   const auto result = waiting.get();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "over");
+}
+
+TEST(JoinGroup, WhoWaitsInLeaveHearsOfAFailure) {
+  Groups groups = JoinAll(MakeRequests({"a", "a", "b", "b"}));
+  const auto leave = [](Group& group) {
+    return std::async(std::launch::async, [&group] { return group.Leave(Soon()); });
+  };
+  auto root = leave(*groups[0]);
+  auto leader = leave(*groups[2]);
+  EXPECT_TRUE(groups[1]->Leave(Soon())) << "nobody needs a follower";
+  groups[3].reset();
+  const Error error{Code::kPeerLost, "rank 3 on b ended without a goodbye", ""};
+  for (auto* waiting : {&root, &leader}) {
+    const Status left = waiting->get();
+    ASSERT_FALSE(left);
+    EXPECT_EQ(left.error(), error);
+  }
+}
+
+TEST(JoinGroup, WhoLeavesAFailedGroupHearsOfItEveryTime) {
+  for (int round = 0; round < 20; ++round) {
+    Groups groups = JoinAll(MakeRequests({"a", "b"}));
+    groups[0].reset();
+    ASSERT_TRUE(FailsWithin(*groups[1], seconds(10)));
+    EXPECT_FALSE(groups[1]->Leave(Soon())) << round;
+  }
 }
 
 TEST(JoinGroup, LeavingDoesNotWaitForeverForOthers) {

@@ -1,8 +1,10 @@
 // How a group does not form: every rank ends with the same sentence, which names who is the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "comm/rendezvous/joiner.h"
+#include "comm/rendezvous/local_door.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -72,7 +74,8 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
       fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 150ms; 127.0.0.1:{}: Connection "
                   "refused",
                   requests[0].meeting.endpoint->port),
-      kTimeoutHint};
+      fmt::format("{}; a group that has formed lets nobody in: this process may be one too many",
+                  kTimeoutHint)};
   EXPECT_TRUE(group.AllRefusedWith(error));
 }
 
@@ -189,7 +192,7 @@ TEST_F(JoinerFailureTest, ARootOnTheWrongNodeSaysSo) {
   ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
   EXPECT_EQ(root.refused()->error.message,
             "rank 0 runs on a and must be reached there, but 192.0.2.1 is 192.0.2.1, which is not an address "
-            "of this "
+            "of that "
             "node");
 }
 
@@ -286,6 +289,54 @@ TEST_F(JoinerFailureTest, WhoComesAfterTheEndIsToldToo) {
                     "\"muster resolve\" on both shows where it comes from; MUSTER_LAUNCHER forces one"};
   for (const TestRank* rank : {&root, &other, &wrong, &late})
     EXPECT_EQ(rank->refused()->error, error) << rank->rank();
+}
+
+TEST_F(JoinerFailureTest, AFollowerThatComesWhenTheRootHasGoneIsToldByItsLeader) {
+  Make({"a", "b", "b"});
+  requests[1].self.agreement.launcher = "torchrun";
+  requests[1].late_nodes = seconds(30);
+  TestGroup group(loop, Without(2));
+  ASSERT_TRUE(loop.Until([&] { return group[0].ended(); })) << "every node has been told";
+  EXPECT_FALSE(group[1].ended());
+  TestRank late(*loop, requests[2]);
+  late.Start();
+  ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
+  EXPECT_EQ(late.refused()->error, group[0].refused()->error);
+  // It was the last one.
+  EXPECT_TRUE(loop.Until([&] { return group[1].ended(); }));
+}
+
+TEST_F(JoinerFailureTest, ALeaderDoesNotWaitForItsFollowersForEver) {
+  Make({"a", "b", "b"});
+  requests[1].self.agreement.launcher = "torchrun";
+  TestGroup group(loop, Without(2));
+  ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[1].ended(); }));
+  EXPECT_EQ(group[1].refused()->error, group[0].refused()->error);
+}
+
+TEST_F(JoinerFailureTest, NobodyIsWaitedForPastTheDeadline) {
+  Make({"a", "b", "b"});
+  requests[1].self.agreement.launcher = "torchrun";
+  SetAll([](JoinRequest& request) {
+    request.late_nodes = std::chrono::hours(1);
+    request.timeouts.rendezvous = seconds(1);
+  });
+  TestGroup group(loop, Without(2));
+  EXPECT_TRUE(loop.Until([&] { return group[0].ended() && group[1].ended(); }));
+}
+
+TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
+  Make({"a", "b", "b"});
+  requests[2].timeouts.rendezvous = milliseconds(100);
+  const LocalNames names = MakeLocalNames(requests[2].meeting.key, "b", {}, getuid());
+  auto silent = Listen(*SocketAddress::Abstract(names.abstract_name));
+  ASSERT_TRUE(silent);
+  TestRank follower(*loop, requests[2]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
+  EXPECT_EQ(follower.refused()->error,
+            (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 100ms",
+                   kTimeoutHint}));
 }
 
 TEST_F(JoinerFailureTest, AfterAFailureNothingIsLeftOpen) {

@@ -40,7 +40,10 @@ Hello ExampleHello() {
   second.claims.push_back({2, -1, -1, {}});
   Party other_node = PartyOf(3, "gpu02", 4);
   other_node.agreement.configuration = "timeouts.rendezvous=5s\n";
-  return HelloOf({first, second, other_node}, {"10.1.2.3", "fd00::1"});
+  Party refused = PartyOf(2, "gpu02", 4);
+  refused.agreement = other_node.agreement;
+  refused.refused = Error{Code::kConfiguration, "rank 2 on gpu02 was refused", "look there"};
+  return HelloOf({first, second, other_node, refused}, {"10.1.2.3", "fd00::1"});
 }
 
 FormedGroup ExampleGroup() {
@@ -54,7 +57,7 @@ FormedGroup ExampleGroup() {
 }
 
 const Failure kFailure{
-    {Code::kConfiguration, "rank 1 on gpu02 failed", "look there"}, 1, 137, "Traceback\nkilled"};
+    {Code::kConfiguration, "rank 1 on gpu02 failed", "look there"}, 1, 137, "Traceback\nkilled", true, 4711};
 const Exchange kExchange{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
 const Adoption kAdoption{ExampleGroup(), 1, 2, "log: {level: info}\n", "slurm:4.0:0"};
 
@@ -77,6 +80,7 @@ TEST(Messages, ReadBackAsTheyWere) {
   ExpectReadsBack(Encode(kExchange, ControlType::kExchanged), ControlType::kExchanged, DecodeExchange,
                   kExchange);
   ExpectReadsBack(EncodeAccepted(12345), ControlType::kAccepted, DecodeAccepted, uint64_t{12345});
+  ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
   ExpectReadsBack(EncodeGoodbye({3, 4}), ControlType::kGoodbye, DecodeGoodbye, std::vector<int>{3, 4});
   ExpectReadsBack(EncodeAdopt(5), ControlType::kAdopt, DecodeAdopt, 5);
   ExpectReadsBack(Encode(kAdoption), ControlType::kAdopted, DecodeAdopted, kAdoption);
@@ -94,7 +98,7 @@ TEST(Messages, ANodesPartiesShareWhatIsTheSame) {
 TEST(Messages, TheTypeIsTheFirstByte) {
   for (int value = 0; value < 256; ++value) {
     const Bytes frame = {static_cast<uint8_t>(value)};
-    EXPECT_EQ(ControlTypeOf(frame).has_value(), value >= 1 && value <= 15) << value;
+    EXPECT_EQ(ControlTypeOf(frame).has_value(), (value >= 1 && value <= 22) || value == 45) << value;
   }
   EXPECT_FALSE(ControlTypeOf({}));
   EXPECT_EQ(EncodeBare(ControlType::kHeartbeat), Bytes{13});
@@ -120,6 +124,7 @@ std::vector<Sample> Samples() {
           {"failure", Encode(kFailure), Decoder(DecodeFailure)},
           {"exchange", Encode(kExchange, ControlType::kExchange), Decoder(DecodeExchange)},
           {"acceptance", EncodeAccepted(1), Decoder(DecodeAccepted)},
+          {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
           {"goodbye", EncodeGoodbye({3, 4}), Decoder(DecodeGoodbye)},
           {"adoption request", EncodeAdopt(5), Decoder(DecodeAdopt)},
           {"adoption", Encode(kAdoption), Decoder(DecodeAdopted)}};

@@ -37,6 +37,13 @@ TEST(PortLadder, ASmallRangeIsUsedWhole) {
   EXPECT_EQ(PortLadder("key", {0, 65535}).size(), static_cast<size_t>(kLadderLength));
 }
 
+TEST(BulletinTopic, IsUnderAPrefixOfItsOwn) {
+  const std::string topic = BulletinTopic("key");
+  EXPECT_THAT(topic, MatchesRegex("muster/[0-9a-f]{24}/root"));
+  EXPECT_EQ(topic, BulletinTopic("key"));
+  EXPECT_NE(topic, BulletinTopic("yek"));
+}
+
 TEST(LocalNames, AreShortAndDependOnKeyAndNode) {
   const std::string name = LocalSocketName("key", "gpu01");
   EXPECT_THAT(name, MatchesRegex("muster-[0-9a-f]{24}"));

@@ -9,6 +9,8 @@
 namespace muster {
 namespace {
 
+Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
+
 class ProverChoiceTest : public testing::Test {
  protected:
   Result<std::unique_ptr<Prover>> Choose() { return ChooseProver(request, worker); }
@@ -41,6 +43,16 @@ TEST_F(ProverChoiceTest, TheSecretIsUsedWhereThereIsOne) {
   ASSERT_TRUE(prover);
   EXPECT_EQ((*prover)->method(), AuthMethod::kSecret);
   EXPECT_FALSE((*prover)->psk().empty());
+}
+
+TEST_F(ProverChoiceTest, TheSecretOfANoticeServesWhereNoOtherIsKnown) {
+  request.meeting.find_root = FindRoot::kBulletin;
+  request.notice_secret = *JobSecret::Parse(std::string(64, 'b'), "notice");
+  request.munge_socket = "/nowhere/munge.socket";
+  const Bytes from_notice = ToBytes((*Choose())->psk());
+  EXPECT_EQ((*Choose())->method(), AuthMethod::kSecret);
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  EXPECT_NE(ToBytes((*Choose())->psk()), from_notice);
 }
 
 TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {

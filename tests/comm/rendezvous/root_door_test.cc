@@ -25,9 +25,10 @@ class RootDoorTest : public testing::Test {
  protected:
   RootDoorTest() : loopback(*SocketAddress::FromNumeric("127.0.0.1", 0)) {}
 
-  void Open(Duration handshake_timeout = seconds(10), size_t most_half_open = 1024) {
+  void Open(Duration handshake_timeout = seconds(10), size_t most_half_open = 1024,
+            size_t most_from_one_address = 256) {
     door = std::make_unique<RootDoor>(
-        *loop, RootDoor::Params{kMeeting, handshake_timeout, most_half_open}, *prover,
+        *loop, RootDoor::Params{kMeeting, handshake_timeout, most_half_open, most_from_one_address}, *prover,
         [this](std::unique_ptr<FrameStream> link, const SocketAddress& from) {
           EXPECT_EQ(from.Host(), "127.0.0.1");
           links.push_back(std::move(link));
@@ -188,6 +189,8 @@ TEST_F(RootDoorTest, ManyStrangersDoNotFillTheLog) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 21);
   EXPECT_THAT(text, testing::EndsWith(
                         "muster: warning: more than 20 connections turned away; the rest are not logged\n"));
+  door->Close();
+  EXPECT_THAT(log.Text(), testing::EndsWith("muster: warning: 30 connections were turned away altogether\n"));
 }
 
 TEST_F(RootDoorTest, TooManyStrangersKeepAFriendWaitingNotOut) {
@@ -198,6 +201,97 @@ TEST_F(RootDoorTest, TooManyStrangersKeepAFriendWaitingNotOut) {
   loop.Settle();
   EXPECT_TRUE(links.empty());
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+}
+
+TEST_F(RootDoorTest, ManyFromOneAddressDisplaceTheirOwnOldest) {
+  const LogCapture log;
+  Open(seconds(60), 5, 3);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 8; ++i) {
+    strangers.push_back(ConnectAs(""));
+    loop.Settle();
+  }
+  // Nobody has to wait for a deadline.
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+  ASSERT_TRUE(loop.Until([&] { return IsClosed(strangers.front()); }));
+  EXPECT_FALSE(IsClosed(strangers.back()));
+  EXPECT_THAT(log.Text(), HasSubstr("its address has more than 3 connections that prove nothing"));
+}
+
+TEST_F(RootDoorTest, ManyFromOneAddressStayWhereThereIsRoom) {
+  const LogCapture log;
+  Open(seconds(60), 9, 3);
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 8; ++i) slow.push_back(ConnectAs(""));
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+  EXPECT_EQ(log.Text(), "");
+  EXPECT_FALSE(IsClosed(slow.front()));
+}
+
+TEST_F(RootDoorTest, ASlowStrangerDelaysNobody) {
+  Open(seconds(60));
+  // A byte of a frame, and then nothing.
+  const UniqueFd slow = ConnectAs("\7");
+  for (size_t i = 1; i <= 5; ++i) {
+    Dial(*prover);
+    ASSERT_TRUE(loop.Until([&] { return links.size() == i && dialed.size() == i; }));
+  }
+  EXPECT_FALSE(IsClosed(slow));
+}
+
+// Never answers, like a munged that hangs.
+class HangingProver final : public Prover {
+ public:
+  AuthMethod method() const override { return AuthMethod::kMunge; }
+  ByteView psk() const override { return {}; }
+  void Make(Role, ByteView, std::function<void(Result<Bytes>)>) override {}
+  void Check(Role, ByteView, ByteView, std::function<void(Status)>) override {}
+};
+
+// Makes a proof, and hangs over the peer's.
+class HalfHangingProver final : public Prover {
+ public:
+  AuthMethod method() const override { return AuthMethod::kMunge; }
+  ByteView psk() const override { return {}; }
+  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
+  void Check(Role, ByteView, ByteView, std::function<void(Status)>) override {}
+};
+
+TEST_F(RootDoorTest, AMungedThatHangsIsNamedByTheNodeWhereItHangs) {
+  prover = std::make_unique<HangingProver>();
+  Open(milliseconds(50));
+  HangingProver other;
+  RootDialer& dialer = Dial(other);
+  ASSERT_TRUE(loop.Until([&] { return !door->last_refusal().empty(); }));
+  EXPECT_THAT(
+      door->last_refusal(),
+      testing::MatchesRegex("127.0.0.1:[0-9]+: auth munge of this rank itself did not answer within 50ms"));
+  EXPECT_THAT(dialer.Problem(), testing::Not(HasSubstr("munged")));
+}
+
+TEST_F(RootDoorTest, AMungedThatHangsIsNamedByWhoDials) {
+  prover = std::make_unique<HalfHangingProver>();
+  Open(seconds(60));
+  HalfHangingProver other;
+  dialers.push_back(std::make_unique<RootDialer>(
+      *loop, RootDialer::Params{kMeeting, milliseconds(50), seconds(10)}, other, nullptr, nullptr));
+  dialers.back()->AddCandidates({Address()});
+  ASSERT_TRUE(loop.Until([&] { return dialers.back()->Problem().find("munged") != std::string::npos; }));
+  EXPECT_EQ(dialers.back()->Problem(),
+            fmt::format("127.0.0.1:{}: munged on this node did not answer within 50ms", port));
+}
+
+TEST_F(RootDoorTest, AMungedThatHangsIsNamedByWhoDialsAlsoWhereTheRootHangsUpFirst) {
+  prover = std::make_unique<HalfHangingProver>();
+  Open(milliseconds(50));
+  HalfHangingProver other;
+  RootDialer& dialer = Dial(other);
+  ASSERT_TRUE(loop.Until([&] { return dialer.Problem().find("munged") != std::string::npos; }));
+  EXPECT_EQ(
+      dialer.Problem(),
+      fmt::format("127.0.0.1:{}: munged on this node did not answer, and it closed the connection", port));
 }
 
 TEST_F(RootDoorTest, TheFirstFreePortIsTaken) {

@@ -79,6 +79,15 @@ TEST_F(RootListenerTest, ANodeWhoseNameSaysNothingListensEverywhere) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
+// As Debian's /etc/hosts has it on the node itself; the others see another address.
+TEST_F(RootListenerTest, AHostThatIsOnlyLoopbackHereListensEverywhere) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.1.1";
+  Start();
+  DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
 TEST_F(RootListenerTest, AnotherNodesAddressIsMisplaced) {
   request.meeting.endpoint->host = "192.0.2.1";
   Start();
@@ -87,7 +96,7 @@ TEST_F(RootListenerTest, AnotherNodesAddressIsMisplaced) {
       *misplaced,
       (Error{Code::kConfiguration,
              "rank 0 runs on gpu01 and must be reached there, but 192.0.2.1 is 192.0.2.1, which is not an "
-             "address of this node",
+             "address of that node",
              "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"}));
 }
 

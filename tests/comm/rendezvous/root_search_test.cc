@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "comm/rendezvous/root_door.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -14,10 +16,13 @@ using testing::StartsWith;
 
 class RootSearchTest : public testing::Test {
  protected:
-  void Search(std::vector<std::string> hosts, std::vector<uint16_t> ports) {
+  void Search(std::vector<std::string> hosts, std::vector<uint16_t> ports,
+              std::function<void()> on_own_host = nullptr) {
+    Search({std::move(hosts), std::move(ports), std::move(on_own_host)});
+  }
+  void Search(RootSearch::Where where) {
     search = std::make_unique<RootSearch>(
-        *loop, RootSearch::Where{std::move(hosts), std::move(ports)},
-        RootDialer::Params{meeting, seconds(10), seconds(10)}, *prover,
+        *loop, std::move(where), RootDialer::Params{meeting, seconds(10), seconds(10)}, *prover,
         [this](std::unique_ptr<FrameStream> found) {
           link = std::move(found);
           link->Start([](ByteView) {}, [](const Error&) {});
@@ -51,6 +56,55 @@ TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
   ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
   EXPECT_THAT(search->Problem(), StartsWith("cannot resolve host \"no such host\": "));
   EXPECT_FALSE(search->rejection());
+}
+
+TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  Search({{"no such host"}, {port}, nullptr, [asked](const std::string& host) {
+            ++*asked;
+            EXPECT_EQ(host, "no such host");
+            return std::vector<SocketAddress>{*SocketAddress::FromNumeric("127.0.0.3", 0)};
+          }});
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+  EXPECT_EQ(*asked, 1);
+}
+
+TEST_F(RootSearchTest, ANameThatLeadsToThisMachineAloneIsSoughtElsewhereToo) {
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  Search({{"127.0.1.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+            ++*asked;
+            return std::vector<SocketAddress>{};
+          }});
+  ASSERT_TRUE(loop.Until([&] { return *asked > 0; }));
+  Search({{"192.0.2.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+            *asked = 100;
+            return std::vector<SocketAddress>{};
+          }});
+  loop.For(std::chrono::milliseconds(1200));
+  EXPECT_EQ(*asked, 1);
+}
+
+TEST_F(RootSearchTest, SaysOnceThatAHostIsThisMachine) {
+  int own = 0;
+  Search({"no such host", "127.0.0.1", "127.0.0.1"}, {FreePort()}, [&] { ++own; });
+  ASSERT_TRUE(loop.Until([&] { return own > 0; }));
+  loop.For(std::chrono::milliseconds(50));
+  EXPECT_EQ(own, 1);
+}
+
+TEST_F(RootSearchTest, AnotherMachineIsNotThisOne) {
+  int own = 0;
+  Search({"192.0.2.1"}, {FreePort()}, [&] { ++own; });
+  loop.For(std::chrono::milliseconds(200));
+  EXPECT_EQ(own, 0);
 }
 
 TEST_F(RootSearchTest, WhatTheNetworkSaysIsMoreTelling) {

@@ -71,6 +71,11 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
   events.on_everyone_knows = [this] { ++everyone_knows; };
   events.on_released = [this] { ++released; };
   events.on_exchanged = [this](const Exchange& whole) { exchanged.push_back(whole); };
+  events.whose = [this](const OwnerQuestion& question) { return whose ? whose(question) : OwnerAnswer{}; };
+  events.on_ends = [this](const std::vector<RankEnd>& some) {
+    ends.insert(ends.end(), some.begin(), some.end());
+  };
+  events.on_ends_told = [this] { ++ends_told; };
   plane_ =
       std::make_unique<ControlPlane>(loop_, *std::move(joined), own_ranks_, liveness_, std::move(events));
 }

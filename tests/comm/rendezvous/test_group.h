@@ -41,6 +41,10 @@ class TestRank {
   int everyone_knows = 0;
   int released = 0;
   std::vector<Exchange> exchanged;
+  // What it says about a connection; empty: nobody's.
+  OwnerInquiry::Look whose;
+  std::vector<RankEnd> ends;
+  int ends_told = 0;
 
  private:
   void OnDone(tl::expected<Joined, Failure> joined);

@@ -31,9 +31,9 @@ TEST(WaitReporter, RewritesItsLineAndRemovesItAtTheEnd) {
   {
     WaitReporter reporter(*loop, true, [&] {
       ++asked;
-      return std::string("1/2 ranks");
+      return AwaitedRanks{"1/2 ranks", {}};
     });
-    WaitReporter silent(*loop, true, [] { return std::string(); });
+    WaitReporter silent(*loop, true, [] { return AwaitedRanks{}; });
     EXPECT_TRUE(loop.Until([&] { return asked == 1; }));
     EXPECT_GE(reporter.waited(), seconds(2));
   }
@@ -45,7 +45,7 @@ TEST(WaitReporter, SaysNothingAboutAShortWait) {
   TestLoop loop;
   testing::internal::CaptureStderr();
   {
-    WaitReporter reporter(*loop, true, [] { return std::string("x"); });
+    WaitReporter reporter(*loop, true, [] { return AwaitedRanks{"x", {}}; });
   }
   loop.Settle();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

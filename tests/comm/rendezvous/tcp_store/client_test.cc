@@ -69,13 +69,15 @@ TEST_F(ClientTest, AWaitThatTimesOutLeavesTheConnectionUsable) {
   const auto got = client->Get("missing", AtOnce());
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, Code::kDeadline);
-  EXPECT_EQ(got.error().message,
-            fmt::format("cannot get \"missing\": the store at {} gave no answer within 0.0 s", where));
+  EXPECT_THAT(got.error().message,
+              MatchesRegex(fmt::format(
+                  "cannot get \"missing\": the store at {} gave no answer within [0-9]+.[0-9] s", where)));
   const std::vector<std::string> keys = {"a", "b", "c", "d", "e"};
-  EXPECT_EQ(client->Wait(keys, AtOnce()).error().message,
-            fmt::format(
-                "cannot wait for \"a\", \"b\", \"c\" and 2 more: the store at {} gave no answer within 0.0 s",
-                where));
+  EXPECT_THAT(
+      client->Wait(keys, AtOnce()).error().message,
+      MatchesRegex(fmt::format("cannot wait for \"a\", \"b\", \"c\" and 2 more: the store at {} gave no "
+                               "answer within [0-9]+.[0-9] s",
+                               where)));
   EXPECT_FALSE(client->Barrier("bar", 2, AtOnce()));
   EXPECT_FALSE(client->Pop("q", true, AtOnce()));
   EXPECT_TRUE(client->Set("a", "1", Soon()));
@@ -126,18 +128,11 @@ TEST(ClientDeadline, HoldsWhereTheServerIsSilent) {
   const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
   const auto client = Client::Connect(LocalAddress(listener->get()), AtOnce());
   ASSERT_FALSE(client);
-  EXPECT_EQ(client.error().code, Code::kDeadline);
+  EXPECT_EQ(client.error().code, Code::kDisagreement);
   EXPECT_THAT(
       client.error().message,
-      MatchesRegex("cannot count the keys: the store at 127.0.0.1:[0-9]+ gave no answer within 0.[0-9] s"));
-}
-
-TEST_F(ClientTest, ClearOfTheServerEndsItsClients) {
-  const auto client = Connect();
-  ASSERT_TRUE(client->Set("a", "1", Soon()));
-  server->Clear();
-  EXPECT_FALSE(client->NumKeys(Soon()));
-  EXPECT_EQ(Connect()->NumKeys(Soon()), Result<int64_t>(0));
+      MatchesRegex("what listens at 127.0.0.1:[0-9]+ takes connections and does not answer as a store: it is "
+                   "none, or that of PyTorch before 2.2, or it is stopped"));
 }
 
 TEST_F(ClientTest, ManyAtOnce) {

@@ -333,11 +333,61 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
   loop.Settle();
   friendly.Receive();
   EXPECT_THAT(friendly.received, IsEmpty()) << "nobody is served before the verdict";
-  asked[0].second({});
+  asked[0].second(Space{0});
   asked[1].second(Fail(Code::kAuthentication, "it belongs to uid 1234"));
   friendly.ExpectNumber(0);
   stranger.ExpectClosed();
   EXPECT_THAT(log.Text(), HasSubstr(asked[1].first.ToString() + ": it belongs to uid 1234\n"));
+}
+
+struct SpacesTest : ServerTest {
+  void StartSpaces() {
+    Start({.gate = [this](const SocketAddress&, ServerOptions::Verdict verdict) { verdict(next); }});
+  }
+  Peer ClientOf(Space space) {
+    next = space;
+    const size_t before = server->clients();
+    Peer peer = Client();
+    EXPECT_TRUE(Until(loop, [&] { return server->clients() == before + 1; }));
+    return peer;
+  }
+  Space next = 0;
+};
+
+TEST_F(SpacesTest, EachHasItsOwnKeysAndWaits) {
+  StartSpaces();
+  Peer first = ClientOf(1);
+  Peer second = ClientOf(2);
+  first.Send({Operation::kAdd, {"/n"}, 5});
+  first.ExpectNumber(5);
+  second.Send({Operation::kWait, {"/n"}});
+  second.Send({Operation::kNumKeys, {}});
+  second.ExpectNumber(0);
+  Peer also = ClientOf(2);
+  also.Send({Operation::kAdd, {"/n"}, 7});
+  also.ExpectNumber(7);
+  second.Expect({kStopWaiting});
+  EXPECT_EQ(server->keys(), 2u);
+}
+
+TEST_F(SpacesTest, OneThatIsDroppedGoesWithItsLastClient) {
+  StartSpaces();
+  Peer first = ClientOf(1);
+  Peer second = ClientOf(2);
+  for (Peer* peer : {&first, &second}) {
+    peer->Send({Operation::kAdd, {"/n"}, 1});
+    peer->ExpectNumber(1);
+  }
+  server->DropBelow(2);
+  EXPECT_EQ(server->keys(), 2u) << "it is in use";
+  first.Hang();
+  ASSERT_TRUE(Until(loop, [&] { return server->clients() == 1; }));
+  EXPECT_EQ(server->keys(), 1u);
+  second.Hang();
+  ASSERT_TRUE(Until(loop, [&] { return server->clients() == 0; }));
+  EXPECT_EQ(server->keys(), 1u) << "somebody may still come to it";
+  server->DropBelow(3);
+  EXPECT_EQ(server->keys(), 0u);
 }
 
 TEST_F(ServerTest, AVerdictMayComeAfterTheServersEnd) {
@@ -346,7 +396,7 @@ TEST_F(ServerTest, AVerdictMayComeAfterTheServersEnd) {
   Peer peer = Client();
   ASSERT_TRUE(Until(loop, [&] { return static_cast<bool>(late); }));
   server.reset();
-  late({});
+  late(Space{0});
   peer.ExpectClosed();
 }
 

@@ -52,7 +52,8 @@ struct StoreTest : testing::Test {
     return applied ? Error() : applied.error();
   }
 
-  Store store{Limits{.message = 1000}, 10000};
+  Budget memory{"the store's keys and values", 10000};
+  Store store{Limits{.message = 1000}, memory};
   std::vector<ClientId> woken;
 };
 
@@ -133,7 +134,7 @@ TEST_F(StoreTest, EveryWayToMakeAKeyWakes) {
     store.Clear();
   }
   EXPECT_EQ(store.waiting(), 0u);
-  EXPECT_EQ(store.memory(), 0u);
+  EXPECT_EQ(memory.taken(), 0u);
 }
 
 TEST_F(StoreTest, WhoGivesUpIsNotWoken) {
@@ -227,7 +228,7 @@ TEST_F(StoreTest, ClearLeavesNothing) {
   Ask({Operation::kQueuePush, {"/q", "1"}});
   store.Clear();
   EXPECT_EQ(store.keys(), 0u);
-  EXPECT_EQ(store.memory(), 0u);
+  EXPECT_EQ(memory.taken(), 0u);
   EXPECT_EQ(Number(Operation::kQueueLen, "/q"), 0);
 }
 

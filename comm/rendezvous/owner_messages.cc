@@ -1,0 +1,63 @@
+#include "comm/rendezvous/owner_messages.h"
+
+#include "comm/net/wire.h"
+#include "comm/rendezvous/messages.h"
+
+namespace muster {
+namespace {
+
+constexpr auto kLastKind = static_cast<uint8_t>(OwnerKind::kProgram);
+
+}  // namespace
+
+Bytes Encode(const OwnerQuestion& question) {
+  WireWriter writer;
+  writer.U8(static_cast<uint8_t>(ControlType::kOwnerAsked));
+  writer.U64(question.id);
+  writer.String(question.client_host);
+  writer.U16(question.client_port);
+  writer.String(question.server_host);
+  writer.U16(question.server_port);
+  return writer.Take();
+}
+
+Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
+  WireReader reader(frame);
+  reader.U8();
+  OwnerQuestion question;
+  question.id = reader.U64();
+  question.client_host = reader.String();
+  question.client_port = reader.U16();
+  question.server_host = reader.String();
+  question.server_port = reader.U16();
+  MUSTER_CHECK(reader.Finish("question for an owner"));
+  return question;
+}
+
+Bytes Encode(const OwnerAnswer& answer) {
+  WireWriter writer;
+  writer.U8(static_cast<uint8_t>(ControlType::kOwnerTold));
+  writer.U64(answer.id);
+  writer.U8(static_cast<uint8_t>(answer.kind));
+  writer.U32(answer.uid);
+  writer.I32(answer.rank);
+  writer.U32(answer.generation);
+  return writer.Take();
+}
+
+Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
+  WireReader reader(frame);
+  reader.U8();
+  OwnerAnswer answer;
+  answer.id = reader.U64();
+  const uint8_t kind = reader.U8();
+  if (kind > kLastKind) reader.MarkBad();
+  answer.kind = static_cast<OwnerKind>(kind);
+  answer.uid = reader.U32();
+  answer.rank = reader.I32();
+  answer.generation = reader.U32();
+  MUSTER_CHECK(reader.Finish("answer about an owner"));
+  return answer;
+}
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+// The two wire protocols of PMI, as messages and bytes; no I/O.
+//
+//   PMI-1   cmd=lookup_name service=NAME\n                    fields apart by blanks, one message a line
+//   PMI-2   "45    cmd=name-lookup;name=NAME;"                six digits say how long; each field ends in ';'
+//
+// Every connection begins with a line of PMI-1 that says which one follows. Sources: RFC 13 of Flux (PMI-1),
+// the PMI-2 page of MPICH's wiki, and what Hydra (MPICH 4.0) and Slurm 22.05 really send.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/base/error.h"
+
+namespace muster {
+
+enum class PmiVersion : uint8_t { kOne, kTwo };
+
+struct PmiMessage {
+  std::string command;
+  // Of two fields of one name the first counts.
+  std::map<std::string, std::string, std::less<>> fields;
+
+  // Empty where there is none.
+  std::string_view Get(std::string_view field) const;
+
+  friend bool operator==(const PmiMessage&, const PmiMessage&) = default;
+};
+
+// Longer ones are none of PMI's.
+inline constexpr size_t kLongestPmiMessage = 8 * 1024;
+
+// Whether a name or value can travel: printable, not empty, none of the protocols' own separators.
+bool FitsPmi(std::string_view text);
+
+// Whole, as it goes over the connection. Names and values must fit (FitsPmi).
+std::string EncodePmi(PmiVersion version, std::string_view command,
+                      const std::vector<std::pair<std::string_view, std::string_view>>& fields);
+
+// Takes the first whole message off the front of what was received; absent: more has to come. Error:
+// kDisagreement; what follows cannot be understood either.
+Result<std::optional<PmiMessage>> TakePmi(PmiVersion version, std::string& received);
+
+}  // namespace muster

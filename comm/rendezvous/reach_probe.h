@@ -1,0 +1,36 @@
+// Whether other nodes still answer when one has fallen silent: tells "that node is gone" from "my own node is
+// cut off". Any answer counts, also "nobody listens at this port".
+//
+// Lives on one EventLoop. The connections are closed as soon as they are answered.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+
+class ReachProbe {
+ public:
+  // One of each node; asks all at once.
+  ReachProbe(EventLoop& loop, const std::vector<SocketAddress>& nodes);
+  ReachProbe(const ReachProbe&) = delete;
+  ReachProbe& operator=(const ReachProbe&) = delete;
+  ~ReachProbe();
+
+  int asked() const { return asked_; }
+  int answered() const { return answered_; }
+
+ private:
+  void OnEvent(int fd);
+
+  EventLoop& loop_;
+  const int asked_;
+  int answered_ = 0;
+  std::map<int, UniqueFd> open_;
+};
+
+}  // namespace muster

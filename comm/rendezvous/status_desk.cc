@@ -1,0 +1,63 @@
+#include "comm/rendezvous/status_desk.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "comm/base/log.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMostVisitors = 16;
+constexpr size_t kLongestQuestion = size_t{1} << 20;
+// Processes of two process namespaces may share their numbers and a network namespace.
+constexpr int kMostNames = 16;
+
+}  // namespace
+
+Result<std::unique_ptr<StatusDesk>> StatusDesk::Open(EventLoop& loop, uid_t uid, int rank) {
+  std::unique_ptr<StatusDesk> desk(new StatusDesk(loop, uid));
+  for (int attempt = 0;; ++attempt) {
+    MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(fmt::format(
+                                                "{}{}-{}-{}", kStatusSocketPrefix, getpid(), rank, attempt)));
+    int error = 0;
+    Result<UniqueFd> listener = Listen(address, &error);
+    if (!listener && error == EADDRINUSE && attempt < kMostNames) continue;
+    if (!listener) return tl::unexpected<Error>(listener.error());
+    desk->acceptor_ = std::make_unique<Acceptor>(
+        loop, *std::move(listener),
+        [raw = desk.get()](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+    MUSTER_CHECK(desk->acceptor_->Start());
+    return desk;
+  }
+}
+
+StatusDesk::StatusDesk(EventLoop& loop, uid_t uid) : loop_(loop), uid_(uid) {
+  visitors_.SetHandlers([this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
+                        [](Branches::Source, const Branches::Branch&, const Error&) {});
+}
+
+void StatusDesk::Admit(UniqueFd fd) {
+  const auto credentials = CredentialsOf(fd.get());
+  if (!credentials || credentials->uid != uid_) {
+    LogWarning("refused to tell uid {} what this group is doing", credentials ? credentials->uid : 0);
+    return;
+  }
+  // More at once are no people.
+  if (visitors_.all().size() >= kMostVisitors) return;
+  visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestQuestion),
+                fmt::format("pid {}", credentials->pid), true);
+}
+
+void StatusDesk::OnFrame(Branches::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) != ControlType::kSurvey || !answer_) return visitors_.Remove(source);
+  const Result<Survey> survey = DecodeSurvey(frame);
+  if (!survey) return visitors_.Remove(source);
+  answer_(*survey, [this, source, alive = std::weak_ptr<bool>(alive_)](const GroupStatus& status) {
+    if (!alive.expired()) visitors_.Send(source, Encode(status));
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,180 @@
+#include "comm/rendezvous/pmix_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <vector>
+
+#include "comm/rendezvous/pmix_place.h"
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
+Deadline Now() { return Deadline::After(std::chrono::milliseconds(20)); }
+
+// A PMIx server with or without names of its own; what was called is written down.
+class FakePmix : public PmixApi {
+ public:
+  explicit FakePmix(bool has_names) : has_names_(has_names) {}
+
+  Status Init() override {
+    if (hangs) hangs->wait();
+    calls.emplace_back("init");
+    return init;
+  }
+  void Finalize() override { calls.emplace_back("finalize"); }
+  Result<bool> Publish(const std::string& name, const std::string& text) override {
+    calls.emplace_back("publish");
+    if (!has_names_) return false;
+    if (!published.emplace(name, text).second) return Fail(Code::kSystem, "it is there already");
+    return true;
+  }
+  Result<Found> LookUp(const std::string& name) override {
+    calls.emplace_back("look up");
+    if (!has_names_) return Found{false, std::nullopt};
+    const auto found = published.find(name);
+    return found == published.end() ? Found{} : Found{true, found->second};
+  }
+  void Unpublish(const std::string& name) override {
+    calls.emplace_back("unpublish");
+    published.erase(name);
+  }
+  Status Say(const std::string& name, const std::string& text) override {
+    calls.emplace_back("say");
+    said[name] = text;
+    return {};
+  }
+  Result<std::optional<std::string>> AskRankZero(const std::string& name, int seconds) override {
+    calls.emplace_back("ask");
+    patience = seconds;
+    const auto found = said.find(name);
+    if (found == said.end()) return std::nullopt;
+    return found->second;
+  }
+  Result<Place> GetPlace() override { return place; }
+
+  Status init;
+  Place place;
+  std::optional<std::shared_future<void>> hangs;
+  std::map<std::string, std::string> published;
+  std::map<std::string, std::string> said;
+  std::vector<std::string> calls;
+  int patience = 0;
+
+ private:
+  const bool has_names_;
+};
+
+PmixBoard::Load Loads(const std::shared_ptr<FakePmix>& pmix) {
+  return [pmix]() -> Result<std::shared_ptr<PmixApi>> { return pmix; };
+}
+
+TEST(PmixBoard, UsesTheNamesOfTheServer) {
+  const auto pmix = std::make_shared<FakePmix>(true);
+  {
+    PmixBoard board(Loads(pmix));
+    EXPECT_EQ(board.LookUp("name", Soon()), Result<std::optional<std::string>>(std::nullopt));
+    EXPECT_TRUE(board.Publish("name", "old", Soon()));
+    EXPECT_TRUE(board.Publish("name", "new", Soon()));
+    EXPECT_EQ(board.LookUp("name", Soon()), Result<std::optional<std::string>>("new"));
+    board.Leave();
+    EXPECT_EQ(board.LookUp("name", Soon()).error().message, "the PMIx server of this node has been left");
+  }
+  EXPECT_THAT(pmix->said, IsEmpty());
+  EXPECT_EQ(pmix->calls.front(), "init");
+  EXPECT_EQ(pmix->calls.back(), "finalize");
+}
+
+// As under srun.
+TEST(PmixBoard, WithoutNamesRankZeroSaysItAndIsAsked) {
+  const auto pmix = std::make_shared<FakePmix>(false);
+  {
+    PmixBoard board(Loads(pmix));
+    EXPECT_EQ(board.LookUp("name", Soon()), Result<std::optional<std::string>>(std::nullopt));
+    EXPECT_TRUE(board.Publish("name", "text", Soon()));
+    EXPECT_EQ(board.LookUp("name", Soon()), Result<std::optional<std::string>>("text"));
+  }
+  // Of ten seconds, begun, the server has seven or eight and is expected to answer then.
+  EXPECT_GE(pmix->patience, 1);
+  EXPECT_LE(pmix->patience, 8);
+  EXPECT_THAT(pmix->calls, ElementsAre("init", "look up", "ask", "unpublish", "publish", "say", "look up",
+                                       "ask", "finalize"));
+}
+
+// mpirun wants every process to have begun, once one has.
+TEST(PmixBoard, BeginsUnasked) {
+  const auto pmix = std::make_shared<FakePmix>(true);
+  { const PmixBoard board(Loads(pmix)); }
+  EXPECT_THAT(pmix->calls, ElementsAre("init", "finalize"));
+}
+
+TEST(PmixBoard, AServerThatHangsIsLeftBehind) {
+  std::promise<void> gate;
+  const auto pmix = std::make_shared<FakePmix>(true);
+  pmix->hangs = gate.get_future().share();
+  PmixBoard board(Loads(pmix));
+  const auto found = board.LookUp("name", Now());
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error(),
+            (Error{Code::kDeadline, "the PMIx server of this node has not answered in time", ""}));
+  EXPECT_FALSE(board.Publish("name", "text", Now()));
+  gate.set_value();
+  EXPECT_TRUE(board.Publish("name", "text", Soon()));
+}
+
+TEST(PmixBoard, SaysWhyItCannotBegin) {
+  const auto pmix = std::make_shared<FakePmix>(true);
+  pmix->init = Fail(Code::kConfiguration, "PMIx_Init failed: UNREACHABLE");
+  {
+    PmixBoard board(Loads(pmix));
+    const auto found = board.LookUp("name", Soon());
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error(),
+              (Error{Code::kConfiguration, "the PMIx server of this node: PMIx_Init failed: UNREACHABLE",
+                     "rendezvous.method: tcp goes without it"}));
+  }
+  EXPECT_THAT(pmix->calls, ElementsAre("init"));
+}
+
+TEST(PmixBoard, SaysThatThereIsNoLibrary) {
+  PmixBoard board([]() -> Result<std::shared_ptr<PmixApi>> {
+    return Fail(Code::kConfiguration, "cannot load libpmix.so.2: nowhere");
+  });
+  const auto published = board.Publish("name", "text", Soon());
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().code, Code::kConfiguration);
+  EXPECT_EQ(published.error().message, "the PMIx server of this node: cannot load libpmix.so.2: nowhere");
+}
+
+TEST(PmixPlace, IsAskedAndTheConnectionEnded) {
+  const auto pmix = std::make_shared<FakePmix>(true);
+  pmix->place.world_size = 8;
+  const auto place = AskPmixPlace(Soon(), Loads(pmix));
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->world_size, 8U);
+  EXPECT_EQ(place->local_rank, std::nullopt);
+  EXPECT_THAT(pmix->calls, ElementsAre("init", "finalize"));
+}
+
+TEST(PmixPlace, AServerThatHangsIsLeftBehind) {
+  std::promise<void> gate;
+  const auto pmix = std::make_shared<FakePmix>(true);
+  pmix->hangs = gate.get_future().share();
+  const auto place = AskPmixPlace(Now(), Loads(pmix));
+  gate.set_value();
+  ASSERT_FALSE(place);
+  EXPECT_EQ(place.error().code, Code::kDeadline);
+}
+
+// The real library; deploy/setup brings it.
+TEST(PmixBoard, TheLibraryHasWhatIsNeeded) { EXPECT_TRUE(PmixBoard::CanOpen(Soon())); }
+
+}  // namespace
+}  // namespace muster
