@@ -37,9 +37,14 @@ std::string Detail(const Call& call, const Call& other) {
 
 std::string_view Name(Operation operation) { return kNames.at(static_cast<size_t>(operation)); }
 
+std::string DescribeElements(const Call& call) {
+  return HasElements(call.operation) ? fmt::format("{}[{}]", Name(call.type), call.count) : "";
+}
+
 std::string Describe(const Call& call) {
-  const std::string head = fmt::format("{} #{}", Name(call.operation), call.sequence);
-  return HasElements(call.operation) ? fmt::format("{} {}[{}]", head, Name(call.type), call.count) : head;
+  const std::string elements = DescribeElements(call);
+  return fmt::format("{} #{}{}{}", Name(call.operation), call.sequence, elements.empty() ? "" : " ",
+                     elements);
 }
 
 bool Match(const Call& mine, const Call& theirs) {

@@ -49,6 +49,8 @@ struct Call {
 
 // "AllReduce #42 f32[1024]", "Barrier #42", "GatherBytes #42".
 std::string Describe(const Call& call);
+// "f32[1024]"; empty where the ranks' lengths may differ or there are none.
+std::string DescribeElements(const Call& call);
 
 // Whether a message sent within `theirs` belongs to `mine`: the same call, or the Send for this Recv.
 bool Match(const Call& mine, const Call& theirs);

@@ -55,10 +55,12 @@ SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, M
       memory_settled_(!(core_->options.shared_memory && SharesNodes(topology_))),
       point_to_point_(*core_, members_) {
   core_->mesh->AddLedger(members_.communicator, ledger_);
+  core_->group.activity().Add(ledger_);
 }
 
 SocketCommunicator::~SocketCommunicator() {
   core_->mesh->RemoveLedger(members_.communicator);
+  core_->group.activity().Remove(ledger_.get());
   // After an error the others learn the cause from the group; "it left" would be a second one.
   if (first_error_.broken() || core_->group.failure()) return;
   lane_.SayGoodbye();

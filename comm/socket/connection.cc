@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "comm/net/socket.h"
+
 namespace muster {
 namespace {
 
@@ -30,14 +32,15 @@ void Attach(msghdr& message, Ancillary& ancillary, int descriptor) {
 
 Flow Connection::Send(OutgoingMessage& message) {
   const size_t available = message.Available();
-  while (message.sent < available) {
+  const size_t turn = std::min(available, message.sent + kTurnBytes);
+  while (message.sent < turn) {
     std::array<iovec, 2> parts{};
     const size_t header_sent = std::min(message.sent, message.header.size());
     const size_t payload_sent = message.sent - header_sent;
     parts[0] = {message.header.data() + header_sent, message.header.size() - header_sent};
     // sendmsg does not write to what it sends.
     parts[1] = {const_cast<uint8_t*>(message.payload.data()) + payload_sent,
-                available - message.header.size() - payload_sent};
+                turn - message.header.size() - payload_sent};
     msghdr out{};
     out.msg_iov = parts.data();
     out.msg_iovlen = parts.size();
@@ -49,7 +52,7 @@ Flow Connection::Send(OutgoingMessage& message) {
     message.sent += static_cast<size_t>(sent);
     sending_ = message.sent < message.total();
   }
-  return available == message.total() ? Flow::kDone : Flow::kBlocked;
+  return message.sent == message.total() ? Flow::kDone : Flow::kBlocked;
 }
 
 Flow Connection::Receive(std::span<uint8_t> into, size_t& got) {
@@ -98,11 +101,10 @@ void Connection::KeepDescriptor(msghdr& message) {
   descriptor_.Reset(descriptor);
 }
 
-bool Connection::IsUnix() const {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  return getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
-         address.ss_family == AF_UNIX;
+bool Connection::SharesNetworkNamespace() const {
+  const SocketAddress own = LocalAddress(fd_.get());
+  const SocketAddress peer = PeerAddress(fd_.get());
+  return own.family() == AF_UNIX && !own.HasPath() && !peer.HasPath();
 }
 
 Flow Connection::ReadHeader() {

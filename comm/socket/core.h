@@ -17,7 +17,7 @@ struct SocketCore {
   bool spin = false;
 
   ExchangeOptions exchange_options() const {
-    return {options.patience, options.cause_grace, spin, /*sole_reader=*/true};
+    return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
   }
 };
 

@@ -60,6 +60,8 @@ void Dial::StartAttempt(size_t index) {
   Result<UniqueFd> fd = StartConnect(attempt.address, &error_number);
   if (!fd) {
     if (error_number != ECONNREFUSED) refused_ = false;
+    // Its owner is about to make it.
+    retry_ = retry_ || error_number == ENOENT;
     // A Unix socket whose queue is full says so instead of waiting.
     attempt.failure = ErrnoText(error_number);
     queue_full_ = queue_full_ || error_number == EAGAIN;

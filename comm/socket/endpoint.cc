@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 // The kernel's own names have five characters; an abstract name cannot be longer than this.
 constexpr size_t kMaxUnixName = sizeof(sockaddr_un::sun_path) - 1;
 
@@ -48,6 +48,7 @@ Bytes EncodeEndpoint(const EndpointAddress& address) {
   WireWriter writer;
   writer.U8(kVersion);
   writer.U16(address.port);
+  writer.U32(address.network_namespace);
   writer.U8(static_cast<uint8_t>(address.unix_name.size()));
   writer.Raw(AsBytes(address.unix_name));
   return writer.Take();
@@ -62,6 +63,7 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
   }
   EndpointAddress address;
   address.port = reader.U16();
+  address.network_namespace = reader.U32();
   const size_t length = reader.U8();
   address.unix_name = AsText(reader.Raw(length));
   if (!reader.ok() || reader.remaining() > 0 || length > kMaxUnixName) {
@@ -78,7 +80,14 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
     MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
     endpoint->address_.port = LocalAddress(endpoint->tcp_.get()).port();
   }
+  endpoint->address_.network_namespace = OwnNetworkNamespace();
+  endpoint->directories_ = options.directories;
   return endpoint;
+}
+
+Status SocketEndpoint::OpenDirectories(std::string_view group_id, int rank) {
+  MUSTER_TRY(directory_doors_, DirectoryDoors::Open(directories_, group_id, rank));
+  return {};
 }
 
 }  // namespace muster

@@ -46,6 +46,9 @@ void Exchange::StartClock() {
   if (clock_started_) return;
   clock_started_ = true;
   deadline_ = Deadline::After(timeout_);
+  const Deadline latest = options_.latest.IsNever() ? group_.latest() : options_.latest;
+  capped_ = !latest.IsNever() && !latest.Expired() && latest.when() < deadline_.when();
+  if (capped_) deadline_ = latest;
   vigil_.Begin(call_, deadline_, timeout_);
 }
 
@@ -233,9 +236,9 @@ UniqueFd Exchange::TakeDescriptor(int peer) {
   return connection != nullptr ? connection->TakeDescriptor() : UniqueFd();
 }
 
-bool Exchange::OverUnix(int peer) {
+bool Exchange::SharesNetworkNamespace(int peer) {
   const Connection* connection = lane_.Existing(peer);
-  return connection != nullptr && connection->IsUnix();
+  return connection != nullptr && connection->SharesNetworkNamespace();
 }
 
 Status Exchange::Await(Awaited& awaited) {

@@ -40,7 +40,8 @@ struct ExchangeOptions {
   Duration patience = std::chrono::milliseconds(500);
   Duration cause_grace = std::chrono::seconds(1);
   bool spin = false;
-  bool sole_reader = true;  // nobody else receives on the lane's connections
+  Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
+  bool sole_reader = true;              // nobody else receives on the lane's connections
 };
 
 class Exchange {
@@ -74,11 +75,11 @@ class Exchange {
   // error.
   Status Run();
 
-  // `descriptor` goes along with `payload`; only on a connection OverUnix. The receiver's TakeDescriptor
+  // `descriptor` goes along with `payload`; only where SharesNetworkNamespace. The receiver's TakeDescriptor
   // after its Run gives a duplicate, empty where none came.
   void SendWithDescriptor(int peer, ByteView payload, int descriptor);
   UniqueFd TakeDescriptor(int peer);
-  bool OverUnix(int peer);
+  bool SharesNetworkNamespace(int peer);
   int WorldRank(int rank) const { return lane_.WorldRank(rank); }
 
   // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.
@@ -103,6 +104,7 @@ class Exchange {
   Status AwaitAsleep();
 
   Status Wait();
+  void NoticeStall(Clock::time_point slept_from, Duration longest);
   void PreparePoll();
   Deadline WakeAt() const;
   Status AfterPoll();
@@ -133,6 +135,7 @@ class Exchange {
   Deadline deadline_ = Deadline::Never();
   Duration timeout_{};
   bool clock_started_ = false;  // deadline_ is this call's
+  bool capped_ = false;         // deadline_ is options_.latest
 
   std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
   size_t active_ = 0;

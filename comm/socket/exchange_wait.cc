@@ -18,6 +18,10 @@ constexpr size_t kWakerPoll = 2;
 constexpr size_t kDoorbellPoll = 3;
 constexpr size_t kFixedPolls = 4;
 constexpr size_t kNamedCulprits = 8;
+// Whoever sleeps in short pieces notices that it has stood still.
+constexpr Duration kLongestSleep = std::chrono::seconds(1);
+// Later than this after it should have woken up, a process was suspended; a busy machine is faster.
+constexpr Duration kStall = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -26,12 +30,24 @@ Status Exchange::Wait() {
   if (vigil_.Blocked()) vigil_.Attend(WaitingFor());
   MUSTER_CHECK(UseWaker());
   PreparePoll();
-  const int ready = poll(polled_.data(), polled_.size(), WakeAt().PollMilliseconds());
+  const auto slept_from = Clock::now();
+  const Deadline wake = WakeAt().EarlierOf(Deadline::At(slept_from + kLongestSleep));
+  const int ready = poll(polled_.data(), polled_.size(), wake.PollMilliseconds());
+  NoticeStall(slept_from, kLongestSleep);
   if (ready < 0 && errno != EINTR) {
     return Fail({Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_), ErrnoText(errno)), ""});
   }
   if (ready > 0) MUSTER_CHECK(AfterPoll());
   return CheckTime();
+}
+
+// The time in which this process stood still counts for nobody: suspended jobs suspend all their ranks.
+void Exchange::NoticeStall(Clock::time_point slept_from, Duration longest) {
+  const Duration stall = Clock::now() - slept_from - longest;
+  if (stall < kStall) return;
+  if (!deadline_.IsNever()) deadline_ = Deadline::At(deadline_.when() + stall);
+  if (loss_ && !loss_->report_at.IsNever()) loss_->report_at = Deadline::At(loss_->report_at.when() + stall);
+  vigil_.Postpone(stall);
 }
 
 Status Exchange::AwaitAsleep() {
@@ -196,6 +212,14 @@ Error Exchange::DeadlineError() {
   }
   if (culprits.size() > kNamedCulprits)
     names.push_back(fmt::format("{} more", culprits.size() - kNamedCulprits));
+  if (capped_) {
+    return {Code::kDeadline,
+            fmt::format("{} did not finish before the end of the job: waiting for {}", Describe(call_),
+                        fmt::join(names, ", ")),
+            "look at what that rank is doing; timeouts.cap_at_job_end: false waits on where the job's time "
+            "limit was "
+            "extended"};
+  }
   return {Code::kDeadline,
           fmt::format("{} did not finish within {}: waiting for {}", Describe(call_),
                       FormatDuration(timeout_), fmt::join(names, ", ")),

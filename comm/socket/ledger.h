@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "comm/rendezvous/activity.h"
 #include "comm/socket/call.h"
 
 namespace muster {
@@ -43,7 +44,13 @@ struct Mismatch {
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-class Ledger {
+// Ranks that a blocked one says it waits for.
+inline constexpr size_t kShownRanks = 8;
+
+// What a call is called, for people.
+OperationState StateOf(const Call& call);
+
+class Ledger final : public ActivitySource {
  public:
   // Enters `call`; its sequence is one more than the last. Present: somebody asked about this number while
   // this rank was not there yet, and is in another call.
@@ -55,14 +62,18 @@ class Ledger {
   // kDisagrees.
   Answer Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch);
 
+  // The current call, or the last one.
+  OperationState Look() const override;
+
  private:
   static constexpr size_t kRemembered = 64;
 
   const Call& Past(uint64_t sequence) const { return history_[sequence % kRemembered]; }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   uint64_t sequence_ = 0;
   std::atomic<bool> active_ = false;
+  std::atomic<int64_t> since_ = 0;     // when the call began, or ended; of the coarse clock, nanoseconds
   std::atomic<bool> waiting_ = false;  // waiting_for_ is not empty; spares short calls a lock
   std::vector<int> waiting_for_;
   std::array<Call, kRemembered> history_{};  // the current one included

@@ -15,6 +15,18 @@ Membership MembershipOf(const Group& group) {
   return {group.rank(), group.roster().size(), group.key(), group.roster().group_id};
 }
 
+bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
+  return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
+}
+
+// Whether the ranks of this node are in more than one network namespace.
+bool NodeIsDivided(const Group& group, const std::vector<EndpointAddress>& addresses) {
+  const Roster& roster = group.roster();
+  const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
+  return std::ranges::any_of(roster.RanksOn(roster.NodeOf(group.rank())),
+                             [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
+}
+
 }  // namespace
 
 Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
@@ -33,6 +45,9 @@ Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketE
                                            std::vector<EndpointAddress> addresses,
                                            const MeshOptions& options) {
   MUSTER_TRY(PollSet poll_set, PollSet::Create());
+  if (NodeIsDivided(group, addresses)) {
+    MUSTER_CHECK(endpoint->OpenDirectories(group.roster().group_id, group.rank()));
+  }
   std::shared_ptr<Mesh> mesh(
       new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(poll_set)));
   MUSTER_CHECK(mesh->reception_.Start());
@@ -145,6 +160,10 @@ std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
 
 DialStages Mesh::StagesTo(int peer) const {
   const EndpointAddress& address = addresses_[static_cast<size_t>(peer)];
+  // Names and ports of another network namespace are strangers' here, or nobody's.
+  if (SharesNode(peer) && Apart(address, addresses_[static_cast<size_t>(self_.rank)])) {
+    return {DirectoryDoors::Addresses(endpoint_->directories(), group_.roster().group_id, peer)};
+  }
   DialStages stages;
   if (SharesNode(peer) && !address.unix_name.empty()) {
     if (auto name = SocketAddress::Abstract(address.unix_name)) stages.push_back({*name});

@@ -89,10 +89,11 @@ Flow PeerStream::Read(IncomingMessage& message, std::span<uint8_t> scratch) {
 }
 
 Flow PeerStream::ReadInto(IncomingMessage& message) {
+  const std::span<uint8_t> rest = message.into.subspan(message.got);
   size_t got = 0;
-  const Flow flow = connection_->ReadPayload(message.into.subspan(message.got), got);
+  const Flow flow = connection_->ReadPayload(rest.first(std::min(rest.size(), kTurnBytes)), got);
   message.got += got;
-  return flow;
+  return flow == Flow::kDone && got < rest.size() ? Flow::kBlocked : flow;
 }
 
 // Piece by piece, so that what has just arrived is combined while it is still in the cache and the next piece
@@ -100,7 +101,8 @@ Flow PeerStream::ReadInto(IncomingMessage& message) {
 Flow PeerStream::ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch) {
   const Combining& combine = *message.combine;
   const size_t element = SizeOf(combine.type);
-  while (message.got < combine.bytes) {
+  const size_t turn = std::min(combine.bytes, message.got + kTurnBytes);
+  while (message.got < turn) {
     const size_t partial = message.got % element;
     const size_t start = message.got - partial;
     std::memcpy(scratch.data(), partial_.data(), partial);
@@ -117,7 +119,7 @@ Flow PeerStream::ReadCombining(IncomingMessage& message, std::span<uint8_t> scra
     std::memcpy(partial_.data(), scratch.data() + whole * element, rest);
     if (flow != Flow::kDone) return flow;
   }
-  return Flow::kDone;
+  return message.got == combine.bytes ? Flow::kDone : Flow::kBlocked;
 }
 
 }  // namespace muster

@@ -3,31 +3,41 @@
 #include <fmt/core.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
 #include "comm/net/socket.h"
 
 namespace muster {
+namespace {
+
+// A scanner must not fill the log.
+constexpr size_t kStrangersLogged = 20;
+
+}  // namespace
 
 Reception::Reception(PollSet& poll_set, const Membership& self, const SocketEndpoint& endpoint,
                      const ReceptionOptions& options, Arrived arrived)
     : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
-  tcp_.fd = endpoint.tcp_fd();
-  unix_.fd = endpoint.unix_fd();
-  unix_.unix_socket = true;
+  doors_.push_back({endpoint.unix_fd(), /*unix_socket=*/true});
+  for (const int fd : endpoint.directory_fds()) doors_.push_back({fd, /*unix_socket=*/true});
+  if (endpoint.tcp_fd() >= 0) doors_.push_back({endpoint.tcp_fd(), /*unix_socket=*/false});
 }
 
 Reception::~Reception() {
   while (!newcomers_.empty()) Forget(newcomers_.front().get());
-  Watch(tcp_, false);
-  Watch(unix_, false);
+  for (Door& door : doors_) Watch(door, false);
+  if (strangers_ > kStrangersLogged)
+    LogWarning("closed {} data connections of strangers altogether", strangers_);
 }
 
 Status Reception::Start() {
-  MUSTER_CHECK(Open(unix_));
-  if (tcp_.fd >= 0) MUSTER_CHECK(Open(tcp_));
+  for (Door& door : doors_) MUSTER_CHECK(Open(door));
   return {};
 }
 
@@ -44,7 +54,7 @@ void Reception::Watch(Door& door, bool on) {
 }
 
 void Reception::OnDoor(Door& door) {
-  while (door.half_open < options_.half_open_limit) {
+  while (door.half_open < options_.half_open_limit || MakeRoom(door)) {
     SocketAddress address;
     Result<UniqueFd> fd = Accept(door.fd, &address);
     if (!fd) {
@@ -52,20 +62,41 @@ void Reception::OnDoor(Door& door) {
       return;
     }
     if (!*fd) return;
-    Admit(door, *std::move(fd), door.unix_socket ? "a Unix socket" : address.ToString());
+    Admit(door, *std::move(fd), address);
   }
   Watch(door, false);
 }
 
-void Reception::Admit(Door& door, UniqueFd fd, std::string address) {
-  if (door.unix_socket) {
-    const std::optional<PeerCredentials> peer = CredentialsOf(fd.get());
-    if (!peer || peer->uid != geteuid()) {
-      LogWarning("closed a data connection from {}: it belongs to user {}", address, peer ? peer->uid : 0);
-      return;
-    }
-    address = fmt::format("process {}", peer->pid);
+void Reception::Admit(Door& door, UniqueFd fd, const SocketAddress& address) {
+  if (!door.unix_socket) {
+    return AdmitFrom(door, std::move(fd), address.ToString(), address.Host());
   }
+  const std::optional<PeerCredentials> peer = CredentialsOf(fd.get());
+  if (peer && peer->uid == geteuid())
+    return AdmitFrom(door, std::move(fd), fmt::format("process {}", peer->pid), "");
+  const uid_t uid = peer ? peer->uid : 0;
+  LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}},
+           "closed a data connection from a Unix socket: it belongs to user {}", uid);
+}
+
+// Only where there is no room, and never who has greeted as a member does: the ranks of a large node may all
+// have come while this one computed.
+bool Reception::MakeRoom(const Door& door) {
+  if (door.unix_socket) return false;
+  std::map<std::string_view, std::vector<Newcomer*>> silent;  // by address, the oldest first
+  for (const auto& newcomer : newcomers_) {
+    if (&newcomer->door == &door && !newcomer->handshake.greeted())
+      silent[newcomer->host].push_back(newcomer.get());
+  }
+  const auto most =
+      std::ranges::max_element(silent, {}, [](const auto& address) { return address.second.size(); });
+  if (most == silent.end() || most->second.size() <= options_.most_from_one_address) return false;
+  Dismiss(most->second.front(),
+          fmt::format("its address has more than {} that prove nothing", options_.most_from_one_address));
+  return true;
+}
+
+void Reception::AdmitFrom(Door& door, UniqueFd fd, std::string address, std::string host) {
   auto newcomer = std::make_unique<Newcomer>(door, self_);
   Newcomer* raw = newcomer.get();
   Result<PollSet::Id> watch = poll_set_.Add(fd.get(), EPOLLIN, [this, raw] { Advance(raw); });
@@ -76,6 +107,7 @@ void Reception::Admit(Door& door, UniqueFd fd, std::string address) {
   raw->fd = std::move(fd);
   raw->watch = *watch;
   raw->address = std::move(address);
+  raw->host = std::move(host);
   raw->deadline = Deadline::After(options_.handshake);
   ++door.half_open;
   newcomers_.push_back(std::move(newcomer));
@@ -107,8 +139,14 @@ void Reception::Dismiss(Newcomer* newcomer, const std::string& reason) {
   // A peer that found what it wanted elsewhere (another address, an answer to its question) hangs up in good
   // faith.
   const bool member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
-  Log(member ? LogLevel::kDebug : LogLevel::kWarning, "closed a data connection from {}: {}",
-      newcomer->address, reason);
+  strangers_ += member ? 0 : 1;
+  if (strangers_ <= kStrangersLogged) {
+    Log(member ? LogLevel::kDebug : LogLevel::kWarning, "closed a data connection from {}: {}",
+        newcomer->address, reason);
+  } else if (!member && strangers_ == kStrangersLogged + 1) {
+    LogWarning("more than {} data connections of strangers closed; the rest are not logged",
+               kStrangersLogged);
+  }
   Forget(newcomer);
 }
 

@@ -5,15 +5,14 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/base/log.h"
+#include "comm/net/descriptor_room.h"
 #include "comm/socket/communicator_impl.h"
 #include "comm/socket/core.h"
 #include "comm/socket/mesh.h"
 
 namespace muster {
 namespace {
-
-// The communicator of the whole group; the key proves which group it is.
-constexpr uint64_t kWorld = 1;
 
 Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<Bytes>& endpoints) {
   if (endpoints.size() != static_cast<size_t>(roster.size())) {
@@ -45,13 +44,20 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              const std::vector<Bytes>& endpoints_by_rank,
                                                              const SocketOptions& options) {
   const Roster& roster = group.roster();
+  // A connection to each of the others, in the worst case. Where there is no room for that, the first one too
+  // many says so.
+  if (const Status room = MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
+      !room) {
+    LogDebug("{}", room.error().message);
+  }
   MUSTER_TRY(std::vector<EndpointAddress> addresses, DecodeAll(roster, endpoints_by_rank));
   const MeshOptions mesh_options{options.timeouts.connect,
                                  {options.timeouts.handshake, options.half_open_limit}};
   MUSTER_TRY(std::shared_ptr<Mesh> mesh,
              Mesh::Create(group, std::move(endpoint), std::move(addresses), mesh_options));
   // The group outlives its communicators: 2048 ranks need not copy 2048 members each.
-  Members members{kWorld, group.rank(), std::shared_ptr<const Roster>(std::shared_ptr<void>(), &roster),
+  Members members{kWorldCommunicator, group.rank(),
+                  std::shared_ptr<const Roster>(std::shared_ptr<void>(), &roster),
                   std::vector<int>(static_cast<size_t>(roster.size()))};
   std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
   auto core = std::make_shared<const SocketCore>(

@@ -12,13 +12,35 @@ constexpr Duration kLongestSearch = std::chrono::seconds(1);
 constexpr size_t kMaxAsked = 16;
 constexpr size_t kMaxSuspects = 128;
 
+// A Send or Recv that waits.
+class WaitingPair final : public ActivitySource {
+ public:
+  WaitingPair(OperationState state, Clock::time_point since) : state_(std::move(state)), since_(since) {}
+  OperationState Look() const override {
+    OperationState state = state_;
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since_);
+    state.milliseconds = static_cast<uint64_t>(age.count());
+    return state;
+  }
+
+ private:
+  const OperationState state_;
+  const Clock::time_point since_;
+};
+
+Deadline Later(Deadline deadline, Duration by) {
+  return deadline.IsNever() ? deadline : Deadline::At(deadline.when() + by);
+}
+
 }  // namespace
 
 void Vigil::Begin(const Call& call, Deadline deadline, Duration timeout) {
   call_ = call;
   blocked_ = false;
-  if (deadline.IsNever()) {
-    search_at_ = deadline;
+  const Duration straggler_after = mesh_.group().activity().straggler_after();
+  late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
+  if (deadline.IsNever() || ledger_ == nullptr) {
+    search_at_ = Deadline::Never();
     return;
   }
   search_at_ = Deadline::At(deadline.when() - std::min(kLongestSearch, timeout / 4));
@@ -33,33 +55,50 @@ void Vigil::End() {
   suspects_.clear();
   innocent_.clear();
   gone_.reset();
+  if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
+  waiting_pair_.reset();
+}
+
+void Vigil::Postpone(Duration stall) {
+  for (Deadline* planned : {&publish_at_, &ask_at_, &search_at_, &late_at_})
+    *planned = Later(*planned, stall);
 }
 
 bool Vigil::Blocked() {
-  if (ledger_ == nullptr) return false;
   if (!blocked_) {
     blocked_ = true;
     publish_at_ = Deadline::After(kPublishAfter);
-    ask_at_ = Deadline::After(patience_);
+    ask_at_ = ledger_ != nullptr ? Deadline::After(patience_) : Deadline::Never();
   }
   return Asking() || wake().Expired();
 }
 
 void Vigil::Attend(const std::vector<int>& peers) {
-  if (publish_at_.Expired()) Publish(peers);
+  const bool late = late_at_.Expired();
+  if (publish_at_.Expired() || late) Publish(peers);
+  if (late) {
+    late_at_ = Deadline::Never();
+    mesh_.group().activity().ReportLate();
+  }
   if (ask_at_.Expired()) Ask(peers);
   if (Asking()) CollectAnswers();
   if (search_at_.Expired()) Search(peers);
 }
 
 Deadline Vigil::wake() const {
-  if (ledger_ == nullptr || !blocked_) return Deadline::Never();
-  return publish_at_.EarlierOf(ask_at_).EarlierOf(search_at_);
+  if (!blocked_) return Deadline::Never();
+  return publish_at_.EarlierOf(ask_at_).EarlierOf(search_at_).EarlierOf(late_at_);
 }
 
 void Vigil::Publish(const std::vector<int>& peers) {
-  ledger_->Waiting(peers);
   publish_at_ = Deadline::Never();
+  if (ledger_ != nullptr) return ledger_->Waiting(peers);
+  if (waiting_pair_) return;
+  OperationState state = StateOf(call_);
+  state.active = true;
+  state.waiting_for = peers;
+  waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kPublishAfter);
+  mesh_.group().activity().Add(waiting_pair_);
 }
 
 void Vigil::Ask(const std::vector<int>& peers) {

@@ -1,5 +1,6 @@
 // What a rank does besides waiting when an operation takes long:
 //   after 10 ms without progress  it notes in the ledger whom it waits for, for others that ask
+//   after `straggler_after`       it tells the control plane, which finds out who is missing and says so
 //   after `patience`              it asks the peers it waits for (inquiry.h); a disagreement fails the group,
 //   and a peer on
 //                                 this node where nobody listens any more has gone
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -25,7 +27,7 @@ namespace muster {
 
 class Vigil {
  public:
-  // Without a ledger (Send, Recv: the peer is the one) it stays passive.
+  // Without a ledger (Send, Recv: the peer is the one) it asks nobody.
   Vigil(Mesh& mesh, Ledger* ledger, Duration patience) : mesh_(mesh), ledger_(ledger), patience_(patience) {}
   Vigil(const Vigil&) = delete;
   Vigil& operator=(const Vigil&) = delete;
@@ -33,6 +35,8 @@ class Vigil {
 
   void Begin(const Call& call, Deadline deadline, Duration timeout);
   void End();
+  // This process stood still for so long: nothing that was planned is due yet.
+  void Postpone(Duration stall);
   void Progress() { blocked_ = false; }
 
   // Called when this rank is about to wait; true where it is time for Attend.
@@ -70,6 +74,8 @@ class Vigil {
   std::set<int> suspects_;
   std::set<int> innocent_;
   std::optional<int> gone_;
+  Deadline late_at_ = Deadline::Never();
+  std::shared_ptr<const ActivitySource> waiting_pair_;  // on the board, where there is no ledger
 };
 
 }  // namespace muster

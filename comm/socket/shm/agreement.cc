@@ -57,7 +57,9 @@ class Agreement {
   // What can go wrong here has happened before anything is offered.
   void Prepare() {
     for (int i = 1; i < local_.size(); ++i) {
-      if (!exchange_.OverUnix(local_.at(i))) return Refuse(local_.at(i), "it is connected by TCP");
+      if (!exchange_.SharesNetworkNamespace(local_.at(i))) {
+        return Refuse(local_.at(i), "it is connected by TCP or through a directory");
+      }
     }
     if (local_.size() > kMaxSharingRanks) return Refuse(first(), "there are too many ranks on this node");
     auto segment = Segment::Create(shape_);

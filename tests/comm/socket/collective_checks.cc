@@ -58,7 +58,7 @@ Plan Planner::Next() {
 
 Buffer Whole(Bytes& bytes, DataType type) { return {bytes.data(), bytes.size() / SizeOf(type), type}; }
 
-void CheckReductions(FakeWorld& world, const Plan& plan) {
+void CheckReductions(World& world, const Plan& plan) {
   const Bytes expected = ReducedElements(plan.type, plan.operation, plan.seed, world.size(), plan.count);
   world.Run([&](Communicator& c) {
     const Bytes mine = Of(plan, c.rank(), plan.count);
@@ -82,7 +82,7 @@ void CheckReductions(FakeWorld& world, const Plan& plan) {
   });
 }
 
-void CheckReduceScatter(FakeWorld& world, const Plan& plan) {
+void CheckReduceScatter(World& world, const Plan& plan) {
   const size_t ranks = static_cast<size_t>(world.size());
   const Bytes expected =
       ReducedElements(plan.type, plan.operation, plan.seed, world.size(), plan.count * ranks);
@@ -95,7 +95,7 @@ void CheckReduceScatter(FakeWorld& world, const Plan& plan) {
   });
 }
 
-void CheckBroadcastAndScatter(FakeWorld& world, const Plan& plan) {
+void CheckBroadcastAndScatter(World& world, const Plan& plan) {
   const Bytes all = OfAll(plan, world.size());
   world.Run([&](Communicator& c) {
     const bool root = c.rank() == plan.root;
@@ -109,7 +109,7 @@ void CheckBroadcastAndScatter(FakeWorld& world, const Plan& plan) {
   });
 }
 
-void CheckGathers(FakeWorld& world, const Plan& plan) {
+void CheckGathers(World& world, const Plan& plan) {
   const Bytes all = OfAll(plan, world.size());
   world.Run([&](Communicator& c) {
     Bytes send = Of(plan, c.rank(), plan.count);
@@ -131,7 +131,7 @@ void CheckGathers(FakeWorld& world, const Plan& plan) {
   });
 }
 
-void CheckAllToAll(FakeWorld& world, const Plan& any) {
+void CheckAllToAll(World& world, const Plan& any) {
   Plan plan = any;
   plan.count = std::min<size_t>(plan.count, 1500);  // every rank has this for every rank
   std::vector<Bytes> sent;
@@ -155,7 +155,7 @@ void CheckAllToAll(FakeWorld& world, const Plan& any) {
   });
 }
 
-void CheckBytesOfDifferentLength(FakeWorld& world) {
+void CheckBytesOfDifferentLength(World& world) {
   // Nothing from some, much from others.
   const auto bytes_of = [](int rank) {
     return Bytes(static_cast<size_t>(rank % 3 == 0 ? 0 : rank * 997), static_cast<uint8_t>(rank));
@@ -174,6 +174,61 @@ void CheckBytesOfDifferentLength(FakeWorld& world) {
     const auto one = c.BroadcastBytes(mine, root);
     ASSERT_TRUE(one);
     EXPECT_EQ(*one, expected[static_cast<size_t>(root)]);
+  });
+}
+
+void CheckOneAfterTheOther(World& world) {
+  world.Run([&](Communicator& c) {
+    for (int i = 0; i < 20; ++i) {
+      int64_t sum = c.rank() + i;
+      ASSERT_EQ(MessageOf(c.AllReduce(std::span(&sum, 1), ReduceOp::kSum)), "");
+      EXPECT_EQ(sum, c.size() * (c.size() - 1) / 2 + i * c.size());
+      int32_t word = c.rank() == i % c.size() ? i : -1;
+      ASSERT_EQ(MessageOf(c.Broadcast(std::span(&word, 1), i % c.size())), "");
+      EXPECT_EQ(word, i);
+      ASSERT_EQ(MessageOf(c.Barrier()), "");
+    }
+  });
+}
+
+void CheckEveryTypeAndOperation(World& world) {
+  world.Run([&](Communicator& c) {
+    uint64_t seed = 0;
+    for (const DataType type : kAllTypes) {
+      for (const ReduceOp operation : kAllOps) {
+        Bytes data = ElementsOf(type, operation, ++seed, c.rank(), 50);
+        ASSERT_EQ(MessageOf(c.AllReduce(Whole(data, type), Whole(data, type), operation)), "");
+        EXPECT_EQ(data, ReducedElements(type, operation, seed, c.size(), 50))
+            << Name(type) << " " << Name(operation);
+      }
+    }
+  });
+}
+
+void CheckLongData(World& world) {
+  constexpr size_t kCount = 400'000;
+  const Bytes sum = ReducedElements(DataType::kF32, ReduceOp::kSum, 5, world.size(), kCount);
+  const int root = world.size() - 1;
+  world.Run([&](Communicator& c) {
+    const Bytes mine = ElementsOf(DataType::kF32, ReduceOp::kSum, 5, c.rank(), kCount);
+    Bytes send = mine;
+    Bytes receive(send.size());
+    ASSERT_EQ(
+        MessageOf(c.AllReduce(Whole(send, DataType::kF32), Whole(receive, DataType::kF32), ReduceOp::kSum)),
+        "");
+    EXPECT_TRUE(receive == sum);
+    receive.assign(send.size(), 0);
+    ASSERT_EQ(MessageOf(c.Reduce(Whole(send, DataType::kF32), Whole(receive, DataType::kF32), ReduceOp::kSum,
+                                 root)),
+              "");
+    EXPECT_TRUE(c.rank() != root || receive == sum);
+    EXPECT_TRUE(send == mine);
+    Bytes data = c.rank() == root ? sum : Bytes(sum.size());
+    ASSERT_EQ(MessageOf(c.Broadcast(Whole(data, DataType::kF32), root)), "");
+    EXPECT_TRUE(data == sum);
+    ASSERT_EQ(
+        MessageOf(c.AllReduce(Whole(send, DataType::kF32), Whole(send, DataType::kF32), ReduceOp::kSum)), "");
+    EXPECT_TRUE(send == sum) << "in place";
   });
 }
 

@@ -44,11 +44,14 @@ Buffer Whole(Bytes& bytes, DataType type);
 
 // Each makes the calls on all ranks and expects what the reference says, also in place, and that nothing else
 // has changed.
-void CheckReductions(FakeWorld& world, const Plan& plan);  // AllReduce, Reduce
-void CheckReduceScatter(FakeWorld& world, const Plan& plan);
-void CheckBroadcastAndScatter(FakeWorld& world, const Plan& plan);
-void CheckGathers(FakeWorld& world, const Plan& plan);  // Gather, AllGather
-void CheckAllToAll(FakeWorld& world, const Plan& plan);
-void CheckBytesOfDifferentLength(FakeWorld& world);
+void CheckReductions(World& world, const Plan& plan);  // AllReduce, Reduce
+void CheckReduceScatter(World& world, const Plan& plan);
+void CheckBroadcastAndScatter(World& world, const Plan& plan);
+void CheckGathers(World& world, const Plan& plan);  // Gather, AllGather
+void CheckAllToAll(World& world, const Plan& plan);
+void CheckBytesOfDifferentLength(World& world);
+void CheckOneAfterTheOther(World& world);  // without a barrier
+void CheckEveryTypeAndOperation(World& world);
+void CheckLongData(World& world);
 
 }  // namespace muster

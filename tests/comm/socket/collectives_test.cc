@@ -41,64 +41,18 @@ TEST_P(CollectivesTest, AllToAll) { Repeat(CheckAllToAll); }
 
 TEST_P(CollectivesTest, BytesOfDifferentLength) { CheckBytesOfDifferentLength(world_); }
 
-TEST_P(CollectivesTest, OneAfterTheOtherWithoutABarrier) {
-  world_.Run([&](Communicator& c) {
-    for (int i = 0; i < 20; ++i) {
-      int64_t sum = c.rank() + i;
-      ASSERT_EQ(MessageOf(c.AllReduce(std::span(&sum, 1), ReduceOp::kSum)), "");
-      EXPECT_EQ(sum, c.size() * (c.size() - 1) / 2 + i * c.size());
-      int32_t word = c.rank() == i % c.size() ? i : -1;
-      ASSERT_EQ(MessageOf(c.Broadcast(std::span(&word, 1), i % c.size())), "");
-      EXPECT_EQ(word, i);
-      ASSERT_EQ(MessageOf(c.Barrier()), "");
-    }
-  });
-}
+TEST_P(CollectivesTest, OneAfterTheOtherWithoutABarrier) { CheckOneAfterTheOther(world_); }
 
 TEST(Reductions, WorkForEveryTypeAndOperation) {
   FakeWorld world(BlockLayout({3, 2}));
-  world.Run([&](Communicator& c) {
-    uint64_t seed = 0;
-    for (const DataType type : kAllTypes) {
-      for (const ReduceOp operation : kAllOps) {
-        Bytes data = ElementsOf(type, operation, ++seed, c.rank(), 50);
-        ASSERT_EQ(MessageOf(c.AllReduce(Whole(data, type), Whole(data, type), operation)), "");
-        EXPECT_EQ(data, ReducedElements(type, operation, seed, c.size(), 50))
-            << Name(type) << " " << Name(operation);
-      }
-    }
-  });
+  CheckEveryTypeAndOperation(world);
 }
 
 // Long enough for rings and chains, which need so much for each rank.
 TEST(LongData, TakesTheLongWay) {
-  constexpr size_t kCount = 400'000;
   for (const std::vector<int>& layout : {BlockLayout({2}), BlockLayout({1, 1}), BlockLayout({3, 2})}) {
     FakeWorld world(layout);
-    const Bytes sum = ReducedElements(DataType::kF32, ReduceOp::kSum, 5, world.size(), kCount);
-    const int root = world.size() - 1;
-    world.Run([&](Communicator& c) {
-      const Bytes mine = ElementsOf(DataType::kF32, ReduceOp::kSum, 5, c.rank(), kCount);
-      Bytes send = mine;
-      Bytes receive(send.size());
-      ASSERT_EQ(
-          MessageOf(c.AllReduce(Whole(send, DataType::kF32), Whole(receive, DataType::kF32), ReduceOp::kSum)),
-          "");
-      EXPECT_TRUE(receive == sum);
-      receive.assign(send.size(), 0);
-      ASSERT_EQ(MessageOf(c.Reduce(Whole(send, DataType::kF32), Whole(receive, DataType::kF32),
-                                   ReduceOp::kSum, root)),
-                "");
-      EXPECT_TRUE(c.rank() != root || receive == sum);
-      EXPECT_TRUE(send == mine);
-      Bytes data = c.rank() == root ? sum : Bytes(sum.size());
-      ASSERT_EQ(MessageOf(c.Broadcast(Whole(data, DataType::kF32), root)), "");
-      EXPECT_TRUE(data == sum);
-      ASSERT_EQ(
-          MessageOf(c.AllReduce(Whole(send, DataType::kF32), Whole(send, DataType::kF32), ReduceOp::kSum)),
-          "");
-      EXPECT_TRUE(send == sum) << "in place";
-    });
+    CheckLongData(world);
   }
 }
 

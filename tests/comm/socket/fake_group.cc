@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "comm/rendezvous/stragglers.h"
+
 namespace muster {
 
 Roster MakeRoster(const std::vector<int>& node_of_rank) {
@@ -57,12 +59,51 @@ void FakeGroupState::Fail(const Error& error) {
   failure_ = error;
   const uint64_t one = 1;
   EXPECT_EQ(write(failed_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  changed_.notify_all();
 }
 
-FakeGroup::FakeGroup(FakeGroupState& state, int rank) : state_(state), rank_(rank) { key_.fill(0x5a); }
+Result<std::vector<Bytes>> FakeGroupState::Exchange(int rank, std::string_view name, ByteView mine,
+                                                    Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  std::map<int, Bytes>& parts = exchanges_[std::string(name)];
+  parts[rank].assign(mine.begin(), mine.end());
+  changed_.notify_all();
+  const auto over = [&] { return failure_ || parts.size() == static_cast<size_t>(roster_.size()); };
+  const bool in_time = deadline.IsNever() ? (changed_.wait(lock, over), true)
+                                          : changed_.wait_until(lock, deadline.when(), over);
+  if (failure_) return tl::unexpected<Error>(*failure_);
+  if (in_time) {
+    std::vector<Bytes> all;
+    for (const auto& [from, part] : parts) all.push_back(part);
+    return all;
+  }
+  std::string missing;
+  for (int other = 0; other < roster_.size(); ++other) {
+    if (!parts.contains(other)) missing += (missing.empty() ? "" : ", ") + DescribeRank(roster_, other);
+  }
+  return muster::Fail(Code::kDeadline, "{} did not come to {}", missing, name);
+}
 
-Result<std::vector<Bytes>> FakeGroup::Exchange(std::string_view, ByteView, Deadline) {
-  return muster::Fail(Code::kInternal, "the fake group exchanges nothing");
+void FakeGroupState::Add(int rank, ActivityBoard& board) {
+  const std::lock_guard lock(mutex_);
+  boards_[rank] = &board;
+}
+
+std::string FakeGroupState::WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence) {
+  std::vector<RankReport> reports;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [from, board] : boards_) {
+    RankReport& report = reports.emplace_back();
+    report.rank = from;
+    report.state = RankState::kInGroup;
+    report.operations = board->Look();
+  }
+  return DescribeMissing(roster_, reports, rank, communicator, sequence);
+}
+
+FakeGroup::FakeGroup(FakeGroupState& state, int rank) : state_(state), rank_(rank) {
+  key_.fill(0x5a);
+  state_.Add(rank, activity());
 }
 
 SocketOptions TestOptions() {
@@ -76,12 +117,13 @@ SocketOptions TestOptions() {
 FakeWorld::FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options)
     : FakeWorld(MakeRoster(node_of_rank), options, nullptr) {}
 
-FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper)
+FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper,
+                     const std::vector<std::string>& directories)
     : state_(roster) {
   std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
   std::vector<Bytes> payloads;
   for (int rank = 0; rank < size(); ++rank) {
-    auto endpoint = SocketEndpoint::Open();
+    auto endpoint = SocketEndpoint::Open({.tcp = true, .directories = directories});
     EXPECT_TRUE(endpoint) << endpoint.error().message;
     addresses_.push_back((*endpoint)->address());
     EndpointAddress brought = addresses_.back();
@@ -97,19 +139,19 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
   }
 }
 
-void FakeWorld::Run(const std::function<void(Communicator&)>& body) {
+void World::Run(const std::function<void(Communicator&)>& body) {
   std::vector<int> ranks(static_cast<size_t>(size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   RunRanks(ranks, body);
 }
 
-std::vector<std::string> FakeWorld::Messages(const std::function<Status(Communicator&)>& body) {
+std::vector<std::string> World::Messages(const std::function<Status(Communicator&)>& body) {
   std::vector<std::string> messages(static_cast<size_t>(size()));
   Run([&](Communicator& c) { messages[static_cast<size_t>(c.rank())] = MessageOf(body(c)); });
   return messages;
 }
 
-void FakeWorld::RunRanks(const std::vector<int>& ranks, const std::function<void(Communicator&)>& body) {
+void World::RunRanks(const std::vector<int>& ranks, const std::function<void(Communicator&)>& body) {
   std::vector<std::thread> threads;
   for (const int rank : ranks) threads.emplace_back([&, rank] { body(at(rank)); });
   for (std::thread& thread : threads) thread.join();

@@ -1,7 +1,9 @@
 // A group whose ranks are threads of one process, for tests of what stands on a Group.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,12 +33,19 @@ class FakeGroupState {
   int failure_fd() const { return failed_.get(); }
   std::optional<Error> failure() const;
   void Fail(const Error& error);
+  Result<std::vector<Bytes>> Exchange(int rank, std::string_view name, ByteView mine, Deadline deadline);
+  // Of every rank that has a group.
+  void Add(int rank, ActivityBoard& board);
+  std::string WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence);
 
  private:
   const Roster roster_;
   UniqueFd failed_;
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
   std::optional<Error> failure_;
+  std::map<std::string, std::map<int, Bytes>, std::less<>> exchanges_;
+  std::map<int, ActivityBoard*> boards_;
 };
 
 class FakeGroup final : public Group {
@@ -45,7 +54,12 @@ class FakeGroup final : public Group {
   int rank() const override { return rank_; }
   const Roster& roster() const override { return state_.roster(); }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view, ByteView, Deadline) override;
+  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) override {
+    return state_.Exchange(rank_, name, mine, deadline);
+  }
+  std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration) override {
+    return state_.WhoIsMissing(rank_, communicator, sequence);
+  }
   int failure_fd() const override { return state_.failure_fd(); }
   std::optional<Error> failure() const override { return state_.failure(); }
   void Fail(const Error& error) override { state_.Fail(error); }
@@ -66,27 +80,46 @@ std::string MessageOf(const Result<T>& result) {
 // Options that no slow machine can upset: what has to be quick in a test is set by the test.
 SocketOptions TestOptions();
 
-// One group of threads with their endpoints and communicators.
-class FakeWorld {
+// The communicators of one group, whatever backend they have, each for a thread of its own.
+class World {
  public:
-  // Changes what a rank brings along.
-  using Tamper = std::function<void(int rank, EndpointAddress& address)>;
+  World() = default;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  virtual ~World() = default;
 
-  explicit FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options = TestOptions());
-  FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper);
-
-  int size() const { return state_.roster().size(); }
-  FakeGroupState& state() { return state_; }
-  Communicator& at(int rank) { return *communicators_.at(static_cast<size_t>(rank)); }
-  const EndpointAddress& address(int rank) const { return addresses_.at(static_cast<size_t>(rank)); }
+  virtual int size() const = 0;
+  virtual Communicator& at(int rank) = 0;
   // Says goodbye as that rank.
-  void Leave(int rank) { communicators_.at(static_cast<size_t>(rank)).reset(); }
+  virtual void Leave(int rank) = 0;
 
   // One thread for each rank; returns when all are done.
   void Run(const std::function<void(Communicator&)>& body);
   // The same, and what each got: "" for success.
   std::vector<std::string> Messages(const std::function<Status(Communicator&)>& body);
   void RunRanks(const std::vector<int>& ranks, const std::function<void(Communicator&)>& body);
+};
+
+// One group of threads with their endpoints and the communicators of the socket backend.
+class FakeWorld final : public World {
+ public:
+  // Changes what a rank brings along.
+  using Tamper = std::function<void(int rank, EndpointAddress& address)>;
+
+  explicit FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options = TestOptions());
+  FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper,
+            const std::vector<std::string>& directories = {});
+
+  int size() const override { return state_.roster().size(); }
+  FakeGroupState& state() { return state_; }
+  FakeGroup& group(int rank) { return *groups_.at(static_cast<size_t>(rank)); }
+  Communicator& at(int rank) override { return *communicators_.at(static_cast<size_t>(rank)); }
+  const EndpointAddress& address(int rank) const { return addresses_.at(static_cast<size_t>(rank)); }
+  void Leave(int rank) override { communicators_.at(static_cast<size_t>(rank)).reset(); }
+  // It is the caller's now.
+  std::unique_ptr<Communicator> Take(int rank) {
+    return std::move(communicators_.at(static_cast<size_t>(rank)));
+  }
 
  private:
   FakeGroupState state_;

@@ -28,10 +28,10 @@ class LogFile {
  public:
   LogFile() : path_(fmt::format("{}/mesh_test.{}.log", testing::TempDir(), getpid())) {
     std::filesystem::remove(path_);
-    EXPECT_TRUE(SetUpLog({LogLevel::kInfo, LogFormat::kText, path_}));
+    SetUpLog({LogLevel::kInfo, LogFormat::kText, path_});
   }
   ~LogFile() {
-    EXPECT_TRUE(SetUpLog({}));
+    SetUpLog({});
     std::filesystem::remove(path_);
   }
   std::vector<std::string> Lines() const {
@@ -97,6 +97,30 @@ TEST(Strangers, MayBeMoreThanAreLetInAtATime) {
   waiting.join();
   // All but one had to go before there was room for it.
   EXPECT_THAT(log.Lines().size(), testing::Ge(8U));
+}
+
+TEST(Strangers, FromOneAddressDelayNobody) {
+  SocketOptions options = TestOptions();
+  options.timeouts.handshake = std::chrono::minutes(10);
+  FakeWorld world(BlockLayout({1, 1}), options);
+  const LogFile log;
+  std::vector<UniqueFd> strangers;
+  // More than a door has room for.
+  for (int i = 0; i < 200; ++i) strangers.push_back(ConnectTo(world, 0));
+  EXPECT_EQ(world.Messages([](Communicator& c) { return c.Barrier(); }), (std::vector<std::string>{"", ""}));
+  // And the log is not theirs.
+  EXPECT_THAT(log.Lines().size(), testing::AllOf(testing::Ge(20U), testing::Le(21U)));
+}
+
+TEST(Strangers, AreNotToldFromSlowRanksWhereThereIsRoom) {
+  SocketOptions options = TestOptions();
+  options.timeouts.handshake = std::chrono::minutes(10);
+  FakeWorld world(BlockLayout({1, 1}), options);
+  const LogFile log;
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 100; ++i) slow.push_back(ConnectTo(world, 0));
+  EXPECT_EQ(world.Messages([](Communicator& c) { return c.Barrier(); }), (std::vector<std::string>{"", ""}));
+  EXPECT_THAT(log.Lines(), testing::IsEmpty());
 }
 
 TEST(Strangers, DoNotKeepOutTheRanksOfTheNode) {
@@ -201,7 +225,7 @@ TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
   EXPECT_EQ(few.error().code, Code::kUsage);
   EXPECT_EQ(few.error().message, "there are 1 data endpoints for 2 ranks");
   auto again = SocketEndpoint::Open();
-  auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{1}}, TestOptions());
+  auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{2}}, TestOptions());
   ASSERT_FALSE(malformed);
   EXPECT_EQ(malformed.error().code, Code::kDisagreement);
   EXPECT_EQ(malformed.error().message, "rank 1 on gpu01 brought a malformed data endpoint");

@@ -1,99 +1,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/split_checks.h"
 
 namespace muster {
 namespace {
 
-using testing::ElementsAre;
-
-int64_t SumOfRanks(Communicator& c, int64_t value) {
-  EXPECT_EQ(MessageOf(c.AllReduce(std::span(&value, 1), ReduceOp::kSum)), "");
-  return value;
-}
-
 TEST(Split, OrdersByKeyThenByRankAndRenumbersTheRoster) {
   FakeWorld world(BlockLayout({2, 2, 2}));
-  world.Run([](Communicator& c) {
-    // Odd ranks, the last first; even ranks as they are.
-    const bool odd = c.rank() % 2 == 1;
-    auto split = c.Split(odd ? 7 : 0, odd ? -c.rank() : 0);
-    ASSERT_TRUE(split) << split.error().message;
-    Communicator& part = **split;
-    EXPECT_EQ(part.size(), 3);
-    EXPECT_EQ(part.rank(), odd ? (5 - c.rank()) / 2 : c.rank() / 2);
-    EXPECT_EQ(part.node(), c.node());
-    EXPECT_EQ(part.backend(), "socket");
-    std::vector<std::string> nodes;
-    for (const Roster::Node& node : part.roster().nodes) nodes.push_back(node.name);
-    if (odd) {
-      EXPECT_THAT(nodes, ElementsAre("gpu03", "gpu02", "gpu01"));
-    } else {
-      EXPECT_THAT(nodes, ElementsAre("gpu01", "gpu02", "gpu03"));
-    }
-    for (int rank = 0; rank < part.size(); ++rank) {
-      const Roster::Member& member = part.roster().members[static_cast<size_t>(rank)];
-      EXPECT_EQ(member.node, rank);
-      EXPECT_EQ(member.local_rank, 0);
-    }
-    EXPECT_EQ(SumOfRanks(part, c.rank()), odd ? 9 : 6);
-    int32_t from_root = part.rank() == 2 ? c.rank() : -1;
-    EXPECT_EQ(MessageOf(part.Broadcast(std::span(&from_root, 1), 2)), "");
-    EXPECT_EQ(from_root, odd ? 1 : 4);
-  });
+  CheckSplitOrder(world);
 }
 
 TEST(Split, GivesNothingForANegativeColour) {
   FakeWorld world(BlockLayout({3}));
-  world.Run([](Communicator& c) {
-    auto split = c.Split(c.rank() == 1 ? -1 : 0, 0);
-    ASSERT_TRUE(split);
-    EXPECT_EQ(*split == nullptr, c.rank() == 1);
-    if (*split) {
-      EXPECT_EQ(SumOfRanks(**split, 1), 2);
-    }
-    EXPECT_EQ(SumOfRanks(c, 1), 3);
-  });
+  CheckSplitOfSome(world);
 }
 
 TEST(Split, MayBeSplitAgainAndOutliveItsParent) {
   FakeWorld world(BlockLayout({4, 4}));
-  std::vector<std::unique_ptr<Communicator>> parts(8);
-  world.Run([&](Communicator& c) {
-    auto halves = c.Split(c.rank() / 4, 0);
-    ASSERT_TRUE(halves);
-    auto quarters = (*halves)->Split((*halves)->rank() / 2, 0);
-    ASSERT_TRUE(quarters);
-    EXPECT_EQ(SumOfRanks(**quarters, c.rank()), c.rank() / 2 * 4 + 1);
-    parts[static_cast<size_t>(c.rank())] = *std::move(quarters);
-  });
-  for (int rank = 0; rank < 8; ++rank) world.Leave(rank);
-  std::vector<std::thread> threads;
-  for (const auto& part : parts) {
-    threads.emplace_back([&part] { EXPECT_EQ(SumOfRanks(*part, part->rank()), 1); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  CheckSplitAgain(world);
 }
 
 TEST(Split, PartsWorkAtTheSameTimeAsTheWhole) {
   FakeWorld world(BlockLayout({2, 2}));
-  world.Run([](Communicator& c) {
-    auto pairs = c.Split(c.rank() % 2, 0);
-    auto same = c.Split(0, -c.rank());
-    ASSERT_TRUE(pairs && same);
-    std::thread in_pair([&] {
-      for (int i = 0; i < 50; ++i) EXPECT_EQ(SumOfRanks(**pairs, i), 2 * i);
-    });
-    std::thread in_same([&] {
-      for (int i = 0; i < 50; ++i) EXPECT_EQ(SumOfRanks(**same, i), 4 * i);
-    });
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(SumOfRanks(c, 1), 4);
-    in_pair.join();
-    in_same.join();
-  });
+  CheckPartsAtTheSameTime(world);
 }
 
 TEST(Split, NamesRanksOfTheWholeGroupInItsErrors) {
@@ -113,12 +43,7 @@ TEST(Split, NamesRanksOfTheWholeGroupInItsErrors) {
 
 TEST(Split, OfOneIsAWorldOfOne) {
   FakeWorld world(BlockLayout({2}));
-  world.Run([](Communicator& c) {
-    auto alone = c.Split(c.rank(), 0);
-    ASSERT_TRUE(alone);
-    EXPECT_EQ(SumOfRanks(**alone, 5), 5);
-    EXPECT_EQ(*(*alone)->AllGatherBytes(AsBytes("x")), std::vector<Bytes>{Bytes{'x'}});
-  });
+  CheckSplitOfOne(world);
 }
 
 }  // namespace

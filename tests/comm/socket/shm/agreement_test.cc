@@ -79,7 +79,7 @@ TEST(Agreement, IsToDoWithoutWhereOneRankIsConnectedByTcp) {
   EXPECT_EQ(MappedSegments(), 0U);
   EXPECT_THAT(log.Text(),
               HasSubstr("muster: no shared memory inside this node, Unix sockets instead: rank 1: it is "
-                        "connected by TCP\n"));
+                        "connected by TCP or through a directory\n"));
   EXPECT_THAT(log.Text(), HasSubstr("5 ranks, 2 nodes: ring\n"));
   EXPECT_THAT(log.Text(), Not(HasSubstr("shared-memory")));
 }
