@@ -1,0 +1,28 @@
+// Which backend the whole group takes, given what every rank found out about its GPU. A pure function, the
+// same on every rank: one broken GPU must not silently move 512 ranks to TCP.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/nccl/gpu_verdict.h"
+#include "comm/options.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+struct BackendChoice {
+  Backend backend = Backend::kSocket;  // never kAuto
+  std::string why;                     // for the log: "no rank has a GPU; rank 0 on gpu01: no GPU"
+
+  friend bool operator==(const BackendChoice&, const BackendChoice&) = default;
+};
+
+// socket: as configured. auto: nccl where every rank has a GPU of its own, socket where none has one;
+// kDisagreement for a mixture, names the nodes. nccl: kConfiguration names the first rank without a GPU, and
+// why. Two ranks of a node on one GPU: kDisagreement, names both, unless `share_device`.
+Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
+                                     const std::vector<GpuVerdict>& verdict_of_rank, bool share_device);
+
+}  // namespace muster

@@ -1,0 +1,16 @@
+// Calls that have no deadline of their own (dlopen over NFS, a driver that starts, an abort that hangs): made
+// where they can be left behind.
+#pragma once
+
+#include <functional>
+
+#include "comm/base/deadline.h"
+
+namespace muster {
+
+// Runs `call` on a thread of its own, without signals, and waits for its end. False: it had not ended by the
+// deadline (or no thread could be had), and goes on alone: so it owns all that it touches, and refers to
+// nothing of its caller.
+bool RunWithin(Deadline deadline, std::function<void()> call);
+
+}  // namespace muster

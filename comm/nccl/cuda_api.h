@@ -1,0 +1,84 @@
+// The part of the CUDA runtime that the NCCL backend uses, as an interface: cuda_library.h makes one of the
+// real library, tests/comm/nccl has a fake. No header of CUDA is needed to use it.
+//
+// Threads: any; the current device is each thread's own. Nothing but Synchronize waits for a stream; Allocate
+// and Free may wait for the device.
+//
+// Protocol source: CUDA runtime API, 11.4 to 13.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// CUDA's own.
+struct CUstream_st;
+struct CUevent_st;
+
+namespace muster {
+
+// The values of cudaError_t that muster tells apart; every other one is passed on as it is.
+enum class CudaResult : int {
+  kSuccess = 0,
+  kInsufficientDriver = 35,  // also: no driver
+  kNoDevice = 100,
+  kNotReady = 600,
+};
+
+using CudaStream = ::CUstream_st*;
+using CudaEvent = ::CUevent_st*;
+
+struct CudaDevice {
+  std::string name;
+  std::array<uint8_t, 16> uuid = {};  // of the GPU, or of its part (MIG)
+  std::string pci;                    // "0000:1b:00.0"
+
+  friend bool operator==(const CudaDevice&, const CudaDevice&) = default;
+};
+
+// "GPU-3b8f...", as nvidia-smi has it.
+std::string FormatGpuUuid(const std::array<uint8_t, 16>& uuid);
+
+// 13000 is "13.0".
+std::string FormatCudaVersion(int code);
+
+class CudaApi {
+ public:
+  CudaApi() = default;
+  CudaApi(const CudaApi&) = delete;
+  CudaApi& operator=(const CudaApi&) = delete;
+  virtual ~CudaApi() = default;
+
+  virtual int runtime_version() const = 0;  // 13000
+  virtual std::string path() const = 0;     // of the file that was loaded
+
+  [[nodiscard]] virtual CudaResult DriverVersion(int* version) = 0;  // 0: no driver
+  [[nodiscard]] virtual CudaResult DeviceCount(int* count) = 0;      // of the visible ones
+  [[nodiscard]] virtual CudaResult Describe(int ordinal, CudaDevice* device) = 0;
+  [[nodiscard]] virtual CudaResult SetDevice(int ordinal) = 0;
+  // Whether a kernel on the current device can work on this address.
+  [[nodiscard]] virtual CudaResult IsDevicePointer(const void* pointer, bool* device) = 0;
+
+  [[nodiscard]] virtual CudaResult CreateEvent(CudaEvent* event) = 0;  // without timing
+  [[nodiscard]] virtual CudaResult DestroyEvent(CudaEvent event) = 0;
+  [[nodiscard]] virtual CudaResult RecordEvent(CudaEvent event, CudaStream stream) = 0;
+  [[nodiscard]] virtual CudaResult QueryEvent(CudaEvent event) = 0;  // kSuccess or kNotReady
+
+  [[nodiscard]] virtual CudaResult CreateStream(
+      CudaStream* stream) = 0;  // that does not wait for the default one
+  [[nodiscard]] virtual CudaResult DestroyStream(CudaStream stream) = 0;
+  [[nodiscard]] virtual CudaResult Synchronize(CudaStream stream) = 0;  // BLOCKS, without a deadline
+  // Between any two kinds of memory, in the stream; of pageable host memory also the caller may wait.
+  [[nodiscard]] virtual CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) = 0;
+  // In the order of the stream, without waiting for the device.
+  [[nodiscard]] virtual CudaResult AllocateOn(void** memory, size_t bytes, CudaStream stream) = 0;
+  [[nodiscard]] virtual CudaResult FreeOn(void* memory, CudaStream stream) = 0;
+
+  [[nodiscard]] virtual CudaResult Allocate(void** memory, size_t bytes) = 0;
+  [[nodiscard]] virtual CudaResult Free(void* memory) = 0;
+
+  virtual std::string Explain(CudaResult result) const = 0;
+};
+
+}  // namespace muster

@@ -1,0 +1,23 @@
+// The real CUDA runtime, opened at run time. Whether there is a driver or a GPU is another question: ask
+// DriverVersion and DeviceCount.
+//
+// Ownership: the result stays usable for the life of the process. BLOCKS while the file is read: call it
+// where it can be abandoned.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/nccl/cuda_api.h"
+
+namespace muster {
+
+inline constexpr int kLeastCuda = 11'040;  // 11.4
+
+// `files` are tried before the loader's own search; those that are not there are skipped.
+// Error: kConfiguration: not found, too old, or this muster was built without CUDA's headers.
+Result<std::unique_ptr<CudaApi>> LoadCuda(const std::vector<std::string>& files);
+
+}  // namespace muster

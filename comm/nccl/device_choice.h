@@ -1,0 +1,34 @@
+// Which of the GPUs that a process can see is its own, and whether two ranks of a node would share one. Pure
+// functions: nothing here talks to a GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+struct DeviceQuestion {
+  int visible = 0;           // what cudaGetDeviceCount says; at least 1
+  int local_rank = 0;        // 0..local_size-1
+  int local_size = 1;        // ranks on this node
+  std::string visible_list;  // CUDA_VISIBLE_DEVICES as it is set: numbers or UUIDs; empty: not set
+};
+
+struct DeviceChoice {
+  int ordinal = 0;
+  std::string warning;  // for the log; may be empty
+};
+
+// One visible: that one (a launcher has bound each task to its own). Enough for all ranks of the node: the
+// local rank. Else kConfiguration with advice: some ranks would have to share.
+Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question);
+
+// `uuid_of_rank[r]` is the UUID of rank r's GPU ("GPU-...", or of a MIG part). Two ranks of one node with the
+// same one: kDisagreement, names both, unless `share_device`. The same sentence on every rank.
+Status CheckDistinctDevices(const Roster& roster, const std::vector<std::string>& uuid_of_rank,
+                            bool share_device);
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+// What a rank says while the group draws NCCL's unique ids: its version of NCCL, and the id that it has drawn
+// or why it could not.
+//
+//   u16 major, minor, patch | u8 kind | 128 bytes of id, or string: why there is none        little-endian
+//   kind: 0 not this rank's to draw, 1 drawn, 2 could not
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/nccl/nccl_api.h"
+
+namespace muster {
+
+struct NcclIdPart {
+  NcclVersion version;
+  std::optional<NcclId> id;
+  std::string failure;  // why no id could be drawn; empty: it could, or was not this rank's to draw
+
+  friend bool operator==(const NcclIdPart&, const NcclIdPart&) = default;
+};
+
+Bytes EncodeIdPart(const NcclIdPart& part);
+// Strict: kInternal "malformed NCCL id: ..." for anything that EncodeIdPart does not write.
+Result<NcclIdPart> DecodeIdPart(ByteView bytes);
+
+}  // namespace muster

@@ -1,0 +1,155 @@
+#include "comm/nccl/nccl_backend.h"
+
+#include <utility>
+
+#include "comm/base/log.h"
+#include "comm/base/parse.h"
+#include "comm/nccl/backend_choice.h"
+#include "comm/nccl/bounded_call.h"
+#include "comm/nccl/cuda_library.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "comm/nccl/nccl_environment.h"
+#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/nccl_log.h"
+#include "comm/nccl/nvidia_presence.h"
+
+namespace muster {
+namespace {
+
+// What a rank finds out; owned by the thread that asks, which may be left behind.
+struct Examination {
+  GpuHello hello;
+  std::shared_ptr<CudaApi> cuda;
+  std::shared_ptr<NcclApi> nccl;
+};
+
+// Before NCCL's library is loaded: some of its parts look at the environment then.
+void PrepareNccl(const NcclRequest& request) {
+  std::vector<std::pair<std::string, std::string>> variables =
+      NcclVariables(request.options, request.interfaces);
+  if (request.route_log) {
+    if (Result<std::string> file = OpenNcclLog()) {
+      variables.emplace_back("NCCL_DEBUG_FILE", *std::move(file));
+    } else {
+      LogWarning("what NCCL says goes to standard output: {}", file.error().message);
+    }
+  }
+  SetUnsetVariables(variables);
+}
+
+void LookForNccl(const GpuSurroundings& surroundings, Examination& found) {
+  Result<std::unique_ptr<NcclApi>> nccl = surroundings.load_nccl();
+  if (!nccl) {
+    found.hello.verdict.problem = ToString(nccl.error());
+    return;
+  }
+  found.nccl = *std::move(nccl);
+  found.hello.nccl = ToString(found.nccl->version());
+}
+
+void LookForGpu(const GpuSurroundings& surroundings, DeviceQuestion question, Examination& found) {
+  GpuHello& hello = found.hello;
+  Result<std::unique_ptr<CudaApi>> cuda = surroundings.load_cuda();
+  if (!cuda) {
+    hello.verdict.problem = ToString(cuda.error());
+    return;
+  }
+  found.cuda = *std::move(cuda);
+  hello.cuda = FormatCudaVersion(found.cuda->runtime_version());
+  int driver = 0;
+  if (found.cuda->DriverVersion(&driver) == CudaResult::kSuccess && driver > 0) {
+    hello.driver = FormatCudaVersion(driver);
+  }
+  Result<GpuVerdict> verdict = ExamineGpu(*found.cuda, std::move(question));
+  if (!verdict) {
+    hello.refusal = verdict.error().message;
+    hello.hint = verdict.error().hint;
+    hello.verdict.problem = verdict.error().message;
+    return;
+  }
+  hello.verdict = *std::move(verdict);
+  if (hello.verdict.usable()) LookForNccl(surroundings, found);
+}
+
+Examination Examine(const Group& group, const GpuSurroundings& surroundings, const NcclRequest& request) {
+  Examination found;
+  if (!surroundings.has_device()) {
+    found.hello.verdict.problem =
+        "no NVIDIA device (neither /proc/driver/nvidia/version nor /dev/nvidiactl nor /dev/dxg)";
+    return found;
+  }
+  PrepareNccl(request);
+  const Roster& roster = group.roster();
+  DeviceQuestion question;
+  question.local_rank = roster.members[static_cast<size_t>(group.rank())].local_rank;
+  question.local_size = roster.LocalSize(roster.NodeOf(group.rank()));
+  question.visible_list = surroundings.visible_list;
+  const auto asked = std::make_shared<Examination>();
+  // The others are to hear of a driver that hangs, before they give up.
+  const Duration patience = request.timeouts.init / 2;
+  if (RunWithin(Deadline::After(patience),
+                [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); })) {
+    return std::move(*asked);
+  }
+  found.hello.verdict.problem =
+      fmt::format("the driver of its GPU did not answer within {}", FormatDuration(patience));
+  return found;
+}
+
+Result<std::vector<GpuHello>> ExchangeHellos(Group& group, const GpuHello& mine, Deadline deadline) {
+  MUSTER_TRY(const std::vector<Bytes> all, group.Exchange("gpus", EncodeGpuHello(mine), deadline));
+  std::vector<GpuHello> hellos;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    Result<GpuHello> hello = DecodeGpuHello(all[rank]);
+    const std::string name = DescribeRank(group.roster(), static_cast<int>(rank));
+    if (!hello) return Fail(Code::kDisagreement, "{} sent a {}", name, hello.error().message);
+    if (!hello->refusal.empty()) {
+      return WithHint(Fail(Code::kConfiguration, "{}: {}", name, hello->refusal), hello->hint);
+    }
+    hellos.push_back(*std::move(hello));
+  }
+  return hellos;
+}
+
+// Once for all ranks. GPUs that nobody can use are worth a warning; none at all is not.
+void LogChoice(const Group& group, const BackendChoice& choice, const std::vector<GpuHello>& hellos) {
+  if (group.rank() != 0) return;
+  const bool disappointing = choice.backend == Backend::kSocket && !hellos.front().cuda.empty();
+  const LogLevel level = disappointing ? LogLevel::kWarning : LogLevel::kDebug;
+  Log(level, "backend: {} ({})", choice.backend == Backend::kNccl ? "nccl" : "socket", choice.why);
+}
+
+}  // namespace
+
+GpuSurroundings RealSurroundings(const LibraryPlaces& places, std::string visible_list) {
+  return {[] { return HasNvidiaFiles(); }, [places] { return LoadCuda(FindCudaFiles(places)); },
+          [places] { return LoadNccl(FindNcclFiles(places)); }, std::move(visible_list)};
+}
+
+Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
+                                          const GpuSurroundings& surroundings, const NcclRequest& request) {
+  const Deadline deadline = Deadline::After(request.timeouts.init);
+  Examination found = Examine(group, surroundings, request);
+  ChosenBackend chosen;
+  MUSTER_TRY(chosen.hellos, ExchangeHellos(group, found.hello, deadline));
+  std::vector<GpuVerdict> verdicts;
+  for (const GpuHello& hello : chosen.hellos) verdicts.push_back(hello.verdict);
+  MUSTER_TRY(const BackendChoice choice,
+             AgreeOnBackend(request.configured, group.roster(), verdicts, request.options.share_device));
+  LogChoice(group, choice, chosen.hellos);
+  if (choice.backend == Backend::kSocket) {
+    chosen.communicator = std::move(host);
+    return chosen;
+  }
+  NcclSettings settings;
+  settings.device = found.hello.verdict.ordinal;
+  settings.timeouts = request.timeouts;
+  settings.abort_within = request.options.abort_timeout;
+  // All have left the exchange within moments of each other: so their deadlines are one.
+  MUSTER_TRY(chosen.communicator,
+             MakeNcclCommunicator(group, {std::move(found.nccl), std::move(found.cuda), std::move(host)},
+                                  settings, Deadline::After(request.timeouts.init)));
+  return chosen;
+}
+
+}  // namespace muster

@@ -1,0 +1,52 @@
+// Whether this group uses NCCL, and its start where it does: the second hello, in which every rank says what
+// GPU it has, and all come to the same answer. The top of this room.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/nccl/cuda_api.h"
+#include "comm/nccl/gpu_hello.h"
+#include "comm/nccl/library_files.h"
+#include "comm/nccl/nccl_api.h"
+#include "comm/options.h"
+#include "comm/rendezvous/group.h"
+
+namespace muster {
+
+// Where this process finds GPUs and libraries. Functions that BLOCK are called where they can be left behind.
+struct GpuSurroundings {
+  std::function<bool()> has_device;  // cheap: from files alone
+  std::function<Result<std::unique_ptr<CudaApi>>()> load_cuda;
+  std::function<Result<std::unique_ptr<NcclApi>>()> load_nccl;
+  std::string visible_list;  // CUDA_VISIBLE_DEVICES
+};
+GpuSurroundings RealSurroundings(const LibraryPlaces& places, std::string visible_list);
+
+struct NcclRequest {
+  Backend configured = Backend::kAuto;  // kAuto or kNccl
+  NcclOptions options;
+  TimeoutOptions timeouts;
+  std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
+  bool route_log = true;                // off: NCCL_DEBUG_FILE is the user's own
+};
+
+struct ChosenBackend {
+  std::unique_ptr<Communicator> communicator;
+  std::vector<GpuHello> hellos;  // by rank
+};
+
+// Collective. `host` carries host memory, and everything where the group goes without NCCL. BLOCKS until
+// every rank has come and, where they have GPUs, NCCL has started: each at most timeouts.init. Where NCCL is
+// used, this rank's GPU becomes CUDA's current device for the calling thread.
+//
+// Error: as AgreeOnBackend and StartNccl; kConfiguration where a rank sees GPUs and cannot tell which is its
+// own (names the rank, on all alike).
+Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
+                                          const GpuSurroundings& surroundings, const NcclRequest& request);
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+#include "comm/nccl/nccl_environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace muster {
+namespace {
+
+std::string_view NameOf(NcclDebug debug) {
+  switch (debug) {
+    case NcclDebug::kVersion:
+      return "VERSION";
+    case NcclDebug::kWarn:
+      return "WARN";
+    case NcclDebug::kInfo:
+      return "INFO";
+    default:
+      return "TRACE";
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions& options,
+                                                               const std::vector<std::string>& interfaces) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  variables.emplace_back("NCCL_DEBUG", NameOf(options.debug));
+  // "=" stands for whole names.
+  if (!interfaces.empty())
+    variables.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("={}", fmt::join(interfaces, ",")));
+  if (options.algorithm) variables.emplace_back("NCCL_ALGO", *options.algorithm);
+  if (options.protocol) variables.emplace_back("NCCL_PROTO", *options.protocol);
+  return variables;
+}
+
+void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& variables) {
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 0);
+}
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+// NCCL takes most of its settings from the environment alone, and reads it once, when it starts.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/options.h"
+
+namespace muster {
+
+// NCCL's variables for these options. `interfaces` are names, best first; empty: NCCL chooses.
+std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions& options,
+                                                               const std::vector<std::string>& interfaces);
+
+// Sets them in this process, where they are not set yet: what a user has exported stays. Not while another
+// thread reads the environment.
+void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& variables);
+
+}  // namespace muster

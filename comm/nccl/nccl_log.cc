@@ -1,0 +1,78 @@
+#include "comm/nccl/nccl_log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "comm/base/log.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+// A line without an end is one all the same.
+constexpr size_t kLongestLine = 16'384;
+
+void LogNcclLine(std::string_view line) {
+  const std::string_view message = MessageOfNcclLine(line);
+  if (message.empty()) return;
+  const bool warning = message.starts_with("NCCL WARN");
+  LogEvent(warning ? LogLevel::kWarning : LogLevel::kInfo, "nccl", {}, "{}", message);
+}
+
+void Serve(const UniqueFd& pipe) {
+  std::array<char, 4096> chunk{};
+  std::string pending;
+  while (true) {
+    const ssize_t got = read(pipe.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    pending.append(chunk.data(), static_cast<size_t>(got));
+    size_t end = 0;
+    while ((end = pending.find('\n')) != std::string::npos) {
+      LogNcclLine(std::string_view(pending).substr(0, end));
+      pending.erase(0, end + 1);
+    }
+    if (pending.size() > kLongestLine) {
+      LogNcclLine(pending);
+      pending.clear();
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view MessageOfNcclLine(std::string_view line) {
+  const size_t start = line.find("NCCL ");
+  return start == std::string_view::npos ? line : line.substr(start);
+}
+
+Result<std::string> OpenNcclLog() {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
+  UniqueFd reader(ends[0]);
+  const int writer =
+      ends[1];  // open for ever: NCCL opens it again by this path, and never says when it is done
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status started;
+  try {
+    std::thread([pipe = std::make_shared<UniqueFd>(std::move(reader))] { Serve(*pipe); }).detach();
+  } catch (const std::system_error& error) {
+    close(writer);
+    started = Fail(Code::kSystem, "cannot start the thread that reads NCCL's log: {}", error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  MUSTER_CHECK(started);
+  return fmt::format("/proc/self/fd/{}", writer);
+}
+
+}  // namespace muster

@@ -1,0 +1,110 @@
+#include "comm/nccl/start.h"
+
+#include <chrono>
+#include <vector>
+
+#include "comm/base/parse.h"
+#include "comm/nccl/abort.h"
+#include "comm/nccl/bounded_call.h"
+#include "comm/nccl/settle.h"
+#include "comm/nccl/start_report.h"
+#include "comm/nccl/unique_ids.h"
+#include "comm/socket/group_failure.h"
+
+namespace muster {
+namespace {
+
+// Everybody's deadline is the same one but for the moments in which they left the exchange before.
+constexpr Duration kReportGrace = std::chrono::seconds(3);
+
+// Owned by the thread that calls NCCL, which may be left behind.
+struct Attempt {
+  NcclComm comm = nullptr;
+  NcclResult result = NcclResult::kInProgress;
+  std::string cuda_problem;
+};
+
+// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context.
+std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
+  auto attempt = std::make_shared<Attempt>();
+  const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
+                     size = core.group.roster().size(), rank = core.group.rank(),
+                     ids = std::move(ids)]() mutable {
+    if (const CudaResult set = cuda->SetDevice(device); set != CudaResult::kSuccess) {
+      attempt->cuda_problem = cuda->Explain(set);
+      return;
+    }
+    attempt->result = nccl->Init(&attempt->comm, size, rank, ids);
+  };
+  if (RunWithin(deadline, call)) return attempt;
+  return nullptr;
+}
+
+NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) {
+  if (attempt.result != NcclResult::kInProgress) return attempt.result;
+  const auto ask = [&] {
+    NcclResult state = NcclResult::kSuccess;
+    const NcclResult asked = core.nccl->AsyncError(attempt.comm, &state);
+    return asked == NcclResult::kSuccess ? state : asked;
+  };
+  return Settle(ask, deadline, core.group.failure_fd());
+}
+
+tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
+  return Fail(FailGroup(
+      core.group,
+      {Code::kSystem,
+       fmt::format("{} could not start NCCL: {}", DescribeRank(core.group.roster(), core.group.rank()), why),
+       "NCCL_DEBUG=INFO (nccl.debug: info) says more; backend: socket goes without"}));
+}
+
+// Everybody says how far it has come; without a failure meanwhile the same sentence comes out on every rank.
+Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline) {
+  Group& group = core.group;
+  MUSTER_TRY(const std::vector<Bytes> all,
+             group.Exchange("nccl started", EncodeStartReport(mine),
+                            deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace)));
+  std::vector<StartReport> reports;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    Result<StartReport> report = DecodeStartReport(all[rank]);
+    if (!report) {
+      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(group.roster(), static_cast<int>(rank)),
+                  report.error().message);
+    }
+    reports.push_back(*std::move(report));
+  }
+  return JudgeStart(group.roster(), reports, core.settings.timeouts.init);
+}
+
+}  // namespace
+
+Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
+  MUSTER_TRY(std::vector<NcclId> ids, ExchangeNcclIds(core.group, *core.nccl, "nccl ids", deadline));
+  const std::shared_ptr<Attempt> attempt = Begin(core, std::move(ids), deadline);
+  NcclResult state = NcclResult::kInProgress;
+  if (attempt) {
+    if (!attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
+    state = AwaitInit(core, *attempt, deadline);
+  }
+  StartReport report;
+  report.through = state == NcclResult::kSuccess;
+  report.last_words = report.through ? "" : core.nccl->LastError();
+  Status all_through;
+  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
+    all_through = Refuse(core, ExplainNccl(*core.nccl, state));
+  } else {
+    all_through = Compare(core, report, deadline);
+    if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
+  }
+  if (all_through) {
+    // The thread that started NCCL was another one.
+    if (const CudaResult set = core.cuda->SetDevice(core.settings.device); set == CudaResult::kSuccess) {
+      return attempt->comm;
+    }
+    all_through = Refuse(core, "its device cannot be used");
+  }
+  if (attempt) AbortComm(core, attempt->comm, all_through.error());
+  return Fail(all_through.error());
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// A CUDA runtime that computes: one GPU for each rank of a test's process, whose memory is the process's own,
+// with streams that are threads and events that are reached when the stream gets there. What is queued on a
+// stream runs later, in order, as on a GPU; so a result that is used too early is wrong here as well.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/nccl/cuda_api.h"
+
+namespace muster {
+
+class ComputingCuda final : public CudaApi {
+ public:
+  // The GPU, and how many of it there are, before it is used.
+  CudaDevice device = {"Computing GPU", {1}, "0000:01:00.0"};
+  int count = 1;
+  int driver = 13'000;
+
+  ComputingCuda();
+  ~ComputingCuda() override;  // waits for what is queued
+
+  // Work in the stream's order; null: the default stream. For the fake NCCL.
+  void Enqueue(CudaStream stream, std::function<void()> work);
+  // From now on the GPU reports this for every event.
+  void Break(CudaResult result) { broken_ = static_cast<int>(result); }
+  // Events and memory that were not freed.
+  int events() const { return events_; }
+  size_t allocations() const;
+
+  int runtime_version() const override { return 13'000; }
+  std::string path() const override { return "/fake/libcudart.so.13"; }
+  CudaResult DriverVersion(int* version) override;
+  CudaResult DeviceCount(int* there) override;
+  CudaResult Describe(int ordinal, CudaDevice* its) override;
+  CudaResult SetDevice(int ordinal) override;
+  CudaResult IsDevicePointer(const void* pointer, bool* is_device) override;
+  CudaResult CreateEvent(CudaEvent* event) override;
+  CudaResult DestroyEvent(CudaEvent event) override;
+  CudaResult RecordEvent(CudaEvent event, CudaStream stream) override;
+  CudaResult QueryEvent(CudaEvent event) override;
+  CudaResult CreateStream(CudaStream* stream) override;
+  CudaResult DestroyStream(CudaStream stream) override;
+  CudaResult Synchronize(CudaStream stream) override;
+  CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) override;
+  CudaResult AllocateOn(void** memory, size_t bytes, CudaStream stream) override;
+  CudaResult FreeOn(void* memory, CudaStream stream) override;
+  CudaResult Allocate(void** memory, size_t bytes) override;
+  CudaResult Free(void* memory) override;
+  std::string Explain(CudaResult result) const override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const uint8_t*, size_t> memory_;
+  CudaStream default_stream_ = nullptr;
+  std::atomic<int> events_ = 0;
+  std::atomic<int> broken_ = 0;
+};
+
+}  // namespace muster

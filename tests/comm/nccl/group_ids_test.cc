@@ -1,0 +1,45 @@
+// Real ids of the real NCCL, over the control plane of a real group.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/unique_ids.h"
+#include "comm/rendezvous/join.h"
+#include "tests/comm/nccl/real_files.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+Deadline Soon() { return Deadline::After(std::chrono::minutes(1)); }
+
+// As one process would: joins, gets the ids, leaves.
+Result<std::vector<NcclId>> JoinForIds(const JoinRequest& request, NcclApi& nccl) {
+  MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(request));
+  MUSTER_TRY(std::vector<NcclId> ids, ExchangeNcclIds(*group, nccl, "nccl ids", Soon()));
+  MUSTER_CHECK(group->Leave(Soon()));
+  return ids;
+}
+
+TEST(GroupIds, EveryRankGetsTheIdThatRankZeroHasDrawn) {
+  auto nccl = LoadNccl(RealFiles("libnccl.so."));
+  ASSERT_TRUE(nccl) << ToString(nccl.error());
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "b", "b", "c"});
+  std::vector<std::future<Result<std::vector<NcclId>>>> running;
+  for (const JoinRequest& request : requests) {
+    running.push_back(std::async(std::launch::async, [&] { return JoinForIds(request, **nccl); }));
+  }
+  std::vector<NcclId> first;
+  for (auto& future : running) {
+    const auto ids = future.get();
+    ASSERT_TRUE(ids) << ids.error().message;
+    ASSERT_EQ(ids->size(), 1u);
+    EXPECT_NE(ids->front(), NcclId{});
+    if (first.empty()) first = *ids;
+    EXPECT_EQ(*ids, first);
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,153 @@
+// Every rank says what GPU it has, and all come to the same answer.
+#include "comm/nccl/nccl_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/nccl/computing_nccl.h"
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+// One rank's machine.
+struct Machine {
+  bool has_device = true;
+  bool has_cuda = true;
+  bool has_nccl = true;
+  uint8_t gpu = 0;  // its UUID; 0: the rank's own
+  int gpus = 1;
+  int driver = 13'000;
+};
+
+class Ranks {
+ public:
+  explicit Ranks(const std::vector<Machine>& machines, const std::vector<int>& layout = BlockLayout({2, 1}))
+      : host_(layout), machines_(machines) {}
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  // What each rank ends with: the backend's name, or the error.
+  std::vector<std::string> Take(Backend configured, const NcclOptions& options = {}) {
+    NcclRequest request;
+    request.configured = configured;
+    request.options = options;
+    request.timeouts.init = std::chrono::minutes(1);
+    request.route_log = false;
+    std::vector<std::string> results(machines_.size());
+    chosen_.resize(machines_.size());
+    std::vector<std::thread> threads;
+    for (size_t rank = 0; rank < machines_.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        const int r = static_cast<int>(rank);
+        auto taken = TakeNcclWhereAgreed(host_.group(r), host_.Take(r), Surroundings(r), request);
+        results[rank] = taken ? std::string(taken->communicator->backend()) : taken.error().message;
+        if (taken) chosen_[rank] = *std::move(taken);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+  // As processes leave.
+  void Leave() {
+    std::vector<std::thread> threads;
+    for (ChosenBackend& chosen : chosen_) threads.emplace_back([&] { chosen.communicator.reset(); });
+    for (std::thread& thread : threads) thread.join();
+  }
+  ~Ranks() { Leave(); }
+  const std::vector<GpuHello>& hellos() const { return chosen_.front().hellos; }
+
+ private:
+  GpuSurroundings Surroundings(int rank) {
+    const Machine& machine = machines_[static_cast<size_t>(rank)];
+    GpuSurroundings here;
+    here.has_device = [machine] { return machine.has_device; };
+    here.load_cuda = [machine, rank]() -> Result<std::unique_ptr<CudaApi>> {
+      if (!machine.has_cuda) return Fail(Code::kConfiguration, "cannot load libcudart.so.13");
+      auto loaded = std::make_unique<ComputingCuda>();
+      loaded->device.uuid = {machine.gpu == 0 ? static_cast<uint8_t>(rank + 1) : machine.gpu};
+      loaded->count = machine.gpus;
+      loaded->driver = machine.driver;
+      return loaded;
+    };
+    here.load_nccl = [machine, rank, fabric = fabric_]() -> Result<std::unique_ptr<NcclApi>> {
+      if (!machine.has_nccl) return Fail(Code::kConfiguration, "cannot load libnccl.so.2");
+      return std::make_unique<ComputingNccl>(fabric, std::make_shared<ComputingCuda>(), rank);
+    };
+    return here;
+  }
+
+  FakeWorld host_;
+  const std::vector<Machine> machines_;
+  const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
+  std::vector<ChosenBackend> chosen_;
+};
+
+TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
+  Ranks group(std::vector<Machine>(3));
+  EXPECT_THAT(group.Take(Backend::kAuto), Each("nccl"));
+  EXPECT_EQ(group.hellos()[1].nccl, "2.32.3");
+  EXPECT_EQ(group.hellos()[1].cuda, "13.0");
+  EXPECT_EQ(group.hellos()[1].driver, "13.0");
+  EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
+}
+
+TEST(TakeSockets, WhereNoRankHasAGpu) {
+  LogCapture log(LogLevel::kDebug);
+  Ranks group({{.has_device = false}, {.has_device = false}, {.has_device = false}});
+  EXPECT_THAT(group.Take(Backend::kAuto), Each("socket"));
+  EXPECT_THAT(log.Text(),
+              HasSubstr("backend: socket (no rank has a GPU; rank 0 on gpu01: no NVIDIA device "
+                        "(neither /proc/driver/nvidia/version nor /dev/nvidiactl nor /dev/dxg))"));
+}
+
+TEST(TakeSockets, WithAWarningWhereGpusCannotBeUsed) {
+  LogCapture log(LogLevel::kWarning);
+  Ranks group({{.has_nccl = false}, {.has_nccl = false}, {.has_nccl = false}});
+  EXPECT_THAT(group.Take(Backend::kAuto), Each("socket"));
+  EXPECT_THAT(log.Text(),
+              HasSubstr("backend: socket (no rank has a GPU; rank 0 on gpu01: cannot load libnccl.so.2"));
+}
+
+TEST(Mixture, IsRefusedAndNamesTheNodes) {
+  Ranks group({{}, {}, {.has_device = false}});
+  EXPECT_THAT(
+      group.Take(Backend::kAuto),
+      Each(testing::StartsWith("some ranks have a GPU and others have not: with on gpu01; without on gpu02 "
+                               "(rank 2 on gpu02: no NVIDIA device")));
+}
+
+TEST(Nccl, AskedForIsRefusedWithoutAGpu) {
+  Ranks group({{}, {.driver = 0}, {}});
+  EXPECT_THAT(group.Take(Backend::kNccl),
+              Each("backend: nccl needs a GPU for every rank; rank 1 on gpu01: no CUDA "
+                   "driver (libcuda.so.1)"));
+}
+
+TEST(OneGpu, ForTwoRanksOfANodeIsRefused) {
+  Ranks group({{.gpu = 7}, {.gpu = 7}, {.gpu = 7}});
+  EXPECT_THAT(group.Take(Backend::kAuto),
+              Each(testing::StartsWith("rank 0 and rank 1 on gpu01 use the same GPU, GPU-07000000")));
+}
+
+TEST(OneGpu, MayBeSharedWhereThatIsSaid) {
+  Ranks group({{.gpu = 7}, {.gpu = 7}, {.gpu = 7}});
+  NcclOptions options;
+  options.share_device = true;
+  EXPECT_THAT(group.Take(Backend::kAuto, options), Each("nccl"));
+}
+
+TEST(TooFewGpus, AreTheGroupsErrorWithTheRanksName) {
+  Ranks group({{.gpus = 2}, {.gpus = 2}, {.gpus = 2}, {}}, BlockLayout({3, 1}));
+  EXPECT_THAT(group.Take(Backend::kAuto),
+              Each(testing::StartsWith("rank 0 on gpu01: 3 ranks on this node see 2 GPUs")));
+}
+
+}  // namespace
+}  // namespace muster

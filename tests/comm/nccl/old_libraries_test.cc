@@ -1,0 +1,36 @@
+// What is too old is refused by its version, before anything of it is used. Apart from
+// real_libraries_test.cc: what a process has loaded once is found again whatever is asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "comm/nccl/cuda_library.h"
+#include "comm/nccl/nccl_library.h"
+
+namespace muster {
+namespace {
+
+using testing::EndsWith;
+
+// comm/base/shared_library_test.cc says what it is.
+const std::string kOld = std::getenv("OLD_LIBRARY");
+
+TEST(OldLibraries, NcclIsRefused) {
+  const auto nccl = LoadNccl({kOld});
+  ASSERT_FALSE(nccl);
+  EXPECT_EQ(nccl.error().code, Code::kConfiguration);
+  EXPECT_THAT(nccl.error().message, EndsWith(kOld + " is NCCL 2.10.5"));
+  EXPECT_EQ(nccl.error().hint, "muster needs NCCL 2.18 or newer, of the same major version");
+}
+
+TEST(OldLibraries, CudaIsRefused) {
+  const auto cuda = LoadCuda({kOld});
+  ASSERT_FALSE(cuda);
+  EXPECT_EQ(cuda.error().code, Code::kConfiguration);
+  EXPECT_THAT(cuda.error().message, EndsWith(kOld + " is the runtime of CUDA 10.2"));
+  EXPECT_EQ(cuda.error().hint, "muster needs CUDA 11.4 or newer");
+}
+
+}  // namespace
+}  // namespace muster

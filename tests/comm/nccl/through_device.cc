@@ -1,0 +1,169 @@
+#include "tests/comm/nccl/through_device.h"
+
+#include <list>
+#include <utility>
+
+namespace muster {
+namespace {
+
+// The caller's buffers on the device, for one call.
+class Mirror {
+ public:
+  explicit Mirror(CudaApi& cuda) : cuda_(cuda) { Check(cuda_.CreateStream(&stream_)); }
+  Mirror(const Mirror&) = delete;
+  Mirror& operator=(const Mirror&) = delete;
+  ~Mirror() {
+    for (const Copy& copy : copies_) Check(cuda_.Free(copy.device));
+    Check(cuda_.DestroyStream(stream_));
+  }
+
+  // The larger buffer first: one that lies in it lies there on the device as well.
+  Buffer Of(const Buffer& host) {
+    return {Place(static_cast<uint8_t*>(host.data), host.bytes()), host.count, host.type, Memory::kDevice};
+  }
+  ConstBuffer Of(const ConstBuffer& host) {
+    auto* data = const_cast<uint8_t*>(static_cast<const uint8_t*>(host.data));
+    return {Place(data, host.bytes()), host.count, host.type, Memory::kDevice};
+  }
+  CallOptions With(const CallOptions& options) const { return {options.timeout, stream_}; }
+
+  // Waits, and gives the caller what is on the device now.
+  Status Finish(Communicator& inner, const Status& queued) {
+    MUSTER_CHECK(queued);
+    MUSTER_CHECK(inner.Synchronize());
+    for (const Copy& copy : copies_) Check(cuda_.Copy(copy.host, copy.device, copy.bytes, stream_));
+    Check(cuda_.Synchronize(stream_));
+    return result_;
+  }
+
+ private:
+  struct Copy {
+    uint8_t* host = nullptr;
+    void* device = nullptr;
+    size_t bytes = 0;
+  };
+
+  void* Place(uint8_t* host, size_t bytes) {
+    for (const Copy& copy : copies_) {
+      if (host >= copy.host && host + bytes <= copy.host + copy.bytes) {
+        return static_cast<uint8_t*>(copy.device) + (host - copy.host);
+      }
+    }
+    Copy& copy = copies_.emplace_back();
+    copy = {host, nullptr, bytes};
+    Check(cuda_.Allocate(&copy.device, bytes));
+    if (bytes > 0) Check(cuda_.Copy(copy.device, host, bytes, stream_));
+    return copy.device;
+  }
+  void Check(CudaResult result) {
+    if (result != CudaResult::kSuccess && result_)
+      result_ = Fail(Code::kInternal, "{}", cuda_.Explain(result));
+  }
+
+  CudaApi& cuda_;
+  CudaStream stream_ = nullptr;
+  std::list<Copy> copies_;
+  Status result_;
+};
+
+class ThroughDevice final : public Communicator {
+ public:
+  ThroughDevice(std::unique_ptr<Communicator> inner, std::shared_ptr<CudaApi> cuda)
+      : inner_(std::move(inner)), cuda_(std::move(cuda)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  const Roster& roster() const override { return inner_->roster(); }
+  std::string_view backend() const override { return inner_->backend(); }
+
+  Status Barrier(const CallOptions& options) override { return inner_->Barrier(options); }
+  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override {
+    Mirror mirror(*cuda_);
+    const Buffer device = mirror.Of(buffer);
+    return mirror.Finish(*inner_, inner_->Broadcast(device, root, mirror.With(options)));
+  }
+  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
+                const CallOptions& options) override {
+    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
+      return inner_->Reduce(s, r, operation, root, m.With(options));
+    });
+  }
+  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
+                   const CallOptions& options) override {
+    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
+      return inner_->AllReduce(s, r, operation, m.With(options));
+    });
+  }
+  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
+    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
+      return inner_->Gather(s, r, root, m.With(options));
+    });
+  }
+  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override {
+    return Both(receive, send,
+                [&](Buffer r, ConstBuffer s, Mirror& m) { return inner_->AllGather(s, r, m.With(options)); });
+  }
+  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
+    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
+      return inner_->Scatter(s, r, root, m.With(options));
+    });
+  }
+  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
+                       const CallOptions& options) override {
+    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
+      return inner_->ReduceScatter(s, r, operation, m.With(options));
+    });
+  }
+  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override {
+    return Both(receive, send,
+                [&](Buffer r, ConstBuffer s, Mirror& m) { return inner_->AllToAll(s, r, m.With(options)); });
+  }
+  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override {
+    Mirror mirror(*cuda_);
+    const ConstBuffer device = mirror.Of(buffer);
+    return mirror.Finish(*inner_, inner_->Send(device, to, mirror.With(options)));
+  }
+  Status Recv(Buffer buffer, int from, const CallOptions& options) override {
+    Mirror mirror(*cuda_);
+    const Buffer device = mirror.Of(buffer);
+    return mirror.Finish(*inner_, inner_->Recv(device, from, mirror.With(options)));
+  }
+  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override {
+    return inner_->GatherBytes(mine, root, options);
+  }
+  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override {
+    return inner_->AllGatherBytes(mine, options);
+  }
+  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override {
+    return inner_->BroadcastBytes(mine, root, options);
+  }
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override {
+    MUSTER_TRY(std::unique_ptr<Communicator> part, inner_->Split(color, key, options));
+    if (!part) return nullptr;
+    return MakeThroughDevice(std::move(part), cuda_);
+  }
+  Status Synchronize(const CallOptions& options) override { return inner_->Synchronize(options); }
+
+ private:
+  template <typename Call>
+  Status Both(const Buffer& receive, const ConstBuffer& send, const Call& call) {
+    Mirror mirror(*cuda_);
+    // Where one lies in the other it is the larger one that is placed first.
+    if (send.bytes() > receive.bytes()) mirror.Of(send);
+    const Buffer r = mirror.Of(receive);
+    const ConstBuffer s = mirror.Of(send);
+    return mirror.Finish(*inner_, call(r, s, mirror));
+  }
+
+  const std::unique_ptr<Communicator> inner_;
+  const std::shared_ptr<CudaApi> cuda_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> MakeThroughDevice(std::unique_ptr<Communicator> inner,
+                                                std::shared_ptr<CudaApi> cuda) {
+  return std::make_unique<ThroughDevice>(std::move(inner), std::move(cuda));
+}
+
+}  // namespace muster
