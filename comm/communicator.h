@@ -7,8 +7,9 @@
 // returns the first error.
 //
 // Counts are in elements of `type`. Send and receive buffers may be the same memory where sizes allow;
-// otherwise they must not overlap. Host memory: the buffer may be reused when the call returns. Device memory
-// (NCCL): work is queued on CallOptions::stream, and the buffer may be reused when the stream gets there.
+// otherwise they must not overlap. Host memory: the buffer may be reused when the call returns; every backend
+// takes it. Device memory (the nccl backend): work is queued on CallOptions::stream, and the buffer may be
+// reused when the stream gets there; all buffers of a call are of one kind, on all ranks.
 //
 // Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside
 // it. Ownership: the Communicator owns its connections; buffers stay the caller's.
@@ -114,6 +115,15 @@ class Communicator {
   // one. A negative colour takes part and gets null.
   virtual Result<std::unique_ptr<Communicator>> Split(int color, int key,
                                                       const CallOptions& options = {}) = 0;
+
+  // Calls on device memory between them are queued as one, so that a Send and a Recv of the same rank do not
+  // wait for each other. Both in one thread, and nothing but such calls in between; a group that was begun
+  // must be ended, whatever its calls return. Nothing changes for host memory.
+  virtual Status BeginGroup() { return {}; }
+  virtual Status EndGroup() { return {}; }
+  // Waits until what was queued on device memory is done. Its result alone says that buffers hold what they
+  // should: after a failure streams go on as well. Nothing to wait for is success.
+  virtual Status Synchronize(const CallOptions& /*options*/ = {}) { return {}; }
 
   template <typename T>
   Status AllReduce(std::span<T> in_place, ReduceOp operation, const CallOptions& options = {}) {

@@ -1,39 +1,90 @@
 #include "comm/init.h"
 
+#include "comm/base/log.h"
+#include "comm/net/wire.h"
 #include "comm/socket/single.h"
 #include "comm/socket/socket_communicator.h"
 
 namespace muster {
+namespace {
 
-Result<Backend> ChooseBackend(Backend configured) {
-  if (configured != Backend::kNccl) return Backend::kSocket;
-  return WithHint(Fail(Code::kConfiguration, "backend: nccl is not part of this release"),
-                  "set backend: auto or backend: socket");
-}
-
-Result<std::unique_ptr<Communicator>> BuildCommunicator(Group& group,
-                                                        std::unique_ptr<SocketEndpoint> endpoint,
-                                                        const TimeoutOptions& timeouts) {
-  const Bytes mine = endpoint->payload();
-  MUSTER_TRY(const std::vector<Bytes> endpoints,
-             group.Exchange("data endpoints", mine, Deadline::After(timeouts.init)));
-  SocketOptions options;
-  options.timeouts = timeouts;
-  return MakeSocketCommunicator(group, std::move(endpoint), endpoints, options);
-}
-
-Result<std::unique_ptr<Communicator>> BuildCommunicatorFromRoster(Group& group,
-                                                                  std::unique_ptr<SocketEndpoint> endpoint,
-                                                                  const TimeoutOptions& timeouts) {
+// What every rank told of its data plane.
+struct Told {
   std::vector<Bytes> endpoints;
-  for (const Roster::Member& member : group.roster().members) endpoints.push_back(member.payload);
-  SocketOptions options;
-  options.timeouts = timeouts;
-  return MakeSocketCommunicator(group, std::move(endpoint), endpoints, options);
+  bool gpu = false;  // somebody may have one
+};
+
+Result<Told> ReadPayloads(const Roster& roster, const std::vector<Bytes>& payloads) {
+  Told told;
+  for (size_t rank = 0; rank < payloads.size(); ++rank) {
+    WireReader reader(payloads[rank]);
+    const ByteView endpoint = reader.Blob();
+    told.endpoints.emplace_back(endpoint.begin(), endpoint.end());
+    told.gpu = reader.U8() != 0 || told.gpu;
+    if (const Status read = reader.Finish("data endpoint"); !read) {
+      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster, static_cast<int>(rank)),
+                  read.error().message);
+    }
+  }
+  return told;
 }
 
-std::unique_ptr<Communicator> BuildCommunicatorOfOne(const Group& group) {
-  return MakeSingleCommunicator(group.roster());
+// The same on every rank: what is configured is compared in the hello, and what was told is known to all.
+bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
+  return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && somebody_may_have_one);
+}
+
+Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options) {
+  const NcclRequest request{options.backend, options.nccl, options.timeouts, options.interfaces,
+                            options.route_nccl_log};
+  MUSTER_TRY(ChosenBackend chosen, TakeNcclWhereAgreed(group, std::move(host), options.gpu, request));
+  return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};
+}
+
+Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                        const std::vector<Bytes>& payloads, const DataOptions& options) {
+  MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
+  SocketOptions socket_options;
+  socket_options.timeouts = options.timeouts;
+  MUSTER_TRY(std::unique_ptr<Communicator> host,
+             MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
+  if (!AsksForGpus(options, told.gpu)) {
+    if (options.backend == Backend::kAuto && group.rank() == 0) {
+      LogDebug("backend: socket (no rank has an NVIDIA device, as far as /proc and /dev say it)");
+    }
+    return DataPlane{std::move(host), {}};
+  }
+  return Choose(group, std::move(host), options);
+}
+
+}  // namespace
+
+Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
+  WireWriter writer;
+  writer.Blob(endpoint.payload());
+  writer.U8(options.backend != Backend::kSocket && options.gpu.has_device() ? 1 : 0);
+  return writer.Take();
+}
+
+Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                    const DataOptions& options) {
+  const Bytes mine = DataPayload(*endpoint, options);
+  MUSTER_TRY(const std::vector<Bytes> payloads,
+             group.Exchange("data endpoints", mine, Deadline::After(options.timeouts.init)));
+  return Build(group, std::move(endpoint), payloads, options);
+}
+
+Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                              const DataOptions& options) {
+  std::vector<Bytes> payloads;
+  for (const Roster::Member& member : group.roster().members) payloads.push_back(member.payload);
+  return Build(group, std::move(endpoint), payloads, options);
+}
+
+Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options) {
+  std::unique_ptr<Communicator> host = MakeSingleCommunicator(group.roster());
+  if (!AsksForGpus(options, false)) return DataPlane{std::move(host), {}};
+  return Choose(group, std::move(host), options);
 }
 
 }  // namespace muster

@@ -2,31 +2,49 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.h"
+#include "comm/nccl/nccl_backend.h"
 #include "comm/options.h"
 #include "comm/rendezvous/group.h"
 #include "comm/socket/endpoint.h"
 
 namespace muster {
 
-// nccl or socket; never auto. Error: kConfiguration where the configured backend cannot be had here.
-Result<Backend> ChooseBackend(Backend configured);
+// How the data plane is made. A value; the defaults never look for a GPU.
+struct DataOptions {
+  TimeoutOptions timeouts;
+  Backend backend = Backend::kSocket;
+  NcclOptions nccl;
+  std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
+  bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
+  GpuSurroundings gpu = RealSurroundings({}, "");
+};
+
+struct DataPlane {
+  std::unique_ptr<Communicator> communicator;
+  std::vector<GpuHello> gpus;  // by rank; empty where nobody had a reason to look
+};
+
+// What this rank tells the others of its data plane: where it can be reached, and whether it may have a GPU,
+// as far as files say it.
+Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options);
 
 // Makes `endpoint`'s addresses known to all ranks over the control plane, then builds the communicator.
-// BLOCKS until every rank of the group has got here, at most timeouts.init. `group` must outlive the
-// communicator.
-Result<std::unique_ptr<Communicator>> BuildCommunicator(Group& group,
-                                                        std::unique_ptr<SocketEndpoint> endpoint,
-                                                        const TimeoutOptions& timeouts);
+// BLOCKS until every rank of the group has got here, at most timeouts.init; where there are GPUs as
+// TakeNcclWhereAgreed does, whose errors are among this one's. `group` must outlive the communicator.
+Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                    const DataOptions& options);
 
-// The same where every rank brought endpoint->payload() to the rendezvous: the roster has it all, and nobody
-// is asked or waited for again. Error: kDisagreement, names a rank that brought something else.
-Result<std::unique_ptr<Communicator>> BuildCommunicatorFromRoster(Group& group,
-                                                                  std::unique_ptr<SocketEndpoint> endpoint,
-                                                                  const TimeoutOptions& timeouts);
+// The same where every rank brought DataPayload() to the rendezvous: the roster has it all, and where nobody
+// has a GPU nobody is asked or waited for again. Error: kDisagreement, names a rank that brought something
+// else.
+Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                              const DataOptions& options);
 
-// Nothing is opened, nothing blocks.
-std::unique_ptr<Communicator> BuildCommunicatorOfOne(const Group& group);
+// Nothing is opened, nothing blocks, unless `backend` is nccl: then as TakeNcclWhereAgreed.
+Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options);
 
 }  // namespace muster

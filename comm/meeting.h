@@ -31,6 +31,7 @@ enum class FindRoot {
   kHost,       // the root is rank 0's leader, on the node called `host`; port ladder there
   kSearch,     // the root is rank 0's leader, on one of placement.nodes: port ladder on each
   kEndpoint,   // the root is rank 0's leader and listens exactly at `endpoint`
+  kBulletin,   // the root is rank 0's leader, and says in `torch_store` or `directory` where it listens
 };
 
 struct Meeting {
@@ -42,6 +43,8 @@ struct Meeting {
   FindRoot find_root = FindRoot::kSameNode;
   std::string host;
   std::optional<Endpoint> endpoint;
+  std::optional<Endpoint> torch_store;   // a TCPStore that is there already
+  std::optional<std::string> directory;  // that all nodes share
   Placement placement;
 
   friend bool operator==(const Meeting&, const Meeting&) = default;

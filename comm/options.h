@@ -16,6 +16,7 @@ enum class AuthMethod : uint8_t { kAuto, kMunge, kSecret, kNone };
 enum class RendezvousMethod : uint8_t { kAuto, kTcp, kPmix, kPmi, kTorchStore, kFile };
 enum class Protect : uint8_t { kControl, kAll };
 enum class Backend : uint8_t { kAuto, kNccl, kSocket };
+enum class NcclDebug : uint8_t { kVersion, kWarn, kInfo, kTrace };
 
 struct PortRange {
   uint16_t first = 61000;
@@ -31,6 +32,8 @@ struct RendezvousOptions {
   std::optional<std::string> interface;  // "ib0", "eth*", "10.1.0.0/16"
   AuthMethod auth = AuthMethod::kAuto;
   Protect protect = Protect::kControl;
+  std::optional<std::string> directory;     // for method file; absolute
+  std::optional<std::string> slurm_helper;  // muster-slurm; "none"
 
   friend bool operator==(const RendezvousOptions&, const RendezvousOptions&) = default;
 };
@@ -44,6 +47,10 @@ struct TimeoutOptions {
   Duration collective = std::chrono::minutes(30);
   Duration barrier = std::chrono::minutes(30);
   Duration shutdown = std::chrono::seconds(30);
+  bool cap_at_job_end = true;
+  // Operations do not wait beyond this moment; once it has passed it counts no more. Not configured: worked
+  // out from the job's end.
+  Deadline latest = Deadline::Never();
 
   friend bool operator==(const TimeoutOptions&, const TimeoutOptions&) = default;
 };
@@ -52,8 +59,20 @@ struct LivenessOptions {
   Duration heartbeat = std::chrono::seconds(1);
   Duration suspect_after = std::chrono::seconds(5);
   Duration dead_after = std::chrono::seconds(30);
+  Duration straggler_after = std::chrono::seconds(10);  // zero: never
 
   friend bool operator==(const LivenessOptions&, const LivenessOptions&) = default;
+};
+
+struct NcclOptions {
+  bool share_device = false;             // two ranks of a node may use one GPU
+  std::optional<std::string> interface;  // as rendezvous.interface, which it is where absent
+  NcclDebug debug = NcclDebug::kWarn;    // NCCL_DEBUG
+  std::optional<std::string> algorithm;  // NCCL_ALGO
+  std::optional<std::string> protocol;   // NCCL_PROTO
+  Duration abort_timeout = std::chrono::seconds(10);
+
+  friend bool operator==(const NcclOptions&, const NcclOptions&) = default;
 };
 
 }  // namespace muster
