@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,18 @@
 
 namespace muster {
 
-// Who serves the store that PyTorch meets at: the program itself (rank 0 binds MASTER_PORT) or muster.
-enum class RunStore : uint8_t { kProgram, kMuster };
+// Who serves the store that PyTorch meets at: muster, or the program itself (rank 0 binds MASTER_PORT).
+enum class RunStore : uint8_t { kMuster, kProgram };
 
 struct RunOptions {
   std::vector<std::string> command;        // argv; empty: CMD after -- is needed
   std::map<std::string, std::string> env;  // added to the program's environment
   Duration grace = std::chrono::seconds(10);
   bool stop_on_failure = true;
-  RunStore store = RunStore::kProgram;
+  RunStore store = RunStore::kMuster;
+  bool label = false;                  // each line of output begins with its rank
+  std::optional<std::string> log_dir;  // one file for each rank and stream
+  std::optional<std::string> report;   // a file, written by the root
 
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };
@@ -33,6 +37,7 @@ struct Config {
   RendezvousOptions rendezvous;
   TimeoutOptions timeouts;
   LivenessOptions liveness;
+  NcclOptions nccl;
   RunOptions run;
   LogOptions log;
 

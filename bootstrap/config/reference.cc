@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "bootstrap/config/placeholders.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"
 #include "comm/base/parse.h"
@@ -17,6 +18,15 @@ Keys marked *group* must be the same on every rank: ranks that differ refuse to 
 
 | key | type | default | all ranks | what it is | environment |
 |---|---|---|---|---|---|
+)";
+
+constexpr std::string_view kPlaceholderHead = R"(
+## In the values of run.env
+
+`$${` stands for `${` itself, every other `$` for itself. A name that is not in this table is an error.
+
+| in a value | becomes |
+|---|---|
 )";
 
 std::string TypeOf(const Key& key) {
@@ -51,6 +61,10 @@ std::string ReferenceText() {
     text += fmt::format("| `{}` | {} | `{}` | {} | {}{} | `{}` |\n", key.path, TypeOf(key),
                         YamlValue(key, defaults), key.group_wide ? "group" : "", key.doc, Notes(key),
                         VariableName(key));
+  }
+  text += kPlaceholderHead;
+  for (const Placeholder& placeholder : Placeholders()) {
+    text += fmt::format("| `${{{}}}` | {} |\n", placeholder.name, placeholder.means);
   }
   return text;
 }

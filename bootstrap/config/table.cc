@@ -21,7 +21,8 @@ constexpr Words kBackends = {"auto", "nccl", "socket"};
 constexpr Words kMethods = {"auto", "tcp", "pmix", "pmi", "torch-store", "file"};
 constexpr Words kAuthMethods = {"auto", "munge", "secret", "none"};
 constexpr Words kProtections = {"control", "all"};
-constexpr Words kStores = {"program", "muster"};
+constexpr Words kNcclDebugs = {"version", "warn", "info", "trace"};
+constexpr Words kStores = {"muster", "program"};
 constexpr Words kLogLevels = {"debug", "info", "warning", "error", "off"};
 constexpr Words kLogFormats = {"text", "json"};
 
@@ -29,10 +30,6 @@ constexpr std::array<SpecialWord, 2> kSpecialBackends = {{
     {"gloo", "socket", "", ""},
     {"mpi", "", "muster brings its own collectives and does not go through MPI",
      "write socket or auto; an MPI program runs under `muster run` as it is"},
-}};
-constexpr std::array<SpecialWord, 1> kSpecialStores = {{
-    {"muster", "", "this muster has no store of its own",
-     "write program: the program's rank 0 binds MASTER_PORT"},
 }};
 
 constexpr std::span<const std::string_view> Choices(const Words& words) {
@@ -75,10 +72,18 @@ constexpr auto kKeys = std::to_array<Key>({
           "the ports that muster may listen on, first-last or one"),
     Plain("rendezvous.interface", MUSTER_FIELD(rendezvous.interface), kOwn,
           "addresses offered for data: a name (ib0), a glob (eth*) or a CIDR (10.1.0.0/16); null: chosen"),
+    Plain("rendezvous.directory", MUSTER_FIELD(rendezvous.directory), kOwn,
+          "a directory that all nodes share, where the root says where it listens: for rendezvous.method: "
+          "file"),
+    Plain("rendezvous.slurm_helper", MUSTER_FIELD(rendezvous.slurm_helper), kOwn,
+          "the program that asks Slurm what the environment does not say; null: muster-slurm, beside muster "
+          "or in "
+          "PATH; none: not asked"),
     Choice("rendezvous.auth", MUSTER_FIELD(rendezvous.auth), kGroupWide, kAuthMethods,
            "how ranks prove who they are; auto: munge where it runs, else secret; none: not at all"),
     Choice("rendezvous.protect", MUSTER_FIELD(rendezvous.protect), kGroupWide, kProtections,
-           "what is encrypted: control (the control plane) or all (data between nodes too)"),
+           "what is encrypted: control (the control plane) or all (data between nodes too; not yet built, "
+           "refused)"),
 
     Time("timeouts.resolve", MUSTER_FIELD(timeouts.resolve), kGroupWide, kShortestTimeout,
          "finding out which rank this is"),
@@ -96,6 +101,8 @@ constexpr auto kKeys = std::to_array<Key>({
     Time("timeouts.barrier", MUSTER_FIELD(timeouts.barrier), kGroupWide, kShortestTimeout, "one barrier"),
     Time("timeouts.shutdown", MUSTER_FIELD(timeouts.shutdown), kGroupWide, kShortestTimeout,
          "saying goodbye to the group"),
+    Plain("timeouts.cap_at_job_end", MUSTER_FIELD(timeouts.cap_at_job_end), kGroupWide,
+          "whether no timeout reaches beyond the job's end, where the environment says it"),
 
     Time("liveness.heartbeat", MUSTER_FIELD(liveness.heartbeat), kGroupWide, kShortestHeartbeat,
          "how often nodes say that they are alive"),
@@ -103,16 +110,42 @@ constexpr auto kKeys = std::to_array<Key>({
          "a node silent for so long is reported"),
     Time("liveness.dead_after", MUSTER_FIELD(liveness.dead_after), kGroupWide, kShortestHeartbeat,
          "a node silent for so long is lost and the group ends"),
+    Time("liveness.straggler_after", MUSTER_FIELD(liveness.straggler_after), kGroupWide, Duration::zero(),
+         "an operation that waits so long has its missing ranks named in the log; 0: never"),
+
+    Plain("nccl.share_device", MUSTER_FIELD(nccl.share_device), kGroupWide,
+          "whether two ranks of a node may use one GPU (NCCL needs NCCL_MULTI_RANK_GPU_ENABLE=1 for it)"),
+    Plain("nccl.interface", MUSTER_FIELD(nccl.interface), kOwn,
+          "what NCCL's sockets use (NCCL_SOCKET_IFNAME), written as rendezvous.interface; null: as that"),
+    Choice("nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,
+           "how much NCCL says (NCCL_DEBUG); its lines go to the log"),
+    Plain("nccl.algorithm", MUSTER_FIELD(nccl.algorithm), kGroupWide,
+          "what NCCL chooses its algorithm from (NCCL_ALGO); null: all"),
+    Plain("nccl.protocol", MUSTER_FIELD(nccl.protocol), kGroupWide,
+          "what NCCL chooses its protocol from (NCCL_PROTO); null: all"),
+    Time("nccl.abort_timeout", MUSTER_FIELD(nccl.abort_timeout), kGroupWide, kShortestTimeout,
+         "how long NCCL may take to give up when the group has failed; after it the process ends with 69"),
 
     Plain("run.command", MUSTER_FIELD(run.command), kOwn,
           "the program and its arguments, where none follow --"),
-    Plain("run.env", MUSTER_FIELD(run.env), kOwn, "variables added to the program's environment"),
+    Plain("run.env", MUSTER_FIELD(run.env), kOwn,
+          "variables added to the program's environment; ${rank}, ${local_rank}, ${node} and the like differ "
+          "from "
+          "rank to rank"),
     Time("run.grace", MUSTER_FIELD(run.grace), kOwn, Duration::zero(),
          "between SIGTERM and SIGKILL when the program must end"),
     Plain("run.stop_on_failure", MUSTER_FIELD(run.stop_on_failure), kGroupWide,
           "whether one failed rank ends the programs of all"),
     Choice("run.store", MUSTER_FIELD(run.store), kGroupWide, kStores,
-           "who serves PyTorch's store; program: the program's rank 0", kSpecialStores),
+           "who serves PyTorch's store at MASTER_PORT: muster, or the program's rank 0, which binds it"),
+    Plain("run.label", MUSTER_FIELD(run.label), kOwn,
+          "whether each line of the program's output begins with its rank"),
+    Plain("run.log_dir", MUSTER_FIELD(run.log_dir), kOwn,
+          "a directory where the program's output is kept as well, a file for each rank and stream; null: "
+          "none"),
+    Plain("run.report", MUSTER_FIELD(run.report), kOwn,
+          "where the root writes what became of the run: a page where it ends in .html, else JSON; null: "
+          "nowhere"),
 
     Choice("log.level", MUSTER_FIELD(log.level), kOwn, kLogLevels,
            "the least important message that is written"),
@@ -122,7 +155,8 @@ constexpr auto kKeys = std::to_array<Key>({
 });
 #undef MUSTER_FIELD
 
-constexpr std::array<std::string_view, 5> kSections = {"rendezvous", "timeouts", "liveness", "run", "log"};
+constexpr std::array<std::string_view, 6> kSections = {"rendezvous", "timeouts", "liveness",
+                                                       "nccl",       "run",      "log"};
 
 }  // namespace
 

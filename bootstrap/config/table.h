@@ -26,8 +26,8 @@ using Field =
     std::variant<FieldOf<std::string>, FieldOf<std::optional<std::string>>, FieldOf<std::optional<Endpoint>>,
                  FieldOf<PortRange>, FieldOf<Duration>, FieldOf<bool>, FieldOf<std::vector<std::string>>,
                  FieldOf<std::map<std::string, std::string>>, FieldOf<Backend>, FieldOf<RendezvousMethod>,
-                 FieldOf<AuthMethod>, FieldOf<Protect>, FieldOf<RunStore>, FieldOf<LogLevel>,
-                 FieldOf<LogFormat>>;
+                 FieldOf<AuthMethod>, FieldOf<Protect>, FieldOf<NcclDebug>, FieldOf<RunStore>,
+                 FieldOf<LogLevel>, FieldOf<LogFormat>>;
 
 // A word beside a key's choices: another name for one of them, or one that is refused with a reason.
 struct SpecialWord {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "bootstrap/config/placeholders.h"
 #include "bootstrap/config/quote.h"
 #include "bootstrap/config/utf8.h"
 #include "comm/base/parse.h"
@@ -152,6 +153,11 @@ Status Read(const Key&, const YamlNode& value, TextMap& out) {
     }
     auto text = Scalar("text for " + name, value.items[i]);
     if (!text) return Fail(std::move(text).error());
+    if (Status known = CheckPlaceholders(*text); !known) {
+      Error error = std::move(known).error();
+      error.message = fmt::format("{}: {}", name, error.message);
+      return Fail(std::move(error));
+    }
     map[name] = *std::move(text);
   }
   out = std::move(map);

@@ -1,5 +1,7 @@
 #include "bootstrap/launch/containment.h"
 
+#include <optional>
+
 #include "bootstrap/launch/launchers.h"
 
 namespace muster {
@@ -18,16 +20,24 @@ const Environment* StartOf(const RankTuple& tuple, const Environment& environmen
   return nullptr;
 }
 
-// Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
-Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
+// Whether `tuple` stood in what `anchor`'s launcher started the process above this one with. Absent: not
+// known.
+std::optional<bool> WasThere(const RankTuple& tuple, const RankTuple& anchor,
+                             const Environment& environment) {
   const Environment* start = StartOf(anchor, environment);
   const Launcher* launcher = FindLauncher(tuple.launcher);
-  if (start == nullptr || launcher == nullptr || !launcher->traits.signs) return Age::kUnknown;
+  if (start == nullptr || launcher == nullptr) return std::nullopt;
   const Probed then = launcher->probe(*start, {});
   const auto* candidate = std::get_if<Candidate>(&then);
-  const bool there =
-      candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
-  return there ? Age::kOlder : Age::kNewer;
+  return candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
+}
+
+// Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
+Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
+  if (!TraitsOf(tuple.launcher).signs) return Age::kUnknown;
+  const auto there = WasThere(tuple, anchor, environment);
+  if (!there) return Age::kUnknown;
+  return *there ? Age::kOlder : Age::kNewer;
 }
 
 bool IsMpirunDaemon(const RankTuple& outer, const RankTuple& inner) {
@@ -50,6 +60,13 @@ bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
   return each > 1 && inner.rank / each == outer.rank && inner.rank % each == *inner.local_rank;
 }
 
+// What was exported before a step of several tasks began is the same in all of them, and so no block of one:
+// task 0 would take a stale RANK=0 of a larger world for its own, and wait for the others, who know better.
+bool IsOfAllTasks(const RankTuple& outer, const RankTuple& inner, const Environment& environment) {
+  return outer.world_size > 1 && !TraitsOf(inner.launcher).signs &&
+         WasThere(inner, outer, environment).value_or(false);
+}
+
 Nesting ByNumbers(const RankTuple& outer, const RankTuple& inner) {
   if (IsMpirunDaemon(outer, inner)) return Nesting::kCarries;
   if (SameWorld(outer, inner)) return Nesting::kSame;
@@ -69,7 +86,8 @@ Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment
   if (same && (inner.tuple.launcher == "muster" || inner_age == Age::kOlder)) return Nesting::kSame;
   if (inner_age == Age::kNewer || outer_age == Age::kOlder) return Nesting::kCarries;
   if (inner_age == Age::kOlder) return Nesting::kUnrelated;
-  return by_numbers;
+  const bool stale = by_numbers == Nesting::kCarries && IsOfAllTasks(outer.tuple, inner.tuple, environment);
+  return stale ? Nesting::kUnrelated : by_numbers;
 }
 
 }  // namespace muster

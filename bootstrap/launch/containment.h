@@ -14,9 +14,9 @@ enum class Nesting {
 
 // Of `outer` to `inner`. The evidence, strongest first:
 //  - the environment that the Slurm task, or the supervisor of muster run, above this process started with: a
-//  launcher
-//    already in there is outside, one that is not there was started inside (live processes; not for the bare
-//    torch tuple, which nobody signs);
+//    launcher already in there is outside, one that is not there was started inside (live processes; not for
+//    the bare torch tuple, which nobody signs: where it was there before a step of several tasks, it is none
+//    of a block's);
 //  - an mpirun's daemons are one Slurm task a node;
 //  - equal rank and size: the same world;
 //  - a carrier of one process, or of one process for each node of the inner launch (any order: torchrun

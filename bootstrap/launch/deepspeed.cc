@@ -1,6 +1,7 @@
 // DeepSpeed's launch.py: RANK WORLD_SIZE LOCAL_RANK LOCAL_SIZE CROSS_RANK (node) CROSS_SIZE (nodes)
 // MASTER_ADDR MASTER_PORT.
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -23,7 +24,7 @@ Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
   if (!environment.Has("RANK") || !environment.Has("LOCAL_RANK")) {
     return Absent{"CROSS_RANK is set without RANK and LOCAL_RANK: not a worker of DeepSpeed's launch.py"};
   }
-  if (environment.Has("TORCHELASTIC_RUN_ID")) return Absent{"RANK is torchrun's"};
+  if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
   return ProbeTorchRow(environment, kRow);
 }
 

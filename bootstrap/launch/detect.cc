@@ -1,5 +1,6 @@
 #include "bootstrap/launch/detect.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "bootstrap/launch/assemble.h"
@@ -59,6 +60,7 @@ class Resolver {
   Outcome Accept(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
+  std::optional<Resolution> AwaitedInStep();
   std::vector<Considered> ConsideredBut(const Entry* winner) const;
 
   const Environment& environment_;
@@ -68,6 +70,21 @@ class Resolver {
   Surroundings surroundings_;
   std::vector<std::string> warnings_;
 };
+
+std::string RankVariable(const Candidate& candidate) {
+  const auto source = std::ranges::find(candidate.sources, "rank", &FieldSource::field);
+  return source == candidate.sources.end() ? "" : source->variable;
+}
+
+// What people also set by hand is the usual culprit.
+std::string WhatToUnset(const Entry& a, const Entry& b) {
+  for (const Entry* entry : {&a, &b}) {
+    const std::string variable = RankVariable(*entry->candidate());
+    if (TraitsOf(entry->name).signs || variable.empty()) continue;
+    return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
+  }
+  return "unset the wrong one";
+}
 
 std::string Force(std::string_view name) {
   return fmt::format("MUSTER_LAUNCHER={0} (also --launcher {0}, or launcher: {0} in the configuration)",
@@ -139,6 +156,7 @@ Entry* Resolver::Find(std::string_view name) {
 
 Outcome Resolver::Run() {
   if (options_.launcher != "auto" && FindLauncher(options_.launcher) == nullptr) {
+    ProbeAll({});
     return Refuse({Code::kConfiguration, fmt::format("there is no launcher called \"{}\"", options_.launcher),
                    fmt::format("use auto or one of {}", LauncherNames())});
   }
@@ -271,7 +289,7 @@ Error Resolver::Contradiction() {
           Code::kBadEnvironment,
           fmt::format("{} says {}, but {} says {}, and neither started the other", a.name,
                       Describe(*a.candidate()), b.name, Describe(*b.candidate())),
-          fmt::format("unset the wrong one, or force the right one with {} or {}", Force(a.name), b.name)};
+          fmt::format("{}, or force the right one with {} or {}", WhatToUnset(a, b), Force(a.name), b.name)};
     }
   }
   return {Code::kBadEnvironment, "the launchers' variables describe different worlds that do not nest",
@@ -414,7 +432,18 @@ tl::unexpected<Refusal> Resolver::Refuse(Error error) {
   const Entry* slurm = Find("slurm");
   if (slurm != nullptr && slurm->candidate() != nullptr) allocation_.reset();
   NameStrippedStep();
-  return tl::unexpected<Refusal>(Refusal{std::move(error), allocation_, ConsideredBut(nullptr)});
+  return tl::unexpected<Refusal>(
+      Refusal{std::move(error), allocation_, ConsideredBut(nullptr), AwaitedInStep()});
+}
+
+// A program under muster run is no task that anybody waits for: its supervisor is.
+std::optional<Resolution> Resolver::AwaitedInStep() {
+  const Entry* slurm = Find("slurm");
+  const Entry* muster = Find("muster");
+  if (slurm == nullptr || slurm->candidate() == nullptr || !std::holds_alternative<Absent>(muster->probed)) {
+    return std::nullopt;
+  }
+  return Assemble(*slurm->candidate(), {}, environment_);
 }
 
 std::vector<Considered> Resolver::ConsideredBut(const Entry* winner) const {

@@ -54,6 +54,9 @@ struct Refusal {
       error;  // kNotLaunched, kBadEnvironment, kUsage (explicit), kConfiguration (an unknown launcher's name)
   std::optional<Allocation> allocation;
   std::vector<Considered> considered;
+  // As whom the other ranks wait for this process, where that much is sure: the task that it is of a Slurm
+  // step.
+  std::optional<Resolution> awaited = std::nullopt;
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

@@ -12,10 +12,13 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Resolution& resolution, const Environment& environment, std::optional<Endpoint> endpoint)
+  Planner(const Resolution& resolution, const Environment& environment, const RendezvousOptions& options,
+          std::optional<Endpoint> endpoint)
       : resolution_(resolution),
         tuple_(resolution.tuple),
         environment_(environment),
+        method_(options.method),
+        directory_(options.directory),
         endpoint_(std::move(endpoint)) {}
 
   Result<Meeting> Run() {
@@ -51,6 +54,9 @@ class Planner {
     }
     if (endpoint_ && (tuple_.launcher == "explicit" || (IsTorch() && !tuple_.master)))
       add("endpoint", ToString(*endpoint_));
+    // Nothing else tells two launches of one user apart.
+    if (tuple_.launcher == "explicit" && method_ == RendezvousMethod::kFile)
+      add("directory", directory_.value_or(""));
     return key;
   }
 
@@ -125,6 +131,8 @@ class Planner {
     }
     meeting.find_root = FindRoot::kSameNode;
     if (tuple_.world_size == 1) return {};
+    if (method_ == RendezvousMethod::kTorchStore) return FindByStore(meeting);
+    if (method_ == RendezvousMethod::kFile) return FindByFile(meeting);
     if (endpoint_) {
       meeting.find_root = FindRoot::kEndpoint;
       meeting.endpoint = endpoint_;
@@ -149,6 +157,34 @@ class Planner {
     return SearchTheJob(meeting);
   }
 
+  // Asked for: the store may be anybody's.
+  Status FindByStore(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.torch_store = endpoint_ ? endpoint_ : tuple_.master;
+    if (meeting.torch_store) return {};
+    return WithHint(
+        Fail(Code::kConfiguration, "rendezvous.method is torch-store, and nothing says where the store is"),
+        "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to where it listens");
+  }
+
+  // Ranks start in different directories: only an absolute path means the same to all.
+  Status FindByFile(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.directory = directory_;
+    if (directory_ && directory_->starts_with('/')) return {};
+    return WithHint(
+        Fail(Code::kConfiguration, "rendezvous.method is file, and rendezvous.directory {}",
+             directory_ ? fmt::format("is \"{}\", which is no absolute path", *directory_) : "is not set"),
+        "set rendezvous.directory to a directory that all nodes share");
+  }
+
+  // The agent listens on MASTER_PORT as long as its workers run, and says so.
+  bool AgentHasStore() const {
+    return tuple_.launcher == "torchrun" && environment_.Get("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  }
+
   Status FindAtMaster(Meeting& meeting) const {
     if (OnOneNode()) return {};
     if (!tuple_.master) return NowhereSaid();
@@ -161,6 +197,11 @@ class Planner {
                            tuple_.local_world_size ? std::to_string(*tuple_.local_world_size) : "some",
                            tuple_.world_size),
                       "set MASTER_ADDR to the name of rank 0's node");
+    }
+    if (method_ == RendezvousMethod::kAuto && AgentHasStore()) {
+      meeting.find_root = FindRoot::kBulletin;
+      meeting.torch_store = tuple_.master;
+      return {};
     }
     meeting.find_root = FindRoot::kHost;
     meeting.host = tuple_.master->host;
@@ -190,6 +231,8 @@ class Planner {
   const Resolution& resolution_;
   const RankTuple& tuple_;
   const Environment& environment_;
+  RendezvousMethod method_;
+  std::optional<std::string> directory_;
   std::optional<Endpoint> endpoint_;
 };
 
@@ -198,6 +241,8 @@ Status CheckMethod(RendezvousMethod method) {
   switch (method) {
     case RendezvousMethod::kAuto:
     case RendezvousMethod::kTcp:
+    case RendezvousMethod::kTorchStore:
+    case RendezvousMethod::kFile:
       return {};
     case RendezvousMethod::kPmix:
       name = "pmix";
@@ -205,15 +250,9 @@ Status CheckMethod(RendezvousMethod method) {
     case RendezvousMethod::kPmi:
       name = "pmi";
       break;
-    case RendezvousMethod::kTorchStore:
-      name = "torch-store";
-      break;
-    case RendezvousMethod::kFile:
-      name = "file";
-      break;
   }
   return WithHint(Fail(Code::kConfiguration, "rendezvous.method: {} is not available in this release", name),
-                  "use auto or tcp");
+                  "use auto, tcp, torch-store or file");
 }
 
 }  // namespace
@@ -228,7 +267,8 @@ Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& env
              environment.Get("MUSTER_CONTROL").value_or("")),
         "adopt that group instead of forming another one");
   }
-  return Planner(resolution, environment, explicit_endpoint ? explicit_endpoint : options.endpoint).Run();
+  return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint)
+      .Run();
 }
 
 }  // namespace muster

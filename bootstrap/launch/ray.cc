@@ -3,6 +3,7 @@
 //   RAY_JOB_ID; RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT
 // Ray orders the nodes itself.
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -20,8 +21,7 @@ constexpr LauncherRow kRow{
 
 // What starts ranks under a worker sets more.
 bool IsAnothers(const Environment& environment) {
-  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") ||
-         environment.Has("TORCHELASTIC_RUN_ID");
+  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 //   MASTER_ADDR, MASTER_PORT
 // Without LOCAL_RANK, RANK may count nodes (Kubeflow's PyTorchJob, PAI DLC): not a process's rank.
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -41,7 +42,7 @@ Probed WorldSizeAlone(const Environment& environment) {
 Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context) {
   if (HasNoPair(environment, Variables(environment))) return Absent{"no RANK"};
   if (!context.forced) {
-    if (environment.Has("TORCHELASTIC_RUN_ID")) return Absent{"RANK is torchrun's"};
+    if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
     if (environment.Has("CROSS_RANK") && environment.Has("LOCAL_RANK")) {
       return Absent{"RANK is DeepSpeed's"};
     }

@@ -4,6 +4,7 @@
 //   nodes may differ)
 // GROUP_RANK is given in the order of arrival: rank 0 need not be on the first node.
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -37,6 +38,7 @@ Result<Candidate> Read(const Environment& environment, std::string_view run_id) 
 Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   const auto run_id = environment.Get("TORCHELASTIC_RUN_ID");
   if (!run_id || run_id->empty()) return Absent{"no TORCHELASTIC_RUN_ID"};
+  if (!HasTorchrun(environment)) return Absent{"TORCHELASTIC_RUN_ID is muster run's"};
   if (HasNoPair(environment, kVariables)) {
     return Absent{"TORCHELASTIC_RUN_ID is set without RANK and WORLD_SIZE: left over from a torchrun", true};
   }

@@ -5,6 +5,7 @@
 // Its MPI distribution: OMPI_COMM_WORLD_*, and where rank 0 is: AZ_BATCH_MASTER_NODE ("address:port") on
 // several nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -52,7 +53,7 @@ Result<Candidate> ReadMpi(const Environment& environment) {
 
 Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   if (!environment.Has(Mark(environment))) return Absent{"no AZUREML_RUN_ID"};
-  if (environment.Has("TORCHELASTIC_RUN_ID")) return Absent{"RANK is torchrun's"};
+  if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
   if (environment.Has("RANK") && environment.Has("LOCAL_RANK")) return ProbeTorch(environment);
   if (HasNoPair(environment, kMpi)) return Absent{"AZUREML_RUN_ID is set without RANK and LOCAL_RANK"};
   Result<Candidate> candidate = ReadMpi(environment);

@@ -3,6 +3,7 @@
 //   and PYTHONUNBUFFERED=1 with NCCL_ASYNC_ERROR_HANDLING=1 or TORCH_NCCL_ASYNC_ERROR_HANDLING=1: its mark
 // Nothing says the number of nodes, and they need not be even (--base_rank).
 #include "bootstrap/launch/probes.h"
+#include "bootstrap/launch/torchrun_id.h"
 #include "bootstrap/launch/tuple_reader.h"
 
 namespace muster {
@@ -33,8 +34,8 @@ bool HasAll(const Environment& environment) {
 
 // torchrun, DeepSpeed, Ray and muster run set these five, too, and more.
 bool IsAnothers(const Environment& environment) {
-  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") ||
-         environment.Has("TORCHELASTIC_RUN_ID") || environment.Has("RAY_JOB_ID");
+  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment) ||
+         environment.Has("RAY_JOB_ID");
 }
 
 }  // namespace

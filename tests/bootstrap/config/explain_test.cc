@@ -57,12 +57,14 @@ TEST(ToJson, IsOneObjectWithSections) {
   EXPECT_EQ(
       text,
       R"({"launcher":"auto","backend":"auto",)"
-      R"("rendezvous":{"method":"auto","endpoint":null,"ports":"61000-64999","interface":null,"auth":"auto",)"
-      R"("protect":"control"},)"
+      R"("rendezvous":{"method":"auto","endpoint":null,"ports":"61000-64999","interface":null,)"
+      R"("directory":null,"slurm_helper":null,"auth":"auto","protect":"control"},)"
       R"("timeouts":{"resolve":"10s","rendezvous":"10m","handshake":"5s","connect":"30s","init":"10m",)"
-      R"("collective":"30m","barrier":"30m","shutdown":"30s"},)"
-      R"("liveness":{"heartbeat":"1s","suspect_after":"5s","dead_after":"30s"},)"
-      R"("run":{"command":["a", "b \"c\""],"env":{},"grace":"10s","stop_on_failure":true,"store":"program"},)"
+      R"("collective":"30m","barrier":"30m","shutdown":"30s","cap_at_job_end":true},)"
+      R"("liveness":{"heartbeat":"1s","suspect_after":"5s","dead_after":"30s","straggler_after":"10s"},)"
+      R"("nccl":{"share_device":false,"interface":null,"debug":"warn","algorithm":null,"protocol":null,"abort_timeout":"10s"},)"
+      R"("run":{"command":["a", "b \"c\""],"env":{},"grace":"10s","stop_on_failure":true,"store":"muster","label":false,)"
+      R"("log_dir":null,"report":null},)"
       R"("log":{"level":"info","format":"text","file":null}})"
       "\n");
 }

@@ -33,6 +33,8 @@ constexpr KeyCase kKeyCases[] = {
     {"rendezvous.endpoint", "null", "gpu01:61000", "gpu01:61000"},
     {"rendezvous.ports", "61000-64999", "62000", "62000-62000"},
     {"rendezvous.interface", "null", "10.1.0.0/16", "10.1.0.0/16"},
+    {"rendezvous.directory", "null", "/shared/me", "/shared/me"},
+    {"rendezvous.slurm_helper", "null", "none", "none"},
     {"rendezvous.auth", "auto", "munge", "munge"},
     {"rendezvous.protect", "control", "all", "all"},
     {"timeouts.resolve", "10s", "11", "11s"},
@@ -43,16 +45,27 @@ constexpr KeyCase kKeyCases[] = {
     {"timeouts.collective", "30m", "60000s", "16h40m"},
     {"timeouts.barrier", "30m", "1ms", "1ms"},
     {"timeouts.shutdown", "30s", "18s", "18s"},
+    {"timeouts.cap_at_job_end", "true", "false", "false"},
     {"liveness.heartbeat", "1s", "500ms", "500ms"},
     {"liveness.suspect_after", "5s", "6s", "6s"},
     {"liveness.dead_after", "30s", "40s", "40s"},
+    {"liveness.straggler_after", "10s", "0", "0s"},
+    {"nccl.share_device", "false", "true", "true"},
+    {"nccl.interface", "null", "ib0", "ib0"},
+    {"nccl.debug", "warn", "info", "info"},
+    {"nccl.algorithm", "null", "Ring", "Ring"},
+    {"nccl.protocol", "null", "Simple", "Simple"},
+    {"nccl.abort_timeout", "10s", "3", "3s"},
     {"run.command", "[]", "[python, -m, 5]", "[python, -m, 5]"},
     {"run.env", "{}", "{OMP_NUM_THREADS: 4, A: \"\"}", "{A: \"\", OMP_NUM_THREADS: 4}"},
     {"run.grace", "10s", "0", "0s"},
     {"run.stop_on_failure", "true", "False", "false"},
-    {"run.store", "program", "program", "program"},
+    {"run.store", "muster", "program", "program"},
+    {"run.label", "false", "true", "true"},
+    {"run.log_dir", "null", "logs", "logs"},
     {"log.level", "info", "off", "off"},
     {"log.format", "text", "json", "json"},
+    {"run.report", "null", "out/run.html", "out/run.html"},
     {"log.file", "null", "out/m.log", "out/m.log"},
 };
 
@@ -129,6 +142,8 @@ rendezvous:
   endpoint: "[2001:db8::1]:61001"
   ports: 62000-62010
   interface: eth*
+  directory: /shared
+  slurm_helper: /opt/muster-slurm
   auth: secret
   protect: all
 timeouts:
@@ -141,11 +156,15 @@ timeouts:
   barrier: 7s
   shutdown: 8s
 liveness: {heartbeat: 100ms, suspect_after: 200ms, dead_after: 300ms}
+nccl: {share_device: true, interface: ib1, debug: trace, algorithm: Ring, protocol: LL, abort_timeout: 1s}
 run:
   command: [sleep, 5]
   env: {A: b}
   grace: 9s
   stop_on_failure: false
+  store: program
+  label: true
+  log_dir: logs
 log: {level: debug, format: json, file: f}
 )");
   const auto loaded = LoadConfig(file.path(), {}, {});
@@ -153,13 +172,19 @@ log: {level: debug, format: json, file: f}
   Config expected;
   expected.launcher = "slurm";
   expected.backend = Backend::kNccl;
-  expected.rendezvous = {RendezvousMethod::kPmix, Endpoint{"2001:db8::1", 61001},
-                         PortRange{62000, 62010}, "eth*",
-                         AuthMethod::kSecret,     Protect::kAll};
+  expected.rendezvous = {RendezvousMethod::kPmix,
+                         Endpoint{"2001:db8::1", 61001},
+                         PortRange{62000, 62010},
+                         "eth*",
+                         AuthMethod::kSecret,
+                         Protect::kAll,
+                         "/shared",
+                         "/opt/muster-slurm"};
   expected.timeouts = {seconds(1), seconds(2), seconds(3), seconds(4),
                        seconds(5), seconds(6), seconds(7), seconds(8)};
   expected.liveness = {milliseconds(100), milliseconds(200), milliseconds(300)};
-  expected.run = {{"sleep", "5"}, {{"A", "b"}}, seconds(9), false, RunStore::kProgram};
+  expected.nccl = {true, "ib1", NcclDebug::kTrace, "Ring", "LL", seconds(1)};
+  expected.run = {{"sleep", "5"}, {{"A", "b"}}, seconds(9), false, RunStore::kProgram, true, "logs"};
   expected.log = {LogLevel::kDebug, LogFormat::kJson, "f"};
   EXPECT_EQ(loaded->config, expected);
 }

@@ -30,8 +30,10 @@ TEST(Keys, GroupWideAreThoseThatAllRanksMustShare) {
   for (const Key& key : Keys()) {
     if (!key.group_wide) own.push_back(key.path);
   }
-  EXPECT_THAT(own, testing::ElementsAre("launcher", "rendezvous.interface", "run.command", "run.env",
-                                        "run.grace", "log.level", "log.format", "log.file"));
+  EXPECT_THAT(own, testing::ElementsAre("launcher", "rendezvous.interface", "rendezvous.directory",
+                                        "rendezvous.slurm_helper", "nccl.interface", "nccl.debug",
+                                        "run.command", "run.env", "run.grace", "run.label", "run.log_dir",
+                                        "run.report", "log.level", "log.format", "log.file"));
 }
 
 // Enumerators are written by index: one without a word, or a word without one, would be shown as another.
@@ -41,7 +43,8 @@ TEST(Keys, HaveAWordForEveryEnumerator) {
   EXPECT_EQ(words("rendezvous.method"), static_cast<size_t>(RendezvousMethod::kFile) + 1);
   EXPECT_EQ(words("rendezvous.auth"), static_cast<size_t>(AuthMethod::kNone) + 1);
   EXPECT_EQ(words("rendezvous.protect"), static_cast<size_t>(Protect::kAll) + 1);
-  EXPECT_EQ(words("run.store"), static_cast<size_t>(RunStore::kMuster) + 1);
+  EXPECT_EQ(words("nccl.debug"), static_cast<size_t>(NcclDebug::kTrace) + 1);
+  EXPECT_EQ(words("run.store"), static_cast<size_t>(RunStore::kProgram) + 1);
   EXPECT_EQ(words("log.level"), static_cast<size_t>(LogLevel::kOff) + 1);
   EXPECT_EQ(words("log.format"), static_cast<size_t>(LogFormat::kJson) + 1);
 }

@@ -55,13 +55,34 @@ TEST(Refused, NamesTheKindOfAllocation) {
 
 TEST(Refused, ShowsBothSidesAndHowToForce) {
   const Refusal refusal = MustRefuse(Fixture("srun-stale-rank/3"));
-  EXPECT_EQ(refusal.error.hint,
-            "unset the wrong one, or force the right one with MUSTER_LAUNCHER=slurm (also --launcher slurm, "
-            "or launcher: "
-            "slurm in the configuration) or torch-env");
+  EXPECT_EQ(
+      refusal.error.hint,
+      "look for an \"export RANK\" in the batch script or a profile and remove it, or force the right one "
+      "with MUSTER_LAUNCHER=slurm (also --launcher slurm, or launcher: slurm in the configuration) or "
+      "torch-env");
   EXPECT_EQ(VerdictOn("slurm", refusal.considered), "contradicts");
   EXPECT_EQ(VerdictOn("torch-env", refusal.considered), "contradicts");
   EXPECT_EQ(refusal.allocation, std::nullopt);
+}
+
+TEST(Refused, KnowsWhichTaskOfAStepTheOthersWaitFor) {
+  const auto awaited = [](const Environment& environment, const DetectOptions& options = {}) {
+    const Refusal refusal = MustRefuse(environment, options);
+    if (!refusal.awaited) return std::string("nobody");
+    const RankTuple& tuple = refusal.awaited->tuple;
+    return fmt::format("{} {}/{} on {}", tuple.launcher, tuple.rank, tuple.world_size,
+                       tuple.node.value_or("?"));
+  };
+  EXPECT_EQ(awaited(Fixture("srun-stale-rank/3")), "slurm 3/4 on gpu002");
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2) + "WORLD_SIZE=8\n")), "slurm 2/4 on n3");
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2) + "OMPI_COMM_WORLD_RANK=x\n")), "slurm 2/4 on n3");
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2)), {.launcher = "torchrun"}), "slurm 2/4 on n3");
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2)), {.launcher = "sulrm"}), "slurm 2/4 on n3");
+  // Of a program under muster run its supervisor is waited for.
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2) + Muster(0, 2, 0, 2, 0, 1))), "nobody");
+  EXPECT_EQ(awaited(Env(OneTaskANode(4, 2) + "MUSTER_RANK=x\n")), "nobody");
+  EXPECT_EQ(awaited(Fixture("sbatch-script/0")), "nobody");
+  EXPECT_EQ(awaited(Env("RANK=1\n")), "nobody");
 }
 
 TEST(Refused, StrippedStep) {

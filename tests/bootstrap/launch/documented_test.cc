@@ -316,8 +316,8 @@ TEST(Documented, IsWhatTheTableSays) {
   for (const Launcher& launcher : Launchers()) {
     if (launcher.traits.documented) documented.push_back(launcher.name);
   }
-  EXPECT_THAT(documented, testing::ElementsAre("horovod", "jsrun", "mvapich2", "flux", "pals", "azureml",
-                                               "composer", "kubeflow", "sagemaker", "blaunch", "kubernetes"));
+  EXPECT_THAT(documented, testing::ElementsAre("jsrun", "mvapich2", "flux", "pals", "azureml", "composer",
+                                               "kubeflow", "sagemaker", "blaunch", "kubernetes"));
 }
 
 }  // namespace

@@ -93,9 +93,15 @@ TEST(Fixtures, NameTheNode) {
 
 struct Plan {
   FindRoot find_root;
-  std::string root;  // the first node, or the host
+  std::string root;  // the first node, the host, or the store that says it
   size_t nodes;
 };
+
+std::string RootOf(const Meeting& meeting) {
+  if (meeting.torch_store) return ToString(*meeting.torch_store);
+  return meeting.host.empty() && !meeting.placement.nodes.empty() ? meeting.placement.nodes[0].name
+                                                                  : meeting.host;
+}
 
 const std::map<std::string, Plan>& Plans() {
   static const std::map<std::string, Plan> plans = {
@@ -115,7 +121,7 @@ const std::map<std::string, Plan>& Plans() {
       {"srun-pmi2", {FindRoot::kFirstNode, "gpu01", 3}},
       {"srun-pmix", {FindRoot::kFirstNode, "gpu01", 3}},
       {"srun-stale-rank", {FindRoot::kFirstNode, "gpu001", 2}},
-      {"srun-torchrun-c10d", {FindRoot::kHost, "gpu001", 0}},
+      {"srun-torchrun-c10d", {FindRoot::kBulletin, "gpu001:45401", 0}},
       {"torchrun-standalone", {FindRoot::kSameNode, "", 0}},
   };
   return plans;
@@ -148,9 +154,7 @@ TEST(Fixtures, AllRanksPlanOneMeetingAndNoTwoLaunchesShareIt) {
     const Plan& plan = Plans().at(folder);
     EXPECT_EQ(meeting.find_root, plan.find_root) << folder;
     EXPECT_EQ(meeting.placement.nodes.size(), plan.nodes) << folder;
-    const std::string root =
-        meeting.host.empty() && plan.nodes > 0 ? meeting.placement.nodes[0].name : meeting.host;
-    EXPECT_EQ(root, plan.root) << folder;
+    EXPECT_EQ(RootOf(meeting), plan.root) << folder;
   }
 }
 

@@ -144,6 +144,33 @@ TEST(LiveProcess, ABareTupleIsDatedByNobody) {
   EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.code, Code::kBadEnvironment);
 }
 
+// RANK=0 LOCAL_RANK=0 WORLD_SIZE=8, exported in the batch script: to task 0 of 4 the numbers look like those
+// that mp.spawn sets in it.
+TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
+  const std::string task = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
+  const std::string text = task + Bare(0, 8, 0);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message,
+            "slurm says rank 0 of 4 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=4), but torch-env says rank 0 of 8 "
+            "(RANK=0, WORLD_SIZE=8), and neither started the other");
+  process.slurm_task = Started(task);
+  const Resolution spawned = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(spawned.tuple.launcher, "torch-env");
+  EXPECT_EQ(spawned.tuple.world_size, 8);
+  EXPECT_EQ(VerdictOn("slurm", spawned.considered), "carrier");
+}
+
+// RANK=3 WORLD_SIZE=8 srun -N1 -n1 -w gpu03 ...: somebody starts each rank as a step of its own.
+TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
+  const std::string text = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n" + Bare(3, 8, 0);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "torch-env");
+  EXPECT_EQ(resolution.tuple.rank, 3);
+}
+
 TEST(LiveProcess, KnowsWhatWasStartedUnderMusterRun) {
   // muster run on two ranks of one node, each runs its own torchrun of two: equal numbers by chance.
   const std::string supervisor = OneTaskANode(1, 0);

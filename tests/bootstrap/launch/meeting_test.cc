@@ -150,6 +150,97 @@ TEST(FindRoot, OfTorchOnLoopbackIsThisNode) {
             "MASTER_ADDR=localhost is this node itself, but only 3 of the 6 ranks are on it");
 }
 
+TEST(FindRoot, OfTorchrunIsSaidInItsAgentsStore) {
+  const Environment rank = Fixture("srun-torchrun-c10d/5");
+  const Meeting meeting = MustPlan(rank);
+  EXPECT_EQ(meeting.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(meeting.torch_store, (Endpoint{"gpu001", 45401}));
+  // Dynamic rendezvous before PyTorch 2.4 keeps its store to itself.
+  for (const char* flag : {"False", "1", ""}) {
+    const Meeting ladder = MustPlan(Changed(rank, {{"TORCHELASTIC_USE_AGENT_STORE", flag}}));
+    EXPECT_EQ(ladder.find_root, FindRoot::kHost) << flag;
+    EXPECT_EQ(ladder.host, "gpu001") << flag;
+    EXPECT_EQ(ladder.torch_store, std::nullopt) << flag;
+  }
+  EXPECT_EQ(MustPlan(Fixture("torchrun-standalone/2")).find_root, FindRoot::kSameNode);
+}
+
+TEST(FindRoot, OfTorchrunMayBeTheLadderAllTheSame) {
+  RendezvousOptions options;
+  options.method = RendezvousMethod::kTcp;
+  EXPECT_EQ(MustPlan(Fixture("srun-torchrun-c10d/5"), options).find_root, FindRoot::kHost);
+  options.method = RendezvousMethod::kAuto;
+  options.endpoint = Endpoint{"n1", 61000};
+  EXPECT_EQ(MustPlan(Fixture("srun-torchrun-c10d/5"), options).find_root, FindRoot::kEndpoint);
+}
+
+TEST(FindRoot, InAStoreThatWasSaid) {
+  RendezvousOptions options;
+  options.method = RendezvousMethod::kTorchStore;
+  options.endpoint = Endpoint{"n1", 29500};
+  const Meeting step = MustPlan(Fixture("srun-block/5"), options);
+  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.torch_store, (Endpoint{"n1", 29500}));
+  EXPECT_EQ(step.endpoint, std::nullopt);
+  EXPECT_EQ(step.placement.nodes.size(), 4u);
+  EXPECT_EQ(MustPlan(Fixture("torchrun-standalone/2"), options).find_root, FindRoot::kSameNode);
+  options.endpoint = std::nullopt;
+  const auto nowhere = Plan(Fixture("srun-block/5"), options);
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(
+      nowhere.error(),
+      (Error{Code::kConfiguration, "rendezvous.method is torch-store, and nothing says where the store is",
+             "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to where it listens"}));
+}
+
+TEST(FindRoot, InADirectoryThatAllShare) {
+  RendezvousOptions options;
+  options.method = RendezvousMethod::kFile;
+  options.directory = "/shared/me";
+  const Meeting step = MustPlan(Fixture("srun-block/5"), options);
+  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.directory, "/shared/me");
+  EXPECT_EQ(step.torch_store, std::nullopt);
+  EXPECT_EQ(step.placement.nodes.size(), 4u);
+  EXPECT_EQ(step.key, MustPlan(Fixture("srun-block/5")).key);
+  EXPECT_EQ(MustPlan(Fixture("torchrun-standalone/2"), options).find_root, FindRoot::kSameNode);
+  // A launcher that says nothing of where its ranks are needs nothing else.
+  const Environment rank =
+      Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_"
+          "LOCAL_SIZE=2\n");
+  EXPECT_EQ(MustPlan(rank, options).directory, "/shared/me");
+}
+
+TEST(FindRoot, InADirectoryTellsLaunchesOfFlagsApart) {
+  DetectOptions flags;
+  flags.explicit_tuple = {.rank = 0, .world_size = 2, .local_rank = {}, .endpoint = {}};
+  RendezvousOptions options;
+  options.method = RendezvousMethod::kFile;
+  options.directory = "/shared/a";
+  const Meeting a = MustPlan(Environment(), options, flags);
+  EXPECT_EQ(a.find_root, FindRoot::kBulletin);
+  options.directory = "/shared/b";
+  EXPECT_NE(MustPlan(Environment(), options, flags).key, a.key);
+}
+
+TEST(FindRoot, InADirectoryNeedsOne) {
+  RendezvousOptions options;
+  options.method = RendezvousMethod::kFile;
+  const auto refused = [&] {
+    const auto meeting = Plan(Fixture("srun-block/5"), options);
+    return meeting ? Error{} : meeting.error();
+  };
+  const std::string hint = "set rendezvous.directory to a directory that all nodes share";
+  EXPECT_EQ(refused(), (Error{Code::kConfiguration,
+                              "rendezvous.method is file, and rendezvous.directory is not set", hint}));
+  options.directory = "meet";
+  EXPECT_EQ(
+      refused(),
+      (Error{Code::kConfiguration,
+             "rendezvous.method is file, and rendezvous.directory is \"meet\", which is no absolute path",
+             hint}));
+}
+
 TEST(FindRoot, OfMpirunWithoutSlurmIsSaidByNobody) {
   const Environment rank =
       Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_"
@@ -184,9 +275,7 @@ TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {
 
 TEST(PlanMeeting, RefusesMethodsItDoesNotHave) {
   for (const auto& [method, name] :
-       {std::pair(RendezvousMethod::kPmix, "pmix"), std::pair(RendezvousMethod::kPmi, "pmi"),
-        std::pair(RendezvousMethod::kTorchStore, "torch-store"),
-        std::pair(RendezvousMethod::kFile, "file")}) {
+       {std::pair(RendezvousMethod::kPmix, "pmix"), std::pair(RendezvousMethod::kPmi, "pmi")}) {
     RendezvousOptions options;
     options.method = method;
     const auto meeting = Plan(Fixture("srun-block/5"), options);

@@ -165,7 +165,7 @@ TEST(Rows, ThePlacementUnderTorchrunIsTorchruns) {
   ASSERT_TRUE(resolution->tuple.master);
   const auto meeting = PlanMeeting(*resolution, Fixture("srun-torchrun-c10d/5"), RendezvousOptions{});
   ASSERT_TRUE(meeting);
-  EXPECT_EQ(meeting->host, resolution->tuple.master->host);
+  EXPECT_EQ(meeting->torch_store, resolution->tuple.master);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// horovodrun's own (Gloo) launcher; under its MPI launcher the ranks are Open MPI's. From its source, never
-// run here: horovod/runner/gloo_run.py, horovod/runner/common/util/hosts.py.
+// horovodrun's own (Gloo) launcher; under its MPI launcher the ranks are Open MPI's. Its source:
+// horovod/runner/gloo_run.py, horovod/runner/common/util/hosts.py.
 //   HOROVOD_RANK HOROVOD_SIZE HOROVOD_LOCAL_RANK HOROVOD_LOCAL_SIZE, HOROVOD_HOSTNAME (this node)
 //   HOROVOD_CROSS_RANK _SIZE   among the nodes that have this *local* rank: the node's index and their number
 //   only for
