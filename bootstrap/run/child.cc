@@ -12,6 +12,7 @@
 
 #include "bootstrap/run/exec_child.h"
 #include "bootstrap/run/exec_path.h"
+#include "comm/net/descriptor_room.h"
 
 namespace muster {
 namespace {
@@ -75,7 +76,7 @@ tl::expected<Pipe, StartFailure> MakePipe() {
   return pipe;
 }
 
-ExecOutcome Exec(const ChildOptions& options, int stderr_end) {
+ExecOutcome Exec(const ChildOptions& options, int stdout_end, int stderr_end) {
   const std::vector<std::string> candidates = ExecCandidates(options.command.front(), options.environment);
   const std::vector<char*> files = Pointers(candidates);
   const std::vector<char*> arguments = Pointers(options.command);
@@ -89,8 +90,12 @@ ExecOutcome Exec(const ChildOptions& options, int stderr_end) {
   plan.environment = environment.data();
   plan.shell_arguments = shell_arguments.data();
   plan.directory = options.directory ? options.directory->c_str() : nullptr;
+  plan.stdin_end = options.stdin_end;
+  plan.stdout_end = stdout_end;
   plan.stderr_end = stderr_end;
   plan.own_process_group = options.own_process_group;
+  const std::optional<rlimit> descriptors = DescriptorLimitBefore();
+  plan.descriptors = descriptors ? &*descriptors : nullptr;
   return ExecChild(plan);
 }
 
@@ -107,25 +112,33 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
     return tl::unexpected(
         StartFailure{Error{Code::kUsage, "there is no program to start", ""}, 0, ExitStatus(Code::kUsage)});
   }
-  Pipe pipe;
+  Pipe out;
+  Pipe err;
+  if (options.pipe_stdout) {
+    auto made = MakePipe();
+    if (!made) return tl::unexpected(std::move(made).error());
+    out = *std::move(made);
+  }
   if (options.pipe_stderr) {
     auto made = MakePipe();
     if (!made) return tl::unexpected(std::move(made).error());
-    pipe = *std::move(made);
+    err = *std::move(made);
   }
-  const ExecOutcome outcome = Exec(options, pipe.write_end.get());
+  const ExecOutcome outcome = Exec(options, out.write_end.get(), err.write_end.get());
   if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
     return tl::unexpected(NoProcess("start another process", outcome.error_number));
   }
   if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
-  return std::unique_ptr<Child>(new Child(outcome.pid, options.own_process_group, std::move(pipe.read_end)));
+  return std::unique_ptr<Child>(
+      new Child(outcome.pid, options.own_process_group, std::move(out.read_end), std::move(err.read_end)));
 }
 
-Child::Child(pid_t pid, bool own_process_group, UniqueFd stderr_end)
+Child::Child(pid_t pid, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end)
     : pid_(pid),
       own_process_group_(own_process_group),
       // Ours and not reaped, so the number still means this process.
       pidfd_(AboveStandard(UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))))),
+      stdout_(std::move(stdout_end)),
       stderr_(std::move(stderr_end)) {}
 
 Child::~Child() {

@@ -1,9 +1,10 @@
 // One program, started, watched and ended. A resource: it stays where it is, and dies with its owner.
 //
-// The program inherits standard input and output and every descriptor that this process itself was started
-// with (PMI_FD of an MPI launcher); descriptors that muster opens are close-on-exec. If this process dies in
-// any way, the kernel kills the program (PR_SET_PDEATHSIG); a set-user-ID program escapes that, and so do the
-// program's own children: KillDescendants in descendants.h is for those.
+// The program inherits standard input, standard output (unless it is piped) and every descriptor that this
+// process itself was started with (PMI_FD of an MPI launcher); descriptors that muster opens are
+// close-on-exec. If this process dies in any way, the kernel kills the program (PR_SET_PDEATHSIG); a
+// set-user-ID program escapes that, and so do the program's own children: KillDescendants in descendants.h is
+// for those.
 //
 // Threads: one at a time, and Start in a thread that lives as long as the Child: the kernel's watch is on
 // that thread. Nothing here blocks but Start, until the program's file is opened by execve(2).
@@ -29,7 +30,9 @@ struct ChildOptions {
   // Off where the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal);
   // then Signal reaches the program alone, not what it started.
   bool own_process_group = true;
-  bool pipe_stderr = true;  // off: the program writes to our standard error itself
+  int stdin_end = -1;        // becomes the program's standard input; -1: it has ours
+  bool pipe_stdout = false;  // on: what the program writes comes out of TakeStdout
+  bool pipe_stderr = true;   // off: the program writes to our standard error itself
 };
 
 // How a program ended.
@@ -68,6 +71,8 @@ class Child {
   int pidfd() const { return pidfd_.get(); }
   // The read end of the program's standard error, non-blocking; once. Empty without pipe_stderr.
   UniqueFd TakeStderr() { return std::move(stderr_); }
+  // The same for its standard output; empty without pipe_stdout.
+  UniqueFd TakeStdout() { return std::move(stdout_); }
 
   // Absent while it runs. The process stays a zombie until Reap, so that its numbers cannot come to mean
   // another process.
@@ -79,11 +84,12 @@ class Child {
   void Reap();
 
  private:
-  Child(pid_t pid, bool own_process_group, UniqueFd stderr_end);
+  Child(pid_t pid, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end);
 
   const pid_t pid_;
   const bool own_process_group_;
   UniqueFd pidfd_;
+  UniqueFd stdout_;
   UniqueFd stderr_;
   std::optional<ChildExit> exit_;
   bool reaped_ = false;

@@ -59,12 +59,15 @@ int TryCandidates(const ExecPlan& plan) {
   // The parent may have died before the first of these took effect.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != shared.parent) _exit(1);
   if (plan.own_process_group) setpgid(0, 0);
+  if (plan.stdin_end >= 0) dup2(plan.stdin_end, STDIN_FILENO);
+  if (plan.stdout_end >= 0) dup2(plan.stdout_end, STDOUT_FILENO);
   if (plan.stderr_end >= 0) dup2(plan.stderr_end, STDERR_FILENO);
   if (plan.directory != nullptr && chdir(plan.directory) != 0) {
     shared.directory = true;
     shared.error_number = errno;
     _exit(1);
   }
+  if (plan.descriptors != nullptr) setrlimit(RLIMIT_NOFILE, plan.descriptors);
   RestoreSignals();
   shared.error_number = TryCandidates(plan);
   _exit(1);

@@ -1,6 +1,7 @@
 // The part of starting a program that runs in the new process, before the program is there.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 namespace muster {
@@ -13,8 +14,11 @@ struct ExecPlan {
   char* const* environment = nullptr;       // NAME=VALUE, null-terminated
   char** shell_arguments = nullptr;         // /bin/sh, (the file), argv[1]...: for a script without #!
   const char* directory = nullptr;          // null: stay
+  int stdin_end = -1;                       // becomes standard input; -1: stays
+  int stdout_end = -1;                      // becomes standard output; -1: stays
   int stderr_end = -1;                      // becomes standard error; -1: stays
   bool own_process_group = false;
+  const rlimit* descriptors = nullptr;  // the limit on open files for the program; null: ours
 };
 
 struct ExecOutcome {

@@ -1,6 +1,8 @@
 #include "bootstrap/run/orphans.h"
 
 #include <dirent.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,13 @@ bool HasVariable(std::string_view environment, std::string_view variable) {
 
 }  // namespace
 
+UniqueFd WatchForEnd(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+bool HasEnded(const UniqueFd& process, Deadline deadline) {
+  pollfd end{process.get(), POLLIN, 0};
+  return !process || poll(&end, 1, deadline.PollMilliseconds()) > 0;
+}
+
 void KillProcessesOfRank(const std::string& group_id, int rank) {
   const std::string group = "MUSTER_GROUP=" + group_id;
   const std::string of_rank = fmt::format("MUSTER_RANK={}", rank);
@@ -31,7 +40,8 @@ void KillProcessesOfRank(const std::string& group_id, int rank) {
     if (!pid || *pid == getpid()) continue;
     const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", *pid));
     if (!environment || !HasVariable(*environment, group) || !HasVariable(*environment, of_rank)) continue;
-    LogDebug("killing pid {}, which rank {} left behind", *pid, rank);
+    LogEvent(LogLevel::kDebug, "orphan", {{"rank", rank}, {"pid", *pid}},
+             "killing pid {}, which rank {} left behind", *pid, rank);
     kill(*pid, SIGKILL);
   }
 }

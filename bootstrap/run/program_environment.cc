@@ -1,7 +1,12 @@
 #include "bootstrap/run/program_environment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "bootstrap/config/placeholders.h"
+#include "bootstrap/launch/torchrun_id.h"
 
 namespace muster {
 namespace {
@@ -11,9 +16,9 @@ constexpr auto kMusterTuple = std::to_array<std::string_view>(
      "MUSTER_NUM_NODES", "MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL", "MUSTER_JOB_KEY",
      "MUSTER_SUPERVISOR_PID"});
 
-constexpr auto kTorchTuple =
-    std::to_array<std::string_view>({"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
-                                     "GROUP_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"});
+constexpr auto kTorchTuple = std::to_array<std::string_view>(
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK",
+     "MASTER_ADDR", "MASTER_PORT", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE"});
 
 bool Matches(const RemovedVariable& removed, std::string_view name) {
   if (!removed.name.ends_with('*')) return name == removed.name;
@@ -40,6 +45,46 @@ void SetTorchTuple(const ProgramFacts& facts, Variables& variables) {
   variables["NODE_RANK"] = node;
   variables["MASTER_ADDR"] = facts.master_host;
   variables["MASTER_PORT"] = std::to_string(facts.master_port);
+}
+
+// As torch/distributed/elastic/agent/server/local_elastic_agent.py and torch/distributed/run.py have it. What
+// an outer torchrun says of this rank stays: its restarts are real.
+void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
+  const auto outer = variables.find("TORCHELASTIC_RUN_ID");
+  const bool under_torchrun = outer != variables.end() && !outer->second.starts_with(kMusterRunId);
+  if (!under_torchrun) {
+    variables["TORCHELASTIC_RUN_ID"] = fmt::format("{}{}", kMusterRunId, facts.job_key);
+    variables["ROLE_NAME"] = "default";
+    variables["ROLE_RANK"] = variables["RANK"];
+    variables["ROLE_WORLD_SIZE"] = variables["WORLD_SIZE"];
+  }
+  if (!under_torchrun || facts.max_restarts > 0) {
+    variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(facts.restarts);
+    variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(facts.max_restarts);
+  }
+  if (facts.agent_store) variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  if (variables["LOCAL_WORLD_SIZE"] != "1") variables.try_emplace("OMP_NUM_THREADS", "1");
+}
+
+// NCCL takes "=" for whole names and the list for what may carry data; Gloo would spread over all it is
+// given.
+void SetInterfaces(const ProgramFacts& facts, Variables& variables) {
+  if (facts.interfaces.empty()) return;
+  variables.try_emplace("NCCL_SOCKET_IFNAME", fmt::format("={}", fmt::join(facts.interfaces, ",")));
+  variables.try_emplace("GLOO_SOCKET_IFNAME", facts.interfaces.front());
+}
+
+std::string ValueOf(std::string_view placeholder, const ProgramFacts& facts, const Variables& variables) {
+  if (placeholder == "rank") return variables.at("RANK");
+  if (placeholder == "world_size") return variables.at("WORLD_SIZE");
+  if (placeholder == "local_rank") return variables.at("LOCAL_RANK");
+  if (placeholder == "local_world_size") return variables.at("LOCAL_WORLD_SIZE");
+  if (placeholder == "node_rank") return variables.at("NODE_RANK");
+  if (placeholder == "num_nodes") return variables.at("GROUP_WORLD_SIZE");
+  if (placeholder == "node") return facts.roster.NodeName(facts.rank);
+  if (placeholder == "master_addr") return variables.at("MASTER_ADDR");
+  if (placeholder == "master_port") return variables.at("MASTER_PORT");
+  return facts.job_key;
 }
 
 // From another muster above this one they would name a group that the program is not in.
@@ -72,7 +117,13 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
   if (facts.several_ranks) Remove(LyingForSeveral(), variables);
   SetTorchTuple(facts, variables);
   SetMusterTuple(facts, variables);
-  for (const auto& [name, value] : facts.extra) variables[name] = value;
+  SetTorchrunsOwn(facts, variables);
+  SetInterfaces(facts, variables);
+  const Variables own = variables;
+  for (const auto& [name, value] : facts.extra) {
+    variables[name] = FillPlaceholders(
+        value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts, own); });
+  }
   std::vector<std::string> list;
   list.reserve(variables.size());
   for (const auto& [name, value] : variables) {

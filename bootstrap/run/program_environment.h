@@ -22,15 +22,23 @@ struct ProgramFacts {
   std::string job_key;       // JobIdentity::key
   std::string master_host;   // rank 0's node as the program can reach it; 127.0.0.1 for a world of one
   uint16_t master_port = 0;  // 0 for a world of one: PyTorch takes a free one
+  bool agent_store = false;  // muster serves PyTorch's store at master_host and master_port
   std::string control;  // the supervisor's socket; empty: none, and then the program gets no MUSTER_ tuple
   int supervisor_pid = 0;
-  bool several_ranks = false;                // this supervisor starts more ranks than this one
-  std::map<std::string, std::string> extra;  // run.env: added last
+  bool several_ranks = false;  // this supervisor starts more ranks than this one
+  int restarts = 0;            // groups of this launch that have failed
+  int max_restarts = 0;
+  std::map<std::string, std::string> extra;  // run.env: added last, its placeholders filled
+  std::vector<std::string> interfaces;  // chosen for the program's own traffic, best first; empty: none were
 };
 
 // NAME=VALUE, sorted, from `base` (what muster itself was started with):
-//   set      RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE NODE_RANK MASTER_ADDR
-//   MASTER_PORT; with a
+//   set      what torchrun sets: RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE
+//            ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID
+//            TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS, with agent_store
+//            TORCHELASTIC_USE_AGENT_STORE, and OMP_NUM_THREADS=1 where a node has several ranks; a torchrun
+//            above keeps what is its own of these (TORCHELASTIC_*, ROLE_*, OMP_NUM_THREADS). NODE_RANK. Where
+//            interfaces were chosen NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, unless they are set. With a
 //            control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK MUSTER_LOCAL_WORLD_SIZE
 //            MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP MUSTER_CONTROL MUSTER_JOB_KEY
 //            MUSTER_SUPERVISOR_PID

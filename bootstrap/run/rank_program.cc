@@ -15,24 +15,38 @@ constexpr Duration kLastWordsWithin = std::chrono::milliseconds(500);
 
 }  // namespace
 
-tl::expected<std::unique_ptr<RankProgram>, StartFailure> RankProgram::Start(EventLoop& loop, int rank,
-                                                                            const ChildOptions& options) {
+tl::expected<std::unique_ptr<RankProgram>, StartFailure> RankProgram::Start(
+    EventLoop& loop, int rank, const ChildOptions& options, std::optional<CapturedOutput> captured) {
   auto child = Child::Start(options);
   if (!child) return tl::unexpected<StartFailure>(std::move(child).error());
   UniqueFd out(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
-  std::unique_ptr<RankProgram> program(new RankProgram(loop, rank, *std::move(child), std::move(out)));
-  program->Watch();
+  std::unique_ptr<RankProgram> program(
+      new RankProgram(loop, rank, *std::move(child), std::move(out), !captured));
+  if (captured) {
+    program->Capture(*std::move(captured));
+  } else {
+    program->Watch();
+  }
   return program;
 }
 
-RankProgram::RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out)
+RankProgram::RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out, bool tail)
     : loop_(loop),
       rank_(rank),
       child_(std::move(child)),
       out_(std::move(out)),
-      tail_(child_->TakeStderr(), out_.get()) {}
+      tail_(tail ? child_->TakeStderr() : UniqueFd(), out_.get()) {}
 
 RankProgram::~RankProgram() { Unwatch(); }
+
+void RankProgram::Capture(CapturedOutput captured) {
+  captured_out_ = std::make_unique<ProgramOutput>(
+      ProgramOutput::Params{loop_, captured.out, captured.label, std::move(captured.out_file)},
+      child_->TakeStdout());
+  captured_err_ = std::make_unique<ProgramOutput>(
+      ProgramOutput::Params{loop_, captured.err, captured.label, std::move(captured.err_file)},
+      child_->TakeStderr());
+}
 
 void RankProgram::Unwatch() {
   if (watched_.fd >= 0) loop_.Forget(watched_.fd);
@@ -60,6 +74,8 @@ bool RankProgram::NoticeExit() {
   if (!exit_) return false;
   Unwatch();
   tail_.Drain(Deadline::After(kLastWordsWithin));
+  if (captured_out_) captured_out_->Drain(Deadline::After(kLastWordsWithin));
+  if (captured_err_) captured_err_->Drain(Deadline::After(kLastWordsWithin));
   return true;
 }
 

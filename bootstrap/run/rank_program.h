@@ -10,15 +10,27 @@
 #include <string>
 
 #include "bootstrap/run/child.h"
+#include "bootstrap/run/console.h"
+#include "bootstrap/run/program_output.h"
 #include "bootstrap/run/stderr_tail.h"
 #include "comm/net/event_loop.h"
 
 namespace muster {
 
+// Where the program's output goes when it goes through us (ChildOptions::pipe_stdout).
+struct CapturedOutput {
+  Console& out;
+  Console& err;
+  std::optional<std::string> label;
+  UniqueFd out_file;
+  UniqueFd err_file;
+};
+
 class RankProgram {
  public:
-  static tl::expected<std::unique_ptr<RankProgram>, StartFailure> Start(EventLoop& loop, int rank,
-                                                                        const ChildOptions& options);
+  // Without `captured`, the program's standard output is ours itself.
+  static tl::expected<std::unique_ptr<RankProgram>, StartFailure> Start(
+      EventLoop& loop, int rank, const ChildOptions& options, std::optional<CapturedOutput> captured);
   RankProgram(const RankProgram&) = delete;
   RankProgram& operator=(const RankProgram&) = delete;
   ~RankProgram();
@@ -30,19 +42,22 @@ class RankProgram {
   bool NoticeExit();
   const std::optional<ChildExit>& exit() const { return exit_; }
   void Signal(int number);
-  std::string LastWords() const { return tail_.Tail(); }
+  std::string LastWords() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
 
  private:
-  RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out);
+  RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out, bool tail);
+  void Capture(CapturedOutput captured);
   void Watch();
   void Unwatch();
 
   EventLoop& loop_;
   int rank_;
   std::unique_ptr<Child> child_;
-  UniqueFd out_;  // a descriptor of our standard error of its own: an event loop has one handler for each
-  StderrTail tail_;
+  UniqueFd out_;     // a descriptor of our standard error of its own: an event loop has one handler for each
+  StderrTail tail_;  // where output is not captured
   StderrTail::Interest watched_;
+  std::unique_ptr<ProgramOutput> captured_out_;  // where it is
+  std::unique_ptr<ProgramOutput> captured_err_;
   std::optional<ChildExit> exit_;
 };
 

@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
 
 #include "bootstrap/run/descendants.h"
+#include "bootstrap/run/master_port.h"
 #include "bootstrap/run/orphans.h"
 #include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/report.h"
 #include "bootstrap/run/signal_reach.h"
 #include "comm/base/log.h"
-#include "comm/net/wire.h"
+#include "comm/net/chosen_interfaces.h"
 
 namespace muster {
 namespace {
@@ -21,18 +25,12 @@ using std::chrono::seconds;
 
 // A program that drops out of its group is usually on its way to an exit status that says more.
 constexpr Duration kExitStatusWithin = milliseconds(500);
-// The group's word that every rank knows comes in milliseconds, or not at all.
-constexpr Duration kEveryoneKnowsWithin = seconds(10);
-// What Slurm tells all ranks at once is one request.
-constexpr Duration kOneRequest = seconds(1);
 constexpr Duration kNoOrphansWithin = seconds(5);
+// The exchange among supervisors that ends a group whose last member cannot tell by itself.
+constexpr std::string_view kAllDone = "all programs have ended";
 
 bool EndsPrograms(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
-}
-
-int StatusOf(const Failure& failure) {
-  return failure.exit_status > 0 ? failure.exit_status : ExitStatus(failure.error.code);
 }
 
 FormedGroup GroupOfOne(const std::string& node) {
@@ -42,19 +40,23 @@ FormedGroup GroupOfOne(const std::string& node) {
   return group;
 }
 
-uint16_t MasterPort(const Roster& roster) {
-  WireReader reader(roster.members.front().payload);
-  return reader.U16();
-}
-
 std::string MasterHost(const Roster& roster) {
   const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
   return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
 }
 
+bool OneProcess(const Roster& roster, int a, int b) {
+  const auto member = [&](int rank) { return roster.members[static_cast<size_t>(rank)]; };
+  return roster.NodeOf(a) == roster.NodeOf(b) && member(a).pid == member(b).pid;
+}
+
 }  // namespace
 
-Supervisor::Supervisor(SupervisorPlan plan) : plan_(std::move(plan)) {}
+Supervisor::Supervisor(SupervisorPlan plan)
+    : plan_(std::move(plan)),
+      recorder_({plan_.job_key, plan_.command, plan_.node,
+                 plan_.join ? plan_.join->self.agreement.world_size : 1, plan_.config.run.grace,
+                 plan_.began}) {}
 
 Supervisor::~Supervisor() = default;
 
@@ -63,16 +65,24 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(loop_, EventLoop::Create());
   MUSTER_TRY(relay_, SignalRelay::Start());
   MUSTER_CHECK(BecomeSubreaper());
+  const int incarnation = plan_.join ? plan_.join->self.agreement.restart : 0;
+  output_ = std::make_unique<OutputPlan>(*loop_, plan_.config.run, incarnation, [this] { CheckDone(); });
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
+  MUSTER_CHECK(WatchLifeline());
   if (plan_.join) {
     Join();
   } else {
     group_ = GroupOfOne(plan_.node);
+    recorder_.Joining();
+    recorder_.Formed(group_, nullptr);
+    BecomeTeller();
     StartPrograms(group_);
   }
   loop_->RunUntil([this] { return status_.has_value(); }, Deadline::Never());
+  output_->Drain(Deadline::After(kExitStatusWithin));
+  Conclude();
   programs_.clear();
   if (const Status gone = KillDescendants({}, Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
@@ -90,14 +100,50 @@ void Supervisor::Join() {
     // The joiner is still at work on the stack.
     loop_->Post([this] { joiner_.reset(); });
     if (joined) return OnJoined(*std::move(joined));
-    LogError("{}", ToString(joined.error().error));
-    Finish(StatusOf(joined.error()));
+    OnNotFormed(joined.error());
   });
+  recorder_.Joining();
   joiner_->Start();
+}
+
+void Supervisor::OnNotFormed(const Failure& failure) {
+  recorder_.Failed(failure);
+  NoteWhoCame();
+  // Whoever was refused alone is not spoken of by the root of a group that it is no part of.
+  const std::vector<Claim>& own = plan_.join->self.claims;
+  const bool about_us = std::ranges::count(own, failure.rank, &Claim::rank) > 0;
+  const bool tell = !joiner_->failure_was_told() || about_us || TellsApart(failure);
+  LogEvent(tell ? LogLevel::kError : LogLevel::kDebug, "not_formed",
+           {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
+           ToString(failure.error));
+  Finish(StatusOf(failure));
+}
+
+void Supervisor::NoteWhoCame() {
+  if (!joiner_ || joiner_->arrivals() == nullptr) return;
+  BecomeTeller();
+  recorder_.NotFormed(joiner_->arrivals(), plan_.join->meeting.placement);
+}
+
+// Who tells how it went, and writes the report.
+void Supervisor::BecomeTeller() {
+  root_ = true;
+  const auto& report = plan_.config.run.report;
+  if (!report) return;
+  if (const Status possible = CheckReportPath(*report); !possible) {
+    LogEvent(LogLevel::kWarning, "report_failed", {{"file", *report}}, "{}", ToString(possible.error()));
+  }
 }
 
 void Supervisor::OnJoined(Joined joined) {
   group_ = joined.group;
+  recorder_.Formed(group_, joiner_->arrivals());
+  if (!joined.upstream) {
+    BecomeTeller();
+    LogEvent(MilestoneLevel(), "formed",
+             {{"world_size", group_.roster.size()}, {"nodes", group_.roster.nodes.size()}},
+             "the group has formed: {} ranks on {} nodes", group_.roster.size(), group_.roster.nodes.size());
+  }
   std::vector<int> own_ranks;
   for (const Claim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
   ControlPlane::Events events;
@@ -110,7 +156,27 @@ void Supervisor::OnJoined(Joined joined) {
     released_ = true;
     CheckDone();
   };
-  events.on_exchanged = [this](const Exchange& whole) { desk_->Publish(whole); };
+  events.on_exchanged = [this](const Exchange& whole) { OnExchanged(whole); };
+  events.whose = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
+  store_users_ = std::make_unique<StoreUsers>(plan_.join->uid, [this] {
+    std::vector<RunningProgram> running;
+    for (const auto& program : programs_) {
+      if (!program->exit()) running.push_back({program->rank(), program->pid()});
+    }
+    return running;
+  });
+  events.on_ends = [this](const std::vector<RankEnd>& ends) { recorder_.Hear(ends); };
+  events.on_ends_told = [this] {
+    ends_told_ = true;
+    CheckDone();
+  };
+  events.on_job_end = [this](Deadline latest) {
+    if (desk_) desk_->TellJobEnd(latest);
+  };
+  reports_ = std::make_unique<ProgramReports>(*loop_, programs_);
+  events.report_own = [this](const Survey& survey, ProgramReports::Reply reply) {
+    reports_->Report(survey, plane_->own_ranks(), desk_.get(), std::move(reply));
+  };
   plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), own_ranks, plan_.config.liveness,
                                           std::move(events));
   auto desk = ProgramDesk::Open(*loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key},
@@ -119,41 +185,103 @@ void Supervisor::OnJoined(Joined joined) {
     return Report({desk.error(), own_ranks.front(), -1, ""});
   }
   desk_ = *std::move(desk);
+  if (const Status served = ServeStore(); !served) return Report({served.error(), own_ranks.front(), -1, ""});
   StartPrograms(group_);
+}
+
+Status Supervisor::ServeStore() {
+  if (!plan_.store) return {};
+  const auto look = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
+  MUSTER_TRY(store_keeper_,
+             StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster)}, std::move(*plan_.store)));
+  return {};
+}
+
+void Supervisor::OnExchanged(const Exchange& whole) {
+  if (whole.name == kAllDone) return plane_->Leave();
+  recorder_.Initialized();
+  desk_->Publish(whole);
 }
 
 // ---- programs
 
+// `muster once`: the program is to find neither ranks to meet nor a launcher to believe.
+ChildOptions Supervisor::OptionsAlone() const {
+  const FormedGroup alone = GroupOfOne(plan_.node);
+  ProgramFacts facts{alone.roster};
+  facts.job_key = plan_.job_key;
+  facts.master_host = MasterHost(alone.roster);
+  facts.extra = plan_.config.run.env;
+  facts.extra["MUSTER_LAUNCHER"] = "none";
+  return OptionsWith(facts);
+}
+
+ChildOptions Supervisor::OptionsWith(const ProgramFacts& facts) const {
+  ChildOptions options;
+  options.command = plan_.command;
+  options.environment = ProgramEnvironment(plan_.environment, facts);
+  options.own_process_group = plan_.own_process_groups;
+  options.pipe_stdout = output_->captured();
+  return options;
+}
+
 ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
+  if (plan_.who != WhoRuns::kEveryRank) return OptionsAlone();
   const bool alone = group.roster.size() == 1;
   ProgramFacts facts{group.roster};
   facts.rank = rank;
   facts.job_key = plan_.job_key;
   facts.master_host = MasterHost(group.roster);
-  facts.master_port = alone ? uint16_t{0} : MasterPort(group.roster);
+  facts.master_port = alone ? uint16_t{0} : MasterPortOf(group.roster);
+  facts.agent_store = !alone && plan_.config.run.store == RunStore::kMuster;
   facts.control = desk_ ? desk_->name() : "";
   facts.supervisor_pid = getpid();
+  facts.restarts = plan_.restarts;
+  facts.max_restarts = plan_.max_restarts;
   facts.several_ranks = plan_.join && plan_.join->self.claims.size() > 1;
   facts.extra = plan_.config.run.env;
-  ChildOptions options;
-  options.command = plan_.command;
-  options.environment = ProgramEnvironment(plan_.environment, facts);
-  options.own_process_group = plan_.own_process_groups;
-  return options;
+  facts.interfaces = ChosenInterfaces(plan_.config.rendezvous.interface);
+  return OptionsWith(facts);
 }
 
 void Supervisor::StartPrograms(const FormedGroup& group) {
   std::vector<int> ranks = plane_ ? plane_->own_ranks() : std::vector<int>{0};
+  memory_.emplace();
   for (const int rank : ranks) {
-    auto program = RankProgram::Start(*loop_, rank, OptionsFor(group, rank));
+    if (!HasProgram(rank)) continue;
+    auto output = output_->For(group.roster, rank);
+    if (!output) return Report({output.error(), rank, -1, ""});
+    auto program = RankProgram::Start(*loop_, rank, OptionsFor(group, rank), *std::move(output));
     if (!program) {
       const StartFailure& failure = program.error();
+      recorder_.NotStarted(rank);
       Error error = failure.error;
       error.message = fmt::format("{}: {}", Describe(rank), error.message);
       return Report({std::move(error), rank, failure.exit_status, ""});
     }
     programs_.push_back(*std::move(program));
   }
+  if (programs_.empty()) OnProgramsDone();
+}
+
+bool Supervisor::HasProgram(int rank) const {
+  if (plan_.who == WhoRuns::kFirstRank) return rank == 0;
+  if (plan_.who == WhoRuns::kEveryRank) return true;
+  return group_.roster.members[static_cast<size_t>(rank)].local_rank == 0;
+}
+
+void Supervisor::OnProgramsDone() {
+  if (!plane_) return;
+  const bool all_wait = plan_.who != WhoRuns::kEveryRank;
+  // The store is needed until the last program has ended; the root stays as long by itself.
+  const bool store_waits =
+      plan_.config.run.store == RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
+  if (!all_wait && plan_.config.run.report) plane_->TellEnds(recorder_.own_ends());
+  if (!all_wait && !store_waits) return plane_->Leave();
+  Exchange done{std::string(kAllDone), MillisecondsLeft(Deadline::Never()), {}};
+  for (const int rank : plane_->own_ranks()) done.entries.emplace_back(rank, Bytes{});
+  plane_->Contribute(done);
+  if (!all_wait && !store_keeper_) plane_->Leave();
 }
 
 bool Supervisor::AllEnded() const {
@@ -166,11 +294,21 @@ void Supervisor::OnSignal(const SignalEvent& event) {
     asked_to_end_ = event.number;
     asked_at_ = Clock::now();
   }
-  if (programs_.empty()) {
+  if (!plane_ && programs_.empty()) {
     if (EndsPrograms(event.number)) {
-      LogWarning("ended by signal {} while the group was forming", event.number);
+      // What is waited for is only to tell it to others.
+      if (const Failure* failure = joiner_ ? joiner_->failure() : nullptr) return OnNotFormed(*failure);
+      NoteWhoCame();
+      // All ranks get the signal, from whoever knows why.
+      LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", event.number}},
+               "ended by signal {} while the group was forming", event.number);
       Finish(128 + event.number);
     }
+    return;
+  }
+  // Only the word of how others ended is still waited for.
+  if (finishing_ && EndsPrograms(event.number)) {
+    loop_->After(kOneRequest, [this] { Finish(StatusOf(*failure_)); });
     return;
   }
   // A second SIGTERM means "at once" to many programs: they hear of their end once, from us or from outside.
@@ -179,17 +317,29 @@ void Supervisor::OnSignal(const SignalEvent& event) {
     // The program itself got this very signal and ended well.
     if (Clock::now() - ended_at_ < kOneRequest) return;
     // Only others are still at work: they hear that this process will not wait for them.
-    const int rank = programs_.front()->rank();
+    const int rank = plane_ ? plane_->own_ranks().front() : 0;
     return Report(
         {{Code::kPeerLost, fmt::format("{} was told to end (signal {})", Describe(rank), event.number), ""},
          rank,
          128 + event.number,
-         ""});
+         "",
+         /*as_told=*/true});
   }
   if (ReachedProgram(event, plan_.own_process_groups)) return;
   for (const auto& program : programs_) {
     if (!program->exit()) program->Signal(event.number);
   }
+}
+
+Status Supervisor::WatchLifeline() {
+  if (plan_.lifeline < 0) return {};
+  return loop_->Watch(plan_.lifeline, EPOLLIN, [this](uint32_t) {
+    std::array<char, 256> ignored{};
+    const ssize_t got = read(plan_.lifeline, ignored.data(), ignored.size());
+    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
+    loop_->Forget(plan_.lifeline);
+    OnSignal({SIGTERM, getpid(), false});
+  });
 }
 
 void Supervisor::OnChildren() {
@@ -208,17 +358,19 @@ void Supervisor::OnChildren() {
 void Supervisor::OnProgramEnded(const RankProgram& program) {
   ended_at_ = Clock::now();
   const ChildExit& exit = *program.exit();
+  const OutOfMemory out_of_memory = exit.ok() ? OutOfMemory::kNo : memory_->Look();
+  recorder_.Ended(program.rank(), exit, out_of_memory);
   if (!exit.ok() && !failure_) {
     const bool as_asked = asked_to_end_ != 0 && exit.ShellStatus() == 128 + asked_to_end_;
-    const std::string what = as_asked
-                                 ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()),
-                                               asked_to_end_, exit.Describe())
-                                 : fmt::format("{} failed: {}", Describe(program.rank()), exit.Describe());
-    Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords()});
+    const std::string what =
+        as_asked ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()), asked_to_end_,
+                               exit.Describe())
+                 : fmt::format("{} failed: {}", Describe(program.rank()), DescribeEnd(exit, out_of_memory));
+    Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords(), as_asked});
   }
   if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
   // Not after a failure of ours that the root has yet to confirm: a goodbye would let this process go with 0.
-  if (plane_ && !failure_ && !reported_ && AllEnded()) plane_->Leave();
+  if (!failure_ && !reported_ && AllEnded()) OnProgramsDone();
   CheckDone();
 }
 
@@ -229,84 +381,16 @@ void Supervisor::OnProgramLost(int rank) {
 
 void Supervisor::ReportLost(int rank) {
   if (failure_ || reported_) return;
+  const bool ended = std::ranges::any_of(programs_, [rank](const auto& program) {
+    return program->rank() == rank && program->exit().has_value();
+  });
   Report({{Code::kPeerLost,
-           fmt::format("the program of {} left its group without saying goodbye", Describe(rank)),
+           ended ? fmt::format("{} exited with 0 without saying goodbye to its group", Describe(rank))
+                 : fmt::format("the program of {} left its group without saying goodbye", Describe(rank)),
            "muster::Shutdown says goodbye; a crash or an early exit does not"},
           rank,
           -1,
           ""});
-}
-
-// ---- the end
-
-void Supervisor::Report(Failure failure) {
-  reported_ = true;
-  if (plane_) return plane_->Fail(std::move(failure));
-  everyone_knows_ = true;
-  OnFailure(failure);
-}
-
-void Supervisor::OnFailure(const Failure& failure) {
-  if (failure_) return;
-  failure_ = failure;
-  LogError("{}", ToString(failure.error));
-  // Every rank tells who was first; what it said last is told once.
-  const bool teller = !plane_ || plane_->is_root();
-  if (teller && !failure.last_words.empty()) {
-    LogError("the last lines of {}:\n{}", Describe(failure.rank), failure.last_words);
-  }
-  ClearNodeOf(failure);
-  if (desk_) desk_->Announce(failure);
-  if (plan_.config.run.stop_on_failure) EndPrograms();
-  CheckDone();
-}
-
-// A killed supervisor takes its program with it, but not what the program had started. One of its node's
-// survivors sees to that.
-void Supervisor::ClearNodeOf(const Failure& failure) const {
-  const Roster& roster = group_.roster;
-  const bool supervisor_lost = failure.error.code == Code::kPeerLost && failure.exit_status < 0;
-  if (!plane_ || !supervisor_lost || failure.rank < 0 || failure.rank >= roster.size()) return;
-  const int own_rank = plane_->own_ranks().front();
-  if (roster.NodeOf(own_rank) != roster.NodeOf(failure.rank)) return;
-  std::vector<int> survivors = roster.RanksOn(roster.NodeOf(own_rank));
-  std::erase(survivors, failure.rank);
-  if (!survivors.empty() && survivors.front() == own_rank) KillProcessesOfRank(roster.group_id, failure.rank);
-}
-
-void Supervisor::EndPrograms() {
-  // A second SIGTERM means "at once" to many programs.
-  const bool just_asked = asked_to_end_ == SIGTERM && Clock::now() - asked_at_ < kOneRequest;
-  bool running = false;
-  for (const auto& program : programs_) {
-    if (program->exit()) continue;
-    if (!just_asked) program->Signal(SIGTERM);
-    running = true;
-  }
-  if (!running) return;
-  kill_timer_ = loop_->After(plan_.config.run.grace, [this] {
-    for (const auto& program : programs_) {
-      if (program->exit()) continue;
-      LogWarning("rank {} has not ended within run.grace; killing it", program->rank());
-      program->Signal(SIGKILL);
-    }
-  });
-}
-
-void Supervisor::CheckDone() {
-  if (status_ || !AllEnded()) return;
-  if (failure_) {
-    if (everyone_knows_) return Finish(StatusOf(*failure_));
-    if (last_timer_ == 0) {
-      last_timer_ = loop_->After(kEveryoneKnowsWithin, [this] { Finish(StatusOf(*failure_)); });
-    }
-    return;
-  }
-  if (!plane_ || released_) Finish(0);
-}
-
-void Supervisor::Finish(int status) {
-  if (!status_) status_ = status;
 }
 
 }  // namespace muster

@@ -2,6 +2,10 @@
 // sees to it that the group ends together: the first failure ends every rank, is reported by rank and node,
 // and is every supervisor's exit status. No orphan is left behind.
 //
+// The story is told once: by the root, at once in one line and at the end in one block (summary.h), and as
+// run.report where that is asked for. The others are silent, unless they hear nothing from above any more:
+// then a few of them tell what they know.
+//
 // Single-threaded on one EventLoop. A failing rank's supervisor does not end before every other one knows
 // why.
 #pragma once
@@ -14,14 +18,25 @@
 #include <vector>
 
 #include "bootstrap/config/config.h"
+#include "bootstrap/run/oom_watch.h"
+#include "bootstrap/run/output_plan.h"
+#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program_reports.h"
 #include "bootstrap/run/rank_program.h"
+#include "bootstrap/run/run_recorder.h"
 #include "bootstrap/run/signals.h"
+#include "bootstrap/run/store_keeper.h"
+#include "bootstrap/run/store_users.h"
+#include "comm/base/unique_fd.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/joiner.h"
 #include "comm/rendezvous/program_desk.h"
 
 namespace muster {
+
+// Which ranks have a program.
+enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
 
 struct SupervisorPlan {
   Config config;
@@ -30,8 +45,16 @@ struct SupervisorPlan {
   std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
   std::optional<JoinRequest> join;                              // absent: a world of one
   std::string node;
-  std::string job_key;             // JobIdentity::key
-  bool own_process_groups = true;  // ChildOptions
+  std::string job_key;                     // JobIdentity::key
+  std::string version;                     // for the report
+  Clock::time_point began = Clock::now();  // when the command began, or the group began again
+  bool own_process_groups = true;          // ChildOptions
+  // Where not every rank has one, each program is a world of its own, and all wait until all have ended.
+  WhoRuns who = WhoRuns::kEveryRank;
+  int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
+  int restarts = 0;   // how many groups of this launch have failed
+  int max_restarts = 0;
+  std::shared_ptr<StorePort> store;  // rank 0's, where muster serves the store; used up by Run
 };
 
 class Supervisor {
@@ -44,12 +67,26 @@ class Supervisor {
   // The exit status of `muster run`. BLOCKS until all is over. Error: before anything was started.
   Result<int> Run();
 
+  // After Run: a program failed, nobody was lost, and nobody was told to end. The same on every supervisor.
+  bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_told; }
+  bool IsRoot() const { return !plane_ || plane_->is_root(); }
+
  private:
+  // What Slurm tells all ranks at once is one request.
+  static constexpr Duration kOneRequest = std::chrono::seconds(1);
+
   void Join();
   void OnJoined(Joined joined);
+  void OnExchanged(const Exchange& whole);
+  Status ServeStore();
   void StartPrograms(const FormedGroup& group);
   ChildOptions OptionsFor(const FormedGroup& group, int rank) const;
+  ChildOptions OptionsAlone() const;
+  ChildOptions OptionsWith(const ProgramFacts& facts) const;
+  bool HasProgram(int rank) const;
+  void OnProgramsDone();
   void OnSignal(const SignalEvent& event);
+  Status WatchLifeline();
   void OnChildren();
   void OnProgramEnded(const RankProgram& program);
   void OnProgramLost(int rank);
@@ -58,9 +95,19 @@ class Supervisor {
   void EndPrograms();
   void CheckDone();
   void Finish(int status);
-  void ClearNodeOf(const Failure& failure) const;
+  static int StatusOf(const Failure& failure);
+  void ClearNodeOf(const Failure& failure);
+  void ClearOrphans();
   void ReportLost(int rank);
   bool AllEnded() const;
+  bool TellsOfFailure() const;
+  bool IsOwn(int rank) const;
+  static bool TellsApart(const Failure& failure);
+  void OnNotFormed(const Failure& failure);
+  void BecomeTeller();
+  void NoteWhoCame();
+  void FinishFailed();
+  void Conclude();
   std::string Describe(int rank) const;
 
   SupervisorPlan plan_;
@@ -69,16 +116,26 @@ class Supervisor {
   std::unique_ptr<Joiner> joiner_;
   std::unique_ptr<ControlPlane> plane_;
   std::unique_ptr<ProgramDesk> desk_;
+  std::unique_ptr<OutputPlan> output_;
   std::vector<std::unique_ptr<RankProgram>> programs_;
+  std::unique_ptr<ProgramReports> reports_;
+  std::unique_ptr<StoreUsers> store_users_;
+  std::unique_ptr<StoreKeeper> store_keeper_;  // rank 0's
   FormedGroup group_;
   bool reported_ = false;  // a failure of our own; failure_ is what the group was told
   std::optional<Failure> failure_;
   std::optional<int> status_;
   int asked_to_end_ = 0;  // the signal
   Clock::time_point asked_at_{};
-  Clock::time_point ended_at_{};  // the latest program
-  std::set<int> lost_;            // ranks whose program left the group without a goodbye
+  Clock::time_point ended_at_{};    // the latest program
+  std::set<int> lost_;              // ranks whose program left the group without a goodbye
+  UniqueFd lost_supervisor_;        // of a rank of this node, until it has ended
+  std::optional<OomWatch> memory_;  // since the programs were started
+  RunRecorder recorder_;
+  bool root_ = false;
   bool everyone_knows_ = false;
+  bool finishing_ = false;  // how the programs ended is on its way to the root
+  bool ends_told_ = false;
   bool released_ = false;
   EventLoop::TimerId kill_timer_ = 0;
   EventLoop::TimerId last_timer_ = 0;

@@ -38,6 +38,15 @@ TEST(Child, ReportsTheExitCode) {
   EXPECT_TRUE(HasNoChildren());
 }
 
+TEST(Child, HandsOverItsStandardOutput) {
+  ChildOptions options = Shell("echo out; echo err >&2");
+  options.pipe_stdout = true;
+  const auto child = Started(options);
+  EXPECT_EQ(ReadAll(child->TakeStdout().get()), "out\n");
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), "err\n");
+  EXPECT_EQ(Finish(*child), (ChildExit{0, 0}));
+}
+
 TEST(Child, ReportsDeathBySignal) {
   const auto child = Started(Shell("kill -SEGV $$"));
   const ChildExit end = Finish(*child);
@@ -80,7 +89,7 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
            {no_interpreter, ENOENT, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
             "the file is there; the interpreter that its first line names is not"},
        }) {
-    const auto child = Child::Start({{failing.program}, {"PATH=/usr/bin:/bin"}, std::nullopt, true, true});
+    const auto child = Child::Start(Program({failing.program}, {"PATH=/usr/bin:/bin"}));
     ASSERT_FALSE(child) << failing.program;
     EXPECT_EQ(child.error().error, (Error{Code::kSystem, failing.message, failing.hint}));
     EXPECT_EQ(child.error().error_number, failing.error_number) << failing.program;
@@ -100,27 +109,23 @@ TEST(Child, GoesOnLookingWhereAFileMayNotBeStarted) {
   const std::string directory = PathOf("shadow");
   mkdir(directory.c_str(), 0755);
   Script("shadow/true", "x", 0644);
-  auto child = Started({{"true"}, {"PATH=" + directory + ":/usr/bin:/bin"}, std::nullopt, true, true});
+  auto child = Started(Program({"true"}, {"PATH=" + directory + ":/usr/bin:/bin"}));
   EXPECT_TRUE(Finish(*child).ok());
-  const auto refused =
-      Child::Start({{"true"}, {"PATH=" + directory + ":/no/such"}, std::nullopt, true, true});
+  const auto refused = Child::Start(Program({"true"}, {"PATH=" + directory + ":/no/such"}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().exit_status, 126);
 }
 
 TEST(Child, RunsAScriptWithoutAFirstLineAsAShellDoes) {
   const std::string script = Script("bare", "echo \"$0 $1\" >&2; exit 5\n", 0755);
-  const auto child = Started({{script, "a b"}, {}, std::nullopt, true, true});
+  const auto child = Started(Program({script, "a b"}, {}));
   EXPECT_EQ(ReadAll(child->TakeStderr().get()), script + " a b\n");
   EXPECT_EQ(Finish(*child).code, 5);
 }
 
 TEST(Child, HasExactlyTheEnvironmentAndArgumentsGiven) {
-  const auto child = Started({{"/bin/sh", "-c", "env >&2; echo \"$#:$0:$1\" >&2", "zero", "o\nne"},
-                              {"B=2", "A=1 1"},
-                              std::nullopt,
-                              true,
-                              true});
+  const auto child = Started(
+      Program({"/bin/sh", "-c", "env >&2; echo \"$#:$0:$1\" >&2", "zero", "o\nne"}, {"B=2", "A=1 1"}));
   const std::string text = ReadAll(child->TakeStderr().get());
   EXPECT_THAT(text, testing::HasSubstr("B=2\n"));
   EXPECT_THAT(text, testing::HasSubstr("A=1 1\n"));

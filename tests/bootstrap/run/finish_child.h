@@ -42,8 +42,15 @@ inline ChildExit Finish(Child& child) {
   return end.value_or(ChildExit{-1, -1});
 }
 
+inline ChildOptions Program(std::vector<std::string> command, std::vector<std::string> environment) {
+  ChildOptions options;
+  options.command = std::move(command);
+  options.environment = std::move(environment);
+  return options;
+}
+
 inline ChildOptions Shell(const std::string& script) {
-  return {{"/bin/sh", "-c", script}, {"PATH=/usr/bin:/bin"}, std::nullopt, true, true};
+  return Program({"/bin/sh", "-c", script}, {"PATH=/usr/bin:/bin"});
 }
 
 inline std::unique_ptr<Child> Started(const ChildOptions& options) {

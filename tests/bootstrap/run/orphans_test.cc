@@ -41,6 +41,7 @@ class Sleeper {
   }
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
+  pid_t pid() const { return pid_; }
   // The signal that ended it; 0: it ended when its input did.
   int End() {
     close(ends_[1]);
@@ -63,6 +64,18 @@ TEST(KillProcessesOfRank, KillsThoseOfThatRankAndGroupAlone) {
   EXPECT_EQ(meant.End(), SIGKILL);
   EXPECT_EQ(other_rank.End(), 0);
   EXPECT_EQ(other_group.End(), 0);
+}
+
+TEST(WatchForEnd, SeesTheEndOfAnotherProcess) {
+  Sleeper other(kGroup, 3);
+  const UniqueFd process = WatchForEnd(other.pid());
+  ASSERT_TRUE(process);
+  EXPECT_FALSE(HasEnded(process, Deadline::After(std::chrono::milliseconds(20))));
+  const pid_t pid = other.pid();
+  other.End();
+  EXPECT_TRUE(HasEnded(process, Deadline::After(Duration::zero())));
+  EXPECT_FALSE(WatchForEnd(pid));
+  EXPECT_TRUE(HasEnded(UniqueFd(), Deadline::After(std::chrono::hours(1)))) << "nothing to wait for";
 }
 
 }  // namespace

@@ -24,7 +24,15 @@ Roster TwoNodes() {
 }
 
 ProgramFacts FactsOf(const Roster& roster, int rank) {
-  return {roster, rank, "slurm:4.0:0", "gpu01", 29999, "@muster-4", 77, false, {}};
+  ProgramFacts facts{roster};
+  facts.rank = rank;
+  facts.job_key = "slurm:4.0:0";
+  facts.master_host = "gpu01";
+  facts.master_port = 29999;
+  facts.agent_store = true;
+  facts.control = "@muster-4";
+  facts.supervisor_pid = 77;
+  return facts;
 }
 
 TEST(ProgramEnvironment, SetsTheTuple) {
@@ -36,7 +44,10 @@ TEST(ProgramEnvironment, SetsTheTuple) {
                   "MUSTER_GROUP=0123456789abcdef0123456789abcdef", "MUSTER_JOB_KEY=slurm:4.0:0",
                   "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2", "MUSTER_NODE=gpu01",
                   "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1", "MUSTER_SUPERVISOR_PID=77",
-                  "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1", "WORLD_SIZE=3"));
+                  "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "OMP_NUM_THREADS=1", "RANK=1", "ROLE_NAME=default",
+                  "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0",
+                  "TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0",
+                  "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
   const auto other_node = ProgramEnvironment({}, FactsOf(roster, 2));
   EXPECT_THAT(other_node, Contains("LOCAL_WORLD_SIZE=1"));
   EXPECT_THAT(other_node, Contains("NODE_RANK=1"));
@@ -48,10 +59,78 @@ TEST(ProgramEnvironment, OfAWorldOfOneNamesNoGroup) {
   Roster roster;
   roster.nodes = {{"laptop", {}}};
   roster.members = {{0, 0, 10, {}}};
-  ProgramFacts facts{roster, 0, "none", "127.0.0.1", 0, "", 77, false, {}};
-  EXPECT_THAT(ProgramEnvironment({{"MUSTER_RANK", "5"}, {"MUSTER_CONTROL", "@outer"}}, facts),
-              ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
-                          "MASTER_ADDR=127.0.0.1", "MASTER_PORT=0", "NODE_RANK=0", "RANK=0", "WORLD_SIZE=1"));
+  ProgramFacts facts{roster};
+  facts.job_key = "none";
+  facts.master_host = "127.0.0.1";
+  facts.supervisor_pid = 77;
+  EXPECT_THAT(
+      ProgramEnvironment({{"MUSTER_RANK", "5"}, {"MUSTER_CONTROL", "@outer"}}, facts),
+      ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+                  "MASTER_ADDR=127.0.0.1", "MASTER_PORT=0", "NODE_RANK=0", "RANK=0", "ROLE_NAME=default",
+                  "ROLE_RANK=0", "ROLE_WORLD_SIZE=1", "TORCHELASTIC_MAX_RESTARTS=0",
+                  "TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_RUN_ID=muster-none", "WORLD_SIZE=1"));
+}
+
+TEST(ProgramEnvironment, NamesTheAgentsStoreOnlyWhereThereIsOne) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 0);
+  facts.agent_store = false;
+  EXPECT_THAT(ProgramEnvironment({{"TORCHELASTIC_USE_AGENT_STORE", "True"}}, facts),
+              Not(Contains(testing::StartsWith("TORCHELASTIC_USE_AGENT_STORE="))));
+}
+
+// Its restarts are real, and so is its role.
+TEST(ProgramEnvironment, LeavesWhatTorchrunAboveSays) {
+  const Roster roster = TwoNodes();
+  const Variables torchrun = {{"TORCHELASTIC_RUN_ID", "none"},
+                              {"TORCHELASTIC_RESTART_COUNT", "2"},
+                              {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                              {"ROLE_NAME", "trainer"},
+                              {"ROLE_RANK", "5"},
+                              {"ROLE_WORLD_SIZE", "6"}};
+  auto list = ProgramEnvironment(torchrun, FactsOf(roster, 0));
+  for (const auto& [name, value] : torchrun) EXPECT_THAT(list, Contains(name + "=" + value));
+  Variables from_muster = torchrun;
+  from_muster["TORCHELASTIC_RUN_ID"] = "muster-slurm:3.0:0";
+  list = ProgramEnvironment(from_muster, FactsOf(roster, 0));
+  EXPECT_THAT(list, Contains("TORCHELASTIC_RUN_ID=muster-slurm:4.0:0"));
+  EXPECT_THAT(list, Contains("TORCHELASTIC_RESTART_COUNT=0"));
+  EXPECT_THAT(list, Contains("ROLE_RANK=0"));
+}
+
+TEST(ProgramEnvironment, SetsThreadsAsTorchrunDoes) {
+  const Roster roster = TwoNodes();
+  EXPECT_THAT(ProgramEnvironment({}, FactsOf(roster, 0)), Contains("OMP_NUM_THREADS=1"));
+  EXPECT_THAT(ProgramEnvironment({{"OMP_NUM_THREADS", "8"}}, FactsOf(roster, 0)),
+              Contains("OMP_NUM_THREADS=8"));
+  // Rank 2 has its node to itself.
+  EXPECT_THAT(ProgramEnvironment({}, FactsOf(roster, 2)),
+              Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
+}
+
+TEST(ProgramEnvironment, NamesTheInterfacesThatWereChosen) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 0);
+  facts.interfaces = {"ib0", "ib1"};
+  auto list = ProgramEnvironment({}, facts);
+  EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME==ib0,ib1"));
+  EXPECT_THAT(list, Contains("GLOO_SOCKET_IFNAME=ib0"));
+  list = ProgramEnvironment({{"NCCL_SOCKET_IFNAME", "eth"}}, facts);
+  EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME=eth"));
+}
+
+TEST(ProgramEnvironment, FillsPlaceholdersOfRunEnv) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 2);
+  facts.extra = {{"ALL",
+                  "${rank} ${world_size} ${local_rank} ${local_world_size} ${node_rank} ${num_nodes} ${node} "
+                  "${master_addr} ${master_port} ${job_key}"},
+                 {"CUDA_VISIBLE_DEVICES", "${local_rank}"},
+                 {"SHELL_TEXT", "$${rank}"}};
+  const auto list = ProgramEnvironment({{"CUDA_VISIBLE_DEVICES", "0,1"}}, facts);
+  EXPECT_THAT(list, Contains("ALL=2 3 0 1 1 2 gpu02 gpu01 29999 slurm:4.0:0"));
+  EXPECT_THAT(list, Contains("CUDA_VISIBLE_DEVICES=0"));
+  EXPECT_THAT(list, Contains("SHELL_TEXT=${rank}"));
 }
 
 TEST(ProgramEnvironment, ReplacesWhatIsStale) {
@@ -79,10 +158,12 @@ std::vector<std::string> KeptOf(const Variables& base, bool several_ranks) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.several_ranks = several_ranks;
+  facts.agent_store = false;
   std::vector<std::string> kept;
   for (const std::string& variable : ProgramEnvironment(base, facts)) {
     const std::string name = variable.substr(0, variable.find('='));
-    if (base.contains(name)) kept.push_back(name);
+    const auto before = base.find(name);
+    if (before != base.end() && variable == name + "=" + before->second) kept.push_back(name);
   }
   return kept;
 }
@@ -228,7 +309,7 @@ TEST(RemovedVariables, AreThese) {
 
 TEST(CheckExtraVariables, RefusesWhatMusterSetsItself) {
   EXPECT_TRUE(CheckExtraVariables({{"OMP_NUM_THREADS", "4"}, {"MUSTER_TIMEOUTS_COLLECTIVE", "1h"}}));
-  for (const char* name : {"RANK", "MASTER_ADDR", "MUSTER_CONTROL"}) {
+  for (const char* name : {"RANK", "MASTER_ADDR", "MUSTER_CONTROL", "TORCHELASTIC_USE_AGENT_STORE"}) {
     const Status status = CheckExtraVariables({{name, "1"}});
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, Code::kConfiguration);

@@ -1,0 +1,27 @@
+// A short program of muster's own whose output is wanted: started, read and ended under a deadline.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+struct CaptureRequest {
+  std::string name;                      // for messages
+  std::vector<std::string> candidates;   // files to try in order
+  std::vector<std::string> arguments;    // without the program's own name
+  std::vector<std::string> environment;  // NAME=VALUE
+  size_t longest = 0;                    // more output is refused
+};
+
+// What it wrote to its standard output, once it has ended with 0. BLOCKS until then, at most until the
+// deadline: then it and what it has started are killed. It dies with the calling thread.
+//
+// Errors: kConfiguration where there is no such program; kDeadline; kSystem for any other end, with the last
+// line of its standard error.
+Result<std::string> Capture(const CaptureRequest& request, Deadline deadline);
+
+}  // namespace muster

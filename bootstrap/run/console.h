@@ -1,0 +1,58 @@
+// One of our standard streams, to which several programs' output goes: what is given in one piece comes out
+// in one piece.
+//
+// Lives on one EventLoop and does not block: what the reader does not take waits here, and who has more to
+// give asks full() first. Short lines are written whole (PIPE_BUF), so that they stay whole beside what other
+// processes write to the same pipe. Where the stream is gone, everything is dropped. SIGPIPE must be ignored.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class Console {
+ public:
+  // `fd` is not owned and may be blocking.
+  Console(EventLoop& loop, int fd);
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+  ~Console();
+
+  void Write(std::string_view bytes);
+  // So much waits that nobody should add to it.
+  bool full() const { return pending_.size() - written_ >= kMostPending; }
+  // Once, when it is full no more.
+  void WhenRoom(std::function<void()> go_on) { waiting_.push_back(std::move(go_on)); }
+  // Waits for the reader, at most until the deadline; what it has not taken by then goes on waiting.
+  void Drain(Deadline deadline);
+  bool idle() const { return pending_.empty(); }
+  // Called whenever nothing waits any more.
+  void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
+
+ private:
+  static constexpr size_t kMostPending = size_t{256} * 1024;
+
+  bool Ready(Deadline deadline) const;
+  void WriteSome();
+  void Flush();
+  void Watch(bool on);
+
+  EventLoop& loop_;
+  UniqueFd fd_;  // of our own: an event loop has one handler for each
+  bool is_file_ = false;
+  bool gone_ = false;
+  bool watched_ = false;
+  std::string pending_;
+  size_t written_ = 0;  // of pending_
+  std::vector<std::function<void()>> waiting_;
+  std::function<void()> on_idle_;
+};
+
+}  // namespace muster

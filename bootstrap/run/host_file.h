@@ -1,0 +1,27 @@
+// The machines of `muster launch --hosts FILE`: a name on each line, as ssh knows it, and if you like how
+// many ranks it is to have (mpirun's and DeepSpeed's way):
+//
+//   alpha slots=8     # a comment
+//   beta  slots=8
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+
+namespace muster {
+
+struct HostFile {
+  std::vector<std::string> hosts;
+  std::optional<int> slots;  // of each
+
+  friend bool operator==(const HostFile&, const HostFile&) = default;
+};
+
+// Error: kConfiguration with "FILE:LINE: "; a name twice, differing slots, no name at all.
+Result<HostFile> ParseHostFile(std::string_view text, std::string_view file);
+
+}  // namespace muster

@@ -1,0 +1,35 @@
+// Whether the kernel killed something for lack of memory while a program ran: a program that it kills says
+// nothing itself, and SIGKILL alone may have come from anybody.
+//
+// What a user may read: the counters of this process's own memory control group, which under Slurm is that of
+// the task or the step (cgroup v2 memory.events, v1 memory.oom_control); where there is none, the
+// whole node's in /proc/vmstat. The kernel's log says more, but is closed to users on most machines.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "comm/rendezvous/ends.h"
+
+namespace muster {
+
+class OomWatch {
+ public:
+  // Begins to watch. `proc` and `cgroups` are for tests.
+  explicit OomWatch(std::filesystem::path proc = "/proc", std::filesystem::path cgroups = "/sys/fs/cgroup");
+
+  // What has happened since. Reads a few small files.
+  OutOfMemory Look() const;
+
+ private:
+  std::optional<uint64_t> CountOwn() const;
+  std::optional<uint64_t> CountNode() const;
+
+  std::filesystem::path proc_;
+  std::filesystem::path cgroups_;
+  std::optional<uint64_t> own_;
+  std::optional<uint64_t> node_;
+};
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+// What a supervisor says about its programs when somebody asks what the ranks are doing: the process it
+// started, and, where that program has joined the group itself, what the program says. Where stacks are
+// wanted it has them read, by a thread of its own.
+//
+// Lives on one EventLoop; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "bootstrap/run/rank_program.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/program_desk.h"
+#include "comm/rendezvous/surveyor.h"
+
+namespace muster {
+
+class ProgramReports {
+ public:
+  using Programs = std::vector<std::unique_ptr<RankProgram>>;
+  using Reply = std::function<void(Surveyor::Reports)>;
+
+  // `programs` outlives it and may grow.
+  ProgramReports(EventLoop& loop, const Programs& programs) : programs_(programs), stacks_(loop.mailbox()) {}
+  ProgramReports(const ProgramReports&) = delete;
+  ProgramReports& operator=(const ProgramReports&) = delete;
+
+  // For the ranks in `own_ranks`. `desk` may be null: no program can have joined yet.
+  void Report(const Survey& survey, const std::vector<int>& own_ranks, ProgramDesk* desk, Reply reply);
+
+ private:
+  Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;
+  void AddStacks(const Survey& survey, Surveyor::Reports reports, Reply reply);
+
+  const Programs& programs_;
+  ThreadWorker stacks_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+// `run.report`: what became of one run, for machines (JSON) and as a page with a timeline (HTML). The shape
+// of the JSON is described in bootstrap/run/README.md; names in it do not change their meaning.
+#pragma once
+
+#include <string>
+
+#include "bootstrap/run/run_record.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+// Pure. `version`: muster's.
+std::string ReportJson(const RunRecord& record, std::string_view version);
+
+// A page that needs nothing else. Ranks that fared alike share a row, so that thousands stay readable. Pure.
+std::string ReportHtml(const RunRecord& record, std::string_view version);
+
+// HTML where `path` ends in .html or .htm, else JSON. Whoever reads sees the old file or the whole new one.
+// Error: kSystem, names the path.
+Status WriteReport(const std::string& path, const RunRecord& record, std::string_view version);
+
+// Whether WriteReport can be expected to succeed: better said before a run of hours than after it.
+Status CheckReportPath(const std::string& path);
+
+}  // namespace muster

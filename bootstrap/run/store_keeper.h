@@ -1,0 +1,50 @@
+// The group's store, served by rank 0's supervisor: a TCPStore-compatible server on a thread of its own,
+// whose gate lets in the programs of the group only, each to the store of its own generation (store_users.h).
+//
+// All methods belong to the EventLoop's thread. A verdict that takes long delays only the connection that it
+// is about.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/run/store_port.h"
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/control_plane.h"
+#include "comm/rendezvous/tcp_store/server_thread.h"
+
+namespace muster {
+
+class StoreKeeper {
+ public:
+  struct Params {
+    EventLoop& loop;
+    ControlPlane& plane;  // must outlive this
+    OwnerInquiry::Look look;
+    std::string host;  // numeric: where the others reach this node
+  };
+
+  // Error: kSystem.
+  static Result<std::unique_ptr<StoreKeeper>> Start(Params params, StorePort port);
+  StoreKeeper(const StoreKeeper&) = delete;
+  StoreKeeper& operator=(const StoreKeeper&) = delete;
+  ~StoreKeeper();
+
+ private:
+  using Verdict = tcp_store::ServerOptions::Verdict;
+
+  explicit StoreKeeper(Params params);
+  Result<tcp_store::ServerOptions> Options();
+  void Judge(const SocketAddress& peer, const Verdict& verdict);
+  Result<tcp_store::Space> SpaceFor(const OwnerAnswer& answer);
+  void TakeNote(int rank, uint32_t generation);
+
+  Params params_;
+  std::unique_ptr<tcp_store::ServerThread> server_;
+  std::vector<uint32_t> generations_;  // of each rank, the latest that was seen
+  uint32_t latest_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

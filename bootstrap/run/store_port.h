@@ -1,0 +1,40 @@
+// The port of the group's store, held from before the group forms: its number travels with rank 0's claim,
+// and only the formed group knows at which of this node's addresses the others reach it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/options.h"
+
+namespace muster {
+
+class StorePort {
+ public:
+  struct Wish {
+    PortRange ports;  // rendezvous.ports
+    uint16_t but_not =
+        0;  // where the group itself is to meet (rendezvous.endpoint); 0: nowhere in particular
+    bool only_this_node = false;  // at 127.0.0.1 alone; else at each of this node's addresses
+  };
+  // A port that is free here, from `ports` as long as another one is left there for groups that form: else,
+  // or where none is free, one of the kernel's choice. Nobody else can take it from now on. Who connects
+  // waits in the kernel. Error: kSystem.
+  static Result<StorePort> Hold(const Wish& wish);
+
+  uint16_t port() const { return port_; }
+  // The listener at `host` (numeric); those at the other addresses are closed. Error: kSystem, where no such
+  // address was there before and it cannot be bound now.
+  Result<UniqueFd> KeepOnly(const std::string& host);
+
+ private:
+  explicit StorePort(std::vector<UniqueFd> listeners);
+
+  std::vector<UniqueFd> listeners_;
+  uint16_t port_;
+};
+
+}  // namespace muster

@@ -1,0 +1,74 @@
+#include "bootstrap/run/restarts.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+JoinRequest OfARestartedJob() {
+  JoinRequest request;
+  request.meeting.key = "slurm uid=1 job=4 step=0";
+  request.meeting.job_key = "slurm uid=1 job=4 step=0 size=3 restart=2";
+  request.self.agreement.job_key = request.meeting.job_key;
+  request.self.agreement.restart = 2;
+  request.self.agreement.configuration = "timeouts.init=1m\n";
+  return request;
+}
+
+TEST(CountRestarts, LeavesTheFirstGroupAsItIs) {
+  JoinRequest request = OfARestartedJob();
+  CountRestarts(0, 3, request);
+  EXPECT_EQ(request.meeting.key, "slurm uid=1 job=4 step=0");
+  EXPECT_EQ(request.self.agreement.restart, 2);
+  EXPECT_EQ(request.self.agreement.configuration, "timeouts.init=1m\nmax-restarts=3\n");
+}
+
+TEST(CountRestarts, KeepsTheNextGroupApart) {
+  JoinRequest request = OfARestartedJob();
+  CountRestarts(1, 3, request);
+  EXPECT_EQ(request.meeting.key, "slurm uid=1 job=4 step=0 again=1");
+  EXPECT_EQ(request.meeting.job_key, "slurm uid=1 job=4 step=0 size=3 restart=2 again=1");
+  EXPECT_EQ(request.self.agreement.job_key, request.meeting.job_key);
+  EXPECT_EQ(request.self.agreement.restart, 3);
+}
+
+class RestartsTest : public testing::Test {
+ protected:
+  // A world of one, whose program exits with the next of these.
+  Result<int> Run(int most, const std::vector<int>& codes) {
+    return RunWithRestarts(most, [&, this](int restarts) -> Result<SupervisorPlan> {
+      plans.push_back(restarts);
+      SupervisorPlan plan;
+      plan.command = {"/bin/sh", "-c", "exit " + std::to_string(codes.at(static_cast<size_t>(restarts)))};
+      plan.node = "gpu01";
+      return plan;
+    });
+  }
+
+  std::vector<int> plans;
+};
+
+TEST_F(RestartsTest, NoneAfterSuccess) {
+  EXPECT_EQ(Run(3, {0, 1}), 0);
+  EXPECT_EQ(plans, (std::vector<int>{0}));
+}
+
+TEST_F(RestartsTest, UntilTheProgramSucceeds) {
+  EXPECT_EQ(Run(5, {3, 4, 0, 9}), 0);
+  EXPECT_EQ(plans, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(RestartsTest, GiveTheLastExitStatus) {
+  EXPECT_EQ(Run(2, {3, 4, 5, 0}), 5);
+  EXPECT_EQ(plans, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(RestartsTest, EndWithAPlanThatCannotBeMade) {
+  const auto status =
+      RunWithRestarts(1, [](int) -> Result<SupervisorPlan> { return Fail(Code::kUsage, "no plan"); });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "no plan");
+}
+
+}  // namespace
+}  // namespace muster
