@@ -1,0 +1,20 @@
+// The layouts of a step's components, as Slurm's controller knows them, to one Placement. Pure.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bootstrap/slurm/slurm_answer.h"
+#include "comm/meeting.h"
+
+namespace muster {
+
+// `known`: what the environment says, whose nodes and numbers of tasks must come out, and so must the ranks
+// in `here`, those of the node called `node`. The ranks of a component follow those of the components before
+// it; one that is null takes no part in the step. Absent where it does not fit: then the layout is of
+// something else.
+std::optional<Placement> ExactLayout(const Placement& known,
+                                     const std::vector<std::optional<SlurmAnswer::Layout>>& components,
+                                     const std::string& node, const std::vector<int>& here);
+
+}  // namespace muster

@@ -1,0 +1,146 @@
+#include "bootstrap/slurm/slurm_scheduler.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+
+#include "bootstrap/job_end.h"
+#include "bootstrap/launch/slurm_variables.h"
+#include "bootstrap/run/captured.h"
+#include "bootstrap/run/exec_path.h"
+#include "bootstrap/slurm/exact_layout.h"
+#include "bootstrap/slurm/slurm_answer.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kHelper = "muster-slurm";
+
+std::vector<std::string> Variables(const Environment& environment) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment.All()) variables.push_back(fmt::format("{}={}", name, value));
+  return variables;
+}
+
+// Beside this program first: the two are built and copied together.
+std::vector<std::string> Candidates(const std::optional<std::string>& asked,
+                                    const std::vector<std::string>& variables) {
+  if (asked) return ExecCandidates(*asked, variables);
+  std::vector<std::string> candidates;
+  std::array<char, PATH_MAX> self{};
+  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
+  const std::string_view path(self.data(), length > 0 ? static_cast<size_t>(length) : 0);
+  if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) {
+    candidates.push_back(fmt::format("{}/{}", path.substr(0, slash), kHelper));
+  }
+  for (std::string& candidate : ExecCandidates(kHelper, variables))
+    candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
+class SlurmScheduler : public Scheduler {
+ public:
+  struct Params {
+    std::vector<std::string> candidates;
+    std::vector<std::string> variables;
+    std::vector<std::string> jobs;  // of the components, in their order
+    std::string step;
+    std::string node;
+    std::vector<int> here;  // ranks
+    Placement placement;
+    TimeoutOptions timeouts;
+    bool job_end_is_known = false;
+  };
+
+  explicit SlurmScheduler(Params params) : params_(std::move(params)) {}
+
+  SchedulerQuestion Unknown() const override {
+    const Placement& placement = params_.placement;
+    SchedulerQuestion question;
+    question.layout = placement.nodes.size() > 1 && placement.node_of_rank.empty();
+    question.job_end = !params_.job_end_is_known && params_.timeouts.cap_at_job_end;
+    return question;
+  }
+
+  Result<SchedulerFacts> Ask(const SchedulerQuestion& question, Deadline deadline) const override {
+    CaptureRequest request{std::string(kHelper), params_.candidates, ArgumentsFor(question),
+                           params_.variables, kLongestSlurmAnswer};
+    MUSTER_TRY(const std::string text, Capture(request, deadline));
+    MUSTER_TRY(const SlurmAnswer answer, ParseSlurmAnswer(text));
+    SchedulerFacts facts;
+    facts.addresses = answer.addresses;
+    if (question.layout) {
+      facts.placement = ExactLayout(params_.placement, answer.layouts, params_.node, params_.here);
+    }
+    if (question.job_end) TakeEnd(answer, facts);
+    const bool learned = facts.placement || facts.time_left || !facts.addresses.empty();
+    if (learned || answer.problems.empty()) return facts;
+    return Fail(Code::kSystem, "muster-slurm: {}", answer.problems.front());
+  }
+
+ private:
+  std::vector<std::string> ArgumentsFor(const SchedulerQuestion& question) const {
+    std::vector<std::string> arguments;
+    const auto add = [&](std::string_view flag, std::string value) {
+      arguments.emplace_back(flag);
+      arguments.push_back(std::move(value));
+    };
+    for (const std::string& job : params_.jobs) {
+      if (question.layout) add("--layout", fmt::format("{}.{}", job, params_.step));
+    }
+    if (question.job_end) add("--end", params_.jobs.front());
+    for (const std::string& node : question.nodes) add("--address", node);
+    return arguments;
+  }
+
+  void TakeEnd(const SlurmAnswer& answer, SchedulerFacts& facts) const {
+    using std::chrono::seconds;
+    if (!answer.end_time) return;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto left = TimeLeftUntil(*answer.end_time, std::chrono::duration_cast<seconds>(now).count());
+    if (!left) return;
+    facts.time_left = UsableOf(*left);
+    facts.time_note = DescribeCap(params_.timeouts, left, "Slurm");
+  }
+
+  const Params params_;
+};
+
+// Of a heterogeneous job each component has a number of its own, and the step the same in all.
+std::vector<std::string> JobsOf(const Environment& environment, std::string_view job) {
+  std::vector<std::string> jobs;
+  for (const std::string_view prefix : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
+    while (IsHeterogeneous(environment)) {
+      const auto component = environment.Get(fmt::format("{}{}", prefix, jobs.size()));
+      if (!component) break;
+      jobs.emplace_back(*component);
+    }
+    if (!jobs.empty()) return jobs;
+  }
+  return {std::string(job)};
+}
+
+}  // namespace
+
+std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environment,
+                                                    const Resolution& resolution, const Placement& placement,
+                                                    const std::optional<std::string>& helper,
+                                                    const TimeoutOptions& timeouts) {
+  const RankTuple& tuple = resolution.tuple;
+  if (tuple.launcher != "slurm" || tuple.job.step.empty() || helper == "none") return nullptr;
+  SlurmScheduler::Params params;
+  params.variables = Variables(environment);
+  params.candidates = Candidates(helper, params.variables);
+  params.jobs = JobsOf(environment, tuple.job.id);
+  params.step = tuple.job.step;
+  params.node = tuple.node.value_or("");
+  params.here = ParseTaskIds(environment.Get("SLURM_GTIDS").value_or("")).value_or(std::vector<int>{});
+  params.placement = placement;
+  params.timeouts = timeouts;
+  params.job_end_is_known = environment.Has("SLURM_JOB_END_TIME");
+  return std::make_shared<SlurmScheduler>(std::move(params));
+}
+
+}  // namespace muster

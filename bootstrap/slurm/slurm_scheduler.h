@@ -1,0 +1,22 @@
+// Slurm as a Scheduler: asks muster-slurm, for launches whose ranks Slurm itself has started.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bootstrap/launch/detect.h"
+#include "bootstrap/launch/environment.h"
+#include "comm/options.h"
+#include "comm/rendezvous/scheduler.h"
+
+namespace muster {
+
+// `helper`: rendezvous.slurm_helper. Null where Slurm has not started these ranks, or the helper is "none".
+// `placement`: what the environment says. `timeouts` as configured, not cut.
+std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environment,
+                                                    const Resolution& resolution, const Placement& placement,
+                                                    const std::optional<std::string>& helper,
+                                                    const TimeoutOptions& timeouts);
+
+}  // namespace muster
