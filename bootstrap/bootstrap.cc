@@ -5,11 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "bootstrap/config/load.h"
+#include "bootstrap/membership.h"
 #include "bootstrap/startup.h"
-#include "comm/base/log.h"
-#include "comm/init.h"
-#include "comm/rendezvous/join.h"
 
 namespace muster {
 namespace {
@@ -35,55 +32,18 @@ bool SameOptions(const InitOptions& a, const InitOptions& b) {
   return a.config_file == b.config_file && a.set == b.set;
 }
 
-Status Join(const Environment& environment, const Config& config, const Asked& asked,
-            const Resolution& resolution, ProcessGroup& process) {
-  MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
-  MUSTER_TRY(JoinRequest request,
-             MakeJoinRequest(environment, config, asked, resolution, endpoint->payload()));
-  MUSTER_TRY(process.group, JoinGroup(std::move(request)));
-  MUSTER_TRY(process.communicator,
-             BuildCommunicatorFromRoster(*process.group, std::move(endpoint), config.timeouts));
-  return {};
-}
-
-// A program under `muster run`: the supervisor's group, under the supervisor's configuration.
-Status Adopt(const Environment& environment, const Resolution& resolution, const Config& config,
-             ProcessGroup& process) {
-  const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
-  const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
-  MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
-  MUSTER_TRY(AdoptedGroup adopted,
-             AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid, config.liveness,
-                        Deadline::After(config.timeouts.init)));
-  MUSTER_TRY(const EffectiveConfig effective,
-             LoadConfigText(adopted.configuration, "the configuration of muster run"));
-  MUSTER_CHECK(SetUpLog(effective.config.log));
-  process.timeouts = effective.config.timeouts;
-  process.group = std::move(adopted.group);
-  MUSTER_TRY(process.communicator, BuildCommunicator(*process.group, std::move(endpoint), process.timeouts));
-  return {};
-}
-
 Status Start(const InitOptions& options, ProcessGroup& process) {
   const Environment environment = Environment::OfThisProcess();
   const Asked asked{options.config_file, options.set, {}};
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  MUSTER_CHECK(StartLog(effective));
-  const Config& config = effective.config;
-  tl::expected<Resolution, Refusal> resolution = ResolveLaunch(environment, config, asked);
-  if (!resolution) return tl::unexpected<Error>(resolution.error().error);
-  MUSTER_TRY([[maybe_unused]] const Backend backend, ChooseBackend(config.backend));
-  process.tuple = resolution->tuple;
-  process.timeouts = config.timeouts;
-  const std::string node = process.tuple.node.value_or(environment.process()->host_name);
-  if (process.tuple.world_size == 1) {
-    process.group = MakeGroupOfOne(node);
-    process.communicator = BuildCommunicatorOfOne(*process.group);
-    return {};
-  }
-  SetLogSubject(fmt::format("rank {} on {}", process.tuple.rank, node));
-  if (process.tuple.launcher == "muster") return Adopt(environment, *resolution, config, process);
-  return Join(environment, config, asked, *resolution, process);
+  const auto started = StartUp(environment, asked);
+  if (!started) return Fail(TellOthers(environment, asked, started.error()).error);
+  process.tuple = started->resolution.tuple;
+  MUSTER_TRY(Membership membership,
+             EnterGroup(environment, started->effective.config, asked, started->resolution));
+  process.timeouts = membership.timeouts;
+  process.group = std::move(membership.group);
+  process.communicator = std::move(membership.communicator);
+  return {};
 }
 
 }  // namespace
@@ -104,11 +64,7 @@ Result<Communicator*> Init(const InitOptions& options) {
     }
     return process.communicator.get();
   }
-  if (Status started = Start(options, process); !started) {
-    process.communicator.reset();
-    process.group.reset();
-    return tl::unexpected<Error>(std::move(started).error());
-  }
+  MUSTER_CHECK(Start(options, process));
   process.options = options;
   process.pid = getpid();
   return process.communicator.get();
@@ -118,6 +74,21 @@ const RankTuple* InitializedTuple() {
   ProcessGroup& process = TheGroup();
   const std::lock_guard lock(process.mutex);
   return process.communicator ? &process.tuple : nullptr;
+}
+
+const TimeoutOptions* InitializedTimeouts() {
+  ProcessGroup& process = TheGroup();
+  const std::lock_guard lock(process.mutex);
+  return process.communicator ? &process.timeouts : nullptr;
+}
+
+void Abandon(std::string_view reason) {
+  ProcessGroup& process = TheGroup();
+  const std::unique_lock lock(process.mutex, std::try_to_lock);
+  if (!lock || !process.communicator || process.pid != getpid()) return;
+  const Communicator& world = *process.communicator;
+  process.group->Fail(
+      {Code::kPeerLost, fmt::format("{} {}", DescribeRank(world.roster(), world.rank()), reason), {}});
 }
 
 Status Shutdown() {

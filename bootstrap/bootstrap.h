@@ -13,10 +13,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/base/error.h"
 #include "comm/communicator.h"
+#include "comm/options.h"
 #include "comm/rank_tuple.h"
 
 namespace muster {
@@ -36,8 +38,19 @@ Result<Communicator*> Init(const InitOptions& options = {});
 // What Init resolved; null before Init succeeded.
 const RankTuple* InitializedTuple();
 
+// The timeouts of that group's configuration; null before Init succeeded.
+const TimeoutOptions* InitializedTimeouts();
+
+// Makes "rank R on NODE REASON" (kPeerLost) the failure of the whole group, unless it has one: calls that
+// wait return it, on every rank. From any thread, also while another is in a call; does not wait, and does
+// nothing while Init or Shutdown runs.
+void Abandon(std::string_view reason);
+
 // Says goodbye to the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
-// process is a failure to the others. Does nothing where Init did not succeed.
+// process is a failure to the others. Does nothing where Init did not succeed. Error: the group's failure,
+// where it has one by then or gets it while this waits, as the root and leaders do for those behind them:
+// this rank's work may be done, but the group's is not. Whoever nobody needs any more is let go at once and
+// hears of no later failure.
 Status Shutdown();
 
 }  // namespace muster

@@ -4,7 +4,9 @@
 
 #include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/load.h"
+#include "bootstrap/job_end.h"
 #include "bootstrap/launch/meeting.h"
+#include "bootstrap/slurm/slurm_scheduler.h"
 #include "comm/auth/munge.h"
 #include "comm/base/log.h"
 #include "comm/rendezvous/join.h"
@@ -31,10 +33,58 @@ std::vector<std::pair<std::string, std::string>> MusterVariables(const Environme
   return variables;
 }
 
-std::vector<std::string> SharedDirectories(const Environment& environment) {
-  std::vector<std::string> directories = {"/dev/shm"};
-  directories.emplace_back(environment.Get("TMPDIR").value_or("/tmp"));
-  return directories;
+std::optional<std::filesystem::path> ConfigFile(const Environment& environment, const Asked& asked) {
+  if (asked.config_file) return *asked.config_file;
+  const auto named = environment.Get("MUSTER_CONFIG");
+  if (!named || named->empty()) return std::nullopt;
+  return std::string(*named);
+}
+
+std::string NodeOf(const RankTuple& tuple, const Environment& environment) {
+  return tuple.node.value_or(environment.process()->host_name);
+}
+
+std::string_view FirstLabel(std::string_view host) { return host.substr(0, host.find('.')); }
+
+// As much of what was asked for as can be read: it may still say how to find the others.
+Config ReadableConfiguration(const Environment& environment, const Asked& asked) {
+  std::optional<std::filesystem::path> file = ConfigFile(environment, asked);
+  if (!LoadConfig(file, {}, {})) file.reset();
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> sets;
+  for (const auto& variable : MusterVariables(environment)) {
+    variables.push_back(variable);
+    if (!LoadConfig(file, variables, {})) variables.pop_back();
+  }
+  for (const std::string& set : asked.sets) {
+    sets.push_back(set);
+    if (!LoadConfig(file, variables, sets)) sets.pop_back();
+  }
+  const Result<EffectiveConfig> effective = LoadConfig(file, variables, sets);
+  return effective ? effective->config : Config{};
+}
+
+// A program under muster run has its supervisor, which others wait for.
+bool IsAwaited(const std::optional<Resolution>& awaited) {
+  return awaited && awaited->tuple.world_size > 1 && awaited->tuple.launcher != "muster";
+}
+
+// "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.
+std::string Subject(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+  const std::string node = NodeOf(tuple, environment);
+  return asked.stands_for_node ? node : fmt::format("rank {} on {}", tuple.rank, node);
+}
+
+// By which the others know it; -1 where it cannot be said.
+int FirstRank(const RankTuple& tuple, const Asked& asked) {
+  if (!asked.stands_for_node) return tuple.rank;
+  return asked.ranks_of_node > 0 ? tuple.rank * asked.ranks_of_node : -1;
+}
+
+LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+  LogSubject speaker{tuple.rank, NodeOf(tuple, environment), tuple.job.key};
+  if (asked.stands_for_node) speaker.rank.reset();
+  return speaker;
 }
 
 Agreement MakeAgreement(const Config& config, const Resolution& resolution, const Meeting& meeting) {
@@ -51,20 +101,48 @@ Agreement MakeAgreement(const Config& config, const Resolution& resolution, cons
   return agreement;
 }
 
+Result<std::optional<JobSecret>> SecretOf(const Environment& environment) {
+  const auto text = environment.Get("MUSTER_SECRET");
+  if (!text) return std::nullopt;
+  return JobSecret::Parse(*text, "MUSTER_SECRET");
+}
+
+// All but the secret.
+Result<JoinRequest> PlanJoin(const Environment& environment, const Config& config, const Asked& asked,
+                             const Resolution& resolution, Bytes payload) {
+  const RankTuple& tuple = resolution.tuple;
+  MUSTER_TRY(Meeting meeting,
+             PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
+  JoinRequest request;
+  request.self.node = NodeOf(tuple, environment);
+  request.named_by_host = FirstLabel(request.self.node) == FirstLabel(environment.process()->host_name);
+  request.self.pid = environment.process()->pid;
+  request.self.agreement = MakeAgreement(config, resolution, meeting);
+  request.self.claims = {
+      {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
+  request.scheduler = MakeSlurmScheduler(environment, resolution, meeting.placement,
+                                         config.rendezvous.slurm_helper, config.timeouts);
+  request.meeting = std::move(meeting);
+  request.job = tuple.job.key;
+  request.options = config.rendezvous;
+  request.timeouts = CapAtJobEnd(config.timeouts, TimeLeftOfJob(environment));
+  request.liveness = config.liveness;
+  request.uid = environment.process()->uid;
+  request.shared_directories = SharedDirectories(environment);
+  request.munge_socket = kDefaultMungeSocket;
+  request.terminal = isatty(STDERR_FILENO) == 1;
+  request.log_file = LogFileNumber();
+  return request;
+}
+
 }  // namespace
 
 Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const Asked& asked) {
-  std::optional<std::filesystem::path> file;
-  if (asked.config_file) {
-    file = *asked.config_file;
-  } else if (const auto named = environment.Get("MUSTER_CONFIG"); named && !named->empty()) {
-    file = std::string(*named);
-  }
-  return LoadConfig(file, MusterVariables(environment), asked.sets);
+  return LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
 }
 
 Status StartLog(const EffectiveConfig& effective) {
-  MUSTER_CHECK(SetUpLog(effective.config.log));
+  SetUpLog(effective.config.log);
   for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
   return {};
 }
@@ -76,34 +154,81 @@ tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, 
   options.explicit_tuple = asked.explicit_tuple;
   const uid_t uid = environment.process() ? environment.process()->uid : 0;
   options.control_alive = [uid](const std::string& control) { return IsSupervisorThere(control, uid); };
-  tl::expected<Resolution, Refusal> resolved = Resolve(environment, options);
-  if (!resolved) return resolved;
-  for (const std::string& warning : resolved->warnings) LogWarning("{}", warning);
-  return resolved;
+  return Resolve(environment, options);
+}
+
+tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked) {
+  const auto refuse = [&](const Error& error) {
+    Refusal refusal{error, std::nullopt, {}};
+    const auto awaited = ResolveLaunch(environment, ReadableConfiguration(environment, asked), asked);
+    if (awaited) refusal.awaited = *awaited;
+    if (!awaited) refusal.awaited = awaited.error().awaited;
+    return tl::unexpected<Refusal>(std::move(refusal));
+  };
+  Result<EffectiveConfig> effective = LoadConfiguration(environment, asked);
+  if (!effective) return refuse(effective.error());
+  if (const Status started = StartLog(*effective); !started) return refuse(started.error());
+  auto resolution = ResolveLaunch(environment, effective->config, asked);
+  if (!resolution) return tl::unexpected<Refusal>(std::move(resolution).error());
+  if (resolution->tuple.world_size > 1) SetLogSubject(SpeakerOf(resolution->tuple, environment, asked));
+  for (const std::string& warning : resolution->warnings) LogWarning("{}", warning);
+  return Started{*std::move(effective), *std::move(resolution)};
+}
+
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Refusal& refusal) {
+  const Error& error = refusal.error;
+  const auto node = environment.Get("SLURMD_NODENAME");
+  if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
+    SetLogSubject(SpeakerOf(refusal.awaited->tuple, environment, asked));
+  } else if (!refusal.awaited && node && error.code == Code::kBadEnvironment) {
+    // One of many that Slurm started: at least its node is known.
+    SetLogSubject({{}, std::string(*node), ""});
+  }
+  if (!IsAwaited(refusal.awaited)) return {error};
+  Config config = ReadableConfiguration(environment, asked);
+  Result<JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  if (!request) {
+    // The method may be what is wrong here, and here alone.
+    config.rendezvous.method = RendezvousMethod::kAuto;
+    request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  }
+  if (!request) return {error};
+  if (Result<std::optional<JobSecret>> secret = SecretOf(environment)) request->secret = *secret;
+  request->self.claims.front().rank = FirstRank(refusal.awaited->tuple, asked);
+  request->self.refused = error;
+  request->self.refused->message =
+      fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
+  const uint64_t log_file = request->log_file;
+  ToldRefusal told = TellRefusal(*std::move(request));
+  // Where another is refused for the same reason, each says it of itself: once in each log.
+  if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
+  return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
+}
+
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
+                       const Error& error) {
+  return TellOthers(environment, asked, Refusal{error, std::nullopt, {}, resolution});
+}
+
+std::vector<std::string> SharedDirectories(const Environment& environment) {
+  std::vector<std::string> directories = {"/dev/shm"};
+  directories.emplace_back(environment.Get("TMPDIR").value_or("/tmp"));
+  return directories;
 }
 
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
                                     const Resolution& resolution, Bytes payload) {
-  const RankTuple& tuple = resolution.tuple;
-  MUSTER_TRY(Meeting meeting,
-             PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
-  JoinRequest request;
-  request.self.node = tuple.node.value_or(environment.process()->host_name);
-  request.self.pid = environment.process()->pid;
-  request.self.agreement = MakeAgreement(config, resolution, meeting);
-  request.self.claims = {
-      {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
-  request.meeting = std::move(meeting);
-  request.options = config.rendezvous;
-  request.timeouts = config.timeouts;
-  request.liveness = config.liveness;
-  request.uid = environment.process()->uid;
-  request.shared_directories = SharedDirectories(environment);
-  request.munge_socket = kDefaultMungeSocket;
-  request.terminal = isatty(STDERR_FILENO) == 1;
-  if (const auto text = environment.Get("MUSTER_SECRET")) {
-    MUSTER_TRY(request.secret, JobSecret::Parse(*text, "MUSTER_SECRET"));
+  // Whoever asks for it must not believe to have it.
+  if (config.rendezvous.protect == Protect::kAll) {
+    return WithHint(Fail(Code::kConfiguration,
+                         "rendezvous.protect is all, but this version cannot encrypt data between nodes"),
+                    "rendezvous.protect: control, on a network where nobody else may listen");
   }
+  MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
+  MUSTER_TRY(request.secret, SecretOf(environment));
+  // Once for all ranks.
+  const std::string cut = DescribeCap(config.timeouts, TimeLeftOfJob(environment));
+  if (!cut.empty() && resolution.tuple.rank == 0) LogWarning("{}", cut);
   return request;
 }
 

@@ -1,5 +1,5 @@
 // The steps that every way into muster shares: what was asked for, who this process is, how it will meet the
-// others. Used by muster::Init and by the commands.
+// others, and how they hear of it where it cannot. Used by muster::Init and by the commands.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "bootstrap/launch/detect.h"
 #include "bootstrap/launch/environment.h"
 #include "comm/base/error.h"
+#include "comm/rendezvous/join.h"
 #include "comm/rendezvous/join_request.h"
 
 namespace muster {
@@ -19,6 +20,8 @@ struct Asked {
   std::optional<std::string> config_file;  // else MUSTER_CONFIG
   std::vector<std::string> sets;           // "timeouts.collective=1h"
   ExplicitTuple explicit_tuple;
+  bool stands_for_node = false;  // --nproc-per-node: what is a rank to the launcher is all ranks of its node
+  int ranks_of_node = 0;         // how many those are; 0: not known
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.
@@ -27,12 +30,37 @@ Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const 
 // Sets the log up as the configuration says, and gives its warnings.
 Status StartLog(const EffectiveConfig& effective);
 
-// Who this process is. Warnings are logged.
+// Who this process is. Its warnings are the caller's to show.
 tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
                                                 const Asked& asked);
 
+// Where the ranks of one node can meet by files: /dev/shm, and TMPDIR.
+std::vector<std::string> SharedDirectories(const Environment& environment);
+
+struct Started {
+  EffectiveConfig effective;
+  Resolution resolution;
+};
+
+// All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
+// rank's name. A refusal knows as whom this process is awaited also where it is the configuration that is
+// wrong. Whoever refuses, here or later, calls TellOthers.
+tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked);
+
+// Tells the other ranks of this launch, where they can be found, that this process will not come: they all
+// end with what refused it, instead of waiting for it. Nobody is told of what is no rank of several. Gives
+// what this process is to end with: its own error, or another's that they had all been told before; and
+// whether the root has told people the very same (elsewhere), in a log that may be this process's. BLOCKS
+// for a few seconds at most (TellRefusal). The log's subject becomes the rank.
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Refusal& refusal);
+
+// The same for what stood in the way after StartUp, before the request to join was handed over.
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
+                       const Error& error);
+
 // What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
-// one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
+// one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET, a protection that is
+// not there).
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
                                     const Resolution& resolution, Bytes payload);
 

@@ -36,6 +36,12 @@ struct NodeFacts {
   uint64_t shm_total = 0;  // 0: there is none
   uint32_t gpus = 0;       // device files; CUDA is not asked
   bool infiniband = false;
+  // Told in the second hello, and not again (gpus.h). Empty: not found, or nobody had a reason to look.
+  std::string gpu;          // "NVIDIA H100 80GB HBM3", the first rank's
+  std::string gpu_problem;  // why that rank has none
+  std::string driver;       // "13.0": the newest CUDA that it can run
+  std::string cuda;         // "12.8": the runtime
+  std::string nccl;         // "2.27.5"
 
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };

@@ -56,6 +56,8 @@ void WarnBelow(const Evidence& evidence, const std::vector<uint64_t>& values,
   verdict.warnings.push_back(std::move(finding));
 }
 
+std::string OrNone(const std::string& version) { return version.empty() ? "none" : version; }
+
 // Says who differs from the most frequent value.
 void WarnOfDifference(const Evidence& evidence, const std::string& code, const std::string& what,
                       const std::string& hint, const std::function<std::string(const NodeFacts&)>& value_of,
@@ -159,6 +161,12 @@ void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
   WarnOfDifference(
       evidence, "gpus_differ", "the number of GPUs", "",
       [](const NodeFacts& node) { return std::to_string(node.gpus); }, verdict);
+  WarnOfDifference(
+      evidence, "driver_differs", "the GPUs' driver", "",
+      [](const NodeFacts& node) { return OrNone(node.driver); }, verdict);
+  WarnOfDifference(
+      evidence, "cuda_differs", "the CUDA runtime", "CUDA_HOME names the one to use",
+      [](const NodeFacts& node) { return OrNone(node.cuda); }, verdict);
 }
 
 void JudgeDevices(const Evidence& evidence, Verdict& verdict) {

@@ -32,6 +32,8 @@ Json LinksJson(const NodeLinks& links) {
           {"clock_ahead_ms", static_cast<double>(median.clock_ahead_ns) / 1e6}};
 }
 
+Json Text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 Json NodeJson(const Evidence& evidence, size_t index) {
   const NodeFacts& facts = evidence.nodes[index];
   std::vector<int> ranks = evidence.roster.RanksOn(static_cast<int>(index));
@@ -40,7 +42,7 @@ Json NodeJson(const Evidence& evidence, size_t index) {
   return {{"node", evidence.roster.nodes[index].name},
           {"ranks", FormatRanges(ranks)},
           {"addresses", evidence.roster.nodes[index].addresses},
-          {"interface", facts.interface.empty() ? Json(nullptr) : Json(facts.interface)},
+          {"interface", Text(facts.interface)},
           {"mtu", facts.mtu == 0 ? Json(nullptr) : Json(facts.mtu)},
           {"links", links.empty() ? Json(nullptr) : LinksJson(links[index])},
           {"open_files", Limit(Least(evidence, ranks, &RankFacts::open_files))},
@@ -50,6 +52,11 @@ Json NodeJson(const Evidence& evidence, size_t index) {
           {"shm_free_bytes", facts.shm_free},
           {"shm_total_bytes", facts.shm_total},
           {"gpus", facts.gpus},
+          {"gpu", Text(facts.gpu)},
+          {"gpu_problem", Text(facts.gpu_problem)},
+          {"driver", Text(facts.driver)},
+          {"cuda", Text(facts.cuda)},
+          {"nccl", Text(facts.nccl)},
           {"infiniband", facts.infiniband},
           {"muster", facts.muster},
           {"kernel", facts.kernel},

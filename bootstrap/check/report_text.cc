@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "bootstrap/check/report.h"
@@ -127,6 +128,28 @@ void AddNodes(std::string& out, const Evidence& evidence) {
   AddLine(out, "first node", "", text + fmt::format("; GPUs on a node: {}", Range(gpus, ShowCount)));
 }
 
+std::string DescribeGpu(const NodeFacts& facts) {
+  std::string text = facts.gpu_problem.empty() ? facts.gpu : facts.gpu_problem;
+  if (!facts.driver.empty()) text += fmt::format(", driver for CUDA {}", facts.driver);
+  if (!facts.cuda.empty()) text += fmt::format(", CUDA {}", facts.cuda);
+  if (!facts.nccl.empty()) text += fmt::format(", NCCL {}", facts.nccl);
+  return text;
+}
+
+// Nothing where nobody had a reason to look for GPUs.
+void AddGpus(std::string& out, const Evidence& evidence) {
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (size_t i = 0; i < evidence.nodes.size(); ++i) {
+    const std::string text = DescribeGpu(evidence.nodes[i]);
+    if (!text.empty()) nodes[text].push_back(evidence.roster.nodes[i].name);
+  }
+  for (const auto& [text, names] : nodes) {
+    const bool all = names.size() == evidence.nodes.size();
+    AddLine(out, "GPUs", evidence.nodes.front().nccl.empty() ? "" : "ok",
+            all ? text : fmt::format("{}: {}", CompressHostlist(names), text));
+  }
+}
+
 // Clocks are known no better than half a round trip.
 std::string ShowClock(int64_t ahead_ns) {
   constexpr int64_t kFine = 1'000'000;
@@ -196,6 +219,7 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
   AddLinks(out, evidence, verdict);
   AddCollectives(out, evidence);
   AddNodes(out, evidence);
+  AddGpus(out, evidence);
   AddNodeTable(out, evidence, verdict);
   AddFindings(out, "FAILED", verdict.failures);
   AddFindings(out, "warning", verdict.warnings);

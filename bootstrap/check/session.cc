@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bootstrap/config/load.h"
-#include "comm/init.h"
-#include "comm/rendezvous/join.h"
+#include "bootstrap/membership.h"
 
 namespace muster {
 namespace {
@@ -18,47 +16,19 @@ TimeoutOptions ForCheck(TimeoutOptions timeouts) {
   return timeouts;
 }
 
-Status Adopt(const Environment& environment, const Config& config, const Resolution& resolution,
-             CheckSession& session) {
-  const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
-  const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
-  MUSTER_TRY(AdoptedGroup adopted,
-             AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid, config.liveness,
-                        Deadline::After(config.timeouts.init)));
-  MUSTER_TRY(const EffectiveConfig effective,
-             LoadConfigText(adopted.configuration, "the configuration of muster run"));
-  session.timeouts = ForCheck(effective.config.timeouts);
-  session.group = std::move(adopted.group);
-  return {};
-}
-
-Status Form(const Environment& environment, const Config& config, const Asked& asked,
-            const Resolution& resolution, CheckSession& session) {
-  if (resolution.tuple.launcher == "muster") return Adopt(environment, config, resolution, session);
-  MUSTER_TRY(JoinRequest request, MakeJoinRequest(environment, config, asked, resolution, {}));
-  MUSTER_TRY(session.group, JoinGroup(std::move(request)));
-  return {};
-}
-
 }  // namespace
 
 Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
                                       const Asked& asked, const Resolution& resolution) {
-  const Config& config = effective.config;
+  MUSTER_TRY(Membership membership, EnterGroup(environment, effective.config, asked, resolution, ForCheck));
   CheckSession session;
   session.launcher = resolution.tuple.launcher;
   session.job = resolution.tuple.job.key;
-  session.timeouts = ForCheck(config.timeouts);
-  if (resolution.tuple.world_size == 1) {
-    session.group = MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
-    session.communicator = BuildCommunicatorOfOne(*session.group);
-    return session;
-  }
-  const auto began = Clock::now();
-  MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
-  MUSTER_CHECK(Form(environment, config, asked, resolution, session));
-  session.formed_in = Clock::now() - began;
-  MUSTER_TRY(session.communicator, BuildCommunicator(*session.group, std::move(endpoint), session.timeouts));
+  session.timeouts = membership.timeouts;
+  session.formed_in = membership.formed_in;
+  session.group = std::move(membership.group);
+  session.communicator = std::move(membership.communicator);
+  session.gpus = std::move(membership.gpus);
   return session;
 }
 

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bootstrap/startup.h"
 #include "comm/communicator.h"
+#include "comm/init.h"
 #include "comm/rendezvous/group.h"
 
 namespace muster {
@@ -17,6 +19,7 @@ struct CheckSession {
   Duration formed_in{};
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;  // goes before the group
+  std::vector<GpuHello> gpus;                  // by rank; empty where nobody had a reason to look
 };
 
 // BLOCKS as muster::Init does. Error: as muster::Init.

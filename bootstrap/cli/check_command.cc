@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "bootstrap/check/collect.h"
+#include "bootstrap/check/gpus.h"
 #include "bootstrap/check/judge.h"
 #include "bootstrap/check/report.h"
 #include "bootstrap/check/session.h"
@@ -11,7 +12,6 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/resolve_report.h"
 #include "comm/base/log.h"
-#include "comm/init.h"
 
 namespace muster {
 namespace {
@@ -55,6 +55,7 @@ Result<int> CheckGroup(CheckSession& session, const Environment& environment, co
     options.visible_devices = std::string(*devices);
   }
   MUSTER_TRY(Evidence evidence, CollectEvidence(*session.group, *session.communicator, options));
+  AddGpuFacts(session.gpus, evidence);
   evidence.launcher = session.launcher;
   evidence.job = session.job;
   evidence.formed_in = session.formed_in;
@@ -66,11 +67,11 @@ Result<int> CheckGroup(CheckSession& session, const Environment& environment, co
   return verdict.exit_status;
 }
 
-int Refused(const Refusal& refusal, const Environment& environment, bool json) {
-  // One of many that Slurm started: at least its node is known.
-  const auto node = environment.Get("SLURMD_NODENAME");
-  if (node && refusal.error.code == Code::kBadEnvironment) SetLogSubject(std::string(*node));
-  if (!json) return ReportError(refusal.error);
+int Refused(const Environment& environment, const Asked& asked, Refusal refusal, bool json) {
+  refusal.error = TellOthers(environment, asked, refusal).error;
+  // The one object is rank 0's, wherever there is one.
+  const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
+  if (!json || !reports) return ReportError(refusal.error);
   fmt::print("{}", ResolveJson(refusal));
   return ExitStatus(refusal.error.code);
 }
@@ -79,18 +80,11 @@ int Refused(const Refusal& refusal, const Environment& environment, bool json) {
 Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const Asked asked, AskedBy(shared));
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  MUSTER_CHECK(StartLog(effective));
-  MUSTER_TRY([[maybe_unused]] const Backend backend, ChooseBackend(effective.config.backend));
-  const auto resolution = ResolveLaunch(environment, effective.config, asked);
-  if (!resolution) return Refused(resolution.error(), environment, flags.json);
-  const RankTuple& tuple = resolution->tuple;
-  reports = tuple.rank == 0;
-  if (tuple.world_size > 1) {
-    const std::string node = tuple.node.value_or(environment.process()->host_name);
-    SetLogSubject(fmt::format("rank {} on {}", tuple.rank, node));
-  }
-  MUSTER_TRY(CheckSession session, OpenCheckSession(environment, effective, asked, *resolution));
+  const auto started = StartUp(environment, asked);
+  if (!started) return Refused(environment, asked, started.error(), flags.json);
+  reports = started->resolution.tuple.rank == 0;
+  MUSTER_TRY(CheckSession session,
+             OpenCheckSession(environment, started->effective, asked, started->resolution));
   return CheckGroup(session, environment, flags);
 }
 

@@ -11,10 +11,12 @@ using Run = std::function<int()>;
 
 void AddRunCommand(CLI::App& app, Run& run);
 void AddLaunchCommand(CLI::App& app, Run& run);
+void AddOnceCommand(CLI::App& app, Run& run);
 void AddResolveCommand(CLI::App& app, Run& run);
 void AddCheckCommand(CLI::App& app, Run& run);
 void AddConfigCommand(CLI::App& app, Run& run);
 void AddSecretCommand(CLI::App& app, Run& run);
+void AddStatusCommand(CLI::App& app, Run& run);
 void AddStoreCommand(CLI::App& app, Run& run);
 
 }  // namespace muster

@@ -21,26 +21,61 @@ std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
   return flags;
 }
 
+void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
+  const auto set = [flags](std::string setting) { flags->output_sets.push_back(std::move(setting)); };
+  command.add_flag_callback(
+      "--label", [set] { set("run.label=true"); }, "begin each line of CMD's output with its rank");
+  command
+      .add_option_function<std::string>(
+          "--log-dir", [set](const std::string& directory) { set("run.log_dir=" + directory); },
+          "keep CMD's output in DIR as well, a file for each rank and stream")
+      ->type_name("DIR");
+}
+
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
   constexpr int kMost = std::numeric_limits<int>::max();
   command
       .add_option("--launcher", flags->launcher,
                   "believe this launcher (slurm, torchrun, openmpi, ..., none)")
       ->type_name("NAME");
-  const auto explicit_tuple = "an explicit tuple, for starters that muster does not know";
-  command.add_option("--rank", flags->rank, explicit_tuple)->check(CLI::Range(0, kMost))->group("Explicit");
-  command.add_option("--world-size", flags->world_size)->check(CLI::Range(1, kMost))->group("Explicit");
-  command.add_option("--local-rank", flags->local_rank)->check(CLI::Range(0, kMost))->group("Explicit");
-  command.add_option("--endpoint", flags->endpoint, "where rank 0's node listens")
+  // CLI11 ends the title with a colon.
+  const auto group = "Explicit tuple, for starters that muster does not know; wins over every launcher";
+  const auto add = [&](const char* name, int& value, int least, const char* what) {
+    const CLI::Validator range = CLI::Range(least, kMost).description("");
+    command.add_option(name, value, what)->check(range)->type_name("N")->group(group);
+  };
+  add("--rank", flags->rank, 0, "this process's rank, from 0; with --world-size");
+  add("--world-size", flags->world_size, 1, "how many ranks there are; with --rank");
+  add("--local-rank", flags->local_rank, 0, "its rank on its node, from 0");
+  command
+      .add_option("--endpoint", flags->endpoint,
+                  "where ranks of several nodes meet: rank 0's node, a free port")
       ->type_name("HOST:PORT")
-      ->group("Explicit");
+      ->group(group);
+}
+
+void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
+  command
+      .add_option("--max-restarts", *most,
+                  "start the whole group again after a failed program, so many times (default 0)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
+}
+
+void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
+  command
+      .add_option("--report", flags->report,
+                  "write what became of the run there: a page where it ends in .html, else JSON (run.report)")
+      ->type_name("FILE");
 }
 
 Result<Asked> AskedBy(const SharedFlags& flags) {
   Asked asked;
   if (!flags.config_file.empty()) asked.config_file = flags.config_file;
   asked.sets = flags.sets;
+  asked.sets.insert(asked.sets.end(), flags.output_sets.begin(), flags.output_sets.end());
   if (!flags.launcher.empty()) asked.sets.push_back("launcher=" + flags.launcher);
+  if (!flags.report.empty()) asked.sets.push_back("run.report=" + flags.report);
   if (flags.rank >= 0) asked.explicit_tuple.rank = flags.rank;
   if (flags.world_size >= 0) asked.explicit_tuple.world_size = flags.world_size;
   if (flags.local_rank >= 0) asked.explicit_tuple.local_rank = flags.local_rank;
@@ -59,7 +94,8 @@ int ReportError(const Error& error, bool json) {
     object["allocation"] = nullptr;
     fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    LogError("{}", ToString(error));
+    LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
+             ToString(error));
   }
   return ExitStatus(error.code);
 }

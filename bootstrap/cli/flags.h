@@ -14,8 +14,10 @@ namespace muster {
 struct SharedFlags {
   std::string config_file;
   std::vector<std::string> sets;
+  std::vector<std::string> output_sets;  // of flags that are keys
   std::string launcher;
   std::string endpoint;
+  std::string report;
   int rank = -1;
   int world_size = -1;
   int local_rank = -1;
@@ -23,8 +25,15 @@ struct SharedFlags {
 
 // -c, --set
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);
+// --label --log-dir
+void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 // --launcher --rank --world-size --local-rank --endpoint
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
+
+// --max-restarts, into `most`
+void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most);
+// --report
+void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 
 // Error: kConfiguration (a malformed endpoint).
 Result<Asked> AskedBy(const SharedFlags& flags);

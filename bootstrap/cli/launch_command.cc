@@ -1,14 +1,21 @@
-// muster launch: N local ranks, no cluster.
+// muster launch: local ranks without a launcher, on this machine or on several.
+#include <limits>
+
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/config/config_digest.h"
+#include "bootstrap/cli/launch_flags.h"
+#include "bootstrap/cli/launch_hosts.h"
+#include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
-#include "bootstrap/run/program_port.h"
+#include "bootstrap/run/lifeline.h"
+#include "bootstrap/run/local_join.h"
+#include "bootstrap/run/master_port.h"
+#include "bootstrap/run/rank_block.h"
+#include "bootstrap/run/ranks_per_node.h"
+#include "bootstrap/run/restarts.h"
 #include "bootstrap/run/supervisor.h"
 #include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
-#include "comm/init.h"
-#include "comm/net/wire.h"
 
 namespace muster {
 namespace {
@@ -16,65 +23,105 @@ namespace {
 constexpr const char* kHelp =
     "Start N ranks of CMD (else run.command of the configuration) on this machine, each with the "
     "environment\n"
-    "it would have under `muster run`. No cluster and no network is needed.";
+    "it would have under `muster run`. No cluster and no network is needed. With --nnodes, one such command\n"
+    "on each machine makes one group of them all; with --hosts, ssh starts them there.";
 constexpr const char* kFooter =
     "Examples:\n"
-    "  muster launch -n 4 -- python evaluate.py\n"
-    "  muster launch -n 4 -c configs/eval-digits.yaml";
+    "  muster launch -n 4 --label -- python evaluate.py\n"
+    "  muster launch -n 4 -c configs/eval-digits.yaml\n"
+    "  muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py\n"
+    "  muster launch --hosts machines.txt -n 8 -- python train.py";
 
-// One process stands for all ranks: nobody is met, nothing is opened.
-Result<JoinRequest> MakeLocalJoin(const Environment& environment, const Config& config, int ranks) {
-  const Environment::Process& process = *environment.process();
-  MUSTER_TRY(const uint16_t port, FreeProgramPort(config.rendezvous.ports));
-  WireWriter writer;
-  writer.U16(port);
-  JoinRequest request;
-  request.meeting.key = fmt::format("launch uid={} pid={}", process.uid, process.pid);
-  request.meeting.job_key = request.meeting.key;
-  request.meeting.find_root = FindRoot::kSameNode;
-  request.self.node = process.host_name;
-  request.self.pid = process.pid;
-  request.self.agreement.world_size = ranks;
-  request.self.agreement.launcher = "launch";
-  request.self.agreement.job_key = request.meeting.job_key;
-  request.self.agreement.configuration = GroupWideText(config);
-  for (int rank = 0; rank < ranks; ++rank) request.self.claims.push_back({rank, rank, ranks, {}});
-  request.self.claims.front().payload = writer.Take();
-  request.options = config.rendezvous;
-  request.timeouts = config.timeouts;
-  request.liveness = config.liveness;
-  request.uid = process.uid;
-  return request;
-}
-
-Result<int> Launch(const SharedFlags& flags, int ranks, const std::vector<std::string>& given) {
-  if (ranks == 0) {
+Status CheckNodes(const LaunchFlags& launch, const Asked& asked) {
+  if (!launch.host_file.empty()) {
+    if (launch.nodes == 1 && launch.node < 0) return {};
+    return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
+  }
+  if (launch.ranks.empty()) {
     return WithHint(Fail(Code::kUsage, "muster launch needs to know how many ranks: -n N"),
                     "muster launch -n 4 -- CMD ARGS...");
   }
+  const auto& endpoint = asked.explicit_tuple.endpoint;
+  if (launch.nodes == 1) {
+    if (launch.node <= 0 && !endpoint) return {};
+    return Fail(Code::kUsage, "--node-rank and --endpoint are for several machines: --nnodes is missing");
+  }
+  const std::string_view missing = launch.node < 0 ? "--node-rank" : (endpoint ? "" : "--endpoint");
+  if (!missing.empty()) {
+    return WithHint(
+        Fail(Code::kUsage, "--nnodes {} needs {}", launch.nodes, missing),
+        "muster launch --nnodes 2 --node-rank 0 --endpoint HOST:PORT -n 4 -- CMD; the endpoint is a "
+        "free port on the machine with --node-rank 0, the same everywhere");
+  }
+  if (launch.node < launch.nodes) return {};
+  return Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes);
+}
+
+Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const Asked& asked,
+                             const LaunchFlags& launch, int ranks, Bytes payload) {
+  const RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
+  if (launch.nodes == 1) {
+    JoinRequest request = MakeLocalJoin(environment, config, std::move(payload));
+    StandFor(block, request);
+    return request;
+  }
+  MUSTER_TRY(JoinRequest request, MakeJoinOfNodes(environment, config, std::move(payload),
+                                                  *asked.explicit_tuple.endpoint, block.node, block.nodes));
+  StandFor(block, request);
+  return request;
+}
+
+Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
+  const Clock::time_point began = Clock::now();
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const Asked asked, AskedBy(flags));
+  MUSTER_CHECK(CheckNodes(launch, asked));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
   MUSTER_CHECK(StartLog(effective));
   const Config& config = effective.config;
-  MUSTER_TRY([[maybe_unused]] const Backend backend, ChooseBackend(config.backend));
-  SupervisorPlan plan;
-  plan.config = config;
-  plan.configuration = ToYaml(effective, false);
-  plan.command = given.empty() ? config.run.command : given;
-  if (plan.command.empty()) {
+  if (launch.command.empty() && config.run.command.empty()) {
     return WithHint(Fail(Code::kUsage, "nothing to launch: no CMD, and the configuration has no run.command"),
                     "muster launch -n N -- CMD ARGS...");
   }
+  if (!launch.host_file.empty()) return LaunchOnHosts(environment, asked, effective, launch);
+  const auto visible = environment.Get("CUDA_VISIBLE_DEVICES");
+  MUSTER_TRY(
+      const int ranks,
+      ParseRanksPerNode(launch.ranks,
+                        ProcessorsOfThisNode(visible ? std::optional<std::string>(*visible) : std::nullopt)));
+  if (launch.nodes > std::numeric_limits<int>::max() / ranks) {
+    return Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks);
+  }
+  SupervisorPlan plan;
+  plan.config = config;
+  plan.configuration = ToYaml(effective, false);
+  plan.command = launch.command.empty() ? config.run.command : launch.command;
   plan.environment = environment.All();
   plan.node = environment.process()->host_name;
-  plan.job_key = fmt::format("launch:{}:0", environment.process()->pid);
+  plan.version = kVersion;
+  plan.began = began;
+  plan.job_key = fmt::format("launch:{}:0", launch.nodes > 1 ? ToString(*asked.explicit_tuple.endpoint)
+                                                             : std::to_string(environment.process()->pid));
+  SetLogSubject({{}, plan.node, plan.job_key, false});
   // Ctrl-C and reading from the terminal belong to its foreground group.
   plan.own_process_groups = !InTerminalForeground();
-  if (ranks > 1) {
-    MUSTER_TRY(plan.join, MakeLocalJoin(environment, config, ranks));
+  UniqueFd lifeline;
+  if (launch.until_stdin_closes) {
+    MUSTER_TRY(lifeline, TakeStandardInput());
+    plan.lifeline = lifeline.get();
   }
-  return Supervisor(std::move(plan)).Run();
+  return RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
+    SupervisorPlan next = plan;
+    if (launch.nodes * ranks == 1) return next;
+    MasterPort port;
+    if (launch.node <= 0) {
+      MUSTER_TRY(port, ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1));
+    }
+    next.store = std::move(port.store);
+    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, std::move(port.payload)));
+    CountRestarts(restarts, launch.max_restarts, *next.join);
+    return next;
+  });
 }
 
 }  // namespace
@@ -84,14 +131,31 @@ void AddLaunchCommand(CLI::App& app, Run& run) {
   command->description(kHelp);
   command->footer(kFooter);
   const auto flags = AddConfigFlags(*command);
-  const auto ranks = std::make_shared<int>(0);
-  command->add_option("-n,--ranks", *ranks, "how many")->type_name("N")->check(CLI::Range(1, 4096));
-  const auto program = std::make_shared<std::vector<std::string>>();
-  command->add_option("CMD", *program, "the program and its arguments, after --");
+  AddOutputFlags(*command, flags);
+  AddReportFlag(*command, flags);
+  const auto launch = std::make_shared<LaunchFlags>();
+  command->add_option("-n,--ranks,--nproc-per-node", launch->ranks, "how many on this machine")
+      ->type_name("N|gpu|cpu|auto");
+  command->add_option("--nnodes", launch->nodes, "how many machines; each has its own `muster launch`")
+      ->type_name("M")
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_option("--node-rank", launch->node, "which of them this is, from 0")
+      ->type_name("R")
+      ->check(CLI::Range(0, 999'999));
+  command->add_option("--endpoint", flags->endpoint, "where the one with --node-rank 0 listens; a free port")
+      ->type_name("HOST:PORT");
+  command->add_option("--hosts", launch->host_file, "start on the machines that FILE names, one on each line")
+      ->type_name("FILE");
+  command->add_option("--ssh", launch->ssh, "how to reach them (default: ssh -o BatchMode=yes)")
+      ->type_name("COMMAND");
+  command->add_flag("--until-stdin-closes", launch->until_stdin_closes,
+                    "end, as if told to, when the standard input closes; CMD gets none");
+  AddRestartFlag(*command, {launch, &launch->max_restarts});
+  command->add_option("CMD", launch->command, "the program and its arguments, after --");
   command->positionals_at_end();
-  command->callback([flags, ranks, program, &run] {
-    run = [flags, ranks, program] {
-      const Result<int> status = Launch(*flags, *ranks, *program);
+  command->callback([flags, launch, &run] {
+    run = [flags, launch] {
+      const Result<int> status = Launch(*flags, *launch);
       return status ? *status : ReportError(status.error());
     };
   });

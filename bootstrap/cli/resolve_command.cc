@@ -6,6 +6,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/resolve_report.h"
+#include "comm/base/log.h"
 
 namespace muster {
 namespace {
@@ -33,6 +34,9 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   }
   const auto resolved = ResolveLaunch(subject, effective.config, asked);
   if (resolved) {
+    if (flags.exports) {
+      for (const std::string& warning : resolved->warnings) LogWarning("{}", warning);
+    }
     fmt::print("{}", flags.json      ? ResolveJson(*resolved)
                      : flags.exports ? ResolveExport(*resolved)
                                      : ResolveText(*resolved));

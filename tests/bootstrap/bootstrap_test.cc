@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <functional>
 
 namespace muster {
@@ -49,6 +50,22 @@ TEST(Init, ASecondCallIsTheFirstGroup) {
               const Result<Communicator*> first = Init();
               const Result<Communicator*> second = Init();
               return first && second && *first == *second ? 0 : 1;
+            }));
+}
+
+TEST(Init, AProtectionThatIsNotThereIsRefused) {
+  EXPECT_EQ(0, InNewProcess([] {
+              for (const char* variable : {"RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2",
+                                           "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}) {
+                putenv(const_cast<char*>(variable));  // NOLINT(concurrency-mt-unsafe): one thread
+              }
+              const Result<Communicator*> group = Init({std::nullopt, {"rendezvous.protect=all"}});
+              if (group) return 1;
+              const Error expected{
+                  Code::kConfiguration,
+                  "rendezvous.protect is all, but this version cannot encrypt data between nodes",
+                  "rendezvous.protect: control, on a network where nobody else may listen"};
+              return group.error() == expected ? 0 : 2;
             }));
 }
 
@@ -98,6 +115,22 @@ TEST(Init, AnAllocationWithoutARankIsRefused) {
               setenv("SLURM_TASKS_PER_NODE", "2(x2)", 1);
               const Result<Communicator*> group = Init();
               return !group && group.error().code == Code::kNotLaunched ? 0 : 1;
+            }));
+}
+
+TEST(InitializedTimeouts, AreThoseOfTheConfiguration) {
+  EXPECT_EQ(0, InNewProcess([] {
+              if (InitializedTimeouts() != nullptr) return 1;
+              if (!Init({std::nullopt, {"timeouts.collective=2h"}})) return 2;
+              if (InitializedTimeouts()->collective != std::chrono::hours(2)) return 3;
+              return Shutdown() && InitializedTimeouts() == nullptr ? 0 : 4;
+            }));
+}
+
+TEST(Abandon, WithoutAGroupDoesNothing) {
+  EXPECT_EQ(0, InNewProcess([] {
+              Abandon("gave up");
+              return Init() ? 0 : 1;
             }));
 }
 

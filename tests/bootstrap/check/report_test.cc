@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bootstrap/check/gpus.h"
 #include "tests/bootstrap/check/sample_evidence.h"
 
 namespace muster {
@@ -33,6 +34,27 @@ TEST(CheckText, IsATable) {
       "  gpu02  4-7              45 us   1.0 GB/s   1.1 GB/s      <1 ms\n"
       "\n"
       "passed in 1.5 s\n");
+}
+
+GpuHello Hello(std::string nccl) {
+  return {{"", 0, "GPU-1", "NVIDIA H100"}, "", "", "13.0", "12.8", std::move(nccl)};
+}
+
+TEST(CheckText, PrintsTheVersionsThatTheNodesHave) {
+  Evidence evidence = SampleEvidence(3, 1);
+  EXPECT_THAT(TextOf(evidence), Not(HasSubstr("  GPUs")));
+  AddGpuFacts({Hello("2.27.5"), Hello("2.27.5"), Hello("2.27.5")}, evidence);
+  EXPECT_THAT(
+      TextOf(evidence),
+      HasSubstr("\n  GPUs         ok       NVIDIA H100, driver for CUDA 13.0, CUDA 12.8, NCCL 2.27.5\n"));
+  GpuHello without;
+  without.verdict.problem = "no CUDA driver (libcuda.so.1)";
+  without.cuda = "12.8";
+  AddGpuFacts({Hello(""), without, without}, evidence);
+  EXPECT_THAT(TextOf(evidence),
+              HasSubstr("  GPUs                  gpu01: NVIDIA H100, driver for CUDA 13.0, CUDA 12.8\n"
+                        "  GPUs                  gpu[02-03]: no CUDA driver (libcuda.so.1), CUDA 12.8\n"));
+  EXPECT_THAT(TextOf(evidence), HasSubstr("warning: the GPUs' driver"));
 }
 
 TEST(CheckText, OfAWorldOfOneSaysSo) {
@@ -89,7 +111,8 @@ TEST(CheckJson, IsOneObject) {
       R"("formed_s":0.2,"took_s":1.5,"failures":[],"warnings":[],"exclude":[],)"
       R"("nodes":[{"node":"gpu01","ranks":"0,1","addresses":["10.1.0.1"],"interface":"eth0","mtu":1500,)"
       R"("links":null,"open_files":2048,"open_files_most":65536,"locked_memory_bytes":"unlimited","cpus":2,)"
-      R"("shm_free_bytes":8589934592,"shm_total_bytes":17179869184,"gpus":0,"infiniband":false,)"
+      R"("shm_free_bytes":8589934592,"shm_total_bytes":17179869184,"gpus":0,"gpu":null,"gpu_problem":null,"driver":null,"cuda":null,"nccl":null,)"
+      R"("infiniband":false,)"
       R"("muster":"0.1.0","kernel":"6.1.0","libc":"2.36"}],)"
       R"("collectives":[{"trial":"sum of all ranks","right":true,"wrong":[]},)"
       R"({"trial":"Barrier","right":true,"wrong":[]}]})"

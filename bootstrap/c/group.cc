@@ -1,0 +1,135 @@
+// The part of muster.h that begins and ends groups.
+#include <algorithm>
+#include <mutex>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/c/error.h"
+#include "bootstrap/c/handles.h"
+#include "bootstrap/cli/version.h"
+
+namespace muster::c {
+namespace {
+
+// The handles that were given out. The world's is one object for ever, so that a call after muster_shutdown
+// is refused and does no harm.
+struct Handles {
+  std::mutex mutex;
+  muster_comm world;
+  std::vector<muster_comm*> parts;
+};
+
+Handles& TheHandles() {
+  static Handles& handles = *new Handles;
+  return handles;
+}
+
+InitOptions OptionsOf(const muster_options* options) {
+  InitOptions result;
+  if (options == nullptr) return result;
+  if (options->config_file != nullptr) result.config_file = options->config_file;
+  for (size_t i = 0; i < options->number_of_settings; ++i) result.set.emplace_back(options->settings[i]);
+  return result;
+}
+
+Status CheckVersion(uint32_t wanted) {
+  if (wanted >= 1 && wanted <= MUSTER_ABI_VERSION) return {};
+  return WithHint(
+      Fail(Code::kUsage,
+           "this program was made for version {} of muster's C interface, and this "
+           "libmuster.so ({}) has version {}",
+           wanted, kVersion, MUSTER_ABI_VERSION),
+      "use the libmuster.so that came with the header or the Python module at hand, or a later one");
+}
+
+Status StartWorld(uint32_t abi_version, const muster_options* options, muster_comm** world) {
+  if (world == nullptr) return Fail(Code::kUsage, "muster_init: world is null");
+  *world = nullptr;
+  MUSTER_CHECK(CheckVersion(abi_version));
+  MUSTER_TRY(Communicator * communicator, Init(OptionsOf(options)));
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.world.communicator = communicator;
+  handles.world.pid = getpid();
+  *world = &handles.world;
+  return {};
+}
+
+Status EndWorld() {
+  Handles& handles = TheHandles();
+  {
+    const std::lock_guard lock(handles.mutex);
+    if (handles.world.communicator == nullptr || handles.world.pid != getpid()) return {};
+    for (muster_comm* part : handles.parts) {
+      part->communicator = nullptr;
+      part->owned.reset();
+    }
+    handles.world.communicator = nullptr;
+  }
+  return Shutdown();
+}
+
+Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muster_comm** part) {
+  if (part == nullptr) return Fail(Code::kUsage, "muster_split: part is null");
+  *part = nullptr;
+  MUSTER_TRY(Communicator * whole, Alive(comm));
+  auto handle = std::make_unique<muster_comm>();
+  MUSTER_TRY(handle->owned, whole->Split(color, key, Within(timeout_ns)));
+  if (!handle->owned) return {};
+  handle->communicator = handle->owned.get();
+  handle->pid = getpid();
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.parts.push_back(handle.get());
+  *part = handle.release();
+  return {};
+}
+
+}  // namespace
+
+Result<Communicator*> Alive(const muster_comm* comm) {
+  if (comm == nullptr) return Fail(Code::kUsage, "the communicator is null");
+  if (comm->communicator == nullptr) {
+    return Fail(Code::kUsage, "the communicator is not there any more: muster was shut down");
+  }
+  if (comm->pid != getpid()) {
+    return WithHint(
+        Fail(Code::kUsage, "a communicator in a forked child: it belongs to the parent, pid {}", comm->pid),
+        "use it in the process that was launched, or exec a program of its own");
+  }
+  return comm->communicator;
+}
+
+}  // namespace muster::c
+
+using muster::c::Guard;
+
+uint32_t muster_abi_version() { return MUSTER_ABI_VERSION; }
+
+const char* muster_version() { return muster::kVersion; }
+
+muster_error* muster_init(uint32_t abi_version, const muster_options* options, muster_comm** world) {
+  return Guard([&] { return muster::c::StartWorld(abi_version, options, world); });
+}
+
+muster_error* muster_shutdown() { return Guard(muster::c::EndWorld); }
+
+void muster_abandon(const char* reason) {
+  muster_error_free(Guard([&]() -> muster::Status {
+    muster::Abandon(reason == nullptr ? "gave up" : reason);
+    return {};
+  }));
+}
+
+muster_error* muster_split(muster_comm* comm, int color, int key, int64_t timeout_ns, muster_comm** part) {
+  return Guard([&] { return muster::c::MakePart(comm, color, key, timeout_ns, part); });
+}
+
+void muster_comm_free(muster_comm* comm) {
+  muster::c::Handles& handles = muster::c::TheHandles();
+  if (comm == nullptr || comm == &handles.world) return;
+  // The connections of a forked child are the parent's.
+  if (comm->pid != getpid()) return;
+  const std::lock_guard lock(handles.mutex);
+  std::erase(handles.parts, comm);
+  delete comm;
+}

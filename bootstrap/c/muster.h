@@ -1,0 +1,252 @@
+/* muster for C, and for whatever can call C: N processes of a launch as one group that computes together.
+ *
+ *   muster_comm* world;
+ *   muster_error* error = muster_init(MUSTER_ABI_VERSION, NULL, &world);
+ *   if (error == NULL) error = muster_barrier(world, MUSTER_TIMEOUT_DEFAULT);
+ *   if (error == NULL) error = muster_shutdown();
+ *   if (error != NULL) {
+ *     fprintf(stderr, "%s (%s)\n", muster_error_message(error), muster_error_hint(error));
+ *     return muster_exit_status(muster_error_code(error));
+ *   }
+ *
+ * runs under srun, torchrun, mpirun, `muster run`, `muster launch`, or on its own (a world of one, at no
+ * cost). Link with -lmuster, or dlopen libmuster.so: it exports the names below and nothing else, and needs
+ * libc alone.
+ *
+ * Errors. A function that can fail returns NULL, or an error: a code, one sentence that names its subject
+ * (rank, node, variable, path, timeout), and what to do about it. The error is the caller's:
+ * muster_error_free. Nothing is thrown, nothing is printed but muster's log (configuration: log), and nothing
+ * ends the process. After any error but MUSTER_USAGE from a call on a communicator that communicator is
+ * broken: every later call returns the first error.
+ *
+ * Ownership. Buffers stay the caller's and may be used again when the call returns. The world belongs to
+ * muster, until muster_shutdown; what muster_split gives is the caller's: muster_comm_free. A string that is
+ * returned lives as long as what it was asked of.
+ *
+ * Threads. One call at a time on one communicator; muster_send and muster_recv with different peers may run
+ * beside it. Communicators are independent of each other. muster_init and muster_shutdown: one thread. The
+ * functions that only tell something may be called from any thread, and muster_abandon may be called while
+ * other calls wait.
+ *
+ * Blocking. Every call on a communicator waits until this rank's part is done, a peer is lost, ranks turn out
+ * to disagree, or its timeout passes. Timeouts are nanoseconds; MUSTER_TIMEOUT_DEFAULT (anything below 0) is
+ * what the configuration says: timeouts.barrier for muster_barrier, timeouts.collective for the rest; 0 is
+ * refused. A signal does not end a wait.
+ *
+ * Units. Counts are elements of `type`, sizes are bytes, ranks are 0..size-1 of the communicator they are
+ * used with. All memory is host memory.
+ *
+ * Fork. A forked child has no group: every call in it returns MUSTER_USAGE (and the functions that only tell
+ * something say -1, or NULL). exec is fine.
+ */
+#ifndef MUSTER_H_
+#define MUSTER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MUSTER_EXPORT __attribute__((visibility("default")))
+#define MUSTER_FALLIBLE MUSTER_EXPORT __attribute__((warn_unused_result))
+
+/* ---- versions ---- */
+
+/* What this header describes. A library of a higher version works with a program of a lower one: functions
+ * and fields are added, never changed. */
+#define MUSTER_ABI_VERSION 1
+
+/* What the library at hand can do: it serves programs that were compiled for this version or a lower one. */
+MUSTER_EXPORT uint32_t muster_abi_version(void);
+/* Its release, "0.1.0". */
+MUSTER_EXPORT const char* muster_version(void);
+
+/* ---- errors ---- */
+
+typedef enum muster_code {
+  MUSTER_OK = 0,
+  MUSTER_USAGE = 1,           /* the caller's mistake: a null buffer, a rank that is not there */
+  MUSTER_NOT_LAUNCHED = 2,    /* an allocation, but this process was not launched as one of its ranks */
+  MUSTER_BAD_ENVIRONMENT = 3, /* malformed or contradictory environment */
+  MUSTER_PEER_LOST = 4,       /* another rank died, left early or fell silent */
+  MUSTER_INTERNAL = 5,        /* a bug in muster */
+  MUSTER_SYSTEM = 6,          /* the operating system refused */
+  MUSTER_DEADLINE = 7,        /* time ran out; who is missing is in the message */
+  MUSTER_DISAGREEMENT = 8,    /* ranks disagree: world size, configuration, collective */
+  MUSTER_AUTHENTICATION = 9,  /* a peer could not prove who it is */
+  MUSTER_CONFIGURATION = 10   /* bad YAML, setting or MUSTER_* value */
+} muster_code;
+
+typedef struct muster_error muster_error;
+
+/* A muster_code; MUSTER_OK of NULL. Know that later versions may have more of them. */
+MUSTER_EXPORT int muster_error_code(const muster_error* error);
+/* Never NULL; "" of NULL, and where there is no advice. UTF-8 where what it quotes is. */
+MUSTER_EXPORT const char* muster_error_message(const muster_error* error);
+MUSTER_EXPORT const char* muster_error_hint(const muster_error* error);
+/* NULL is fine. */
+MUSTER_EXPORT void muster_error_free(muster_error* error);
+
+/* "peer_lost": the name used in muster's own output; "ok" of MUSTER_OK, "unknown" of what is no code. */
+MUSTER_EXPORT const char* muster_code_name(int code);
+/* What muster's commands exit with for such an error, 64 to 78; 0 of MUSTER_OK. */
+MUSTER_EXPORT int muster_exit_status(int code);
+
+/* ---- the group ---- */
+
+typedef struct muster_comm muster_comm;
+
+typedef struct muster_options {
+  const char* config_file;     /* YAML; NULL: $MUSTER_CONFIG, else the defaults */
+  const char* const* settings; /* "timeouts.collective=1h", as after --set */
+  size_t number_of_settings;
+} muster_options;
+
+#define MUSTER_TIMEOUT_DEFAULT ((int64_t)-1)
+
+/* Finds out who this process is, meets the other ranks (or adopts the group of the `muster run` that started
+ * this program) and gives the communicator of all. `abi_version`: MUSTER_ABI_VERSION. `options`: may be NULL.
+ * Blocks for at most timeouts.resolve + timeouts.rendezvous + timeouts.init. A second call gives the first
+ * group; with other options: MUSTER_CONFIGURATION. */
+MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_options* options,
+                                          muster_comm** world);
+
+/* Says goodbye to the group and frees what muster_split gave; waits for at most timeouts.shutdown. Without it
+ * the end of this process is a failure to the others. Communicators may still be passed to any function here,
+ * which then refuses them. Does nothing where there is no group, or in a forked child. */
+MUSTER_FALLIBLE muster_error* muster_shutdown(void);
+
+/* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
+ * call that waits, on every rank, returns it, and so does every later one. `reason`: "was interrupted". For a
+ * thread that cannot wait any longer for another that is in a call. Does not wait; does nothing while
+ * muster_init or muster_shutdown runs. */
+MUSTER_EXPORT void muster_abandon(const char* reason);
+
+/* Which rank this is, and where. -1, or NULL, of a communicator that is not there any more. */
+MUSTER_EXPORT int muster_rank(const muster_comm* comm);
+MUSTER_EXPORT int muster_size(const muster_comm* comm);
+MUSTER_EXPORT int muster_local_rank(
+    const muster_comm* comm); /* among the communicator's ranks on this node */
+MUSTER_EXPORT int muster_local_size(const muster_comm* comm); /* how many they are */
+MUSTER_EXPORT int muster_node_rank(
+    const muster_comm* comm); /* this node's index; by the lowest rank on each */
+MUSTER_EXPORT int muster_num_nodes(const muster_comm* comm);
+MUSTER_EXPORT int muster_node_of(const muster_comm* comm, int rank); /* the index of the rank's node */
+MUSTER_EXPORT const char* muster_node_name(const muster_comm* comm, int node);
+/* The node's addresses that other nodes can reach, numeric, best first; NULL past the last one. None on a
+ * single node. */
+MUSTER_EXPORT const char* muster_node_address(const muster_comm* comm, int node, int index);
+MUSTER_EXPORT const char* muster_group_id(
+    const muster_comm* comm); /* 32 hexadecimal digits; "" in a world of one */
+MUSTER_EXPORT const char* muster_backend(const muster_comm* comm); /* "socket" */
+
+/* Of the process: NULL, or -1, before muster_init and after muster_shutdown. */
+MUSTER_EXPORT const char* muster_launcher(void); /* "slurm", "torchrun", "muster", ..., "none" */
+MUSTER_EXPORT const char* muster_job_key(void);  /* "slurm:4.0:0" */
+/* timeouts.collective, as the group's configuration has it. */
+MUSTER_EXPORT int64_t muster_collective_timeout_ns(void);
+
+/* A communicator of all ranks that gave the same colour, ordered by key, then by rank. Collective over
+ * `comm`. With a negative colour this rank takes part and *part is NULL. */
+MUSTER_FALLIBLE muster_error* muster_split(muster_comm* comm, int color, int key, int64_t timeout_ns,
+                                           muster_comm** part);
+/* Frees what muster_split gave, and does not wait. Of NULL, and of the world, which is muster's: nothing. */
+MUSTER_EXPORT void muster_comm_free(muster_comm* comm);
+
+/* ---- collectives on elements ---- */
+
+typedef enum muster_type {
+  MUSTER_I8 = 0,
+  MUSTER_U8 = 1,
+  MUSTER_I32 = 2,
+  MUSTER_I64 = 3,
+  MUSTER_U64 = 4,
+  MUSTER_F16 = 5,  /* IEEE half precision; arithmetic happens in float */
+  MUSTER_BF16 = 6, /* bfloat16; likewise */
+  MUSTER_F32 = 7,
+  MUSTER_F64 = 8
+} muster_type;
+
+typedef enum muster_operation {
+  MUSTER_SUM = 0,
+  MUSTER_PROD = 1,
+  MUSTER_MIN = 2,
+  MUSTER_MAX = 3,
+  MUSTER_AVG = 4
+} muster_operation;
+
+/* Every rank of the communicator calls the same ones in the same order, with the same count, type, operation
+ * and root; else MUSTER_DISAGREEMENT, on all ranks, naming both sides. `send` and `receive` may be the same
+ * memory where they have the same size; otherwise they must not overlap. A buffer of 0 elements may be NULL.
+ */
+
+MUSTER_FALLIBLE muster_error* muster_barrier(muster_comm* comm, int64_t timeout_ns);
+
+MUSTER_FALLIBLE muster_error* muster_broadcast(muster_comm* comm, void* data, size_t count, muster_type type,
+                                               int root, int64_t timeout_ns);
+
+/* `receive` has `count` elements; used on the root alone, may be NULL elsewhere. */
+MUSTER_FALLIBLE muster_error* muster_reduce(muster_comm* comm, const void* send, void* receive, size_t count,
+                                            muster_type type, muster_operation operation, int root,
+                                            int64_t timeout_ns);
+
+MUSTER_FALLIBLE muster_error* muster_all_reduce(muster_comm* comm, const void* send, void* receive,
+                                                size_t count, muster_type type, muster_operation operation,
+                                                int64_t timeout_ns);
+
+/* `receive` has size x `count` elements, in rank order; used on the root alone, may be NULL elsewhere. */
+MUSTER_FALLIBLE muster_error* muster_gather(muster_comm* comm, const void* send, void* receive, size_t count,
+                                            muster_type type, int root, int64_t timeout_ns);
+
+/* `receive` has size x `count` elements, in rank order. */
+MUSTER_FALLIBLE muster_error* muster_all_gather(muster_comm* comm, const void* send, void* receive,
+                                                size_t count, muster_type type, int64_t timeout_ns);
+
+/* `send` has size x `count` elements, in rank order; used on the root alone, may be NULL elsewhere. */
+MUSTER_FALLIBLE muster_error* muster_scatter(muster_comm* comm, const void* send, void* receive, size_t count,
+                                             muster_type type, int root, int64_t timeout_ns);
+
+/* `send` has size x `count` elements; rank r receives the reduction of everybody's r-th block of `count`. */
+MUSTER_FALLIBLE muster_error* muster_reduce_scatter(muster_comm* comm, const void* send, void* receive,
+                                                    size_t count, muster_type type,
+                                                    muster_operation operation, int64_t timeout_ns);
+
+/* Both have size blocks of `count` elements; block i goes to, and comes from, rank i. */
+MUSTER_FALLIBLE muster_error* muster_all_to_all(muster_comm* comm, const void* send, void* receive,
+                                                size_t count, muster_type type, int64_t timeout_ns);
+
+/* Matched in order between each pair of ranks; type and count must agree on both sides. */
+MUSTER_FALLIBLE muster_error* muster_send(muster_comm* comm, const void* data, size_t count, muster_type type,
+                                          int to, int64_t timeout_ns);
+MUSTER_FALLIBLE muster_error* muster_recv(muster_comm* comm, void* data, size_t count, muster_type type,
+                                          int from, int64_t timeout_ns);
+
+/* ---- collectives on bytes whose number differs by rank ---- */
+
+/* What came of them: byte strings by rank. The caller's: muster_parts_free. */
+typedef struct muster_parts muster_parts;
+
+MUSTER_EXPORT size_t muster_parts_count(const muster_parts* parts);
+/* Of a part that is not there: 0, and NULL. An empty part's data may be NULL. */
+MUSTER_EXPORT size_t muster_parts_size(const muster_parts* parts, size_t index);
+MUSTER_EXPORT const void* muster_parts_data(const muster_parts* parts, size_t index);
+/* NULL is fine. */
+MUSTER_EXPORT void muster_parts_free(muster_parts* parts);
+
+/* One part for each rank on the root, none elsewhere. */
+MUSTER_FALLIBLE muster_error* muster_gather_bytes(muster_comm* comm, const void* data, size_t size, int root,
+                                                  int64_t timeout_ns, muster_parts** parts);
+/* One part for each rank. */
+MUSTER_FALLIBLE muster_error* muster_all_gather_bytes(muster_comm* comm, const void* data, size_t size,
+                                                      int64_t timeout_ns, muster_parts** parts);
+/* One part, the root's; `data` is used on the root alone. */
+MUSTER_FALLIBLE muster_error* muster_broadcast_bytes(muster_comm* comm, const void* data, size_t size,
+                                                     int root, int64_t timeout_ns, muster_parts** parts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MUSTER_H_ */

@@ -1,0 +1,14 @@
+// What the second hello told about the GPUs, as a check shows it.
+#pragma once
+
+#include <vector>
+
+#include "bootstrap/check/evidence.h"
+#include "comm/nccl/gpu_hello.h"
+
+namespace muster {
+
+// For each node what its first rank has told; nothing where nobody had a reason to look (`hellos` is empty).
+void AddGpuFacts(const std::vector<GpuHello>& hellos, Evidence& evidence);
+
+}  // namespace muster

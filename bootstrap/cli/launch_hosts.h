@@ -1,0 +1,14 @@
+// `muster launch --hosts FILE`, the side that starts the others.
+#pragma once
+
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/launch_flags.h"
+#include "bootstrap/launch/environment.h"
+
+namespace muster {
+
+// BLOCKS until all machines' ranks have ended; their exit status. Error: before anything was started.
+Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
+                          const EffectiveConfig& effective, const LaunchFlags& launch);
+
+}  // namespace muster

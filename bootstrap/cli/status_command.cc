@@ -1,0 +1,149 @@
+// muster status: what the running group of this job is doing, rank by rank.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/rank_list.h"
+#include "bootstrap/launch/environment.h"
+#include "bootstrap/status/report.h"
+#include "bootstrap/status/stack.h"
+#include "comm/base/log.h"
+#include "comm/rendezvous/process_state.h"
+#include "comm/rendezvous/status_client.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kHelp =
+    "Say what the ranks of the running groups on this node are doing: in which operation, since when, for\n"
+    "whom it waits. Asks a group's leader on this node, which asks all other ranks; nobody is disturbed.\n"
+    "Works for `muster run` and for programs that link muster, of the same user. A rank that does not "
+    "answer\n"
+    "within two seconds is reported as silent.";
+constexpr const char* kFooter =
+    "--stacks also shows where late ranks stand: those that others wait for, else those in no operation. "
+    "The\n"
+    "program's own frames are shown by py-spy (Python), eu-stack, gdb or pstack, whichever is installed on "
+    "the\n"
+    "rank's node: under `muster run` on every node, for other programs on this one. That stops a rank for a\n"
+    "moment.\n\n"
+    "Exit status: 0; 64 there is no group on this node; 75 its leader does not answer.\n\n"
+    "Examples:\n"
+    "  srun --overlap --jobid=4711 -N1 -n1 muster status\n"
+    "  srun --overlap --jobid=4711 -N1 -n1 muster status --stacks --ranks 5,12-15\n"
+    "  muster status --json | jq '.groups[].waiting'";
+
+constexpr uint64_t kSurveyMilliseconds = 2000;
+constexpr uint64_t kStacksMilliseconds = 30000;
+constexpr size_t kMostStacks = 8;
+
+struct StatusFlags {
+  bool json = false;
+  bool stacks = false;
+  std::string ranks;
+};
+
+// The answer may take half as long again where the root is silent.
+Result<AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks, uid_t uid) {
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(2 * milliseconds) + seconds(1));
+  return AskGroupsOnThisNode({0, milliseconds, stacks}, uid, deadline);
+}
+
+// Inside a job its groups alone, where there are any.
+void KeepJob(std::vector<GroupStatus>& groups, const Environment& environment) {
+  const auto job = environment.Get("SLURM_JOB_ID");
+  if (!job) return;
+  const std::string key = fmt::format("slurm:{}.", *job);
+  const auto is_ours = [&](const GroupStatus& group) { return group.job.starts_with(key); };
+  if (std::ranges::any_of(groups, is_ours)) {
+    std::erase_if(groups, [&](const GroupStatus& group) { return !is_ours(group); });
+  }
+}
+
+// Of processes on this node that nobody else can look at: a program that links muster does not start tools.
+void LookNearBy(GroupStatus& status, const std::vector<int>& ranks) {
+  const auto node_of = [&](int rank) { return status.node_of_rank[static_cast<size_t>(rank)]; };
+  for (RankReport& report : status.reports) {
+    if (std::ranges::count(ranks, report.rank) == 0 || !report.stack.empty()) continue;
+    if (node_of(report.rank) != node_of(status.answering_rank)) {
+      report.stack =
+          fmt::format("to see it, ask on {}", status.nodes[static_cast<size_t>(node_of(report.rank))]);
+    } else if (report.process.pid != 0) {
+      report.stack = ReadStack(report.process.pid, Deadline::After(seconds(10)));
+    }
+  }
+}
+
+Status AddStacks(GroupStatus& status, const StatusFlags& flags, uid_t uid) {
+  std::vector<int> ranks = RanksToLookAt(status, kMostStacks);
+  if (!flags.ranks.empty()) {
+    MUSTER_TRY(ranks, ParseRankList(flags.ranks, "--ranks"));
+  }
+  const auto size = static_cast<int>(status.node_of_rank.size());
+  std::erase_if(ranks, [size](int rank) { return rank >= size; });
+  if (ranks.empty()) return {};
+  MUSTER_TRY(AskedGroups asked, Ask(kStacksMilliseconds, ranks, uid));
+  const auto again = std::ranges::find(asked.groups, status.group_id, &GroupStatus::group_id);
+  if (again != asked.groups.end()) status = std::move(*again);
+  LookNearBy(status, ranks);
+  return {};
+}
+
+Error NoGroup(const AskedGroups& asked, const Environment& environment) {
+  const std::string node = environment.process()->host_name;
+  if (asked.silent.empty()) {
+    return {Code::kNotLaunched, fmt::format("no group of this user has a rank on {}", node),
+            "ask on a node of the job: srun --overlap --jobid=JOB -N1 -n1 muster status"};
+  }
+  const auto process = LookAtProcess(asked.silent.front());
+  const bool stopped = process && process->state == 'T';
+  return {Code::kDeadline,
+          fmt::format("the group's leader on {}, process {}, does not answer{}", node, asked.silent.front(),
+                      stopped ? ": it is stopped" : ""),
+          "ask on another node of the job"};
+}
+
+Result<int> ShowStatus(const StatusFlags& flags) {
+  const Environment environment = Environment::OfThisProcess();
+  const uid_t uid = environment.process()->uid;
+  MUSTER_TRY(AskedGroups asked, Ask(kSurveyMilliseconds, {}, uid));
+  if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
+  KeepJob(asked.groups, environment);
+  for (GroupStatus& group : asked.groups) {
+    if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, uid));
+  }
+  std::string text;
+  for (const GroupStatus& group : asked.groups) {
+    text += (text.empty() ? "" : "\n") + StatusText(group);
+  }
+  fmt::print("{}", flags.json ? StatusJson(asked.groups) : text);
+  std::fflush(stdout);
+  return 0;
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("status", "what a running group is doing, rank by rank");
+  command->description(kHelp);
+  command->footer(kFooter);
+  const auto flags = std::make_shared<StatusFlags>();
+  command->add_flag("--json", flags->json, "one JSON object, every rank (bootstrap/README.md)");
+  CLI::Option* stacks = command->add_flag("--stacks", flags->stacks, "where late ranks stand");
+  command->add_option("--ranks", flags->ranks, "with --stacks: these instead")
+      ->type_name("LIST")
+      ->needs(stacks);
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> status = ShowStatus(*flags);
+      return status ? *status : ReportError(status.error(), flags->json);
+    };
+  });
+}
+
+}  // namespace muster

@@ -1,0 +1,153 @@
+#include "bootstrap/cli/supervised.h"
+
+#include "bootstrap/cli/version.h"
+#include "bootstrap/config/explain.h"
+#include "bootstrap/run/local_join.h"
+#include "bootstrap/run/master_port.h"
+#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/rank_block.h"
+#include "bootstrap/run/ranks_per_node.h"
+#include "bootstrap/run/restarts.h"
+#include "bootstrap/run/terminal.h"
+#include "comm/base/log.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+Result<std::vector<std::string>> CommandOf(const Config& config, const std::vector<std::string>& given) {
+  if (!given.empty()) return given;
+  if (!config.run.command.empty()) return config.run.command;
+  return WithHint(Fail(Code::kUsage, "nothing to run: no CMD, and the configuration has no run.command"),
+                  "muster run -- CMD ARGS...");
+}
+
+// Where one task of each node is to start the ranks of that node, more tasks would start them over and over.
+Result<RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
+  if (tuple.local_world_size.value_or(1) > 1) {
+    return WithHint(Fail(Code::kUsage,
+                         "--nproc-per-node {} starts the ranks of a node, but {} started {} processes on {}",
+                         ranks, tuple.launcher, *tuple.local_world_size, tuple.node.value_or("this node")),
+                    "start one on each node (srun --ntasks-per-node=1), or leave --nproc-per-node out");
+  }
+  return RankBlock{tuple.rank, tuple.world_size, ranks};
+}
+
+class Planner {
+ public:
+  Planner(const SharedFlags& flags, const Supervised& wanted) : flags_(flags), wanted_(wanted) {}
+
+  Result<int> Run() {
+    MUSTER_TRY(asked_, AskedBy(flags_));
+    asked_.stands_for_node = !wanted_.ranks_per_node.empty();
+    if (asked_.stands_for_node) ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, Available());
+    asked_.ranks_of_node = ranks_of_node_.value_or(0);
+    auto started = StartUp(environment_, asked_);
+    if (!started) return End(TellOthers(environment_, asked_, started.error()));
+    effective_ = std::move(started->effective);
+    resolution_ = std::move(started->resolution);
+    if (const Status counted = CountRanks(); !counted) return End(Refused(counted.error()));
+    const std::string node = resolution_.tuple.node.value_or(environment_.process()->host_name);
+    std::optional<ToldRefusal> refused;
+    Result<int> status = RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
+      Result<SupervisorPlan> plan = Plan(node, restarts);
+      // Those who start again meet elsewhere; and what was possible once is possible again.
+      if (!plan && restarts == 0) {
+        refused = Refused(plan.error());
+        return plan;
+      }
+      SetLogSubject({FirstRank(), node, resolution_.tuple.job.key, true, RanksHere()});
+      return plan;
+    });
+    return refused ? End(*refused) : status;
+  }
+
+ private:
+  ToldRefusal Refused(const Error& error) const {
+    return TellOthers(environment_, asked_, resolution_, error);
+  }
+
+  // A mistake that all ranks have is told once.
+  static Result<int> End(const ToldRefusal& refused) {
+    if (!refused.elsewhere) return tl::unexpected<Error>(refused.error);
+    LogEvent(LogLevel::kDebug, "error",
+             {{"code", CodeName(refused.error.code)}, {"hint", refused.error.hint}}, "{}",
+             ToString(refused.error));
+    return ExitStatus(refused.error.code);
+  }
+
+  Status CountRanks() {
+    if (!asked_.stands_for_node) return {};
+    MUSTER_TRY(const int ranks, ranks_of_node_);
+    MUSTER_TRY(block_, BlockOf(resolution_.tuple, ranks));
+    return {};
+  }
+
+  Processors Available() const {
+    const auto visible = environment_.Get("CUDA_VISIBLE_DEVICES");
+    return ProcessorsOfThisNode(visible ? std::optional<std::string>(*visible) : std::nullopt);
+  }
+
+  int RanksHere() const { return block_ ? block_->ranks : 1; }
+
+  int FirstRank() const { return resolution_.tuple.rank * RanksHere(); }
+
+  Result<SupervisorPlan> Plan(const std::string& node, int restarts) {
+    const Config& config = effective_.config;
+    SupervisorPlan plan;
+    plan.config = config;
+    plan.configuration = ToYaml(effective_, false);
+    MUSTER_TRY(plan.command, CommandOf(config, wanted_.command));
+    MUSTER_CHECK(CheckExtraVariables(config.run.env));
+    plan.environment = environment_.All();
+    plan.node = node;
+    plan.job_key = resolution_.tuple.job.key;
+    plan.version = kVersion;
+    plan.began = began_;
+    plan.own_process_groups = !InTerminalForeground();
+    plan.who = wanted_.who;
+    if (resolution_.tuple.world_size * RanksHere() == 1) return plan;
+    MUSTER_TRY(MasterPort port, Port());
+    plan.store = std::move(port.store);
+    MUSTER_TRY(plan.join, Join(std::move(port.payload)));
+    if (block_) StandFor(*block_, *plan.join);
+    CountRestarts(restarts, wanted_.max_restarts, *plan.join);
+    return plan;
+  }
+
+  // Rank 0's; the roster carries it to everybody.
+  Result<MasterPort> Port() const {
+    const RankTuple& tuple = resolution_.tuple;
+    if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return MasterPort();
+    const Config& config = effective_.config;
+    const auto& said = asked_.explicit_tuple.endpoint;
+    return ChooseMasterPort(config, said ? said : config.rendezvous.endpoint,
+                            tuple.world_size == 1 || tuple.local_world_size == tuple.world_size);
+  }
+
+  Result<JoinRequest> Join(Bytes payload) {
+    // Alone, it has nobody to meet, and nothing tells it from another one on this machine.
+    if (resolution_.tuple.world_size == 1) {
+      return MakeLocalJoin(environment_, effective_.config, std::move(payload));
+    }
+    return MakeJoinRequest(environment_, effective_.config, asked_, resolution_, std::move(payload));
+  }
+
+  const SharedFlags& flags_;
+  const Supervised& wanted_;
+  const Clock::time_point began_ = Clock::now();
+  const Environment environment_ = Environment::OfThisProcess();
+  Asked asked_;
+  EffectiveConfig effective_;
+  Resolution resolution_;
+  Result<int> ranks_of_node_ = 0;  // --nproc-per-node
+  std::optional<RankBlock> block_;
+};
+
+}  // namespace
+
+Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run) {
+  return Planner(flags, asked_to_run).Run();
+}
+
+}  // namespace muster

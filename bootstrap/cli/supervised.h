@@ -1,0 +1,23 @@
+// What `muster run` and `muster once` share: from the command line to the plan of this process's supervisor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/run/supervisor.h"
+
+namespace muster {
+
+struct Supervised {
+  std::vector<std::string> command;  // after --
+  std::string ranks_per_node;        // --nproc-per-node; empty: this process is one rank
+  int max_restarts = 0;
+  WhoRuns who = WhoRuns::kEveryRank;
+};
+
+// Resolves, meets the others and runs the program: the exit status. BLOCKS until all is over. Error: before
+// anything was started.
+Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run);
+
+}  // namespace muster

@@ -1,0 +1,14 @@
+// What the configuration and the environment say about the data plane.
+#pragma once
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/launch/environment.h"
+#include "comm/init.h"
+
+namespace muster {
+
+// `timeouts` as they are in effect. Looks at this node's interfaces; does not block.
+DataOptions MakeDataOptions(const Environment& environment, const Config& config,
+                            const TimeoutOptions& timeouts);
+
+}  // namespace muster

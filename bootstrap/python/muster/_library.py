@@ -1,0 +1,108 @@
+"""libmuster.so: where it is, and its functions (bootstrap/c/muster.h)."""
+
+import ctypes
+import os
+
+from ._errors import UsageError
+
+# Of muster.h, as this module knows it.
+ABI_VERSION = 1
+
+NAME = "libmuster.so"
+
+_Pointer = ctypes.c_void_p
+_Size = ctypes.c_size_t
+_Time = ctypes.c_int64
+_Int = ctypes.c_int
+_Text = ctypes.c_char_p
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("config_file", _Text),
+        ("settings", ctypes.POINTER(_Text)),
+        ("number_of_settings", _Size),
+    ]
+
+
+# What a function returns, and what it takes; _Pointer as a result is an error.
+_FUNCTIONS = {
+    "muster_abi_version": (ctypes.c_uint32, []),
+    "muster_version": (_Text, []),
+    "muster_error_code": (_Int, [_Pointer]),
+    "muster_error_message": (_Text, [_Pointer]),
+    "muster_error_hint": (_Text, [_Pointer]),
+    "muster_error_free": (None, [_Pointer]),
+    "muster_exit_status": (_Int, [_Int]),
+    "muster_init": (_Pointer, [ctypes.c_uint32, ctypes.POINTER(Options), ctypes.POINTER(_Pointer)]),
+    "muster_shutdown": (_Pointer, []),
+    "muster_abandon": (None, [_Text]),
+    "muster_rank": (_Int, [_Pointer]),
+    "muster_size": (_Int, [_Pointer]),
+    "muster_local_rank": (_Int, [_Pointer]),
+    "muster_local_size": (_Int, [_Pointer]),
+    "muster_node_rank": (_Int, [_Pointer]),
+    "muster_num_nodes": (_Int, [_Pointer]),
+    "muster_node_of": (_Int, [_Pointer, _Int]),
+    "muster_node_name": (_Text, [_Pointer, _Int]),
+    "muster_node_address": (_Text, [_Pointer, _Int, _Int]),
+    "muster_group_id": (_Text, [_Pointer]),
+    "muster_backend": (_Text, [_Pointer]),
+    "muster_launcher": (_Text, []),
+    "muster_job_key": (_Text, []),
+    "muster_collective_timeout_ns": (_Time, []),
+    "muster_split": (_Pointer, [_Pointer, _Int, _Int, _Time, ctypes.POINTER(_Pointer)]),
+    "muster_comm_free": (None, [_Pointer]),
+    "muster_barrier": (_Pointer, [_Pointer, _Time]),
+    "muster_broadcast": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_reduce": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Int, _Int, _Time]),
+    "muster_all_reduce": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_gather": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_all_gather": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Time]),
+    "muster_scatter": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_reduce_scatter": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_all_to_all": (_Pointer, [_Pointer, _Pointer, _Pointer, _Size, _Int, _Time]),
+    "muster_send": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_recv": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Int, _Time]),
+    "muster_parts_count": (_Size, [_Pointer]),
+    "muster_parts_size": (_Size, [_Pointer, _Size]),
+    "muster_parts_data": (_Pointer, [_Pointer, _Size]),
+    "muster_parts_free": (None, [_Pointer]),
+    "muster_gather_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Time, ctypes.POINTER(_Pointer)]),
+    "muster_all_gather_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Time, ctypes.POINTER(_Pointer)]),
+    "muster_broadcast_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Time, ctypes.POINTER(_Pointer)]),
+}
+
+
+def _open():
+    """Beside this file, else where the loader looks (LD_LIBRARY_PATH, ld.so.conf)."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), NAME)
+    if os.path.exists(beside):
+        return ctypes.CDLL(beside), beside
+    return ctypes.CDLL(NAME), NAME
+
+
+def load():
+    """The library. Raises UsageError where it is not there, or of another version."""
+    try:
+        library, path = _open()
+    except OSError as error:
+        folder = os.path.dirname(os.path.abspath(__file__))
+        raise UsageError(
+            f"{NAME} cannot be loaded: {error}",
+            f"put it into {folder} or on LD_LIBRARY_PATH; `bazel build //bootstrap/c:{NAME}` makes it, in"
+            f" bazel-bin/bootstrap/c",
+            64,
+        ) from None
+    library.muster_abi_version.restype = ctypes.c_uint32
+    version = library.muster_abi_version()
+    if version < ABI_VERSION:
+        raise UsageError(
+            f"{path} has version {version} of muster's C interface, and this Python module needs {ABI_VERSION}",
+            "take both from the same release of muster",
+            64,
+        )
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -1,0 +1,153 @@
+#include "bootstrap/status/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "bootstrap/launch/hostlist.h"
+#include "comm/base/parse.h"
+#include "comm/rendezvous/stragglers.h"
+
+namespace muster {
+namespace {
+
+// What waits for a shorter time is just at work.
+constexpr Duration kWaitsWorthALine = std::chrono::seconds(1);
+constexpr size_t kMostLines = 20;
+
+struct Row {
+  std::vector<int> ranks;
+  std::string state;
+  uint64_t least = 0;
+  uint64_t most = 0;
+};
+
+// How long the rank has been in its state; 0: not known.
+uint64_t AgeOf(const RankReport& report) {
+  if (report.state == RankState::kInGroup && !report.operations.empty()) {
+    return report.operations.front().milliseconds;
+  }
+  return report.process.milliseconds;
+}
+
+// One for each state, in the order of the lowest rank.
+std::vector<Row> RowsOf(const std::vector<RankReport>& reports) {
+  std::vector<Row> rows;
+  std::map<std::string, size_t> known;
+  for (const RankReport& report : reports) {
+    const std::string state = DescribeState(report);
+    const auto [entry, fresh] = known.emplace(state, rows.size());
+    const uint64_t age = AgeOf(report);
+    if (fresh) rows.push_back({{}, state, age, age});
+    Row& row = rows[entry->second];
+    row.ranks.push_back(report.rank);
+    row.least = std::min(row.least, age);
+    row.most = std::max(row.most, age);
+  }
+  return rows;
+}
+
+std::string NodesOf(const GroupStatus& status, const std::vector<int>& ranks) {
+  std::set<int> nodes;
+  for (const int rank : ranks) nodes.insert(status.node_of_rank[static_cast<size_t>(rank)]);
+  std::vector<std::string> names;
+  for (const int node : nodes) names.push_back(status.nodes[static_cast<size_t>(node)]);
+  return CompressHostlist(names);
+}
+
+std::string AgeText(const Row& row) {
+  if (row.most == 0) return "-";
+  const std::string least = FormatAge(row.least);
+  const std::string most = FormatAge(row.most);
+  return least == most ? most : fmt::format("{} to {}", least, most);
+}
+
+void AddTable(std::string& out, const GroupStatus& status) {
+  std::vector<std::array<std::string, 4>> cells = {{"ranks", "nodes", "state", "for"}};
+  const std::vector<Row> rows = RowsOf(status.reports);
+  for (size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) {
+    cells.push_back(
+        {FormatRanges(rows[i].ranks), NodesOf(status, rows[i].ranks), rows[i].state, AgeText(rows[i])});
+  }
+  std::array<size_t, 3> widths{};
+  for (const auto& row : cells) {
+    for (size_t column = 0; column < widths.size(); ++column) {
+      widths.at(column) = std::max(widths.at(column), row.at(column).size());
+    }
+  }
+  out += "\n";
+  for (const auto& row : cells) {
+    out += fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}\n", row[0], widths[0], row[1], widths[1], row[2],
+                       widths[2], row[3]);
+  }
+  if (rows.size() > kMostLines)
+    out += fmt::format("  and {} more states; --json has every rank\n", rows.size() - kMostLines);
+}
+
+void AddWaits(std::string& out, const GroupStatus& status) {
+  const Roster roster = RosterOf(status);
+  const std::vector<WaitingCall> calls = FindWaitingCalls(status.reports, kWaitsWorthALine);
+  if (!calls.empty()) out += "\n";
+  for (size_t i = 0; i < std::min(calls.size(), kMostLines); ++i) out += Describe(roster, calls[i]) + "\n";
+}
+
+void AddStacks(std::string& out, const GroupStatus& status) {
+  const Roster roster = RosterOf(status);
+  for (const RankReport& report : status.reports) {
+    if (report.stack.empty()) continue;
+    out += fmt::format("\n{}, pid {} ({}, {} of CPU): {}\n", DescribeRank(roster, report.rank),
+                       report.process.pid, report.process.state, FormatAge(report.process.cpu_milliseconds),
+                       DescribeState(report));
+    for (const std::string_view line : Split(Trim(report.stack), '\n')) out += fmt::format("  {}\n", line);
+  }
+}
+
+}  // namespace
+
+Roster RosterOf(const GroupStatus& status) {
+  Roster roster;
+  roster.group_id = status.group_id;
+  for (const std::string& node : status.nodes) roster.nodes.push_back({node, {}});
+  for (const int node : status.node_of_rank) roster.members.push_back({node, 0, 0, {}});
+  return roster;
+}
+
+std::string StatusText(const GroupStatus& status) {
+  const std::string job = status.job.empty() ? "" : ", " + status.job;
+  if (!status.forming.empty()) {
+    return fmt::format("muster status{}: the group is still forming: {}\n", job, status.forming);
+  }
+  std::string out = fmt::format("muster status: {} ranks on {}{}\n", status.node_of_rank.size(),
+                                CompressHostlist(status.nodes), job);
+  if (!status.failure.empty()) out += fmt::format("\nthe group has failed: {}\n", status.failure);
+  if (!status.complete) {
+    out += fmt::format("\nthe root, {}, does not answer: only this node was asked\n",
+                       DescribeRank(RosterOf(status), status.root_rank));
+  }
+  AddTable(out, status);
+  AddWaits(out, status);
+  AddStacks(out, status);
+  return out;
+}
+
+std::vector<int> RanksToLookAt(const GroupStatus& status, size_t most) {
+  std::set<int> ranks;
+  for (const WaitingCall& call : FindWaitingCalls(status.reports, kWaitsWorthALine)) {
+    for (const WaitingCall::Late& late : call.late) ranks.insert(late.ranks.begin(), late.ranks.end());
+  }
+  if (ranks.empty()) {
+    for (const RankReport& report : status.reports) {
+      const bool ended = report.state == RankState::kLeft || report.state == RankState::kEnded;
+      const bool busy = !report.operations.empty() && report.operations.front().active;
+      if (!ended && !busy) ranks.insert(report.rank);
+    }
+  }
+  std::vector<int> chosen(ranks.begin(), ranks.end());
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
+}  // namespace muster

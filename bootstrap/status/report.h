@@ -1,0 +1,24 @@
+// What `muster status` prints. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/survey_messages.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+// For people: a few lines, however many ranks there are.
+std::string StatusText(const GroupStatus& status);
+// For programs: one object with all groups (bootstrap/README.md has its fields).
+std::string StatusJson(const std::vector<GroupStatus>& groups);
+
+// Ranks whose stacks tell most: those that others wait for; where nobody waits, those that are in no
+// operation. At most `most`, ascending.
+std::vector<int> RanksToLookAt(const GroupStatus& status, size_t most);
+
+// Node names and who is where, as much of a roster as a status has.
+Roster RosterOf(const GroupStatus& status);
+
+}  // namespace muster

@@ -1,0 +1,93 @@
+#include <nlohmann/json.hpp>
+
+#include "bootstrap/status/report.h"
+#include "comm/rendezvous/stragglers.h"
+
+namespace muster {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Seconds(uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
+
+std::string_view NameOf(RankState state) {
+  switch (state) {
+    case RankState::kSilent:
+      return "silent";
+    case RankState::kInGroup:
+      return "in_group";
+    case RankState::kProgram:
+      return "program";
+    case RankState::kEnded:
+      return "ended";
+    case RankState::kLeft:
+      return "left";
+  }
+  return "silent";
+}
+
+Json ToJson(const OperationState& operation) {
+  Json object;
+  object["operation"] = operation.operation;
+  object["sequence"] = operation.sequence;
+  object["elements"] = operation.elements;
+  object["communicator"] = fmt::format("{:016x}", operation.communicator);
+  object["active"] = operation.active;
+  object["seconds"] = Seconds(operation.milliseconds);
+  object["waiting_for"] = operation.waiting_for;
+  return object;
+}
+
+Json ToJson(const ProcessState& process) {
+  if (process.pid == 0) return nullptr;
+  Json object;
+  object["pid"] = process.pid;
+  object["state"] = std::string(1, process.state);
+  object["seconds"] = Seconds(process.milliseconds);
+  object["cpu_seconds"] = Seconds(process.cpu_milliseconds);
+  object["kernel"] = process.where.empty() ? Json(nullptr) : Json(process.where);
+  return object;
+}
+
+Json ToJson(const GroupStatus& status, const RankReport& report) {
+  Json object;
+  object["rank"] = report.rank;
+  object["node"] = status.nodes[static_cast<size_t>(status.node_of_rank[static_cast<size_t>(report.rank)])];
+  object["state"] = NameOf(report.state);
+  object["exit_status"] = report.exit_status < 0 ? Json(nullptr) : Json(report.exit_status);
+  object["process"] = ToJson(report.process);
+  object["operations"] = Json::array();
+  for (const OperationState& operation : report.operations) object["operations"].push_back(ToJson(operation));
+  object["stack"] = report.stack.empty() ? Json(nullptr) : Json(report.stack);
+  return object;
+}
+
+Json ToJson(const GroupStatus& status) {
+  Json object;
+  object["job"] = status.job;
+  object["group"] = status.group_id.empty() ? Json(nullptr) : Json(status.group_id);
+  object["forming"] = status.forming.empty() ? Json(nullptr) : Json(status.forming);
+  object["failure"] = status.failure.empty() ? Json(nullptr) : Json(status.failure);
+  object["complete"] = status.complete;
+  object["size"] = status.node_of_rank.size();
+  object["root"] = status.root_rank;
+  object["waiting"] = Json::array();
+  const Roster roster = RosterOf(status);
+  for (const WaitingCall& call : FindWaitingCalls(status.reports, std::chrono::seconds(1))) {
+    object["waiting"].push_back(Describe(roster, call));
+  }
+  object["ranks"] = Json::array();
+  for (const RankReport& report : status.reports) object["ranks"].push_back(ToJson(status, report));
+  return object;
+}
+
+}  // namespace
+
+std::string StatusJson(const std::vector<GroupStatus>& groups) {
+  Json object;
+  object["groups"] = Json::array();
+  for (const GroupStatus& group : groups) object["groups"].push_back(ToJson(group));
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+// Where a process stands: what the kernel says, and the program's own frames by a tool for that where one is
+// installed (py-spy for Python; eu-stack, gdb or pstack).
+//
+// The tools stop the process for a moment and let it go on. Reading another process takes ptrace's rights:
+// the same user, and where kernel.yama.ptrace_scope is 1 or more, root.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+
+namespace muster {
+
+// What to run, in order; the first that is installed counts. PID stands for the process.
+struct StackTool {
+  std::string name;
+  std::vector<std::string> command;
+};
+std::vector<StackTool> StackTools(bool python);
+
+// Several lines; also says what is missing to see more. BLOCKS until the tool has ended, at most until the
+// deadline; it is ended then.
+std::string ReadStack(pid_t pid, Deadline deadline);
+
+// The process that works: programs are often started by a shell that waits for its only child.
+pid_t WorkingProcess(pid_t pid);
+
+// What `command` prints, standard error included, at most 64 KiB; empty `output` and a reason where it could
+// not be run. BLOCKS at most until the deadline. Threads: any.
+struct ToolOutput {
+  bool started = false;
+  bool in_time = false;
+  std::string output;
+};
+ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline);
+
+}  // namespace muster

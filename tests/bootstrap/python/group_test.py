@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""The Python module in groups of three local ranks, and alone."""
+
+import os
+import re
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import cases  # noqa: E402  (the path comes first)
+
+
+def launch(function, *settings):
+    command = [sys.executable, os.path.join(HERE, "member.py"), function]
+    return cases.launch(3, command, "timeouts.collective=2h", *settings)
+
+
+class Group(unittest.TestCase):
+    def passes(self, function):
+        done = launch(function)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_objects(self):
+        self.passes("objects")
+
+    def test_facts(self):
+        self.passes("facts")
+
+    def test_numbers(self):
+        self.passes("numbers")
+
+    def test_buffers_are_reduced(self):
+        self.passes("buffers")
+
+    def test_buffers_are_moved(self):
+        self.passes("movements")
+
+    def test_large_buffers(self):
+        self.passes("memory")
+
+    def test_parts_of_the_group(self):
+        self.passes("parts")
+
+    def test_mistakes_break_nothing(self):
+        self.passes("mistakes")
+
+    def test_a_second_init_with_other_settings_is_refused(self):
+        self.passes("settings")
+
+    def test_other_threads_go_on_while_a_call_waits(self):
+        self.passes("threads_go_on")
+
+    def test_a_forked_child_has_no_group(self):
+        self.passes("forked")
+
+    def test_a_block_ends_the_group(self):
+        self.passes("block")
+
+    def test_a_program_that_ends_well_says_goodbye(self):
+        self.passes("ends_well")
+
+
+class Failures(unittest.TestCase):
+    """Each rank that fails here ends by itself, so that what the others hear can be seen."""
+
+    def lines(self, function):
+        done = launch(function, "run.stop_on_failure=false")
+        return done, sorted(done.stdout.splitlines())
+
+    def test_ranks_that_disagree(self):
+        done, lines = self.lines("disagreement")
+        self.assertEqual((done.returncode, len(lines)), (76, 3), done)
+        for rank, line in enumerate(lines):
+            self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( f64\[1\])?, rank \d on \S+ in \w+ #1( f64\[1\])?$")
+            self.assertIn("rank 1", line)
+
+    def test_a_passed_deadline(self):
+        done, lines = self.lines("deadline")
+        self.assertEqual(len(lines), 3, done)
+        self.assertRegex(lines[1], r"^1 DeadlineExceeded Recv #1 u8\[1\] did not finish within 200ms: waiting for rank 0 on \S+$")
+
+    def test_an_exception_that_nobody_catches_is_known_at_once(self):
+        done, lines = self.lines("ends_badly")
+        self.assertEqual(len(lines), 2, done)
+        for rank, line in zip((0, 2), lines):
+            self.assertRegex(line, rf"^{rank} rank 1 on \S+ ")
+        self.assertIn("ValueError: nobody knows", done.stderr)
+
+    def test_ctrl_c_ends_a_wait_and_the_end_of_the_program_that_of_the_others(self):
+        done, lines = self.lines("interrupted")
+        self.assertEqual((done.returncode, len(lines)), (130, 2), done)
+        for rank, line in zip((0, 2), lines):
+            self.assertRegex(line, rf"^{rank} rank 1 on \S+ failed: ")
+        self.assertIn("KeyboardInterrupt", done.stderr)
+
+    def test_who_goes_on_after_ctrl_c_fails_the_group(self):
+        done, lines = self.lines("interrupted_and_goes_on")
+        self.assertEqual(len(lines), 3, done)
+        self.assertEqual(lines[1], "1 goes on")
+        for rank in (0, 2):
+            self.assertRegex(lines[rank], rf"^{rank} rank 1 on \S+ was interrupted \(KeyboardInterrupt\)$")
+
+
+class Alone(unittest.TestCase):
+    def run_program(self, program, **more):
+        return cases.run([sys.executable, "-c", program], **more)
+
+    def test_without_a_launcher_is_a_world_of_one(self):
+        done = self.run_program(
+            "import os, muster\n"
+            "before = os.listdir('/proc/self/fd')\n"
+            "comm = muster.init()\n"
+            "assert (comm.rank, comm.size, muster.launcher()) == (0, 1, 'none')\n"
+            "assert muster.gather(5) == [5] and muster.all_reduce(2.5) == 2.5\n"
+            "assert os.listdir('/proc/self/fd') == before\n"
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_an_allocation_without_a_rank_is_refused(self):
+        done = self.run_program(
+            "import muster\n"
+            "try:\n"
+            "    muster.init()\n"
+            "except muster.NotLaunched as error:\n"
+            "    print(error.code, error.exit_status, error.hint[:24])\n",
+            SLURM_JOB_ID="7",
+            SLURM_JOB_NODELIST="gpu[01-02]",
+            SLURM_JOB_NUM_NODES="2",
+            SLURM_NTASKS="4",
+            SLURM_TASKS_PER_NODE="2(x2)",
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "^not_launched 64 start it with srun")
+
+    def test_settings_are_those_of_the_configuration(self):
+        done = self.run_program(
+            "import datetime, muster\n"
+            "muster.init(timeouts={'collective': datetime.timedelta(hours=2), 'barrier': 90},"
+            " run={'env': {'A': 'b'}, 'command': ['x', 'y z']}, log={'level': 'error'})\n"
+            "print(muster.collective_timeout())\n"
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "2:00:00\n", ""))
+
+    def test_an_unknown_setting_is_named(self):
+        done = self.run_program("import muster\nmuster.init(timeouts={'colective': '1h'})\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr.splitlines()[-1],
+            'muster.BadConfiguration: --set: unknown key "timeouts.colective"; did you mean "timeouts.collective"?',
+        )
+
+    def test_ctrl_c_ends_the_wait_for_ranks_that_never_come(self):
+        done = self.run_program(
+            "import os, signal, threading, muster\n"
+            "from muster import _world\n"
+            "library = _world.library()\n"
+            "real = library.muster_init\n"
+            "def announced(*arguments):\n"
+            "    threading.Timer(0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            "    return real(*arguments)\n"
+            "library.muster_init = announced\n"
+            "try:\n"
+            "    muster.init(rendezvous={'auth': 'none'})\n"
+            "except KeyboardInterrupt:\n"
+            "    print('KeyboardInterrupt')\n",
+            RANK="0",
+            WORLD_SIZE="2",
+            LOCAL_RANK="0",
+            MASTER_ADDR="127.0.0.1",
+            MASTER_PORT="29477",
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, "KeyboardInterrupt\n"), done.stderr)
+
+    def test_errors_can_be_pickled(self):
+        done = self.run_program(
+            "import pickle, muster\n"
+            "error = pickle.loads(pickle.dumps(muster.PeerLost('rank 1 on gpu01 died', 'look there', 69)))\n"
+            "print(type(error).__name__, error, error.exit_status)\n"
+        )
+        self.assertEqual((done.stdout, done.stderr), ("PeerLost rank 1 on gpu01 died (look there) 69\n", ""))
+
+
+class Documentation(unittest.TestCase):
+    def test_every_name_has_a_sentence(self):
+        done = cases.run(
+            [
+                sys.executable,
+                "-c",
+                "import muster\nfor name in muster.__all__: print(name, (getattr(muster, name).__doc__ or '').strip()[:1])",
+            ]
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for line in done.stdout.splitlines():
+            self.assertTrue(re.fullmatch(r"\w+ \S", line), line)
+
+
+if __name__ == "__main__":
+    cases.main()

@@ -1,0 +1,287 @@
+"""What the ranks of group_test.py run: member.py FUNCTION."""
+
+import array
+import os
+import signal
+import sys
+import threading
+
+import muster
+
+
+def objects(comm):
+    assert comm.broadcast({"from": comm.rank}, root=1) == {"from": 1}
+    gathered = comm.gather("x" * comm.rank, root=1)
+    assert gathered == (["", "x", "xx"] if comm.rank == 1 else None), gathered
+    assert comm.all_gather([comm.rank]) == [[0], [1], [2]]
+    assert comm.all_gather_bytes(b"y" * comm.rank) == [b"", b"y", b"yy"]
+    assert comm.gather_bytes(bytearray(b"z"), root=2) == ([b"z"] * 3 if comm.rank == 2 else None)
+    assert comm.broadcast_bytes(b"root" if comm.rank == 0 else b"") == b"root"
+
+
+def facts(comm):
+    assert (comm.size, comm.local_rank, comm.local_size) == (3, comm.rank, 3)
+    assert (comm.node_rank, comm.num_nodes, comm.nodes) == (0, 1, [comm.node])
+    assert comm.node_of(2) == 0 and comm.node_addresses(0) == []
+    assert len(comm.group_id) == 32 and comm.backend == "socket"
+    assert (muster.rank(), muster.size(), muster.node()) == (comm.rank, comm.size, comm.node)
+    assert muster.launcher() == "muster" and muster.job_key().startswith("launch:")
+    assert muster.collective_timeout().total_seconds() == 7200
+    assert muster.is_initialized() and muster.world() is comm and muster.init() is comm
+    assert repr(comm) == f"<muster.Communicator rank {comm.rank} of 3 on {comm.node}>"
+
+
+def numbers(comm):
+    assert muster.all_reduce(comm.rank + 1) == 6
+    assert muster.all_reduce(2**62 if comm.rank == 0 else 0, "max") == 2**62
+    assert muster.all_reduce(comm.rank / 2, "max") == 1.0
+    assert muster.all_reduce(comm.rank + 0.5, "avg") == 1.5
+
+
+def buffers(comm):
+    for code in "bBilqLQfd":
+        mine = array.array(code, [comm.rank, 1, 2])
+        assert muster.all_reduce(mine) is mine and list(mine) == [3, 3, 6], code
+        mine = array.array(code, [comm.rank + 1])
+        muster.reduce(mine, "prod", root=2)
+        assert mine[0] == (6 if comm.rank == 2 else comm.rank + 1), code
+    grid = memoryview(array.array("d", [comm.rank] * 6)).cast("B").cast("d", (2, 3))
+    muster.all_reduce(grid, "max")
+    assert grid.tolist() == [[2, 2, 2], [2, 2, 2]]
+    part = array.array("i", [0])
+    muster.reduce_scatter(array.array("i", [1, 10, 100]), part)
+    assert part[0] == 3 * 10**comm.rank
+
+
+def movements(comm):
+    # A type that muster cannot compute with moves as it is.
+    mine = array.array("h", [comm.rank, -comm.rank])
+    everybodys = array.array("h", [9] * 6)
+    muster.all_gather_buffer(mine, everybodys)
+    assert list(everybodys) == [0, 0, 1, -1, 2, -2]
+    into = bytearray(3) if comm.rank == 1 else None
+    muster.gather_buffer(bytes([comm.rank]), into, root=1)
+    assert into is None or into == b"\0\1\2"
+    block = bytearray(2)
+    muster.scatter(b"aabbcc" if comm.rank == 0 else None, block)
+    assert block == bytes([97 + comm.rank] * 2)
+    swapped = bytearray(3)
+    muster.all_to_all(bytes([10 * comm.rank + i for i in range(3)]), swapped)
+    assert list(swapped) == [comm.rank, 10 + comm.rank, 20 + comm.rank]
+    word = bytearray(b"here" if comm.rank == 2 else b"....")
+    muster.broadcast_buffer(word, root=2)
+    assert word == b"here"
+    if comm.rank == 0:
+        muster.send(array.array("d", [2.5]), to=1)
+    elif comm.rank == 1:
+        assert muster.recv(array.array("d", [0]), source=0)[0] == 2.5
+
+
+def parts(comm):
+    part = muster.split(-1 if comm.rank == 0 else 0, key=-comm.rank)
+    if comm.rank == 0:
+        assert part is None
+        return
+    with part:
+        assert (part.rank, part.size) == (2 - comm.rank, 2)
+        assert part.all_gather(comm.rank) == [2, 1]
+    try:
+        part.barrier()
+    except muster.UsageError as error:
+        assert error.message == "the communicator is null", error
+    else:
+        raise AssertionError("a freed communicator works")
+
+
+def mistakes(comm):
+    cases = [
+        (lambda: muster.all_reduce(b"abc"), "all_reduce: bytes cannot be used as writable, contiguous memory: "),
+        (lambda: muster.all_reduce([1]), "all_reduce: list cannot be used as writable, contiguous memory: "),
+        (lambda: muster.all_reduce(memoryview(bytearray(4))[::2]), "all_reduce: memoryview cannot be used as writable, "),
+        (lambda: muster.all_reduce(array.array("h", [1])), "all_reduce: muster cannot compute with elements of type h"),
+        (lambda: muster.all_reduce(array.array("d", [1]), "median"), "'median' is no operation"),
+        (lambda: muster.all_reduce(2**63), "all_reduce: 9223372036854775808 does not fit into 64 bits"),
+        (
+            lambda: muster.all_gather_buffer(bytearray(2), bytearray(5)),
+            "all_gather_buffer: send has 2 elements and receive 5; it must have 2 for each of the 3 ranks",
+        ),
+        (
+            lambda: muster.reduce_scatter(array.array("i", [0] * 3), array.array("f", [0])),
+            "reduce_scatter: receive has elements of type f and send of i",
+        ),
+        (
+            lambda: muster.all_to_all(bytearray(4), bytearray(4)),
+            "all_to_all: 4 elements are not 3 blocks of equal length",
+        ),
+        (lambda: muster.barrier(timeout=0), "Barrier: the timeout must be more than 0"),
+        (lambda: muster.broadcast(1, root=3), "BroadcastBytes: root 3 is not one of the 3 ranks 0-2"),
+        (lambda: comm.node_of(3), "rank 3 is not one of the 3 ranks 0-2"),
+    ]
+    for case, expected in cases:
+        try:
+            case()
+        except muster.UsageError as error:
+            assert error.message.startswith(expected), f"{error.message!r}, not {expected!r}"
+            assert (error.code, error.exit_status) == ("usage", 64)
+        else:
+            raise AssertionError(f"no {expected!r}")
+    muster.barrier()
+
+
+def disagreement(comm):
+    try:
+        if comm.rank == 1:
+            muster.all_reduce(1.5)
+        else:
+            muster.barrier()
+    except muster.Disagreement as error:
+        assert error.code == "disagreement" and error.exit_status == 76
+        print(comm.rank, error.message, flush=True)
+        os._exit(0)
+    os._exit(1)
+
+
+def deadline(comm):
+    try:
+        if comm.rank == 1:
+            muster.recv(bytearray(1), source=0, timeout=0.2)
+        else:
+            muster.barrier(timeout=60)
+    except (muster.DeadlineExceeded, muster.PeerLost) as error:
+        print(comm.rank, type(error).__name__, error.message, flush=True)
+        os._exit(0)
+    os._exit(1)
+
+
+def threads_go_on(comm):
+    """The others come to the barrier when rank 0's second thread, which can only run beside its wait, lets them."""
+    if comm.rank == 0:
+        entered = _announce(comm, "barrier")
+
+        def let_them():
+            entered.wait()
+            muster_side.send(b"x", to=1)
+            muster_side.send(b"x", to=2)
+
+        muster_side = muster.split(0)
+        thread = threading.Thread(target=let_them)
+        thread.start()
+        muster.barrier()
+        thread.join()
+    else:
+        muster_side = muster.split(0)
+        muster_side.recv(bytearray(1), source=0)
+        muster.barrier()
+
+
+def _announce(comm, name):
+    """An event that is set when the library is about to be called, by whichever thread calls it."""
+    entered = threading.Event()
+    real = getattr(comm._library, "muster_" + name)
+
+    def announced(*arguments):
+        entered.set()
+        return real(*arguments)
+
+    setattr(comm._library, "muster_" + name, announced)
+    return entered
+
+
+def _interrupt_the_barrier(comm):
+    """Rank 1 gets Ctrl-C while it waits; the others wait for other things."""
+    entered = _announce(comm, "barrier")
+    if comm.rank == 1:
+        threading.Thread(target=lambda: (entered.wait(), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+    try:
+        muster.barrier() if comm.rank < 2 else muster.recv(bytearray(1), source=0)
+    except muster.PeerLost as error:
+        print(comm.rank, error.message, flush=True)
+        os._exit(0)
+
+
+def interrupted(comm):
+    _interrupt_the_barrier(comm)
+
+
+def interrupted_and_goes_on(comm):
+    try:
+        _interrupt_the_barrier(comm)
+    except KeyboardInterrupt:
+        print(comm.rank, "goes on", flush=True)
+        muster.barrier()
+
+
+def ends_well(comm):
+    """No shutdown: it comes by itself, and nobody calls the end of a rank a loss."""
+    muster.barrier()
+
+
+def ends_badly(comm):
+    if comm.rank == 1:
+        raise ValueError("nobody knows")
+    try:
+        muster.barrier()
+    except muster.PeerLost as error:
+        print(comm.rank, error.message, flush=True)
+        os._exit(0)
+
+
+def forked(comm):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            muster.barrier()
+        except muster.UsageError as error:
+            code = 0 if error.message == "there is no group" else 2
+        try:
+            comm.barrier()
+        except muster.UsageError as error:
+            code += 0 if error.message.startswith("a communicator in a forked child") else 4
+        try:
+            muster.init()
+        except muster.UsageError as error:
+            code += 0 if error.message.startswith("muster::Init in a forked child") else 8
+        os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    muster.barrier()
+
+
+def settings(comm):
+    try:
+        muster.init(timeouts={"collective": "3h"})
+    except muster.BadConfiguration as error:
+        assert error.message == "a second muster::Init asks for another configuration than the first"
+    else:
+        raise AssertionError("two configurations")
+
+
+def block(comm):
+    with comm:
+        muster.barrier()
+    assert not muster.is_initialized()
+    assert comm.size == 3 and comm.nodes == [comm.node]
+    try:
+        comm.barrier()
+    except muster.UsageError as error:
+        assert error.message == "the communicator is not there any more: muster was shut down", error
+    try:
+        muster.rank()
+    except muster.UsageError as error:
+        assert str(error) == "there is no group (call muster.init() first)", error
+    muster.shutdown()
+
+
+def memory(comm):
+    """Buffers larger than what a call sends at once, and that nothing is kept."""
+    large = array.array("d", [comm.rank]) * 500000
+    muster.all_reduce(large)
+    assert set(large) == {3.0}
+    # An array whose memory is still held cannot grow.
+    large.append(1.0)
+
+
+if __name__ == "__main__":
+    # When the group has failed its supervisors ask the programs to end; here each says first what it was told.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    globals()[sys.argv[1]](muster.init())

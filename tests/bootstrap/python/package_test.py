@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Where the module finds its library, how it is installed, and that it is Python 3.9."""
+
+import ast
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import cases  # noqa: E402  (the path comes first)
+
+HELLO = "import muster; print(muster.init().size, muster.__file__)"
+
+
+class Package(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        # Real files: the module looks beside where it really is.
+        self.copy = os.path.join(self.folder, "python")
+        shutil.copytree(cases.PACKAGE, self.copy)
+        self.environment = dict(cases.environment(), PYTHONPATH=self.copy)
+        del self.environment["LD_LIBRARY_PATH"]
+
+    def python(self, program, python=sys.executable):
+        return subprocess.run(
+            [python, "-c", program],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=cases.PATIENCE_S,
+        )
+
+    def bring_library(self, library=cases.LIBRARY):
+        shutil.copy(library, os.path.join(self.copy, "muster/libmuster.so"))
+
+    def test_finds_the_library_beside_itself(self):
+        self.bring_library()
+        done = self.python(HELLO)
+        self.assertEqual((done.stdout, done.stderr), (f"1 {self.copy}/muster/__init__.py\n", ""))
+
+    def test_says_what_to_do_where_there_is_none(self):
+        done = self.python(HELLO)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr.splitlines()[-1],
+            "muster.UsageError: libmuster.so cannot be loaded: libmuster.so: cannot open shared object file: No such"
+            f" file or directory (put it into {self.copy}/muster or on LD_LIBRARY_PATH; `bazel build"
+            " //bootstrap/c:libmuster.so` makes it, in bazel-bin/bootstrap/c)",
+        )
+
+    def test_refuses_a_library_of_an_older_version(self):
+        self.bring_library(os.path.join(HERE, "libolder.so"))
+        done = self.python(HELLO)
+        self.assertEqual(
+            done.stderr.splitlines()[-1],
+            f"muster.UsageError: {self.copy}/muster/libmuster.so has version 0 of muster's C interface, and this Python"
+            " module needs 1 (take both from the same release of muster)",
+        )
+
+    def make_environment(self):
+        python = os.path.join(self.folder, "venv/bin/python")
+        subprocess.run([sys.executable, "-m", "venv", os.path.join(self.folder, "venv")], check=True)
+        return python
+
+    def install(self, python):
+        return subprocess.run(
+            [python, "-m", "pip", "install", "--no-index", self.copy],
+            env=dict(self.environment, HOME=self.folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=cases.PATIENCE_S,
+        )
+
+    def test_pip_installs_it_without_a_download(self):
+        python = self.make_environment()
+        refused = self.install(python)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("bazel build //bootstrap/c:libmuster.so", refused.stdout)
+        self.bring_library()
+        done = self.install(python)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        del self.environment["PYTHONPATH"]
+        done = self.python(HELLO, python)
+        self.assertEqual(done.stderr, "")
+        self.assertRegex(done.stdout, rf"^1 {self.folder}/venv/lib/python3[^/]*/site-packages/muster/__init__.py\n$")
+
+
+class Language(unittest.TestCase):
+    def test_is_that_of_python_3_9(self):
+        files = glob.glob(os.path.join(cases.PACKAGE, "**/*.py"), recursive=True)
+        self.assertGreater(len(files), 7)
+        for name in files:
+            with open(name, encoding="utf-8") as file:
+                ast.parse(file.read(), name, feature_version=(3, 9))
+
+    def test_knows_the_functions_of_the_header(self):
+        sys.path.insert(0, cases.PACKAGE)
+        sys.dont_write_bytecode = True
+        from muster import _library
+
+        with open(os.path.join(cases.TOP, "bootstrap/c/muster.h"), encoding="utf-8") as file:
+            header = file.read()
+        self.assertIn(f"#define MUSTER_ABI_VERSION {_library.ABI_VERSION}\n", header)
+        for name in _library._FUNCTIONS:
+            self.assertIn(f" {name}(", header.replace("*", "* "))
+
+    def test_numbers_errors_as_the_header_does(self):
+        sys.path.insert(0, cases.PACKAGE)
+        sys.dont_write_bytecode = True
+        from muster import _errors
+
+        with open(os.path.join(cases.TOP, "bootstrap/c/muster.h"), encoding="utf-8") as file:
+            listed = re.search(r"typedef enum muster_code \{(.*?)\}", file.read(), re.DOTALL)[1]
+        codes = {name.lower(): int(number) for name, number in re.findall(r"MUSTER_([A-Z_]+) = (\d+)", listed)}
+        kinds = {kind.code: number for number, kind in enumerate(_errors._CLASSES) if kind}
+        self.assertEqual({"ok": 0, **kinds}, codes)
+
+
+if __name__ == "__main__":
+    cases.main()
