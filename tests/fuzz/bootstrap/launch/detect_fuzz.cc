@@ -120,6 +120,8 @@ void CheckMeeting(const Meeting& meeting, const RankTuple& tuple) {
   Require(meeting.find_root != FindRoot::kSearch || placement.nodes.size() > 1, "there are nodes to search");
   Require(meeting.find_root != FindRoot::kHost || !meeting.host.empty(), "there is a host");
   Require(meeting.find_root != FindRoot::kEndpoint || meeting.endpoint, "there is an endpoint");
+  Require(meeting.find_root != FindRoot::kBulletin || meeting.torch_store || meeting.directory,
+          "there is a store or a directory");
   Require(placement.node_of_rank.empty() ||
               placement.node_of_rank.size() == static_cast<size_t>(tuple.world_size),
           "{} ranks of {} are placed", placement.node_of_rank.size(), tuple.world_size);

@@ -4,6 +4,8 @@
 // An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that
 // type.
 #include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/owner_messages.h"
+#include "comm/rendezvous/survey_messages.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 
@@ -49,6 +51,12 @@ Bytes Payload(ValueSource& source) {
   return {view.begin(), view.end()};
 }
 
+Error MakeError(ValueSource& source) {
+  const auto code = static_cast<Code>(source.Below(static_cast<size_t>(Code::kConfiguration) + 1));
+  const std::string message = source.Text();
+  return {code, message, source.Text()};
+}
+
 Hello MakeHello(ValueSource& source) {
   Hello hello{Texts(source), std::vector<Party>(source.Below(kMostItems))};
   for (Party& party : hello.parties) {
@@ -64,6 +72,7 @@ Hello MakeHello(ValueSource& source) {
     party.claims.resize(source.Below(kMostItems));
     for (Claim& claim : party.claims)
       claim = {source.Number(), source.Number(), source.Number(), Payload(source)};
+    if (source.Flag()) party.refused = MakeError(source);
   }
   return hello;
 }
@@ -94,9 +103,57 @@ Exchange MakeExchange(ValueSource& source) {
 }
 
 Failure MakeFailure(ValueSource& source) {
-  const auto code = static_cast<Code>(source.Below(static_cast<size_t>(Code::kConfiguration) + 1));
-  const std::string message = source.Text();
-  return {{code, message, source.Text()}, source.Number(), source.Number(), source.Text()};
+  Error error = MakeError(source);
+  return {std::move(error), source.Number(),      source.Number(),
+          source.Text(),    source.Below(2) == 1, static_cast<uint64_t>(source.Number())};
+}
+
+std::vector<int> Numbers(ValueSource& source) {
+  std::vector<int> numbers(source.Below(kMostItems));
+  for (int& number : numbers) number = source.Number();
+  return numbers;
+}
+
+std::vector<RankReport> MakeReports(ValueSource& source, size_t ranks) {
+  std::vector<RankReport> reports(ranks == 0 ? 0 : source.Below(kMostItems));
+  for (RankReport& report : reports) {
+    report.rank = static_cast<int>(source.Below(ranks));
+    report.state = static_cast<RankState>(source.Below(static_cast<size_t>(RankState::kLeft) + 1));
+    report.exit_status = source.Number();
+    report.process = {source.Number(), static_cast<char>('A' + source.Below(26)), source.Integer<uint64_t>(),
+                      source.Integer<uint64_t>(), source.Text()};
+    report.operations.resize(source.Below(kMostItems));
+    for (OperationState& operation : report.operations) {
+      operation = {source.Integer<uint64_t>(),
+                   source.Flag(),
+                   source.Flag(),
+                   source.Text(),
+                   source.Integer<uint64_t>(),
+                   source.Text(),
+                   source.Integer<uint64_t>(),
+                   Numbers(source)};
+    }
+    report.stack = source.Text();
+  }
+  return reports;
+}
+
+GroupStatus MakeStatus(ValueSource& source) {
+  GroupStatus status{source.Text(),
+                     source.Text(),
+                     source.Text(),
+                     source.Text(),
+                     source.Flag(),
+                     source.Number(),
+                     source.Number(),
+                     Texts(source),
+                     {},
+                     {}};
+  status.nodes.push_back("gpu01");
+  status.node_of_rank.resize(source.Below(kMostItems));
+  for (int& node : status.node_of_rank) node = static_cast<int>(source.Below(status.nodes.size()));
+  status.reports = MakeReports(source, status.node_of_rank.size());
+  return status;
 }
 
 void FuzzValues(ControlType type, ValueSource source) {
@@ -115,6 +172,26 @@ void FuzzValues(ControlType type, ValueSource source) {
                               source.Text()};
       return CheckValue<Adoption>(adoption, DecodeAdopted, muster::Encode);
     }
+    case ControlType::kSurvey: {
+      const Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(), Numbers(source)};
+      return CheckValue<Survey>(survey, DecodeSurvey, muster::Encode);
+    }
+    case ControlType::kSurveyed: {
+      const Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(), MakeReports(source, 100)};
+      return CheckValue<Surveyed>(surveyed, DecodeSurveyed, muster::Encode);
+    }
+    case ControlType::kGroupStatus:
+      return CheckValue<GroupStatus>(MakeStatus(source), DecodeGroupStatus, muster::Encode);
+    case ControlType::kOwnerAsked: {
+      const OwnerQuestion question{source.Integer<uint64_t>(), source.Text(), source.Integer<uint16_t>(),
+                                   source.Text(), source.Integer<uint16_t>()};
+      return CheckValue<OwnerQuestion>(question, DecodeOwnerQuestion, muster::Encode);
+    }
+    case ControlType::kOwnerTold: {
+      const OwnerAnswer answer{source.Integer<uint64_t>(), static_cast<OwnerKind>(source.Below(4)),
+                               source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
+      return CheckValue<OwnerAnswer>(answer, DecodeOwnerAnswer, muster::Encode);
+    }
     default:
       Require(FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
               "a time on the wire is none before now");
@@ -122,6 +199,7 @@ void FuzzValues(ControlType type, ValueSource source) {
 }
 
 Bytes EncodeAcceptedOf(const uint64_t& left) { return EncodeAccepted(left); }
+Bytes EncodeJobEndOf(const uint64_t& left) { return EncodeJobEnd(left); }
 Bytes EncodeAdoptOf(const int& rank) { return EncodeAdopt(rank); }
 
 void FuzzFrame(ControlType type, ByteView frame) {
@@ -130,6 +208,8 @@ void FuzzFrame(ControlType type, ByteView frame) {
       return CheckFrame<Hello>(frame, DecodeHello, muster::Encode);
     case ControlType::kAccepted:
       return CheckFrame<uint64_t>(frame, DecodeAccepted, EncodeAcceptedOf);
+    case ControlType::kJobEnd:
+      return CheckFrame<uint64_t>(frame, DecodeJobEnd, EncodeJobEndOf);
     case ControlType::kRoster:
       return CheckFrame<FormedGroup>(frame, DecodeRoster, muster::Encode);
     case ControlType::kFailure:
@@ -143,6 +223,16 @@ void FuzzFrame(ControlType type, ByteView frame) {
       return CheckFrame<int>(frame, DecodeAdopt, EncodeAdoptOf);
     case ControlType::kAdopted:
       return CheckFrame<Adoption>(frame, DecodeAdopted, muster::Encode);
+    case ControlType::kSurvey:
+      return CheckFrame<Survey>(frame, DecodeSurvey, muster::Encode);
+    case ControlType::kSurveyed:
+      return CheckFrame<Surveyed>(frame, DecodeSurveyed, muster::Encode);
+    case ControlType::kGroupStatus:
+      return CheckFrame<GroupStatus>(frame, DecodeGroupStatus, muster::Encode);
+    case ControlType::kOwnerAsked:
+      return CheckFrame<OwnerQuestion>(frame, DecodeOwnerQuestion, muster::Encode);
+    case ControlType::kOwnerTold:
+      return CheckFrame<OwnerAnswer>(frame, DecodeOwnerAnswer, muster::Encode);
     default:
       Require(EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
   }
@@ -166,15 +256,27 @@ std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds = {
       muster::Encode(Hello{{"10.1.2.3", "fd00::1"},
                            {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
+      muster::Encode(
+          Hello{{}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
       muster::Encode(group),
       muster::Encode(Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
       muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}, {1, {}}}}, ControlType::kExchange),
       muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}}}, ControlType::kExchanged),
       EncodeAccepted(600000),
+      EncodeJobEnd(3600000),
       EncodeGoodbye({0, 1, 2}),
       EncodeAdopt(3),
-      muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"})};
-  for (uint8_t type = 1; type <= static_cast<uint8_t>(ControlType::kAdopted); ++type) {
+      muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
+      muster::Encode(Survey{1, 2000, {3, 4}}),
+      muster::Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000}),
+      muster::Encode(OwnerAnswer{7, OwnerKind::kProgram, 1000, 3, 2})};
+  RankReport report;
+  report.process = {7, 'S', 1000, 10, "ep_poll"};
+  report.operations = {{1, true, true, "AllReduce", 42, "f32[8]", 31000, {0}}};
+  seeds.push_back(muster::Encode(Surveyed{1, true, {report}}));
+  seeds.push_back(
+      muster::Encode(GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}}));
+  for (uint8_t type = 1; type <= static_cast<uint8_t>(ControlType::kOwnerTold); ++type) {
     seeds.push_back(EncodeBare(static_cast<ControlType>(type)));
     Bytes values{static_cast<uint8_t>(kFromValues + type)};
     for (uint8_t i = 0; i < 100; ++i) values.push_back(static_cast<uint8_t>(i * 37 % 11));

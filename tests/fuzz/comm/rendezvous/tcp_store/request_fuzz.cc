@@ -57,7 +57,8 @@ size_t InSteps(const Stream& stream, size_t start, const Request& expected, size
 
 void One(ByteView input) {
   const Stream stream(input);
-  Store store(kLimits, kMemory);
+  tcp_store::Budget memory("the store's keys and values", kMemory);
+  Store store(kLimits, memory);
   ClientId client = 0;
   size_t start = 0;
   while (start < stream.bytes.size()) {
@@ -79,14 +80,14 @@ void One(ByteView input) {
     Bytes answer;
     std::vector<ClientId> woken;
     if (store.Apply(client, request, answer, woken)) CheckAnswer(request, answer);
-    Require(store.memory() <= kMemory, "the memory has its limit");
+    Require(memory.taken() <= kMemory, "the memory has its limit");
     for (const ClientId id : woken) Require(id < kClients, "only clients are woken");
     client = (client + 1) % kClients;
     start += decoder.size();
   }
   for (ClientId id = 0; id < kClients; ++id) store.Forget(id);
   store.Clear();
-  Require(store.memory() == 0 && store.waiting() == 0 && store.keys() == 0, "nothing is left");
+  Require(memory.taken() == 0 && store.waiting() == 0 && store.keys() == 0, "nothing is left");
 }
 
 std::vector<Bytes> Seeds() {

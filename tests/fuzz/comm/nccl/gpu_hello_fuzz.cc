@@ -1,0 +1,37 @@
+// What another rank says of its GPU and of NCCL's start. Whatever is decoded is encoded as the very bytes it
+// came from.
+#include <algorithm>
+
+#include "comm/nccl/gpu_hello.h"
+#include "comm/nccl/start_report.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace muster::fuzz {
+namespace {
+
+void FuzzOne(ByteView input) {
+  if (const auto hello = DecodeGpuHello(input)) {
+    Require(std::ranges::equal(EncodeGpuHello(*hello), input), "a hello is written as it came");
+  } else {
+    Require(hello.error().message.starts_with("malformed GPU hello: "), "{}", hello.error().message);
+  }
+  if (const auto report = DecodeStartReport(input)) {
+    Require(std::ranges::equal(EncodeStartReport(*report), input), "a report is written as it came");
+  } else {
+    Require(report.error().message.starts_with("malformed NCCL start: "), "{}", report.error().message);
+  }
+}
+
+std::vector<Bytes> Seeds() {
+  GpuHello without;
+  without.verdict.problem = "no GPU";
+  return {EncodeGpuHello({{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
+          EncodeGpuHello(without), EncodeStartReport({true, ""}),
+          EncodeStartReport({false, "connection refused"})};
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds}; }
+
+}  // namespace muster::fuzz

@@ -1,0 +1,30 @@
+// What another rank says while the group draws NCCL's ids. Whatever is decoded is encoded as the very bytes
+// it came from.
+#include <algorithm>
+
+#include "comm/nccl/id_part.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace muster::fuzz {
+namespace {
+
+void FuzzOne(ByteView input) {
+  if (const auto part = DecodeIdPart(input)) {
+    Require(std::ranges::equal(EncodeIdPart(*part), input), "a part is written as it came");
+  } else {
+    Require(part.error().message.starts_with("malformed NCCL id: "), "{}", part.error().message);
+  }
+}
+
+std::vector<Bytes> Seeds() {
+  NcclId id = {};
+  id.fill(0x5a);
+  return {EncodeIdPart({{2, 32, 3}, {}, ""}), EncodeIdPart({{2, 18, 0}, id, ""}),
+          EncodeIdPart({{2, 32, 3}, {}, "unhandled system error"})};
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {FuzzOne, Seeds}; }
+
+}  // namespace muster::fuzz
