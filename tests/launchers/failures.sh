@@ -13,8 +13,10 @@ watched() {
 }
 
 codes() { cat "$dir"/code.? | xargs; }
-# What they said, without who said it.
-said() { sed -n 's/^muster: rank [0-7] on gpu0[1-4]: //p' "$dir/err" | sort -u; }
+# What they said, without who said it, and without the block at the end.
+said() { sed -n 's/^muster: rank [0-7] on gpu0[1-4]: //p' "$dir/err" | grep -v 'error: the run failed after' | sort -u; }
+# The block, which is the root's and comes once.
+block() { sed -n '/error: the run failed after/,$ { /^muster: /p }' "$dir/err"; }
 
 # killed RANK WHOSE CODES MESSAGE: within seconds where the bound is for a loaded machine; tests/faults measures.
 killed() {
@@ -35,9 +37,13 @@ exits() {
   watched sh -c '[ "$RANK" = "$1" ] || exec sleep 1000; echo "no such model: x" >&2; echo "giving up" >&2; exit 3' sh "$1"
   wait "$watched"
   expect 'exit codes' "$(codes)" '3 3 3 3 3 3 3 3'
-  expect_like messages "$(said)" \
-    "error: rank $1 on gpu0? failed: exit 3*error: the last lines of rank $1 on gpu0?:"
-  expect 'last lines' "$(grep -A2 'last lines' "$dir/err" | tail -n 2)" $'no such model: x\ngiving up'
+  expect_like messages "$(said)" "error: rank $1 on gpu0? failed: exit 3"
+  expect_like block "$(block)" "muster: rank 0 on gpu01: error: the run failed after *, at ??:??:?? UTC: rank $1 on gpu0? failed: exit 3
+muster:   the last lines of rank $1 on gpu0?:
+muster:     no such model: x
+muster:     giving up
+muster:   ended because of it: ranks * by SIGTERM
+muster:   resolve *, rendezvous *, run *s"
   nothing_remains
 }
 
@@ -53,6 +59,85 @@ not_there() {
   expect_code 127 step -N2 --ntasks-per-node=1 muster run -- ./nothing 2>"$dir/err"
   expect messages "$(said)" 'error: rank 0 on gpu01: cannot start "./nothing": No such file or directory'
 }
+
+# A control group of its own with little memory, under whichever hierarchy this machine has.
+in_little_memory() {
+  local group=/sys/fs/cgroup/memory/muster-test-$$ limit=memory.limit_in_bytes code=0
+  if [[ ! -d ${group%/*} ]]; then
+    group=/sys/fs/cgroup/muster-test-$$ limit=memory.max
+    echo +memory >/sys/fs/cgroup/cgroup.subtree_control || return
+  fi
+  mkdir "$group" && echo 100M >"$group/$limit" || return
+  [[ $limit != memory.max ]] || echo 0 >"$group/memory.swap.max"
+  (echo "$BASHPID" >"$group/cgroup.procs" && exec "$@") || code=$?
+  rmdir "$group"
+  return "$code"
+}
+
+out_of_memory() {
+  fresh
+  expect_code 137 in_little_memory timeout 60 muster launch -n 2 -- \
+    sh -c '[ $RANK = 1 ] || exec sleep 1000; exec tail /dev/zero' 2>"$dir/err"
+  expect_like messages "$(cat "$dir/err")" '*error: rank 1 on * failed: signal 9 (Killed), out of memory
+*'
+}
+
+# The report, whether all went well, somebody failed or somebody never came.
+reports() {
+  fresh
+  step -N4 --ntasks-per-node=2 muster run --report "$dir/well" -- true
+  expect 'when all is well' "$(field "$dir/well" '["outcomes"], r["failure"], r["exit_status"]')" "({'ok': '0-7'}, None, 0)"
+  step -N4 --ntasks-per-node=2 muster run --report "$dir/bad" -- sh -c '[ $RANK != 5 ] || exit 3; exec sleep 1000' || true
+  expect 'when rank 5 fails' "$(field "$dir/bad" '["outcomes"], r["failure"]["node"], r["exit_status"]')" \
+    "({'failed': '5', 'terminated': '0-4,6,7'}, 'gpu03', 3)"
+  step -N4 --ntasks-per-node=2 sh -c '[ $SLURM_PROCID != 5 ] || exit 0
+    exec muster run --set timeouts.rendezvous=3s --report "$0" -- true' "$dir/missing" || true
+  expect 'when rank 5 is missing' "$(field "$dir/missing" '["outcomes"], r["group"], r["ranks"][5]["node"]')" \
+    "({'missing': '5', 'not_started': '0-4,6,7'}, None, 'gpu03')"
+  expect 'what else is there' "$(compgen -G "$dir/.muster-report*")" ''
+}
+field() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval("(r" + sys.argv[2] + ")"))' "$@"; }
+
+# A rank that gives up has run.grace to end, as the others have.
+gives_up() {
+  fresh
+  expect_code 69 step -N1 --ntasks-per-node=2 muster run -- \
+    "$files/root/bazel-bin/tests/launchers/laggard" 1 abandon "$dir/left" 2>"$dir/err"
+  expect 'what it left' "$(cat "$dir/left")" 'cleaned up'
+  expect_like 'what was said' "$(<"$dir/err")" 'muster: rank 0 on gpu01: error: rank 1 on gpu01 gave up*'
+}
+
+# Who has a file of its own finds there why it ended; a mistake that all have is told once in one place.
+own_files() {
+  fresh
+  expect_code 3 step -N4 --ntasks-per-node=2 -o "$dir/out-%t" muster run -- \
+    sh -c '[ $RANK != 5 ] || exit 3; exec sleep 1000' 2>"$dir/err"
+  expect 'what rank 6 says' "$(<"$dir/out-6")" \
+    'muster: rank 6 on gpu04: error: ending because rank 5 on gpu03 failed: exit 3; rank 0 on gpu01 tells more'
+  expect 'what rank 5 says' "$(<"$dir/out-5")" \
+    'muster: rank 5 on gpu03: error: rank 5 on gpu03 failed: exit 3; rank 0 on gpu01 tells more'
+  expect 'the first line of rank 0' "$(head -n 1 "$dir/out-0")" \
+    'muster: rank 0 on gpu01: error: rank 5 on gpu03 failed: exit 3'
+  expect_code 3 step -N2 --ntasks-per-node=2 sh -c 'exec muster run -- sh -c "exit 3" 2>>"$0"' "$dir/shared" 2>"$dir/err"
+  expect 'lines in a file that they share' "$(grep -c 'error: .*failed: exit 3$' "$dir/shared")" 2
+}
+
+all_wrong() {
+  fresh
+  expect_code 78 step -N4 --ntasks-per-node=2 muster run --set no.such=1 -- true 2>"$dir/err"
+  expect_like 'what was said' "$(grep -v ' warning: \|^srun: ' "$dir/err")" 'muster: rank 0 on gpu01: error: *no.such*'
+  expect 'lines' "$(grep -c 'error: .*no\.such' "$dir/err")" 1
+  expect_code 78 step -N4 --ntasks-per-node=2 -o "$dir/out-%t" muster run --set no.such=1 -- true 2>"$dir/err"
+  expect 'files that say it' "$(grep -l 'error: .*no\.such' "$dir"/out-? | wc -l)" 8
+}
+
+no_room() {
+  fresh
+  expect_code 0 step -N2 --ntasks-per-node=1 muster run --set log.file=/dev/full --set log.format=json --report "$dir/none/x" \
+    -- true 2>"$dir/err"
+  expect events "$(field_of_each event "$dir/err" | sort | uniq -c | xargs)" '1 ended 1 formed 1 log_failed 2 report_failed'
+}
+field_of_each() { python3 -c 'import json, sys; [print(json.loads(line)[sys.argv[1]]) for line in open(sys.argv[2])]' "$@"; }
 
 # Whether Slurm signals the task or its whole tree, a program hears of it once.
 signalled() {
@@ -98,6 +183,12 @@ check_failures() {
   done
   check 'a program that ends well' ends_well
   check 'a program that is not there' not_there
+  check 'out of memory' out_of_memory
+  check 'report' reports
+  check 'a rank that gives up' gives_up
+  check 'a log file of its own' own_files
+  check 'a mistake that all ranks have' all_wrong
+  check 'full disk: log.file and report' no_room
   check 'scancel --signal=TERM' signalled
   check 'scancel' cancelled
   check 'srun ended' interrupted

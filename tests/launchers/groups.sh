@@ -3,8 +3,9 @@
 # shellcheck disable=SC2016 # the variables are the job's, not ours
 # shellcheck disable=SC2154 # `run` sets here and files; `fresh` sets dir and member
 
-# One port for the roots of two groups, so that they must collide; the other is for the programs.
-readonly same_ports=(--set rendezvous.ports=61500-61501)
+# One port for the roots of two groups, so that they must collide; the other is for the programs. With run.store: muster
+# one of them would get a port from elsewhere (torch.sh has that).
+readonly same_ports=(--set rendezvous.ports=61500-61501 --set run.store=program)
 
 # Two jobs on the same nodes, all their ranks let go at once.
 two_jobs() {

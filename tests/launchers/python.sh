@@ -40,6 +40,24 @@ own_group() {
   expect output "$(step -N2 --ntasks-per-node=2 muster run -- python "$here/gloo.py")" 'sum 6 of 4'
 }
 
+# What torchrun sets muster sets as well, to the same. But for where the store is, what torchrun's own agent reads, and how
+# NCCL's errors are handled, for which PyTorch has a default.
+torchruns_variables() {
+  local rank missing
+  fresh
+  on gpu01 env -u OMP_NUM_THREADS torchrun --no-python --standalone --nproc-per-node 2 \
+    sh -c 'env | sort >"$1/tuples/torchrun.$RANK"' sh "$dir"
+  on gpu01 env -u OMP_NUM_THREADS muster launch -n 2 -- sh -c 'env | sort >"$1/tuples/muster.$RANK"' sh "$dir"
+  on gpu01 env -u OMP_NUM_THREADS sh -c 'env | sort >"$1/tuples/none"' sh "$dir"
+  for rank in 0 1; do
+    missing=$(comm -23 "$dir/tuples/torchrun.$rank" "$dir/tuples/none" | comm -23 - "$dir/tuples/muster.$rank" | cut -d= -f1 | xargs)
+    expect "what rank $rank gets of torchrun alone" "$missing" \
+      "MASTER_ADDR MASTER_PORT TORCHELASTIC_ERROR_FILE TORCHELASTIC_RUN_ID TORCHELASTIC_SIGNALS_TO_HANDLE $(
+        )TORCH_NCCL_ASYNC_ERROR_HANDLING"
+    expect 'where they meet' "$(grep -cE '^(MASTER_ADDR|MASTER_PORT|TORCHELASTIC_RUN_ID)=.' "$dir/tuples/muster.$rank")" 3
+  done
+}
+
 # Some 150 MB more to download, and half a minute and more to start.
 ray_train() {
   local folder
@@ -47,6 +65,21 @@ ray_train() {
   PATH=$folder/bin:$PATH
   mkdir "$files/ray"
   RAY_USAGE_STATS_ENABLED=0 as_ranks ray 2 on gpu01 python "$here/ray_train.py" "$files/ray"
+}
+
+# Its launcher alone, from its sources: the half of Horovod that a program loads is minutes of compiling.
+horovod() {
+  local place=$files/horovod
+  mkdir "$place" "$place/bin"
+  python -m pip download --quiet --no-deps --no-binary :all: --dest "$place" horovod==0.28.1
+  tar -xzf "$place"/horovod-*.tar.gz -C "$place" --strip-components=1
+  python -m pip install --quiet --target "$place/needs" cloudpickle psutil pyyaml packaging
+  printf '%s\n' '#!/bin/sh' 'while [ "$1" = -o ]; do shift 2; done' 'host=$1; shift' \
+    'exec srun --quiet --overlap -N1 -n1 -w "$host" sh -c "$*"' >"$place/bin/ssh"
+  chmod +x "$place/bin/ssh"
+  PATH=$place/bin:$PATH PYTHONPATH=$place:$place/needs as_ranks horovod 3 \
+    ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=2 python "$here/horovod_gloo.py" gpu01:2,gpu02:1 \
+    sh -c 'TOLD="$HOROVOD_RANK $HOROVOD_LOCAL_RANK" exec "$@"' sh
 }
 
 check_python() {
@@ -73,5 +106,7 @@ check_python() {
   check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/fabric.py" 2 1
   check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
   check 'PyTorch under srun muster run' own_group
+  check "torchrun's variables under muster" torchruns_variables
   [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Ray Train' ray_train
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Horovod: two uneven nodes' horovod
 }

@@ -1,0 +1,94 @@
+# Sourced by `run`: programs that people run, unchanged, under `srun muster run`; and the Python module beside PyTorch.
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir
+
+# What a program says besides: each PyTorch client asks for the name of the address it connects to, and has none.
+printed() { "$@" 2>"$dir/err" | grep -v '^\[Gloo\]'; }
+
+# comes_out LINE COMMAND...: that is all it says.
+comes_out() {
+  fresh
+  expect output "$(printed "${@:2}" || cat "$dir/err")" "$1"
+}
+
+two_by_two() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 "$@"; }
+
+# One rank is killed while the others wait for it, as long as evaluations may: all end now, with its name.
+rank_is_killed() {
+  local code=0 pid
+  fresh
+  PIDS=$dir/ranks two_by_two muster run -c configs/eval.yaml -- python "$here/training.py" waits_for_ever >"$dir/out" 2>&1 &
+  until_true 60 has_files "$dir/ranks" 4
+  until_true 10 test -s "$dir/ranks/1"
+  read -r pid <"$dir/ranks/1" || true
+  kill -KILL "$pid"
+  wait $! || code=$?
+  expect 'exit code' "$code" 137
+  expect_like 'what was said' "$(cat "$dir/out")" '*rank 1 on gpu01 failed: signal 9*'
+}
+
+mpi() {
+  fresh
+  mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
+  expect output "$(two_by_two --mpi=pmix muster run -- "$files/mpi_sum")" 'sum 6 of 4'
+}
+
+# The folder that a harness runs in; paths in its tasks are relative.
+harness_place() {
+  cp -r "$here/evaluation" "$files/evaluation"
+  cd "$files/evaluation" || return
+  python make_tiny_model.py tiny
+}
+
+readonly sums=(lm_eval_cpu.py run --model hf-cpu --model_args 'pretrained=tiny,dtype=float32' --device cpu
+  --include_path lm_tasks --tasks muster_sums --batch_size 1 --log_samples)
+readonly letters=(-m lmms_eval --model tiny_text --model_args 'pretrained=tiny'
+  --include_path muster_lmms/tasks --tasks muster_letters --batch_size 1 --log_samples)
+
+# harness NODES RANKS_PER_NODE ARGUMENT...: the scores are those of one process, and the ranks shared the questions.
+harness() {
+  fresh
+  cd "$files/evaluation" || return
+  step "-N$1" --ntasks-per-node="$2" muster run -c "$top/configs/eval.yaml" -- python "${@:3}" --output_path "$dir/scores" \
+    >"$dir/out" 2>&1 || fail "$(tail -n 5 "$dir/out")"
+  python check_run.py "$dir/scores" $(($1 * $2))
+}
+
+check_evaluations() {
+  local patience=300 OMP_NUM_THREADS=1 PATH=$PATH LD_LIBRARY_PATH PYTHONPATH=$top/bootstrap/python
+  LD_LIBRARY_PATH=$(readlink -f bazel-bin)/bootstrap/c
+  export OMP_NUM_THREADS PATH LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
+  export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
+  check 'evaluations: PyTorch, the harnesses and JAX' "$top/tests/python/venv" eval
+  PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
+
+  check 'PyTorch: DDP, FSDP, objects and barriers' comes_out 'DDP: the losses of 4 ranks are those of one
+FSDP: the losses of 4 ranks are those of one
+objects and barriers of 4 ranks' \
+    two_by_two muster run -- python "$here/training.py" ddp fsdp objects
+  check 'PyTorch: a rank is killed' rank_is_killed
+  check 'Accelerate' comes_out 'Accelerate: the losses of 4 ranks are those of one' \
+    two_by_two muster run -- python "$here/accelerated.py"
+  check 'JAX' comes_out 'sum 6 of 4' two_by_two muster run -- python "$here/jax_sum.py"
+  check 'MPI: Open MPI over PMIx' mpi
+
+  check 'muster.torch: under srun alone' comes_out 'objects and barriers of 4 ranks' \
+    two_by_two env THROUGH_MUSTER=1 python "$here/training.py" objects
+  check 'muster.torch: under muster run' comes_out 'sum 6 of 4' \
+    two_by_two muster run -- env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
+  check 'muster.torch: a world of one' comes_out 'sum 0 of 1' \
+    on gpu01 env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
+  check 'muster.torch: the group is there already' comes_out 'sum 6 of 4' \
+    two_by_two muster run -- python "$here/training.py" already
+  check 'import torch, then muster' comes_out 'torch and muster: 4 ranks' two_by_two python "$here/beside_torch.py" torch muster
+  check 'import muster, then torch' comes_out 'muster and torch: 4 ranks' two_by_two python "$here/beside_torch.py" muster torch
+
+  check 'harnesses: a tiny model' harness_place
+  check 'lm-eval: 2 ranks' harness 2 1 "${sums[@]}"
+  check 'lmms-eval: 2 ranks' harness 2 1 "${letters[@]}"
+  if [[ ${MUSTER_TESTS_LONG-} ]]; then
+    check 'lm-eval: 1 rank' harness 1 1 "${sums[@]}"
+    check 'lm-eval: 4 ranks' harness 2 2 "${sums[@]}"
+    check 'lmms-eval: 1 rank' harness 1 1 "${letters[@]}"
+  fi
+}

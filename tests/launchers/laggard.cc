@@ -1,0 +1,103 @@
+// A program in which the others wait for one rank.
+//
+//   laggard RANK WHAT [FILE]
+//
+// All ranks meet in a Barrier; then RANK does WHAT, and the others are in an AllReduce until it comes.
+//   FILE      waits until FILE exists; then all meet and leave
+//   exit      exits with 0, without a goodbye
+//   leave     says goodbye and exits
+//   receive   as FILE, but rank 0 waits in a Recv
+//   abandon   gives the group up, takes its time to end when it is told to, and leaves FILE
+//   fork      forks a worker that outlives it for FILE, and is killed
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "bootstrap/bootstrap.h"
+#include "comm/base/parse.h"
+
+namespace {
+
+using muster::Code;
+using muster::Communicator;
+using muster::Status;
+
+void WaitFor(const std::string& file) {
+  while (access(file.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+Status Meet(Communicator& group) {
+  std::array<float, 4> values{};
+  return group.AllReduce(std::span<float>(values), muster::ReduceOp::kSum);
+}
+
+[[noreturn]] void GiveUp(const std::string& file) {
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, SIGTERM);
+  sigprocmask(SIG_BLOCK, &told, nullptr);
+  muster::Abandon("gave up");
+  int number = 0;
+  sigwait(&told, &number);
+  // Longer than the other ranks and their supervisors need to end.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::ofstream(file) << "cleaned up\n";
+  _exit(0);
+}
+
+[[noreturn]] void LeaveAWorkerBehind(const std::string& file) {
+  if (fork() == 0) {
+    WaitFor(file);
+    _exit(0);
+  }
+  raise(SIGKILL);
+  _exit(1);
+}
+
+Status BeLate(Communicator& group, const std::string& what, const std::string& file) {
+  if (what == "exit") _exit(0);
+  if (what == "leave") {
+    const Status left = muster::Shutdown();
+    _exit(left ? 0 : 1);
+  }
+  if (what == "fork") LeaveAWorkerBehind(file);
+  if (what == "abandon") GiveUp(file);
+  WaitFor(file.empty() ? what : file);
+  if (what != "receive") return {};
+  std::array<float, 4> values{};
+  return group.Send({values.data(), values.size(), muster::DataType::kF32}, 0);
+}
+
+Status Run(int late, const std::string& what, const std::string& file) {
+  const auto initialised = muster::Init();
+  if (!initialised) return muster::Fail(initialised.error());
+  Communicator& group = **initialised;
+  MUSTER_CHECK(group.Barrier());
+  if (group.rank() == late) {
+    MUSTER_CHECK(BeLate(group, what, file));
+  } else if (what == "receive" && group.rank() == 0) {
+    std::array<float, 4> values{};
+    MUSTER_CHECK(group.Recv({values.data(), values.size(), muster::DataType::kF32}, late));
+  }
+  MUSTER_CHECK(Meet(group));
+  return muster::Shutdown();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto late = argc > 2 ? muster::ParseInteger<int>(argv[1]) : std::nullopt;
+  if (!late) {
+    fmt::print(stderr, "laggard RANK WHAT [FILE]\n");
+    return muster::ExitStatus(Code::kUsage);
+  }
+  const Status done = Run(*late, argv[2], argc > 3 ? argv[3] : "");
+  if (done) return 0;
+  fmt::print(stderr, "laggard: {}\n", ToString(done.error()));
+  return muster::ExitStatus(done.error().code);
+}

@@ -1,0 +1,257 @@
+# Sourced by `run`: networks as sites have them. Slurm itself finds its nodes by address, so that names and networks
+# can be taken from muster alone.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir and member;
+# by_file and no_notice_left are file_store.sh's
+
+gpus=(gpu01 gpu02 gpu03 gpu04)
+
+# hosts_are LINE...: what every node knows about names, until names_again. @ is the node itself.
+hosts_are() {
+  local node
+  for node in "${gpus[@]}"; do
+    { printf '127.0.0.1 localhost\n::1 localhost\n' && printf '%s\n' "${@//@/$node}"; } | on "$node" tee /etc/hosts >/dev/null
+  done
+}
+names_again() {
+  local node
+  for node in "${gpus[@]}"; do
+    on "$node" tee /etc/hosts <"/var/lib/muster-cluster/$TEST_CLUSTER/hosts" >/dev/null
+  done
+}
+
+# every_node COMMAND...: on each, with N its number.
+every_node() {
+  local node
+  for node in "${gpus[@]}"; do N=$((10#${node#gpu})) on "$node" sh -c "$1"; done
+}
+
+# forms [ENVIRONMENT...]: eight ranks on four nodes; srun's and muster's messages go to $dir/err.
+forms() {
+  fresh
+  step -N4 --ntasks-per-node=2 -w 'gpu[01-04]' env "$@" muster run -- "${member[@]}" 2>"$dir/err" || fail "$(cat "$dir/err")"
+  evaluated 8
+}
+
+# ---- names
+
+names_of_debian() {
+  trap names_again EXIT
+  hosts_are '127.0.1.1 @' '198.18.1.1 gpu01' '198.18.1.2 gpu02' '198.18.1.3 gpu03' '198.18.1.4 gpu04'
+  forms
+}
+
+names_with_a_domain() {
+  trap names_again EXIT
+  hosts_are '198.18.1.1 gpu01.cluster.example gpu01' '198.18.1.2 gpu02.cluster.example gpu02' \
+    '198.18.1.3 gpu03.cluster.example gpu03' '198.18.1.4 gpu04.cluster.example gpu04'
+  forms
+  fresh
+  step -N3 -w 'gpu[01-03]' --ntasks-per-node=2 "$here/by_hand" gpu01.cluster.example muster run -- "${member[@]}"
+  evaluated 6
+  # The machines call themselves by the long name, the launcher by the short one.
+  fresh
+  step -N3 -w 'gpu[01-03]' --ntasks-per-node=2 unshare --uts sh -c 'hostname "$SLURMD_NODENAME.cluster.example"
+    exec "$@"' sh "$here/by_hand" gpu01 muster run -- "${member[@]}"
+  whole 6
+}
+
+names_unknown() {
+  trap names_again EXIT
+  hosts_are '198.18.1.99 nobody'
+  forms
+  expect_like message "$(cat "$dir/err")" '*gpu01 does not lead to another machine by its name; Slurm says that it is at 198.18.1.1*'
+}
+
+names_that_lead_home() {
+  trap names_again EXIT
+  hosts_are '127.0.1.1 gpu01 gpu02 gpu03 gpu04'
+  forms
+}
+
+# The same without anybody to ask: it fails, with what is wrong.
+names_unknown_and_no_helper() {
+  trap names_again EXIT
+  hosts_are '198.18.1.99 nobody'
+  fresh
+  MUSTER_TIMEOUTS_RENDEZVOUS=4s expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
+    muster run --set rendezvous.slurm_helper=none -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" \
+    '*the root, rank 0 on gpu01, did not answer within 4s; cannot resolve host "gpu01": *'
+}
+
+# A root whose own name says nothing tells all its addresses but those that every node has.
+names_unknown_and_a_file() {
+  trap names_again EXIT
+  hosts_are '198.18.1.99 nobody'
+  by_file forms MUSTER_RENDEZVOUS_SLURM_HELPER=none
+  no_notice_left
+}
+
+# ---- addresses
+
+six_ranks() {
+  every_node 'ip addr add fd00:18::$N/64 dev eth0 nodad'
+}
+no_six() { every_node 'ip addr del fd00:18::$N/64 dev eth0' || true; }
+six_again() {
+  no_six
+  names_again
+}
+
+# Who talks to the root, while all wait at a gate.
+through() {
+  fresh
+  shut_gate
+  step -N4 --ntasks-per-node=2 -w 'gpu[01-04]' muster run -- "$here/at_gate" "$dir" "${member[@]}" &
+  until_true 20 has_files "$dir/waiting" 8
+  on gpu02 ss -Htn state established | awk '$3 ~ /:6[1-4][0-9][0-9][0-9]$/ || $4 ~ /:6[1-4][0-9][0-9][0-9]$/ { print $3, $4 }' \
+    >"$dir/connections"
+  open_gate
+  wait $!
+  evaluated 8
+}
+
+only_six() {
+  trap six_again EXIT
+  six_ranks
+  hosts_are 'fd00:18::1 gpu01' 'fd00:18::2 gpu02' 'fd00:18::3 gpu03' 'fd00:18::4 gpu04'
+  MASTER_NETWORK=fd00:18:: through
+  expect_like 'connections to the root' "$(cat "$dir/connections")" '*\[fd00:18::2\]:* \[fd00:18::1\]:6*'
+}
+
+# Two nodes that have no other address, and ranks without Slurm.
+nothing_but_six() {
+  trap 'for node in gpu03 gpu04; do
+      on $node ip addr add "198.18.1.$((10#${node#gpu}))/15" dev eth0 2>/dev/null
+    done
+    six_again' EXIT
+  local rank pids=() secret
+  six_ranks
+  hosts_are 'fd00:18::3 gpu03' 'fd00:18::4 gpu04'
+  for node in gpu03 gpu04; do on "$node" ip addr flush dev eth0 scope global to 198.18.0.0/15; done
+  fresh
+  for rank in 0 1 2 3; do
+    TOLD="$rank $((rank % 2))" on "gpu0$((3 + rank / 2))" muster run --rank "$rank" --world-size 4 \
+      --local-rank $((rank % 2)) --endpoint gpu03:61888 -- "${member[@]}" &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank"; done
+  MASTER_NETWORK=fd00:18:: evaluated 4
+}
+
+# A name with two addresses, of which one leads nowhere.
+six_that_leads_nowhere() {
+  trap names_again EXIT
+  hosts_are 'fd00:19::1 gpu01' '198.18.1.1 gpu01' '198.18.1.2 gpu02' 'fd00:19::2 gpu02' 'fd00:19::3 gpu03' \
+    '198.18.1.3 gpu03' '198.18.1.4 gpu04'
+  forms
+}
+
+both_families() {
+  trap six_again EXIT
+  six_ranks
+  hosts_are 'fd00:18::1 gpu01' '198.18.1.1 gpu01' 'fd00:18::2 gpu02' '198.18.1.2 gpu02' 'fd00:18::3 gpu03' \
+    '198.18.1.3 gpu03' 'fd00:18::4 gpu04' '198.18.1.4 gpu04'
+  MASTER_NETWORK=any forms
+}
+
+# Bridges that each node has, with one and the same address.
+bridges_of_containers() {
+  trap 'every_node "ip link del docker0; ip link del br-7c1f" || true; names_again' EXIT
+  every_node 'ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up
+    ip link add br-7c1f type bridge && ip addr add 172.18.0.1/16 dev br-7c1f && ip link set br-7c1f up'
+  forms
+  hosts_are '172.17.0.1 @' '198.18.1.1 gpu01'
+  forms
+  hosts_are '198.18.1.99 nobody'
+  by_file forms MUSTER_RENDEZVOUS_SLURM_HELPER=none
+}
+
+# ---- a second network
+
+wire_ib() {
+  local node
+  for node in "${gpus[@]}"; do "$top/tests/cluster/wire" "$node" ib0 "10.7.0.$((10#${node#gpu}))/24"; done
+}
+unwire_ib() { every_node 'ip link del ib0' || true; }
+# Bytes that a node has sent there so far.
+sent_by() { on "$1" cat /sys/class/net/ib0/statistics/tx_bytes; }
+
+# by_interface PATTERN: the data goes there, and NCCL and Gloo are told so.
+by_interface() {
+  local before after
+  before=$(sent_by gpu03)
+  MASTER_NETWORK=10.7.0. forms "MUSTER_RENDEZVOUS_INTERFACE=$1"
+  after=$(sent_by gpu03)
+  [[ $((after - before)) -gt 1000 ]] || fail "gpu03 has sent $((after - before)) bytes by ib0"
+}
+
+second_network() {
+  trap unwire_ib EXIT
+  wire_ib
+  forms
+  by_interface ib0
+  by_interface 'ib*'
+  by_interface 10.7.0.0/16
+}
+
+no_such_network() {
+  fresh
+  expect_code 78 step -N2 --ntasks-per-node=1 muster run --set rendezvous.interface=ib7 -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rendezvous.interface "ib7" matches no usable address of this node (this node has *eth0 198.18.1.*'
+}
+
+# ---- one way only
+
+# one_way FROM TO: FROM reaches TO by the second network, TO has no way to what FROM is called.
+one_way() {
+  wire_ib
+  on "$1" ip route add "198.18.1.$((10#${2#gpu}))/32" dev ib0 src "10.7.0.$((10#${1#gpu}))"
+  on "$2" ip route add blackhole "198.18.1.$((10#${1#gpu}))"
+}
+both_ways() {
+  unwire_ib
+  every_node 'ip route flush type blackhole'
+}
+
+# The root says that it reaches the node, the node that it does not reach the root.
+one_way_from_the_root() {
+  trap both_ways EXIT
+  one_way gpu01 gpu02
+  fresh
+  MUSTER_TIMEOUTS_RENDEZVOUS=6s expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' muster run -- true 2>"$dir/err"
+  expect_like 'the root' "$(cat "$dir/err")" \
+    '*within 6s: 2/4 ranks; missing gpu02: 2,3 (nothing heard from the node, which gpu01 reaches)*'
+  expect_like 'the node' "$(cat "$dir/err")" '*rank 2 on gpu02: *the root, rank 0 on gpu01, did not answer within 6s; 198.18.1.1:6*'
+}
+
+# Two nodes that both reach the root.
+one_way_between_others() {
+  trap both_ways EXIT
+  one_way gpu02 gpu03
+  fresh
+  expect_code 69 step -N3 --ntasks-per-node=1 -w 'gpu[01-03]' muster check --quick >"$dir/out" 2>"$dir/err"
+  expect_like report "$(cat "$dir/out")" '*gpu03 cannot reach gpu02: 198.18.1.2:*; the other way works*'
+}
+
+check_networks() {
+  local patience=90
+  check 'network: a name of its own is 127.0.1.1' names_of_debian
+  check 'network: long names and short ones' names_with_a_domain
+  check 'network: names that do not resolve' names_unknown
+  check 'network: names that all lead home' names_that_lead_home
+  check 'network: names that do not resolve, nobody to ask' names_unknown_and_no_helper
+  check 'network: names that do not resolve, a shared file' names_unknown_and_a_file
+  check 'network: names mean IPv6' only_six
+  check 'network: IPv6 alone, no Slurm' nothing_but_six
+  check 'network: both families' both_families
+  check 'network: IPv6 that leads nowhere' six_that_leads_nowhere
+  check 'network: bridges with one address everywhere' bridges_of_containers
+  check 'network: a second one, by name, glob and CIDR' second_network
+  check 'network: one that is not there' no_such_network
+  check 'network: the root reaches a node that does not reach it' one_way_from_the_root
+  check 'network: one way only, between two others' one_way_between_others
+  check 'network: nothing remains' nothing_remains
+}

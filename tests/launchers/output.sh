@@ -1,0 +1,70 @@
+# Sourced by `run`: --label and --log-dir, and output that passes untouched.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2154 # `run` sets files; `fresh` sets dir
+
+# Each line of both streams begins with its rank; no line is mixed with another, and the last needs no end.
+labelled() {
+  local rank
+  fresh
+  step -N4 --ntasks-per-node=3 muster run --label -- sh -c \
+    'i=0; while [ $i -lt 200 ]; do echo "line $i of $RANK"; echo "error $i of $RANK" >&2; i=$((i + 1)); done
+     printf "last of $RANK"' >"$dir/out" 2>"$dir/err"
+  expect 'lines' "$(wc -l <"$dir/out") $(wc -l <"$dir/err")" '2412 2400'
+  expect 'lines that are not whole' "$(grep -vE '^ ?([0-9]+): (line [0-9]+|last) of \1$' "$dir/out")" ''
+  expect 'errors that are not whole' "$(grep -vE '^ ?([0-9]+): error [0-9]+ of \1$' "$dir/err")" ''
+  for rank in 0 11; do
+    expect "lines of rank $rank in their order" \
+      "$(sed -n "s/^ *$rank: line \([0-9]*\) .*/\1/p" "$dir/out" | md5sum)" "$(seq 0 199 | md5sum)"
+  done
+}
+
+# muster launch has all ranks in one process.
+labelled_launch() {
+  fresh
+  muster launch -n 8 --label -- sh -c 'printf "%s" "$RANK"; sleep 0.1; seq -s, 5000' >"$dir/out"
+  expect 'lines' "$(wc -l <"$dir/out")" 8
+  expect 'lines that are not whole' "$(grep -vE "^([0-7]): \1$(seq -s, 5000)$" "$dir/out")" ''
+}
+
+logged() {
+  fresh
+  expect 'output as well' "$(step -N2 --ntasks-per-node=2 muster run --log-dir "$dir/logs/deep" -- \
+    sh -c 'echo "out of $RANK"; printf "\001\377 err" >&2' 2>/dev/null | sort | xargs)" \
+    'out of 0 out of 1 out of 2 out of 3'
+  expect 'files' "$(cd "$dir/logs/deep" && echo *)" "rank0.0.gpu01.err rank0.0.gpu01.out rank1.0.gpu01.err rank1.0.gpu01.out \
+rank2.0.gpu02.err rank2.0.gpu02.out rank3.0.gpu02.err rank3.0.gpu02.out"
+  expect 'standard output of rank 2' "$(cat "$dir/logs/deep/rank2.0.gpu02.out")" 'out of 2'
+  expect 'standard error of rank 3' "$(od -An -tx1 "$dir/logs/deep/rank3.0.gpu02.err" | xargs)" '01 ff 20 65 72 72'
+}
+
+cannot_log() {
+  fresh
+  echo >"$dir/file"
+  expect_code 71 step -N2 --ntasks-per-node=1 muster run --log-dir "$dir/file" -- true 2>"$dir/err"
+  expect_like 'why' "$(cat "$dir/err")" "*cannot write $dir/file/rank[01].0.gpu0[12].out: Not a directory*"
+}
+
+# Without either, a program's standard output is that of muster itself.
+untouched() {
+  fresh
+  expect 'the very file' "$(step -N1 -n2 muster run -- sh -c 'readlink /proc/self/fd/1; readlink /proc/$PPID/fd/1' |
+    sort | uniq -c | awk '{ print $1 % 2 }' | sort -u)" 0
+}
+
+# The first failure's last lines are told, also where output goes through muster.
+failure_labelled() {
+  fresh
+  expect_code 3 step -N2 --ntasks-per-node=1 muster run --label -- \
+    sh -c '[ "$RANK" = 1 ] || exec sleep 1000; echo "no such model" >&2; exit 3' 2>"$dir/err"
+  expect_like 'what was told' "$(cat "$dir/err")" $'*1: no such model\n*the last lines of rank 1 on gpu02:*no such model*'
+}
+
+check_output() {
+  check 'output: --label' labelled
+  check 'output: --label under muster launch' labelled_launch
+  check 'output: --log-dir' logged
+  check 'output: --log-dir that cannot be' cannot_log
+  check 'output: untouched' untouched
+  check 'output: the last lines of a failure' failure_labelled
+}

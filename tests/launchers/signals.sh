@@ -1,0 +1,167 @@
+# Sourced by `run`: what Slurm signals reaches every program once, whether Slurm signals the task alone
+# (proctrack/cgroup) or its whole tree (proctrack/linuxproc), the step or the batch script, by hand, because the time is
+# nearly up, or because it takes the nodes back.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2034,SC2154 # lib.sh uses nodes; `run` sets here, top and files; `fresh` sets dir
+
+# Writes down what it hears. When it is told to end it stays a second longer: it would hear a second one.
+listener='dir=$1 over=
+  heard() { echo "$1" >>"$dir/heard.$RANK"; }
+  trap "heard usr1" USR1
+  trap "heard int; over=yes" INT
+  trap "heard term; over=yes" TERM
+  : >"$dir/waiting/$RANK"
+  while [ -z "$over" ]; do sleep 1000 & wait $!; done
+  sleep 1
+  exit 0'
+
+# listening SBATCH_FLAG...: four listeners in a step of a batch job; `job` is its number.
+listening() {
+  fresh
+  submit -N2 --ntasks-per-node=2 "$@" <<EOT
+[ -z "\$SLURM_RESTART_COUNT" ] || exit
+trap 'kill -USR1 \$step' USR1
+srun muster run -- sh -c '$listener' sh $dir 2>$dir/err & step=\$!
+until wait \$step; [ \$? -le 128 ]; do :; done
+wait \$step
+EOT
+  until_true 30 has_files "$dir/waiting" 4
+}
+
+# heard COUNT_AND_SIGNAL: by all programs together, so far.
+heard() { [[ $(cat "$dir"/heard.? 2>/dev/null | sort | uniq -c | xargs) == "$1" ]]; }
+
+# heard_in_all SIGNAL...: each program heard them, in this order, and nothing else.
+heard_in_all() {
+  expect 'signals heard' "$(cat "$dir"/heard.? | xargs)" "$* $* $* $*"
+  until_true 20 nothing_remains
+}
+
+# told_all COUNT_AND_SIGNAL SECONDS
+told_all() { until_true "$2" heard "$1" || { cat "$dir"/heard.? "$dir/err" && false; }; }
+
+# signalled_by SCANCEL_FLAG...: USR1 by one of Slurm's ways, then the end.
+signalled_by() {
+  listening
+  ctl scancel "$@" --signal=USR1 "$job"
+  told_all '4 usr1' 20
+  ctl scancel --signal=TERM "$job.0"
+  until_true 30 test -e "$dir/code" || cat "$dir/out"
+  heard_in_all usr1 term
+  expect 'exit code' "$(cat "$dir/code")" 0
+}
+
+# Slurm takes the nodes back, and starts the job again some time later.
+requeue_is_told_once() {
+  listening --requeue
+  ctl scontrol requeue "$job"
+  told_all '4 term' 20
+  heard_in_all term
+  ctl scancel "$job"
+}
+
+# A job of a partition with more rights wants the nodes.
+preemption_is_told_once() {
+  local urgent
+  listening --partition low --exclusive --requeue
+  urgent=$(ctl sbatch --parsable --partition urgent --exclusive -N2 --output="$dir/urgent" --wrap 'echo got the nodes')
+  told_all '4 term' 20
+  heard_in_all term
+  until_true 30 grep -q 'got the nodes' "$dir/urgent"
+  ctl scancel "$job" "$urgent"
+}
+
+# srun passes on the second of two within a second, and then ends the step by other signals, at once where it is in a hurry: a
+# try in which somebody was killed before says nothing about muster. Nobody hears it twice, and one try must be whole.
+ctrl_c_is_told_once() {
+  local try times
+  for try in 1 2 3 4 5; do
+    fresh
+    env --default-signal=INT "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 muster run -- \
+      sh -c "$listener" sh "$dir" 2>"$dir/err" &
+    until_true 30 has_files "$dir/waiting" 4
+    kill -INT $!
+    until_true 10 grep -q 'one more within 1 sec' "$dir/err"
+    kill -INT $!
+    wait $! || true
+    until_true 20 nothing_remains
+    times=$(grep -cx int "$dir"/heard.? | cut -d: -f2 | sort | uniq -c | xargs)
+    [[ $times != '4 1' ]] || return 0
+    expect_like "how often ranks heard of it, try $try" "$times" '@(|[1-4] 0|[1-3] 0 [1-3] 1|[1-3] 1)'
+  done
+  fail "no try of $try was whole"
+}
+
+# nearly_over SIGNAL_FLAG: of a minute, which is the least that a job can have; Slurm looks twice a minute. At the end of it
+# Slurm tells every process to end, and again when it clears the job away: nothing is told more often than that.
+nearly_over() {
+  local rank
+  listening --time=1 "$1"
+  told_all '4 usr1' 90
+  until_true 120 test -e "$dir/code" || cat "$dir/out"
+  for rank in 0 1 2 3; do
+    expect_like "what rank $rank heard" "$(xargs <"$dir/heard.$rank")" '@(usr1 term|usr1 term term)'
+  done
+  until_true 20 nothing_remains
+}
+
+# fails CODE SRUN_FLAG...: one program's failure is the step's, and is named.
+fails() {
+  local code=0
+  fresh
+  step "${@:2}" -N2 --ntasks-per-node=2 muster run -- \
+    sh -c '[ "$RANK" = 1 ] || exec sleep 1000; echo oops >&2; exit 3' 2>"$dir/err" || code=$?
+  expect_like 'exit code' "$code" "$1"
+  expect_like 'messages' "$(cat "$dir/err")" '*rank 1 on gpu0? failed: exit 3*'
+  until_true 10 nothing_remains
+}
+
+# Who does not listen is killed, with all that it started.
+stubborn() {
+  local file
+  fresh
+  expect_code 3 step -N2 --ntasks-per-node=2 muster run --set run.grace=1s -- sh -c 'trap "" TERM
+    [ "$RANK" = 1 ] || { sleep 1000 & echo $! >"$1/ranks/$RANK"; wait; exit; }
+    until [ -s "$1/ranks/0" ] && [ -s "$1/ranks/2" ] && [ -s "$1/ranks/3" ]; do sleep 0.1; done
+    exit 3' sh "$dir" 2>"$dir/err"
+  expect_like 'what was told' "$(cat "$dir/err")" \
+    '*rank 1 on gpu01 failed: exit 3*ended because of it: ranks 0,2,3 by SIGKILL, after run.grace (1s)*'
+  for file in "$dir"/ranks/?; do until_true 10 gone "$(cat "$file")"; done
+}
+
+on_cluster() {
+  check "signals, $1: --signal to the step" signalled_by
+  check "signals, $1: --signal to the batch script" signalled_by --batch
+  check "signals, $1: scontrol requeue" requeue_is_told_once
+  check "signals, $1: preempted" preemption_is_told_once
+  check "signals, $1: Ctrl-C on srun" ctrl_c_is_told_once
+  check "signals, $1: a failure" fails 3
+  # srun may kill those that are just ending.
+  check "signals, $1: a failure under srun -K" fails '@(3|137|143)' -K
+  check "signals, $1: a failure, and nobody listens" stubborn
+  [[ ${MUSTER_TESTS_LONG-} ]] || return 0
+  check "signals, $1: the time is nearly up, then it is" nearly_over --signal=USR1@10
+  check "signals, $1: the same, told to the batch script" nearly_over --signal=B:USR1@10
+}
+
+# Two partitions of the same nodes: one may take them from the other.
+readonly preemption=(--conf PreemptType=preempt/partition_prio --conf PreemptMode=REQUEUE
+  --conf 'PartitionName=low Nodes=ALL PriorityTier=1 GraceTime=10 State=UP'
+  --conf 'PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP')
+
+check_signals() {
+  local proctrack nodes=(ctl gpu01 gpu02) cluster=$TEST_CLUSTER
+  local TEST_CLUSTER
+  export TEST_CLUSTER
+  for proctrack in linuxproc cgroup; do
+    if [[ $proctrack == cgroup ]] && ! mountpoint -q /sys/fs/cgroup/freezer; then
+      skip 'signals, proctrack/cgroup' 'needs root of a machine with cgroup v1: Slurm 22.05 can use no other without systemd'
+      continue
+    fi
+    TEST_CLUSTER=$cluster-$proctrack
+    check "signals, proctrack/$proctrack: up" "$top/tests/cluster/up" 2 --proctrack "$proctrack" "${preemption[@]}"
+    on_cluster "proctrack/$proctrack"
+    "$top/tests/cluster/down"
+  done
+}

@@ -1,0 +1,80 @@
+# Sourced by `run`: muster launch --hosts, over real ssh between the nodes.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2154 # `run` sets here and files; `fresh` sets dir and member
+
+# A key, and an sshd on each node that takes it and nothing else.
+sshd_on_all() {
+  mkdir "$keys"
+  ssh-keygen -q -t ed25519 -N '' -f "$keys/id"
+  ssh-keygen -q -t ed25519 -N '' -f "$keys/host"
+  cp "$keys/id.pub" "$keys/authorized"
+  printf '%s\n' 'Port 2222' "HostKey $keys/host" "AuthorizedKeysFile $keys/authorized" 'PidFile none' 'UsePAM no' \
+    'PermitRootLogin prohibit-password' 'StrictModes no' "SetEnv PATH=$PATH" >"$keys/conf"
+  printf '%s\n' '#!/bin/sh' "exec ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o LogLevel=ERROR \\" \
+    "  -o UserKnownHostsFile=/dev/null -p 2222 -i $keys/id \"\$@\"" >"$keys/ssh"
+  chmod +x "$keys/ssh"
+  printf 'gpu01 slots=2\ngpu02 slots=2 # the second\n\ngpu03 slots=2\n' >"$keys/hosts"
+  local node
+  for node in gpu01 gpu02 gpu03; do
+    "$top/tests/cluster/on" "$node" sh -c 'mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -f "$1"' sh "$keys/conf" \
+      </dev/null >"$keys/log.$node" 2>&1 &
+  done
+  for node in gpu01 gpu02 gpu03; do until_true 20 grep -q 'Server listening on 0.0.0.0' "$keys/log.$node"; done
+}
+
+by_ssh() { ctl muster launch --hosts "$keys/hosts" --ssh "$keys/ssh" "$@"; }
+
+ssh_meets() {
+  fresh
+  by_ssh -- env TOLD='- -' "${member[@]}"
+  evaluated 6
+}
+
+# Settings of this machine's environment count, what a shell would take apart arrives whole.
+ssh_passes_on() {
+  fresh
+  MUSTER_RUN_GRACE=3s by_ssh -n 1 -- sh -c 'printf "%s|" "$RANK/$WORLD_SIZE" "$@" >"$1/ranks/$RANK"; muster config |
+    grep grace: >>"$1/ranks/$RANK"' sh "$dir" "it's" 'a  b' '$HOME'
+  expect 'arguments' "$(cat "$dir/ranks/2")" "2/3|$dir|it's|a  b|\$HOME|  grace: 3s"
+}
+
+ssh_fails() {
+  fresh
+  expect_code 5 by_ssh -- sh -c '[ "$RANK" = 3 ] && exit 5; exec sleep 100' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rank 3 on gpu02 failed: exit 5*'
+}
+
+ssh_unreachable() {
+  fresh
+  printf 'gpu01\nnowhere\n' >"$dir/hosts"
+  expect_code 69 ctl muster launch --hosts "$dir/hosts" --ssh "$keys/ssh" -n 2 -- sleep 100 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" "*muster: error: nowhere has no ranks of this group: $keys/ssh ended with exit 255*"
+}
+
+# Neither a signal nor the sudden end of what started them leaves anybody behind.
+ssh_ends() {
+  local signal=$1 code=$2 pid
+  fresh
+  ctl muster launch --hosts "$keys/hosts" --ssh "$keys/ssh" -- sh -c 'echo $$ >"$1/ranks/$RANK"; exec sleep 100' sh "$dir" &
+  pid=$!
+  until_true 30 has_files "$dir/ranks" 6
+  local started
+  started=$(pgrep -f "muster launch --hosts $keys/hosts" | tail -n 1)
+  kill "-$signal" "$started"
+  expect_code "$code" wait "$pid"
+  local rank
+  for rank in "$dir"/ranks/*; do until_true 20 gone "$(cat "$rank")"; done
+}
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+check_ssh() {
+  local keys=$files/ssh
+  check 'ssh: a server on each node' sshd_on_all
+  check 'ssh: three machines' ssh_meets
+  check 'ssh: settings and arguments' ssh_passes_on
+  check 'ssh: a rank fails' ssh_fails
+  check 'ssh: a machine that cannot be reached' ssh_unreachable
+  check 'ssh: told to end' ssh_ends INT 130
+  check 'ssh: killed' ssh_ends KILL 137
+}

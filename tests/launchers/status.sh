@@ -1,0 +1,185 @@
+# Sourced by `run`: what a running group says about itself, and that a job that stands still is not a dead one.
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2154 # the variables are the job's; lib.sh and `run` set the others
+
+# laggards HOW RANK WHAT...: 16 ranks wait for one in the background; `job` is their job. HOW: library or run.
+laggards() {
+  local how=$1 prefix=()
+  shift
+  [[ $how == library ]] || prefix=(muster run --)
+  fresh
+  step -N4 --ntasks-per-node=4 -w 'gpu[01-04]' sh -c "$note_job" sh "$dir" "${prefix[@]}" \
+    bazel-bin/tests/launchers/laggard "$@" >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  job_starts 16
+}
+
+# What a rank does first, so that others can ask about its job.
+note_job='echo "$SLURM_JOB_ID" >"$1/ranks/$SLURM_PROCID.new" && mv "$1/ranks/$SLURM_PROCID.new" "$1/ranks/$SLURM_PROCID"
+  shift; exec "$@"'
+# job_starts RANKS
+job_starts() {
+  until_true 20 has_files "$dir/ranks" "$1"
+  read -r job <"$dir/ranks/0"
+}
+
+# status OPTION...: as a user asks, in a step of its own.
+status() { ctl srun --input=none --overlap --jobid="$job" -N1 -n1 -w "${asked:-gpu03}" muster status "$@"; }
+
+says() { status >"$dir/status" 2>&1 && grep -qF -- "$1" "$dir/status"; }
+
+# released CODE: the laggard comes, and all end so.
+released() {
+  local code=0
+  : >"$go"
+  wait "$laggards" || code=$?
+  expect "exit code ($(head -c 300 "$dir/err"))" "$code" "$1"
+}
+
+late_rank() {
+  laggards "$1" 5 "$go"
+  until_true 20 says 'AllReduce #2 f32[4] waits '
+  expect_like 'the line' "$(tail -n 1 "$dir/status")" \
+    'AllReduce #2 f32?4? waits * s for rank 5 (gpu02), last seen in Barrier #1'
+  expect_like 'the others' "$(grep -F 'in AllReduce' "$dir/status" | head -n 1)" \
+    '*0-4,6-15  gpu?01-04?  in AllReduce #2 f32?4? * s'
+  expect_like 'the late one' "$(grep -F 'last in Barrier #1 ' "$dir/status")" '  5 *gpu02 * in the program, *'
+  # The root says the same by itself, once.
+  until_true 20 grep -qF 'AllReduce #2 f32[4] waits ' "$dir/err"
+  expect_like 'the log' "$(grep -F 'waits' "$dir/err")" \
+    'muster: rank 0 on gpu01: AllReduce #2 f32?4? waits 1.? s for rank 5 (gpu02), last seen in Barrier #1'
+  released 0
+}
+
+late_peer() {
+  laggards library 5 receive "$go"
+  until_true 20 says 'Recv #1 f32[4] on rank 0 (gpu01) waits '
+  released 0
+}
+
+# A rank that cannot answer is told of, not waited for.
+stopped_rank() {
+  local pid
+  laggards library 5 "$go"
+  until_true 20 says 'for rank 5 (gpu02)'
+  pid=$(status --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["groups"][0]["ranks"][5]["process"]["pid"])')
+  kill -STOP "$pid"
+  until_true 20 says 'rank 5 (gpu02), stopped (SIGSTOP or a debugger)'
+  kill -CONT "$pid"
+  until_true 20 says 'rank 5 (gpu02), last seen in Barrier #1'
+  released 0
+}
+
+# Programs that know nothing of muster.
+foreign_programs() {
+  fresh
+  step -N4 --ntasks-per-node=4 -w 'gpu[01-04]' sh -c "$note_job" sh "$dir" \
+    muster run -- sh -c 'until test -e "$1/go"; do sleep 0.1; done' sh "$dir" >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  job_starts 16
+  until_true 20 says '  0-15   gpu[01-04]  its program runs without a group  '
+  released 0
+}
+
+forming() {
+  fresh
+  step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' sh -c "$note_job" sh "$dir" \
+    sh -c '[ "$SLURM_PROCID" = 0 ] || until test -e "$1/go"; do sleep 0.1; done
+      exec muster run -- true' sh "$dir" >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  job_starts 2
+  asked=gpu01 until_true 20 says 'the group is still forming: 1/2 ranks; missing gpu02: 1 ('
+  released 0
+}
+
+no_group() {
+  local code=0
+  on gpu01 muster status >"$files/status" 2>&1 || code=$?
+  expect 'exit code' "$code" 64
+  expect 'what it says' "$(<"$files/status")" "muster: error: no group of this user has a rank on gpu01 (ask on a \
+node of the job: srun --overlap --jobid=JOB -N1 -n1 muster status)"
+}
+
+# Under `muster run` stacks come from every node.
+stacks() {
+  laggards run 5 "$go"
+  until_true 20 says 'for rank 5 (gpu02)'
+  status --stacks >"$dir/stacks"
+  expect_like 'whose' "$(grep -F ', pid ' "$dir/stacks")" 'rank 5 on gpu02, pid * in the program, last in Barrier #1'
+  if [[ -n $(command -v eu-stack gdb pstack) ]]; then
+    grep -qF 'main' "$dir/stacks" || fail "no frame of main: $(<"$dir/stacks")"
+  else
+    grep -qF 'no user stack: none of eu-stack, gdb and pstack is installed' "$dir/stacks"
+  fi
+  released 0
+}
+
+# suspended HOW: for longer than dead_after, and than a collective may take.
+suspended() {
+  laggards "$1" 5 "$go"
+  until_true 20 says 'for rank 5 (gpu02)'
+  ctl scontrol suspend "$job"
+  sleep 8
+  ctl scontrol resume "$job"
+  until_true 20 grep -q 'this process stood still for ' "$dir/err"
+  until_true 20 says 'for rank 5 (gpu02)'
+  released 0
+}
+
+# A rank that ends early is reported as exactly that. HOW WHAT CODE MESSAGE
+early() {
+  local code=0
+  laggards "$1" 5 "$2" "$go"
+  wait "$laggards" || code=$?
+  expect "exit code ($(head -c 300 "$dir/err"))" "$code" "$3"
+  grep -qF "$4" "$dir/err" || fail "nobody said '$4' but: $(sort "$dir/err" | uniq -c | sort -rn | head -n 4)"
+  : >"$go"
+}
+
+all_others_say() { [[ $(grep -cF -- "$1" "$dir/err") == 15 ]]; }
+
+# The leader of gpu02 dies and leaves a worker behind that has its connections.
+forked_worker() {
+  laggards library 4 fork "$go"
+  # The heartbeats would take 30 s; and srun itself waits for the worker.
+  until_true 15 all_others_say 'laggard: rank 4 on gpu02 ended without a goodbye'
+  released 137
+}
+
+job_end() {
+  local code=0
+  fresh
+  SLURM_JOB_END_TIME=$(($(date +%s) + 12)) step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' \
+    muster run -- bazel-bin/tests/launchers/laggard 1 "$go" >"$dir/out" 2>"$dir/err" || code=$?
+  expect 'exit code' "$code" 75
+  grep -qF "warning: cut to the job's end, in " "$dir/err" || fail "$(<"$dir/err")"
+  grep -qF 'AllReduce #2 f32[4] did not finish before the end of the job: waiting for rank 1 on gpu02' "$dir/err" ||
+    fail "$(<"$dir/err")"
+  : >"$go"
+}
+
+check_status() {
+  local how
+  # What a laggard waits for.
+  go=$files/check/go
+  export MUSTER_LIVENESS_STRAGGLER_AFTER=1s
+  for how in library run; do check "status: a rank is late ($how)" late_rank "$how"; done
+  check 'status: a peer is late' late_peer
+  check 'status: a rank is stopped' stopped_rank
+  check 'status: programs without muster' foreign_programs
+  check 'status: a group that forms' forming
+  check 'status: no group' no_group
+  check 'status --stacks' stacks
+  check 'a rank exits with 0 (library)' early library exit 69 'rank 5 on gpu02 ended without a goodbye'
+  check 'a rank exits with 0 (run)' early run exit 69 \
+    'error: rank 5 on gpu02 exited with 0 without saying goodbye to its group'
+  check 'a rank leaves before the last collective' early library leave 69 'rank 5 on gpu02 left the group before AllReduce #2'
+  check "a leader's worker outlives it" forked_worker
+  check "the job's end" job_end
+  export MUSTER_LIVENESS_HEARTBEAT=200ms MUSTER_LIVENESS_SUSPECT_AFTER=1s MUSTER_LIVENESS_DEAD_AFTER=3s
+  export MUSTER_TIMEOUTS_COLLECTIVE=6s
+  for how in library run; do check "scontrol suspend, then resume ($how)" suspended "$how"; done
+  unset MUSTER_LIVENESS_HEARTBEAT MUSTER_LIVENESS_SUSPECT_AFTER MUSTER_LIVENESS_DEAD_AFTER \
+    MUSTER_LIVENESS_STRAGGLER_AFTER MUSTER_TIMEOUTS_COLLECTIVE
+}

@@ -1,0 +1,89 @@
+# Sourced by `run`: the batch scripts of deploy/sbatch, as they stand. After evaluations.sh, whose programs they run.
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir
+
+# What the template of that name was submitted as: `job`. It ran when it is no longer known as waiting or at work.
+submit_template() {
+  job=$(ctl sbatch --parsable --output="$dir/out" "$top/deploy/sbatch/$1.sbatch" "${@:2}")
+}
+job_state() { ctl scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
+job_over() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
+finished() {
+  until_true "${patience:-60}" job_over || fail "$(job_state): $(tail -n 5 "$dir/out")" || return
+  expect 'state of the job' "$(job_state)" COMPLETED || fail "$(tail -n 5 "$dir/out")"
+}
+
+# template NAME LINE ARGUMENT...: the job says that.
+template() {
+  fresh
+  submit_template "$1" "${@:3}"
+  finished
+  grep -qxF "$2" "$dir/out" || fail "$(tail -n 5 "$dir/out")"
+}
+
+# The sentence that people type, with a tiny model; what the harness says is judged by its scores.
+evaluation() {
+  fresh
+  cd "$files/evaluation" || return
+  ln -sfn "$top/configs" configs
+  submit_template eval "${letters[@]:2}" --output_path "$dir/scores"
+  finished
+  python check_run.py "$dir/scores" 4
+}
+
+# requeued [SBATCH_FLAG...]: a job's time is minutes at least; without flags that shorten it Slurm's signal before it is up
+# comes by hand.
+requeued() {
+  local rank
+  fresh
+  job=$(ctl sbatch --parsable --output="$dir/out" "$@" "$top/deploy/sbatch/requeue.sbatch" "$here/resumes.py" "$dir")
+  until_true 60 has_files "$dir" 5 # four ranks at work, and the output
+  for rank in 0 1 2 3; do until_true 10 test -e "$dir/at-work-$rank"; done
+  [[ $# -gt 0 ]] || ctl scancel --batch --signal=USR1 "$job"
+  finished
+  for rank in 0 1 2 3; do
+    grep -qxF "rank $rank of 4 goes on in life 1" "$dir/out" || fail "rank $rank: $(tail -n 5 "$dir/out")"
+  done
+}
+
+# What the training ends with is what the job ends with.
+requeue_fails() {
+  fresh
+  submit_template requeue -c 'raise SystemExit(3)'
+  until_true "${patience:-60}" job_over
+  expect 'state of the job' "$(job_state)" FAILED
+  expect_like 'exit code' "$(ctl scontrol show job "$job")" '*ExitCode=3:0*'
+}
+
+# IMAGE is a folder here, which Apptainer itself takes as well; the program sees that it is in there.
+contained_template() {
+  mkdir -p "$files/image"
+  touch "$files/image/inside"
+  PATH=$here:$PATH IMAGE=$files/image template container 'sum 6 of 4' sh -c 'test -e /inside && exec python "$0" sum_of_ranks' \
+    "$here/training.py"
+}
+
+short() {
+  local file
+  for file in "$top"/deploy/sbatch/*.sbatch; do
+    [[ $(wc -l <"$file") -lt 15 ]] || fail "$file has 15 lines or more"
+  done
+}
+
+check_templates() {
+  local patience=300 OMP_NUM_THREADS=1 PATH=$PATH
+  export OMP_NUM_THREADS PATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
+  export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
+  PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
+  [[ -d $files/evaluation ]] || check 'harnesses: a tiny model' harness_place
+  [[ -e $files/mpi_sum ]] || check 'MPI: a program' mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
+  check 'sbatch templates: under 15 lines' short
+  check 'eval.sbatch' evaluation
+  check 'train.sbatch' template train 'DDP: the losses of 4 ranks are those of one' "$here/training.py" ddp
+  check 'per-node.sbatch' template per-node 'DDP: the losses of 4 ranks are those of one' "$here/training.py" ddp
+  check 'pmix.sbatch' template pmix 'sum 6 of 4' "$files/mpi_sum"
+  check 'container.sbatch' contained_template
+  check 'requeue.sbatch' requeued
+  check 'requeue.sbatch: a failure' requeue_fails
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'requeue.sbatch: by the clock' requeued --time=1 --signal=B:USR1@10
+}

@@ -1,0 +1,147 @@
+# Sourced by `run`: PyTorch programs, unchanged, under muster run and the store that it serves.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here and files; `fresh` sets dir
+
+# by_torch NODES RANKS_EACH PROGRAM...: its standard output. PyTorch's own remark about names is left out.
+by_torch() {
+  step -N"$1" --ntasks-per-node="$2" --overcommit muster run -- "${@:3}" 2> >(grep -v 'hostname of the client' >&2)
+}
+
+sums() { expect output "$(by_torch "$1" "$2" python "$here/gloo.py")" "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))"; }
+
+# Its loss is that of one process.
+trains() {
+  local alone
+  alone=$(on gpu01 muster run -- python "$here/ddp.py")
+  expect_like 'loss of one' "$alone" 'loss 0.*'
+  for nodes in 2 4; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/ddp.py")" "$alone"; done
+}
+
+# Each program of a rank meets the same program of the others, with a store of their own.
+programs_in_turn() {
+  expect output "$(by_torch 2 2 sh -c 'python "$1" a; python "$1" b a; python "$1" c a b' sh "$here/program_after.py")" \
+    $'a: sum 6 of 4\nb: sum 6 of 4\nc: sum 6 of 4'
+}
+
+# The group that starts again has a store of its own; both ranks of a node are one process's.
+torch_starts_again() {
+  fresh
+  expect output "$(step -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 --max-restarts 1 -- \
+    sh -c 'python "$1" "$TORCHELASTIC_RESTART_COUNT" 0 && [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' \
+    sh "$here/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || cat "$dir/err"
+}
+
+# Rank 0's supervisor is neither the root nor on the first node.
+rank_0_elsewhere() {
+  fresh
+  printf '%s\n' gpu03 gpu01 gpu02 gpu03 >"$dir/hosts"
+  expect output "$(ctl env SLURM_HOSTFILE="$dir/hosts" srun -n4 -m arbitrary muster run -- \
+    sh -c 'python "$1" a; python "$1" b a' sh "$here/program_after.py" 2>"$dir/err")" \
+    $'a: sum 6 of 4\nb: sum 6 of 4' || cat "$dir/err"
+  nothing_remains
+}
+
+private_group() {
+  fresh
+  expect output "$(step -N2 --ntasks-per-node=2 muster run --set run.store="$1" -- \
+    python "$here/private_group.py" "$2" "$dir/port")" 'sum 6 of 4'
+}
+
+binds_itself() {
+  expect output "$(step -N2 --ntasks-per-node=2 muster run --set run.store=program -- python "$here/gloo.py")" 'sum 6 of 4'
+}
+
+torch_two_jobs() {
+  local other
+  local MUSTER_RENDEZVOUS_PORTS=$1
+  export MUSTER_RENDEZVOUS_PORTS
+  fresh
+  by_torch 2 2 python "$here/ddp.py" >"$dir/one" &
+  other=$!
+  by_torch 2 2 python "$here/ddp.py" >"$dir/two"
+  wait "$other"
+  expect 'the same loss' "$(cat "$dir/one")" "$(cat "$dir/two")"
+}
+
+# The end of one process is everybody's, in seconds, whatever PyTorch would wait for.
+killed_python() {
+  local began job
+  fresh
+  step -N2 --ntasks-per-node=2 muster run -- sh -c 'exec python "$1" "$2"' sh "$here/waits.py" "$dir/ranks" \
+    >"$dir/out" 2>"$dir/err" &
+  job=$!
+  until_true 60 has_files "$dir/ranks" 4
+  kill -KILL "$(cat "$dir/ranks/3")"
+  began=$SECONDS
+  wait "$job" || true
+  [[ $((SECONDS - began)) -le 10 ]] || fail "the others ended after $((SECONDS - began)) s"
+  expect_like 'who it was' "$(cat "$dir/err")" '*rank 3 on gpu02 failed: signal 9 (Killed)*'
+  nothing_remains
+}
+
+# Gloo tells the other that a peer is gone: that one fails, but it is not who ended first.
+ends_early() {
+  fresh
+  expect_code 1 by_torch 2 1 python -c 'import datetime, os, torch.distributed as dist
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60000))
+if dist.get_rank() == 1: os._exit(0)
+dist.barrier()' 2>"$dir/err"
+  expect_like 'what was told' "$(cat "$dir/err")" '*rank 0 on gpu01 failed: exit 1*  ended with 0: rank 1 on gpu02*'
+}
+
+# What a program wrote last is told: the end of its traceback.
+traceback() {
+  fresh
+  by_torch 2 1 python -c 'import os
+if os.environ["RANK"] == "1": raise ValueError("no such model: x")
+import time
+time.sleep(1000)' 2>"$dir/err" || true
+  expect_like 'what was told' "$(cat "$dir/err")" \
+    '*the last lines of rank 1 on gpu02:*Traceback*ValueError: no such model: x*'
+}
+
+# stranger NODE [--user USER]: what somebody there gets who knows the store's address.
+stranger() { on "${@:2}" "$1" python3 "$here/store_stranger.py" "${address[@]}"; }
+strangers() {
+  local address job
+  fresh
+  step -N2 --ntasks-per-node=2 muster run -- sh -c 'echo "$MASTER_ADDR $MASTER_PORT" >"$1/ranks/$RANK"; exec sleep 1000' \
+    sh "$dir" 2>"$dir/err" &
+  job=$!
+  until_true 30 has_files "$dir/ranks" 4
+  read -r -a address <"$dir/ranks/0"
+  expect "another user on rank 0's node" "$(stranger gpu01 --user nobody)" 'turned away'
+  expect 'another user on another node' "$(stranger gpu02 --user nobody)" 'turned away'
+  expect 'the user, on a node of another job' "$(stranger gpu04)" 'turned away'
+  expect 'the user on a node of the group' "$(stranger gpu02)" served
+  expect 'the user on the node of rank 0' "$(stranger gpu01)" served
+  expect 'one address only' "$(on gpu01 ss -Hltn "sport = ${address[1]}" | awk '{ print $4 }')" "${address[0]}:${address[1]}"
+  expect_like 'what was logged' "$(cat "$dir/err")" \
+    "*store ${address[0]}:${address[1]}: closed the connection from 198.18.1.1:*: it belongs to another user, uid 65534*"
+  ctl scancel --user root
+  wait "$job" || true
+  until_true 10 nothing_remains
+}
+
+check_torch() {
+  local patience=170 OMP_NUM_THREADS=1 PATH=$PATH
+  export OMP_NUM_THREADS PATH
+  check 'torch: PyTorch' "$top/tests/python/venv"
+  PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
+  check 'torch: strangers at the store' strangers
+  check 'torch: sums on four nodes' sums 4 1
+  patience=500 check 'torch: 64 ranks' sums 4 16
+  check 'torch: DistributedDataParallel' trains
+  check 'torch: one program after another' programs_in_turn
+  check 'torch: rank 0 is not on the first node' rank_0_elsewhere
+  check 'torch: a group that starts again, one process on each node' torch_starts_again
+  check 'torch: run.store: program' binds_itself
+  check 'torch: a private store' private_group muster store
+  check 'torch: a private group, run.store: program' private_group program tcp
+  check 'torch: two jobs on the same nodes' torch_two_jobs 61000-64999
+  check 'torch: two jobs on the same two ports' torch_two_jobs 61500-61501
+  check 'torch: kill -9' killed_python
+  check 'torch: a rank ends early with 0' ends_early
+  check 'torch: a traceback' traceback
+}
