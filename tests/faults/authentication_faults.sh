@@ -23,14 +23,14 @@ unlike no_secret 'set -- "$@" --set rendezvous.auth=secret'
 
 # refused NAME WHY-THE-OTHERS WHY-GPU03
 refused() {
-  local missing='the group did not form within 8s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node)'
+  local missing='the group did not form within 8s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node, which gpu01 reaches)'
   finish "$1" 77
   all_ended "$1" 75 0-7,12-15
   all_ended "$1" 77 8-11
   all_said "$1" 0-7,12-15 "error: $missing"
-  expect_like 'what the others said' "$(tail -n 1 "$work/$1/12.err")" "*$missing$2 (timeouts.rendezvous says how long to wait)"
+  expect_like 'what the others said' "$(tail -n 1 "$work/$1/0.err")" "*$missing$2 (timeouts.rendezvous says how long to wait)"
   expect_like 'what a leader said' "$(tail -n 1 "$work/$1/8.err")" "muster: *error: $3"
-  expect_like 'what a follower said' "$(tail -n 1 "$work/$1/9.err")" "muster: *error: $3"
+  expect_like 'what a follower said' "$(<"$work/$1/9.err")" "muster: rank 9 on gpu03: error: $3"
 }
 
 not_joined='the root, rank 0 on gpu01, was not joined within 8s: 198.18.1.1:*'
@@ -50,3 +50,27 @@ check 'authentication: munge does not answer on one node' refused dead_munge \
 check 'authentication: no secret on one node' refused no_secret '' \
   'rendezvous.auth is secret, but no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun)'
 check 'authentication: nothing is left' nothing_left other_secret other_method no_munge dead_munge no_secret
+
+# Where another user can look (command lines), and what a program inherits. The pattern is in no command line itself.
+secret_is_kept() {
+  local rank shown
+  printf '%s' "$secret" >"$work/secret"
+  chmod 600 "$work/secret"
+  MUSTER_SECRET=$secret endless kept --set rendezvous.auth=secret --set log.level=debug
+  shown=$(grep -lsFf "$work/secret" /proc/[0-9]*/cmdline | tr '\n' ' ')
+  expect 'command lines with the secret' "$shown" ''
+  shown=$(grep -lsFf "$work/secret" "$work/kept"/*.{out,err} | tr '\n' ' ')
+  expect 'output with the secret' "$shown" ''
+  for rank in {0..15}; do
+    grep -qsFf "$work/secret" "/proc/$(supervisor_of kept "$rank")/environ" ||
+      fail "rank $rank: its muster run has no secret: this test sees nothing"
+    ! grep -qsFf "$work/secret" "/proc/$(program_of kept "$rank")/environ" ||
+      fail "rank $rank: its program has the secret in its environment"
+  done
+  kill -KILL "$(program_of kept 5)"
+  finish kept 137
+  shown=$(grep -lsFf "$work/secret" "$work/kept"/*.{out,err} | tr '\n' ' ')
+  expect 'output with the secret, at the end' "$shown" ''
+  nothing_left kept
+}
+check 'authentication: the secret shows nowhere' secret_is_kept

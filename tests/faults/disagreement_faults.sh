@@ -18,7 +18,7 @@ one_differs() {
     exec "$1" "$2" "$3" "$4" -- true' "$2" "$muster" "${unhurried[@]}" "${@:3}" -- true
 }
 
-# disagree NAME RANKS TEXT: every one of them ends with 76 and says so.
+# disagree NAME RANKS TEXT: every one of them ends with 76, and its file says why.
 disagree() {
   finish "$1" 76
   all_ended "$1" 76 "$2"
@@ -39,7 +39,7 @@ duplicate() {
 other_size() {
   explicit size 'if [ $rank = 3 ]; then size=5; fi'
   disagree size 0-3 'the ranks disagree on the world size: '
-  expect_like 'what was said' "$(cat "$work/size/0.err")" '*: rank 3 on gpu02 has 5, rank [01] on gpu01 has 4 ("muster resolve" on both shows where it comes from)'
+  expect_like 'what was said' "$(cat "$work/size"/[01].err)" '*: rank 3 on gpu02 has 5, rank [01] on gpu01 has 4 ("muster resolve" on both shows where it comes from)'
 }
 
 other_setting() {
@@ -69,7 +69,7 @@ told_late() {
   all_ended late_node 76 0-15
   all_said late_node 0-15 ': error: the configurations differ in timeouts.collective: rank 5 on gpu02 has 1h, '
   expect_like 'what the root said first' "$(head -n 1 "$work/late_node/0.err")" \
-    'muster: rank 0 on gpu01: warning: this group cannot form (the configurations differ in *); waiting up to 10s for @([4-9]|1[0-5]) ranks to come and hear it'
+    'muster: rank 0 on gpu01: warning: this group cannot form (the configurations differ in *); waiting up to 10.0 s for @([4-9]|1[0-5]) ranks to come and hear it'
   nothing_left late_node
 }
 check 'disagreement: a node that comes late is told' told_late

@@ -8,6 +8,19 @@ on() { timeout --kill-after=5 60 "$here/../cluster/on" "$@"; }
 muster=$bin/bootstrap/cli/muster
 gpus=(gpu01 gpu02 gpu03 gpu04)
 
+# part CMD...: a suite in itself, whose lines and counts become ours.
+part() {
+  local line counted=
+  while IFS= read -r line; do
+    if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ 0\ skipped$ ]]; then
+      passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) counted=yes
+    else
+      printf '%s\n' "$line"
+    fi
+  done < <("$@" 2>&1 </dev/null)
+  [[ -n $counted ]] || check "$*" fail 'ended without its last line'
+}
+
 # ---- a step
 
 # step NAME HELD [SRUN OPTION...] -- CMD...: in the background, four ranks on each of four nodes unless the
@@ -39,6 +52,9 @@ endless() {
 
 # Every program has spent 50 ms: it is past its start.
 computing() { [[ $("$here/family.py" "$work/$1" | awk '$4 >= 5' | wc -l) == 16 ]]; }
+
+supervisor_of() { "$here/family.py" "$work/$1" | awk -v rank="$2" '$1 == rank { print $2 }'; }
+program_of() { "$here/family.py" "$work/$1" | awk -v rank="$2" '$1 == rank { print $3 }'; }
 
 # open_gate NAME [COUNT]: that many held ranks go on, the others end.
 open_gate() {
@@ -105,23 +121,6 @@ all_said() {
 # For a reader who wants to know what was said instead.
 last_words() {
   tail -qn 1 "$work/$1"/[0-9]*.err | sed 's/^muster: [^:]*: //' | sort | uniq -c | sort -rn | head -n 3 | tr '\n' ';'
-}
-
-# last_end NAME RANKS-TO-LEAVE-OUT: when the last of the others ended.
-last_end() {
-  local file
-  for file in "$work/$1"/[0-9]*.end; do
-    [[ ,$2, == *,$(basename "$file" .end),* ]] || cut -d' ' -f1 "$file"
-  done | sort -n | tail -n 1
-}
-
-# ended_within NAME WHAT SINCE SECONDS RANKS-TO-LEAVE-OUT; the time is told at the end of the suite.
-ended_within() {
-  local took
-  took=$(awk -v from="$3" -v to="$(last_end "$1" "$5")" 'BEGIN { printf "%.2f", to - from }')
-  printf '%s: all others had ended after %s s\n' "$2" "$took" >>"$work/times"
-  awk -v took="$took" -v most="$4" 'BEGIN { exit took > most }' ||
-    fail "$2: the last rank ended after $took s, more than $4 s"
 }
 
 # ---- what is left

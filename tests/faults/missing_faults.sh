@@ -17,7 +17,7 @@ gave_up() {
 
 
 
-# The root's line at five seconds and at the deadline everybody's.
+# The root's line at five seconds, and the sentence at the deadline: each rank has a file of its own and finds it there.
 named_by_all() {
   local name=$1 others=$2 who=$3
   gave_up "$name" "$others"
@@ -51,7 +51,7 @@ late late_root 0
 
 check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (never connected)'
 check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (never connected)'
-check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (nothing heard from the node)'
+check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (nothing heard from the node, which gpu01 reaches)'
 check 'missing: the root' no_root
 check 'late: the leader of a node, its ranks have gone to the root' comes_late late_leader 8 \
   '15/16 ranks; missing gpu03: 8 (never connected)'
