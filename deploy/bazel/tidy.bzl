@@ -19,6 +19,11 @@ def _tidy_impl(target, ctx):
         files + own_headers + ctx.files._checks + (ctx.files._checks_of_tests if for_tests else []),
         transitive = [dep[CcInfo].compilation_context.headers for dep in ctx.rule.attr.deps if CcInfo in dep],
     )
+    system = depset(transitive = [
+        dep[CcInfo].compilation_context.system_includes
+        for dep in ctx.rule.attr.deps
+        if CcInfo in dep
+    ])
     reports = []
     for file in files:
         if file.extension != "cc" or not file.is_source:
@@ -26,6 +31,7 @@ def _tidy_impl(target, ctx):
         report = ctx.actions.declare_file("{}.{}.tidy".format(ctx.label.name, file.basename))
         arguments = ctx.actions.args()
         arguments.add_all([report, file, "-std=c++20", "-xc++", "-iquote", "."] + _ANALYZER)
+        arguments.add_all(system, before_each = "-isystem")
         arguments.add_all([copt for copt in ctx.rule.attr.copts if copt.startswith(_MEANING)])
         ctx.actions.run_shell(
             mnemonic = "ClangTidy",

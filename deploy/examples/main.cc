@@ -10,6 +10,7 @@
 #include "deploy/examples/digits_evaluation.h"
 #include "deploy/examples/digits_options.h"
 #include "deploy/examples/digits_report.h"
+#include "deploy/examples/gpu_classifier.h"
 #include "deploy/examples/progress_meter.h"
 #include "deploy/examples/regular_file.h"
 
@@ -40,6 +41,10 @@ Status EvaluateAndReport(Communicator& group, const DigitsOptions& options) {
     evaluation_options.progress = [&](uint64_t done, uint64_t total) {
       Show(meter.Advance(done, total, Clock::now()));
     };
+  }
+  // Where all ranks have a GPU, each uses its own.
+  if (group.backend() == "nccl") {
+    MUSTER_TRY(evaluation_options.classify, MakeGpuClassifier(digits));
   }
   const Result<Evaluation> evaluation = RunEvaluation(group, digits, evaluation_options);
   Show(meter.Finish());

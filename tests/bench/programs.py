@@ -1,5 +1,5 @@
 """The programs that are measured: ours by Bazel (or from $MUSTER_BIN_DIR), the peers by their own compilers, PyTorch
-in a virtual environment that is made on first use."""
+from tests/python/venv."""
 
 import os
 import shutil
@@ -10,8 +10,6 @@ import measure
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGETS = ["//bootstrap/cli:muster", "//tests/bench:all", "//tests/bench/comm/rendezvous:all"]
-# Exactly this version is a CPU build.
-TORCH = "torch==2.13.0"
 
 
 class Absent(Exception):
@@ -39,21 +37,11 @@ def mpi(name, work):
 
 
 def gloo_python(may_download):
-    """A Python with TORCH."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    place = os.path.join(cache, "muster", "peers", TORCH.replace("==", "-"))
-    python = os.path.join(place, "bin", "python")
-    ready = os.path.join(place, "ready")
-    if os.path.exists(ready):
-        return python
+    """A Python with PyTorch."""
+    venv = [os.path.join(ROOT, "tests/python/venv")]
     if not may_download:
-        raise Absent(f"Gloo: {TORCH} is not in {place}, and nothing is downloaded in this mode")
-    print(f"first use: {TORCH} goes to {place}; this takes minutes", flush=True)
-    try:
-        subprocess.run(["python3", "-m", "venv", "--clear", place], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", TORCH], check=True)
-        subprocess.run([python, "-c", "import torch.distributed"], check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise Absent(f"Gloo: {error}") from None
-    open(ready, "w", encoding="utf-8").close()
-    return python
+        venv.append("--made")
+    made = subprocess.run(venv, stdout=subprocess.PIPE, text=True)
+    if made.returncode != 0:
+        raise Absent("Gloo: no PyTorch: tests/python/venv makes one" + (" and failed" if may_download else ""))
+    return os.path.join(made.stdout.strip(), "bin", "python")

@@ -120,7 +120,7 @@ int Main(int argc, char** argv) {
     std::fputs("service_star RANKS none|secret|munge\n", stderr);
     return 64;
   }
-  static_cast<void>(SetUpLog({LogLevel::kError, LogFormat::kText, std::nullopt}));
+  SetUpLog({LogLevel::kError, LogFormat::kText, std::nullopt});
   Launch launch{fmt::format("service_star {}", getpid()), *ranks, FreePort(), AuthMethod::kNone,
                 std::nullopt};
   const std::string_view method = argv[2];
