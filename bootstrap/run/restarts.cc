@@ -1,5 +1,6 @@
 #include "bootstrap/run/restarts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/base/log.h"
@@ -17,6 +18,25 @@ void CountRestarts(int restarts, int most, JoinRequest& request) {
   agreement.restart += restarts;
 }
 
+namespace {
+
+// Beyond run.grace, which the others may need before they meet again.
+constexpr Duration kOthersComeWithin = std::chrono::seconds(10);
+
+// Those who were not told to end start again, and would wait for this one until their deadline.
+Status TellThoseWhoStartAgain(SupervisorPlan plan, const Error& told) {
+  const bool alone =
+      !plan.join || std::cmp_equal(plan.join->self.claims.size(), plan.join->self.agreement.world_size);
+  if (alone) return {};
+  plan.join->self.refused = told;
+  plan.join->timeouts.rendezvous =
+      std::min(plan.join->timeouts.rendezvous, plan.config.run.grace + kOthersComeWithin);
+  MUSTER_TRY([[maybe_unused]] const int status, Supervisor(std::move(plan)).Run());
+  return {};
+}
+
+}  // namespace
+
 Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>(int restarts)>& plan) {
   for (int restarts = 0;; ++restarts) {
     MUSTER_TRY(SupervisorPlan next, plan(restarts));
@@ -26,6 +46,11 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     Supervisor supervisor(std::move(next));
     MUSTER_TRY(const int status, supervisor.Run());
     if (restarts == most || !supervisor.MayStartAgain()) return status;
+    if (const auto told = supervisor.ToldToEnd()) {
+      MUSTER_TRY(SupervisorPlan telling, plan(restarts + 1));
+      MUSTER_CHECK(TellThoseWhoStartAgain(std::move(telling), *told));
+      return status;
+    }
     // Once in the log, not once for every rank.
     if (supervisor.IsRoot()) {
       LogEvent(LogLevel::kWarning, "restart", {{"restart", restarts + 1}, {"most", most}},

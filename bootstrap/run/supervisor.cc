@@ -26,6 +26,8 @@ using std::chrono::seconds;
 // A program that drops out of its group is usually on its way to an exit status that says more.
 constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
+// Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
+constexpr Duration kSameSignalWithin = milliseconds(200);
 // The exchange among supervisors that ends a group whose last member cannot tell by itself.
 constexpr std::string_view kAllDone = "all programs have ended";
 
@@ -92,6 +94,13 @@ Result<int> Supervisor::Run() {
 }
 
 std::string Supervisor::Describe(int rank) const { return DescribeRank(group_.roster, rank); }
+
+std::optional<Error> Supervisor::ToldToEnd() const {
+  if (asked_to_end_ == 0) return std::nullopt;
+  const int rank = plane_ ? plane_->own_ranks().front() : 0;
+  return Error{Code::kPeerLost, fmt::format("{} was told to end (signal {})", Describe(rank), asked_to_end_),
+               ""};
+}
 
 // ---- forming
 
@@ -360,18 +369,29 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
   const ChildExit& exit = *program.exit();
   const OutOfMemory out_of_memory = exit.ok() ? OutOfMemory::kNo : memory_->Look();
   recorder_.Ended(program.rank(), exit, out_of_memory);
-  if (!exit.ok() && !failure_) {
-    const bool as_asked = asked_to_end_ != 0 && exit.ShellStatus() == 128 + asked_to_end_;
-    const std::string what =
-        as_asked ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()), asked_to_end_,
-                               exit.Describe())
-                 : fmt::format("{} failed: {}", Describe(program.rank()), DescribeEnd(exit, out_of_memory));
-    Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords(), as_asked});
+  if (!exit.ok() && !failure_ && !reported_) {
+    // A goodbye in the meantime would let this process go with 0.
+    reported_ = true;
+    const bool may_be_asked = asked_to_end_ == 0 && EndsPrograms(exit.ShellStatus() - 128);
+    const auto report = [this, &program, out_of_memory] { ReportEnd(program, out_of_memory); };
+    may_be_asked ? static_cast<void>(loop_->After(kSameSignalWithin, report)) : report();
   }
   if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
   // Not after a failure of ours that the root has yet to confirm: a goodbye would let this process go with 0.
   if (!failure_ && !reported_ && AllEnded()) OnProgramsDone();
   CheckDone();
+}
+
+void Supervisor::ReportEnd(const RankProgram& program, OutOfMemory out_of_memory) {
+  if (failure_) return;
+  const ChildExit& exit = *program.exit();
+  const bool asked = asked_to_end_ != 0;
+  const std::string what =
+      asked && exit.ShellStatus() == 128 + asked_to_end_
+          ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()), asked_to_end_,
+                        exit.Describe())
+          : fmt::format("{} failed: {}", Describe(program.rank()), DescribeEnd(exit, out_of_memory));
+  Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords(), asked});
 }
 
 void Supervisor::OnProgramLost(int rank) {

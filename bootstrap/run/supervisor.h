@@ -70,6 +70,9 @@ class Supervisor {
   // After Run: a program failed, nobody was lost, and nobody was told to end. The same on every supervisor.
   bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_told; }
   bool IsRoot() const { return !plane_ || plane_->is_root(); }
+  // After Run, where this one was told to end but the group's failure says nothing of it: others may start
+  // again, and would wait for this one.
+  std::optional<Error> ToldToEnd() const;
 
  private:
   // What Slurm tells all ranks at once is one request.
@@ -89,6 +92,7 @@ class Supervisor {
   Status WatchLifeline();
   void OnChildren();
   void OnProgramEnded(const RankProgram& program);
+  void ReportEnd(const RankProgram& program, OutOfMemory out_of_memory);
   void OnProgramLost(int rank);
   void Report(Failure failure);
   void OnFailure(const Failure& failure);
@@ -122,7 +126,7 @@ class Supervisor {
   std::unique_ptr<StoreUsers> store_users_;
   std::unique_ptr<StoreKeeper> store_keeper_;  // rank 0's
   FormedGroup group_;
-  bool reported_ = false;  // a failure of our own; failure_ is what the group was told
+  bool reported_ = false;  // a failure of our own, or will be at once; failure_ is what the group was told
   std::optional<Failure> failure_;
   std::optional<int> status_;
   int asked_to_end_ = 0;  // the signal

@@ -38,7 +38,7 @@ namespace muster {
 
 struct ExchangeOptions {
   Duration patience = std::chrono::milliseconds(500);
-  Duration cause_grace = std::chrono::seconds(1);
+  Duration cause_grace = std::chrono::seconds(2);
   bool spin = false;
   Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
   bool sole_reader = true;              // nobody else receives on the lane's connections

@@ -44,7 +44,7 @@ struct SocketOptions {
   // A rank that has been blocked for this long asks the peers it waits for what they are doing.
   Duration patience = std::chrono::milliseconds(500);
   // How long a lost connection waits for the control plane to name the cause.
-  Duration cause_grace = std::chrono::seconds(1);
+  Duration cause_grace = std::chrono::seconds(2);
   // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
   size_t half_open_limit = 128;
   // Spin before blocking; absent: where this node's ranks are no more than the processors this process may

@@ -113,18 +113,49 @@ ends_after_the_last() {
   expect 'starts of rank 1' "$(grep -c '^1$' "$dir/tries")" 2
 }
 
-# Whoever is told to end does not start again.
+# Whoever is told to end does not start again, whatever its program makes of it.
 told_to_end() {
   fresh
   local job
-  ctl sbatch --parsable -N2 --ntasks-per-node=2 -o "$dir/err" --wrap \
-    "srun muster run --max-restarts 5 -- sh -c 'echo \$RANK >>$dir/tries; exec sleep 60'" >"$dir/job"
-  job=$(cat "$dir/job")
+  job=$(ctl sbatch --parsable -N2 --ntasks-per-node=2 -o "$dir/err" --wrap \
+    "srun muster run --max-restarts 5 -- sh -c 'echo \$RANK >>$dir/tries; $1'")
   until_true 20 has_lines "$dir/tries" 4
   ctl scancel -s TERM "$job.0"
   until_true 20 ended "$job"
   expect starts "$(wc -l <"$dir/tries")" 4
-  expect_like message "$(cat "$dir/err")" '*was told to end (signal 15)*'
+  expect_like message "$(cat "$dir/err")" "$2"
+}
+
+# Slurm signals a whole tree one by one: a program may have ended before its supervisor hears of it. Only rank 1's
+# are told here, the others by the group.
+told_after_the_program() {
+  fresh
+  local code text='rank 1 on gpu01 was told to end (signal 15): signal 15 (Terminated)'
+  for _ in 1 2 3 4 5; do
+    fresh
+    code=0
+    step -w 'gpu[01-02]' -N2 --ntasks-per-node=2 muster run --max-restarts 5 -- sh -c 'echo $RANK >>"$1/tries"
+      [ $RANK != 1 ] || setsid sh -c "while [ \$(wc -l <$1/tries) -lt 4 ]; do :; done; kill -TERM $$; kill -TERM $PPID"
+      exec sleep 60' sh "$dir" 2>"$dir/err" || code=$?
+    expect 'exit code' "$code" 143
+    expect starts "$(wc -l <"$dir/tries")" 4
+    expect_like message "$(cat "$dir/err")" "*error: $text*"
+  done
+}
+
+# One that hears of it only while the group ends of another failure: the others do not wait for it.
+told_while_ending() {
+  fresh
+  local code=0
+  step -w 'gpu[01-02]' -N2 --ntasks-per-node=2 muster run --max-restarts 5 -- sh -c '
+    [ $RANK != 3 ] || trap "kill -TERM $PPID; exit 0" TERM
+    echo $RANK >>"$1/tries"
+    while [ $(wc -l <"$1/tries") -lt 4 ]; do :; done
+    [ $RANK != 0 ] || exit 5
+    sleep 60 & wait' sh "$dir" 2>"$dir/err" || code=$?
+  expect 'exit code' "$code" 69
+  expect starts "$(wc -l <"$dir/tries")" 4
+  expect_like message "$(cat "$dir/err")" '*rank 0 on gpu01 failed: exit 5*: error: rank 3 on gpu02 was told to end (signal 15)*'
 }
 has_lines() { [[ -e $1 && $(wc -l <"$1") -ge $2 ]]; }
 ended() { [[ -z $(ctl squeue -h -j "$1" 2>/dev/null) ]]; }
@@ -170,7 +201,10 @@ check_blocks() {
   check 'blocks: launch on several machines, usage' machines_without_endpoint
   check 'restarts: until it works' starts_again
   check 'restarts: until there are no more' ends_after_the_last
-  check 'restarts: not when told to end' told_to_end
+  check 'restarts: not when told to end' told_to_end 'exec sleep 60' '*was told to end (signal 15)*'
+  check 'restarts: not when told to end, another exit code' told_to_end 'trap "exit 1" TERM; sleep 60 & wait' '*failed: exit 1*'
+  check 'restarts: not when told to end, the program first' told_after_the_program
+  check 'restarts: not when one was told to end meanwhile' told_while_ending
   check 'restarts: must agree' restarts_differ
   check 'once: for all ranks' once_for_all
   check 'once: on each node, then a run' once_per_node
