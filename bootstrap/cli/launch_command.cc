@@ -58,15 +58,15 @@ Status CheckNodes(const LaunchFlags& launch, const Asked& asked) {
 }
 
 Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const Asked& asked,
-                             const LaunchFlags& launch, int ranks, Bytes payload) {
+                             const LaunchFlags& launch, int ranks) {
   const RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
   if (launch.nodes == 1) {
-    JoinRequest request = MakeLocalJoin(environment, config, std::move(payload));
+    JoinRequest request = MakeLocalJoin(environment, config);
     StandFor(block, request);
     return request;
   }
-  MUSTER_TRY(JoinRequest request, MakeJoinOfNodes(environment, config, std::move(payload),
-                                                  *asked.explicit_tuple.endpoint, block.node, block.nodes));
+  MUSTER_TRY(JoinRequest request,
+             MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, block.node, block.nodes));
   StandFor(block, request);
   return request;
 }
@@ -113,13 +113,10 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   return RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
     SupervisorPlan next = plan;
     if (launch.nodes * ranks == 1) return next;
-    MasterPort port;
-    if (launch.node <= 0) {
-      MUSTER_TRY(port, ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1));
-    }
-    next.store = std::move(port.store);
-    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, std::move(port.payload)));
+    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks));
     CountRestarts(restarts, launch.max_restarts, *next.join);
+    MUSTER_TRY(next.store,
+               ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1, *next.join));
     return next;
   });
 }

@@ -107,30 +107,29 @@ class Planner {
     plan.own_process_groups = !InTerminalForeground();
     plan.who = wanted_.who;
     if (resolution_.tuple.world_size * RanksHere() == 1) return plan;
-    MUSTER_TRY(MasterPort port, Port());
-    plan.store = std::move(port.store);
-    MUSTER_TRY(plan.join, Join(std::move(port.payload)));
+    MUSTER_TRY(plan.join, Join());
     if (block_) StandFor(*block_, *plan.join);
     CountRestarts(restarts, wanted_.max_restarts, *plan.join);
+    MUSTER_TRY(plan.store, Port(*plan.join));
     return plan;
   }
 
   // Rank 0's; the roster carries it to everybody.
-  Result<MasterPort> Port() const {
+  Result<std::shared_ptr<StorePort>> Port(JoinRequest& request) const {
+    if (wanted_.who != WhoRuns::kEveryRank) return nullptr;
     const RankTuple& tuple = resolution_.tuple;
-    if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return MasterPort();
     const Config& config = effective_.config;
     const auto& said = asked_.explicit_tuple.endpoint;
     return ChooseMasterPort(config, said ? said : config.rendezvous.endpoint,
-                            tuple.world_size == 1 || tuple.local_world_size == tuple.world_size);
+                            tuple.world_size == 1 || tuple.local_world_size == tuple.world_size, request);
   }
 
-  Result<JoinRequest> Join(Bytes payload) {
+  Result<JoinRequest> Join() {
     // Alone, it has nobody to meet, and nothing tells it from another one on this machine.
     if (resolution_.tuple.world_size == 1) {
-      return MakeLocalJoin(environment_, effective_.config, std::move(payload));
+      return MakeLocalJoin(environment_, effective_.config);
     }
-    return MakeJoinRequest(environment_, effective_.config, asked_, resolution_, std::move(payload));
+    return MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {});
   }
 
   const SharedFlags& flags_;

@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-JoinRequest Begin(const Environment& environment, const Config& config, Bytes payload) {
+JoinRequest Begin(const Environment& environment, const Config& config) {
   const Environment::Process& process = *environment.process();
   JoinRequest request;
   request.self.node = process.host_name;
@@ -20,7 +20,7 @@ JoinRequest Begin(const Environment& environment, const Config& config, Bytes pa
   request.self.agreement.world_size = 1;
   request.self.agreement.launcher = "launch";
   request.self.agreement.configuration = GroupWideText(config);
-  request.self.claims = {{0, 0, 1, std::move(payload)}};
+  request.self.claims = {{0, 0, 1, {}}};
   request.options = config.rendezvous;
   request.timeouts = config.timeouts;
   request.liveness = config.liveness;
@@ -37,16 +37,16 @@ void Meet(std::string key, JoinRequest& request) {
 
 }  // namespace
 
-JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, Bytes payload) {
-  JoinRequest request = Begin(environment, config, std::move(payload));
+JoinRequest MakeLocalJoin(const Environment& environment, const Config& config) {
+  JoinRequest request = Begin(environment, config);
   Meet(fmt::format("launch uid={} pid={}", request.uid, request.self.pid), request);
   request.meeting.find_root = FindRoot::kSameNode;
   return request;
 }
 
-Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config, Bytes payload,
+Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
                                     const Endpoint& endpoint, int node, int nodes) {
-  JoinRequest request = Begin(environment, config, std::move(payload));
+  JoinRequest request = Begin(environment, config);
   Meet(fmt::format("launch uid={} endpoint={} nodes={}", request.uid, ToString(endpoint), nodes), request);
   request.self.claims.front().rank = node;
   request.self.agreement.world_size = nodes;

@@ -4,18 +4,17 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/launch/environment.h"
-#include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/rendezvous/join_request.h"
 
 namespace muster {
 
-// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks. `payload` is rank 0's.
-JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, Bytes payload);
+// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks.
+JoinRequest MakeLocalJoin(const Environment& environment, const Config& config);
 
 // One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:
 // kConfiguration (a malformed MUSTER_SECRET).
-Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config, Bytes payload,
+Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
                                     const Endpoint& endpoint, int node, int nodes);
 
 }  // namespace muster

@@ -2,25 +2,30 @@
 
 #include "bootstrap/run/program_port.h"
 #include "comm/net/wire.h"
+#include "comm/rendezvous/names.h"
 
 namespace muster {
 
-Result<MasterPort> ChooseMasterPort(const Config& config, const std::optional<Endpoint>& endpoint,
-                                    bool only_this_node) {
-  MasterPort chosen;
+Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
+                                                    const std::optional<Endpoint>& endpoint,
+                                                    bool only_this_node, JoinRequest& request) {
+  Claim& claim = request.self.claims.front();
+  if (claim.rank != 0) return nullptr;
+  std::shared_ptr<StorePort> store;
   uint16_t port = 0;
   if (config.run.store == RunStore::kMuster) {
-    const uint16_t taken = endpoint ? endpoint->port : uint16_t{0};
-    MUSTER_TRY(StorePort held, StorePort::Hold({config.rendezvous.ports, taken, only_this_node}));
-    chosen.store = std::make_shared<StorePort>(std::move(held));
-    port = chosen.store->port();
+    const PortRange ports = config.rendezvous.ports;
+    MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0},
+                                                only_this_node, PortLadder(request.meeting.key, ports)}));
+    store = std::make_shared<StorePort>(std::move(held));
+    port = store->port();
   } else {
     MUSTER_TRY(port, FreeProgramPort(config.rendezvous.ports));
   }
   WireWriter writer;
   writer.U16(port);
-  chosen.payload = writer.Take();
-  return chosen;
+  claim.payload = writer.Take();
+  return store;
 }
 
 uint16_t MasterPortOf(const Roster& roster) {

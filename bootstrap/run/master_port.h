@@ -7,21 +7,19 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/run/store_port.h"
-#include "comm/base/bytes.h"
 #include "comm/base/error.h"
+#include "comm/rendezvous/join_request.h"
 #include "comm/roster.h"
 
 namespace muster {
 
-struct MasterPort {
-  Bytes payload;                     // of rank 0's claim
-  std::shared_ptr<StorePort> store;  // where muster serves the store (run.store: muster)
-};
-
-// `endpoint`: where the group meets, if that was said. `only_this_node`: surely all ranks are here. Error:
-// kSystem.
-Result<MasterPort> ChooseMasterPort(const Config& config, const std::optional<Endpoint>& endpoint,
-                                    bool only_this_node);
+// Chooses the port for who stands for rank 0, and writes it into rank 0's claim; nothing for the others.
+// `request` is otherwise complete. `endpoint`: where the group meets, if that was said. `only_this_node`:
+// surely all ranks are here. Gives where muster serves the store; null: it does not (run.store: program).
+// Error: kSystem.
+Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
+                                                    const std::optional<Endpoint>& endpoint,
+                                                    bool only_this_node, JoinRequest& request);
 
 // What rank 0 chose.
 uint16_t MasterPortOf(const Roster& roster);

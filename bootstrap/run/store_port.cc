@@ -55,7 +55,7 @@ bool IsFree(uint16_t port) {
 // at the same ones.
 class Ports {
  public:
-  Ports(PortRange ports, uint16_t but_not) : ports_(ports), but_not_(but_not) {
+  Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
     std::array<uint8_t, 2> random{};
     RandomBytes(random);
     next_ = (random[0] * 256 + random[1]) % count();
@@ -63,7 +63,7 @@ class Ports {
   std::optional<uint16_t> Next() {
     while (tried_ < std::min(count(), kTries)) {
       const auto port = static_cast<uint16_t>(ports_.first + (next_ + tried_++) % count());
-      if (port != but_not_) return port;
+      if (std::ranges::find(but_not_, port) == but_not_.end()) return port;
     }
     return std::nullopt;
   }
@@ -72,7 +72,7 @@ class Ports {
   int count() const { return ports_.last - ports_.first + 1; }
 
   PortRange ports_;
-  uint16_t but_not_;
+  std::vector<uint16_t> but_not_;
   int next_ = 0;
   int tried_ = 0;
 };
@@ -87,18 +87,29 @@ bool AnotherIsFree(Ports& ports) {
   return false;
 }
 
+// One of the range, as long as another one is left there.
+std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector<uint16_t>& but_not,
+                                              const std::vector<SocketAddress>& addresses) {
+  Ports ports(range, but_not);
+  while (const auto port = ports.Next()) {
+    auto listeners = ListenAt(addresses, *port);
+    if (!listeners) continue;
+    Ports others(range, {*port});
+    if (AnotherIsFree(others)) return *std::move(listeners);
+    break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<StorePort> StorePort::Hold(const Wish& wish) {
   MUSTER_TRY(const auto addresses, AddressesHere(wish.only_this_node));
-  Ports ports(wish.ports, wish.but_not);
-  while (const auto port = ports.Next()) {
-    auto listeners = ListenAt(addresses, *port);
-    if (!listeners) continue;
-    Ports others(wish.ports, *port);
-    if (AnotherIsFree(others)) return StorePort(*std::move(listeners));
-    break;
-  }
+  std::vector<uint16_t> but_not = wish.rather_not;
+  but_not.push_back(wish.but_not);
+  if (auto listeners = ListenIn(wish.ports, but_not, addresses)) return StorePort(*std::move(listeners));
+  if (auto listeners = ListenIn(wish.ports, {wish.but_not}, addresses))
+    return StorePort(*std::move(listeners));
   MUSTER_TRY(auto listeners, ListenAt(addresses, 0));
   return StorePort(std::move(listeners));
 }

@@ -19,6 +19,9 @@ class StorePort {
     uint16_t but_not =
         0;  // where the group itself is to meet (rendezvous.endpoint); 0: nowhere in particular
     bool only_this_node = false;  // at 127.0.0.1 alone; else at each of this node's addresses
+    // Where the group's ranks look for its root: who knocks there would be taken for a client. Only where
+    // `ports` has no other.
+    std::vector<uint16_t> rather_not = {};
   };
   // A port that is free here, from `ports` as long as another one is left there for groups that form: else,
   // or where none is free, one of the kernel's choice. Nobody else can take it from now on. Who connects

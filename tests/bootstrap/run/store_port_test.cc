@@ -96,6 +96,18 @@ TEST(StorePort, IsNotWhereTheGroupMeets) {
   }
 }
 
+// Where the group may meet is still better than where no firewall lets anybody through.
+TEST(StorePort, IsRatherWhereTheGroupMayMeetThanOutsideTheRange) {
+  const PortRange ports = FreeRange(3);
+  const uint16_t middle = ports.first + 1;
+  const auto first = StorePort::Hold({ports, 0, true, {ports.first, ports.last}});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->port(), middle);
+  const auto second = StorePort::Hold({ports, ports.first, true, {ports.first, ports.last}});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->port(), ports.last);
+}
+
 TEST(StorePort, AnAddressThatIsNotThereIsAnError) {
   auto port = StorePort::Hold({kPorts, 0, true});
   ASSERT_TRUE(port);
