@@ -61,6 +61,16 @@ expect_code() {
   expect "exit code of '${*:2}'" "$code" "$1"
 }
 
+# until_true SECONDS COMMAND...: when to give up what takes that long at most on a busy machine; four times that, for
+# one that is busier still. A limit that muster promises is measured, not waited for.
+until_true() {
+  local deadline=$((SECONDS + 4 * $1))
+  until "${@:2}"; do
+    [[ $SECONDS -lt $deadline ]] || fail "not within $((4 * $1)) s: ${*:2}" || return
+    sleep 0.02
+  done
+}
+
 # Ends the suite: the line that tests/run reads, and the exit code.
 summary() {
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

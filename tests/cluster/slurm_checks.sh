@@ -12,15 +12,6 @@ placement() { ctl srun "$@" sh -c 'echo $SLURM_PROCID:$SLURMD_NODENAME' | sort -
 
 job_state() { ctl scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p' | xargs; }
 
-# until_true SECONDS COMMAND...
-until_true() {
-  local deadline=$((SECONDS + $1))
-  until "${@:2}"; do
-    [[ $SECONDS -lt $deadline ]] || fail "not within $1 s: ${*:2}" || return
-    sleep 0.05
-  done
-}
-
 state_is() { [[ $(job_state "$1") == "$2" ]]; }
 has_line() { grep -qs "$2" "$1"; }
 

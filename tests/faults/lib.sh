@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016 # the variables are the inner shell's
 # shellcheck disable=SC2154 # `run` sets here, work and bin
 
-on() { timeout --kill-after=5 60 "$here/../cluster/on" "$@"; }
+on() { timeout --kill-after=5 120 "$here/../cluster/on" "$@"; }
 
 muster=$bin/bootstrap/cli/muster
 gpus=(gpu01 gpu02 gpu03 gpu04)
@@ -35,7 +35,7 @@ step() {
   # A shell starts what it puts into the background with SIGINT ignored: hence the env.
   {
     code=0
-    TMPDIR=$dir/tmp timeout --kill-after=5 90 env --default-signal=INT,QUIT "$here/../cluster/on" ctl \
+    TMPDIR=$dir/tmp timeout --kill-after=5 300 env --default-signal=INT,QUIT "$here/../cluster/on" ctl \
       sh -c 'echo $$ >"$0/srun.pid"; exec "$@"' "$dir" \
       srun --input=none -w 'gpu[01-04]' "${options[@]}" "$here/task" "$dir" "$held" "$@" \
       >"$dir/srun.out" 2>"$dir/srun.err" || code=$?
@@ -58,18 +58,9 @@ program_of() { "$here/family.py" "$work/$1" | awk -v rank="$2" '$1 == rank { pri
 
 # open_gate NAME [COUNT]: that many held ranks go on, the others end.
 open_gate() {
-  timeout 10 bash -c 'exec 3<>"$0"
+  timeout 60 bash -c 'exec 3<>"$0"
     printf "%.*s" "$1" rrrrrrrrrrrrrrrr >&3
     while read -r -t 0 -u 3; do sleep 0.01; done' "$work/$1/gate" "${2-0}"
-}
-
-# until_true SECONDS COMMAND...
-until_true() {
-  local deadline=$((SECONDS + $1))
-  until "${@:2}"; do
-    [[ $SECONDS -lt $deadline ]] || fail "not within $1 s: ${*:2}" || return
-    sleep 0.05
-  done
 }
 
 # ---- what became of it

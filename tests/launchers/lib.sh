@@ -3,19 +3,10 @@
 # shellcheck disable=SC2016,SC2034,SC2119,SC2120,SC2154 # shared with `run` and its parts; the variables are the job's
 
 # A group that lacks a rank, and whatever else hangs, must fail and not block.
-export MUSTER_TIMEOUTS_RENDEZVOUS=20s
-on() { timeout --kill-after=5 "${patience:-60}" "$top/tests/cluster/on" "$@"; }
+export MUSTER_TIMEOUTS_RENDEZVOUS=40s
+on() { timeout --kill-after=5 "${patience:-120}" "$top/tests/cluster/on" "$@"; }
 ctl() { on ctl "$@"; }
 step() { ctl srun "$@"; }
-
-# until_true SECONDS COMMAND...
-until_true() {
-  local deadline=$((SECONDS + $1))
-  until "${@:2}"; do
-    [[ $SECONDS -lt $deadline ]] || fail "not within $1 s: ${*:2}" || return
-    sleep 0.02
-  done
-}
 
 # has_files DIR COUNT
 has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }

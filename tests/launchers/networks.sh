@@ -237,7 +237,7 @@ one_way_between_others() {
 }
 
 check_networks() {
-  local patience=90
+  local patience=180
   check 'network: a name of its own is 127.0.1.1' names_of_debian
   check 'network: long names and short ones' names_with_a_domain
   check 'network: names that do not resolve' names_unknown
