@@ -8,6 +8,7 @@
 //   leave     says goodbye and exits
 //   receive   as FILE, but rank 0 waits in a Recv
 //   abandon   gives the group up, takes its time to end when it is told to, and leaves FILE
+//   stop      all meet in Barriers all the time; once there is FILE it comes to no more, until FILE is gone
 //   fork      forks a worker that outlives it for FILE, and is killed
 #include <fmt/core.h>
 #include <signal.h>
@@ -73,11 +74,22 @@ Status BeLate(Communicator& group, const std::string& what, const std::string& f
   return group.Send({values.data(), values.size(), muster::DataType::kF32}, 0);
 }
 
+Status MeetUntil(Communicator& group, bool late, const std::string& file) {
+  for (;;) {
+    const bool stop = late && access(file.c_str(), F_OK) == 0;
+    while (stop && access(file.c_str(), F_OK) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    MUSTER_CHECK(group.Barrier());
+  }
+}
+
 Status Run(int late, const std::string& what, const std::string& file) {
   const auto initialised = muster::Init();
   if (!initialised) return muster::Fail(initialised.error());
   Communicator& group = **initialised;
   MUSTER_CHECK(group.Barrier());
+  if (what == "stop") return MeetUntil(group, group.rank() == late, file);
   if (group.rank() == late) {
     MUSTER_CHECK(BeLate(group, what, file));
   } else if (what == "receive" && group.rank() == 0) {

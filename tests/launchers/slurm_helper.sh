@@ -122,12 +122,34 @@ helper_crashes() {
   expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm printed no JSON object; going on without*'
 }
 
+# end_after_forming [muster run --]: a group that had formed long before it is asked. The answer is one that Slurm, which
+# counts in minutes, would take longer for. Operations that begin after it end with the job, the latest 10 s before.
+end_after_forming() {
+  fake 'echo "{\"end_time\": $(($(date +%s) + 20))}"'
+  fresh
+  MUSTER_RENDEZVOUS_SLURM_HELPER=$files/fake/helper expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
+    sh -c 'unset SLURM_JOB_END_TIME; exec "$@"' sh "$@" \
+    bazel-bin/tests/launchers/laggard 3 stop "$dir/stop" >"$dir/out" 2>"$dir/err" &
+  until_true 30 test -e "$files/fake/asked"
+  # The answer is on its way to all; nothing says when it is there. Were it later, the Barrier would wait for minutes.
+  until_true 5 no_helper
+  : >"$dir/stop"
+  until_true 30 grep -qs 'did not finish before the end of the job' "$dir/err"
+  rm "$dir/stop"
+  wait $!
+  expect_like 'message' "$(cat "$dir/err")" \
+    '*laggard: Barrier #* did not finish before the end of the job: waiting for rank 3 (gpu02), last seen in Barrier #*'
+}
+no_helper() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -q 'fake/helper'; }
+
 check_slurm_helper() {
   check 'muster-slurm: prints' helper_prints
   check 'muster-slurm: an arbitrary layout, a rank is missing' helper_knows_an_arbitrary_layout
   check 'muster-slurm: a heterogeneous layout, a rank is missing' helper_knows_a_heterogeneous_layout
   check "muster-slurm: the job's end" helper_knows_the_jobs_end
   check 'muster-slurm: is not asked where a group forms' helper_is_not_asked_at_the_start
+  check "muster-slurm: the job's end, after forming" end_after_forming
+  check "muster-slurm: the job's end, after forming, under run" end_after_forming muster run --
   check 'muster-slurm: absent' helper_is_absent
   check 'muster-slurm: hangs' helper_hangs
   check 'muster-slurm: crashes' helper_crashes
