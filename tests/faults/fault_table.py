@@ -143,10 +143,13 @@ IMPATIENT = {"MUSTER_LIVENESS_HEARTBEAT": "200ms", "MUSTER_LIVENESS_SUSPECT_AFTE
 SILENCE = lost(SILENT_TEXT, victim=ANYTHING, within=DEAD_AFTER + 4,
                root_says=r"warning: nothing was heard of ranks 4,5 on gpu03 for [1-3]\.\d s; given up after 3s")
 LAST_ONE_SILENT = replace(SILENCE, gone=(1, 2, 3, 6, 7))
+CUT_OFF = replace(SILENCE, victim_says=r"gpu03 is cut off: nothing was heard of ranks? 0(,1)? on gpu01 for [3-9]\S* s, "
+                  "and of 2 other nodes none answers")
 NODE_STOPPED = missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches")
 NODE_MISSING = missing("gpu03: 4,5", "nothing heard from the node, which gpu01 cannot reach")
 ROOT_SILENT = lost("ranks? 0(-1)? on gpu01 fell silent: nothing was heard for [3-9]", victim=ANYTHING,
                    within=DEAD_AFTER + 4)
+ROOT_CUT_OFF = replace(ROOT_SILENT, victim_says=r"gpu01 is cut off: nothing was heard of 3 of the 3 other nodes for [3-9]")
 NO_ROOT = Outcome(75, r"the root, rank 0 on gpu01, did not (answer|appear) within 8s", within=DEADLINE + 10,
                   victim=ANYTHING, deadline=True)
 UNPROVEN = r".*"
@@ -216,13 +219,13 @@ FAULTS = [
           rendezvous=FINE, idle=FINE, collective=FINE, shutdown=FINE),
           strangers.Stale(), {"SLURM_RESTART_COUNT": "1"}),
     Fault("cable", "the cable of a node is pulled", (4, 5), cells(
-          before=NODE_MISSING, rendezvous=replace(SILENCE, forms=True), idle=SILENCE, collective=SILENCE,
+          before=NODE_MISSING, rendezvous=replace(SILENCE, forms=True), idle=CUT_OFF, collective=CUT_OFF,
           shutdown=LAST_ONE_SILENT), inflict.Cable(NODE), IMPATIENT, alone="cable"),
     Fault("root-cable", "the cable of the root's node is pulled", (0, 1), cells(
           before=NO_ROOT,
           rendezvous=Outcome(75, r"the group did not form within 8s|did not answer within 8s", DEADLINE + 15,
                              victim=ANYTHING, deadline=True, forms=True),
-          idle=ROOT_SILENT, collective=ROOT_SILENT, shutdown=FINE),
+          idle=ROOT_CUT_OFF, collective=ROOT_CUT_OFF, shutdown=FINE),
           inflict.Cable(ROOTS_NODE), IMPATIENT, alone="root-cable"),
     Fault("bad-line", "30 % of a node's packets are lost, the others take 200 ms", (4, 5), cells(
           before=FINE, rendezvous=FINE, idle=FINE, collective=FINE, shutdown=FINE),
