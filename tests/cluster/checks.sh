@@ -30,7 +30,7 @@ check() {
   failed=$((failed + 1))
   reason=$(tail -n 1 "$scratch")
   printf 'FAILED %s: %s\n' "$name" "${reason:-exit code $code}"
-  sed '$d; s/^/    /' "$scratch" | tail -n 20
+  sed '$d; s/^/    /' "$scratch" | tail -n 60
 }
 
 skip() {

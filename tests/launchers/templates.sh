@@ -9,8 +9,8 @@ submit_template() {
 job_state() { ctl scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
 job_over() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
 finished() {
-  until_true "${patience:-60}" job_over || fail "$(job_state): $(tail -n 5 "$dir/out")" || return
-  expect 'state of the job' "$(job_state)" COMPLETED || fail "$(tail -n 5 "$dir/out")"
+  until_true "${patience:-60}" job_over || fail "$(job_state): $(tail -n 50 "$dir/out")" || return
+  expect 'state of the job' "$(job_state)" COMPLETED || fail "$(tail -n 50 "$dir/out")"
 }
 
 # template NAME LINE ARGUMENT...: the job says that.
@@ -18,7 +18,7 @@ template() {
   fresh
   submit_template "$1" "${@:3}"
   finished
-  grep -qxF "$2" "$dir/out" || fail "$(tail -n 5 "$dir/out")"
+  grep -qxF "$2" "$dir/out" || fail "$(tail -n 50 "$dir/out")"
 }
 
 # The sentence that people type, with a tiny model; what the harness says is judged by its scores.
@@ -42,7 +42,7 @@ requeued() {
   [[ $# -gt 0 ]] || ctl scancel --batch --signal=USR1 "$job"
   finished
   for rank in 0 1 2 3; do
-    grep -qxF "rank $rank of 4 goes on in life 1" "$dir/out" || fail "rank $rank: $(tail -n 5 "$dir/out")"
+    grep -qxF "rank $rank of 4 goes on in life 1" "$dir/out" || fail "rank $rank: $(tail -n 50 "$dir/out")"
   done
 }
 
