@@ -1,18 +1,20 @@
 #include "comm/rendezvous/owner_messages.h"
 
-#include "comm/net/wire.h"
-#include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/control_frame.h"
 
 namespace muster {
 namespace {
+
+using control_frame::Begin;
+using control_frame::Body;
+using control_frame::Finish;
 
 constexpr auto kLastKind = static_cast<uint8_t>(OwnerKind::kProgram);
 
 }  // namespace
 
 Bytes Encode(const OwnerQuestion& question) {
-  WireWriter writer;
-  writer.U8(static_cast<uint8_t>(ControlType::kOwnerAsked));
+  WireWriter writer = Begin(ControlType::kOwnerAsked);
   writer.U64(question.id);
   writer.String(question.client_host);
   writer.U16(question.client_port);
@@ -22,21 +24,18 @@ Bytes Encode(const OwnerQuestion& question) {
 }
 
 Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
-  WireReader reader(frame);
-  reader.U8();
+  WireReader reader = Body(frame);
   OwnerQuestion question;
   question.id = reader.U64();
   question.client_host = reader.String();
   question.client_port = reader.U16();
   question.server_host = reader.String();
   question.server_port = reader.U16();
-  MUSTER_CHECK(reader.Finish("question for an owner"));
-  return question;
+  return Finish(reader, std::move(question), "question for an owner");
 }
 
 Bytes Encode(const OwnerAnswer& answer) {
-  WireWriter writer;
-  writer.U8(static_cast<uint8_t>(ControlType::kOwnerTold));
+  WireWriter writer = Begin(ControlType::kOwnerTold);
   writer.U64(answer.id);
   writer.U8(static_cast<uint8_t>(answer.kind));
   writer.U32(answer.uid);
@@ -46,8 +45,7 @@ Bytes Encode(const OwnerAnswer& answer) {
 }
 
 Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
-  WireReader reader(frame);
-  reader.U8();
+  WireReader reader = Body(frame);
   OwnerAnswer answer;
   answer.id = reader.U64();
   const uint8_t kind = reader.U8();
@@ -56,8 +54,7 @@ Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
   answer.uid = reader.U32();
   answer.rank = reader.I32();
   answer.generation = reader.U32();
-  MUSTER_CHECK(reader.Finish("answer about an owner"));
-  return answer;
+  return Finish(reader, answer, "answer about an owner");
 }
 
 }  // namespace muster

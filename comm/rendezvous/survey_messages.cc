@@ -1,27 +1,13 @@
 #include "comm/rendezvous/survey_messages.h"
 
-#include "comm/net/wire.h"
+#include "comm/rendezvous/control_frame.h"
 
 namespace muster {
 namespace {
 
-WireWriter Begin(ControlType type) {
-  WireWriter writer;
-  writer.U8(static_cast<uint8_t>(type));
-  return writer;
-}
-
-WireReader Body(ByteView frame) {
-  WireReader reader(frame);
-  reader.U8();
-  return reader;
-}
-
-template <typename T>
-Result<T> Finish(const WireReader& reader, T value, std::string_view what) {
-  MUSTER_CHECK(reader.Finish(what));
-  return value;
-}
+using control_frame::Begin;
+using control_frame::Body;
+using control_frame::Finish;
 
 void Put(WireWriter& writer, const std::vector<int>& numbers) {
   writer.U32(static_cast<uint32_t>(numbers.size()));
