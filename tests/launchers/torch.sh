@@ -5,7 +5,11 @@
 
 # by_torch NODES RANKS_EACH PROGRAM...: its standard output. PyTorch's own remark about names is left out.
 by_torch() {
-  step -N"$1" --ntasks-per-node="$2" --overcommit muster run -- "${@:3}" 2> >(grep -v 'hostname of the client' >&2)
+  local code=0 said
+  said=$(mktemp "$files/said.XXXXXX")
+  step -N"$1" --ntasks-per-node="$2" --overcommit muster run -- "${@:3}" 2>"$said" || code=$?
+  grep -v 'hostname of the client' "$said" >&2 || true
+  return "$code"
 }
 
 sums() { expect output "$(by_torch "$1" "$2" python "$here/gloo.py")" "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))"; }
