@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "comm/base/timed_lock.h"
+
 namespace muster {
 
 LiveComm::LiveComm(std::shared_ptr<NcclApi> nccl, std::shared_ptr<CudaApi> cuda, NcclComm comm, int rank,
@@ -29,7 +31,7 @@ NcclComm* LiveComm::NewSlot() {
 }
 
 NcclComm LiveComm::Take() {
-  const std::unique_lock lock(mutex_, std::chrono::seconds(1));
+  const auto lock = LockUntil(mutex_, Clock::now() + std::chrono::seconds(1));
   return std::exchange(comm_, nullptr);
 }
 
