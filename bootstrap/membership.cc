@@ -1,5 +1,6 @@
 #include "bootstrap/membership.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -41,8 +42,9 @@ Result<Membership> Form(const Environment& environment, const Config& config, co
   if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
   MUSTER_TRY(membership.group, JoinGroup(*std::move(request)));
   membership.formed_in = Clock::now() - began;
-  MUSTER_CHECK(
-      Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options), membership));
+  MUSTER_CHECK(Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options,
+                                                Deadline::After(membership.timeouts.init)),
+                    membership));
   return membership;
 }
 
@@ -64,7 +66,10 @@ Result<Membership> Adopt(const Environment& environment, const Config& config, c
   membership.group = std::move(adopted.group);
   membership.group->activity().set_straggler_after(effective.config.liveness.straggler_after);
   const DataOptions options = MakeDataOptions(environment, effective.config, membership.timeouts);
-  MUSTER_CHECK(Take(BuildCommunicator(*membership.group, std::move(endpoint), options), membership));
+  // The configuration was not known before; the time it took to get it counts all the same.
+  const Duration left = std::max(Duration::zero(), membership.timeouts.init - membership.formed_in);
+  MUSTER_CHECK(Take(BuildCommunicator(*membership.group, std::move(endpoint), options, Deadline::After(left)),
+                    membership));
   return membership;
 }
 
@@ -77,7 +82,9 @@ Result<Membership> EnterGroup(const Environment& environment, const Config& conf
     membership.timeouts = Limited(config.timeouts, limit, environment);
     membership.group = MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
     const DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
-    MUSTER_CHECK(Take(BuildCommunicatorOfOne(*membership.group, options), membership));
+    MUSTER_CHECK(
+        Take(BuildCommunicatorOfOne(*membership.group, options, Deadline::After(membership.timeouts.init)),
+             membership));
     return membership;
   }
   if (resolution.tuple.launcher == "muster") return Adopt(environment, config, resolution, limit);

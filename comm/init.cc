@@ -34,15 +34,17 @@ bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
   return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && somebody_may_have_one);
 }
 
-Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options) {
+Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options,
+                         Deadline deadline) {
   const NcclRequest request{options.backend, options.nccl, options.timeouts, options.interfaces,
                             options.route_nccl_log};
-  MUSTER_TRY(ChosenBackend chosen, TakeNcclWhereAgreed(group, std::move(host), options.gpu, request));
+  MUSTER_TRY(ChosenBackend chosen,
+             TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));
   return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};
 }
 
 Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                        const std::vector<Bytes>& payloads, const DataOptions& options) {
+                        const std::vector<Bytes>& payloads, const DataOptions& options, Deadline deadline) {
   MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
   SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
@@ -54,7 +56,7 @@ Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
     }
     return DataPlane{std::move(host), {}};
   }
-  return Choose(group, std::move(host), options);
+  return Choose(group, std::move(host), options, deadline);
 }
 
 }  // namespace
@@ -67,24 +69,23 @@ Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
 }
 
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                    const DataOptions& options) {
+                                    const DataOptions& options, Deadline deadline) {
   const Bytes mine = DataPayload(*endpoint, options);
-  MUSTER_TRY(const std::vector<Bytes> payloads,
-             group.Exchange("data endpoints", mine, Deadline::After(options.timeouts.init)));
-  return Build(group, std::move(endpoint), payloads, options);
+  MUSTER_TRY(const std::vector<Bytes> payloads, group.Exchange("data endpoints", mine, deadline));
+  return Build(group, std::move(endpoint), payloads, options, deadline);
 }
 
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                              const DataOptions& options) {
+                                              const DataOptions& options, Deadline deadline) {
   std::vector<Bytes> payloads;
   for (const Roster::Member& member : group.roster().members) payloads.push_back(member.payload);
-  return Build(group, std::move(endpoint), payloads, options);
+  return Build(group, std::move(endpoint), payloads, options, deadline);
 }
 
-Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options) {
+Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline) {
   std::unique_ptr<Communicator> host = MakeSingleCommunicator(group.roster());
   if (!AsksForGpus(options, false)) return DataPlane{std::move(host), {}};
-  return Choose(group, std::move(host), options);
+  return Choose(group, std::move(host), options, deadline);
 }
 
 }  // namespace muster

@@ -33,18 +33,19 @@ struct DataPlane {
 Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options);
 
 // Makes `endpoint`'s addresses known to all ranks over the control plane, then builds the communicator.
-// BLOCKS until every rank of the group has got here, at most timeouts.init; where there are GPUs as
-// TakeNcclWhereAgreed does, whose errors are among this one's. `group` must outlive the communicator.
+// BLOCKS until every rank of the group has got here and, where there are GPUs, NCCL has started, at most
+// until the one deadline for all of it; TakeNcclWhereAgreed's errors are among this one's. `group` must
+// outlive the communicator.
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                    const DataOptions& options);
+                                    const DataOptions& options, Deadline deadline);
 
 // The same where every rank brought DataPayload() to the rendezvous: the roster has it all, and where nobody
 // has a GPU nobody is asked or waited for again. Error: kDisagreement, names a rank that brought something
 // else.
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                              const DataOptions& options);
+                                              const DataOptions& options, Deadline deadline);
 
 // Nothing is opened, nothing blocks, unless `backend` is nccl: then as TakeNcclWhereAgreed.
-Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options);
+Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline);
 
 }  // namespace muster

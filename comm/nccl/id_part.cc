@@ -21,6 +21,7 @@ Bytes EncodeIdPart(const NcclIdPart& part) {
   writer.U16(static_cast<uint16_t>(part.version.major));
   writer.U16(static_cast<uint16_t>(part.version.minor));
   writer.U16(static_cast<uint16_t>(part.version.patch));
+  writer.U32(part.milliseconds_left);
   writer.U8(static_cast<uint8_t>(KindOf(part)));
   if (part.id) writer.Raw(*part.id);
   if (KindOf(part) == Kind::kFailed) writer.String(part.failure);
@@ -31,6 +32,7 @@ Result<NcclIdPart> DecodeIdPart(ByteView bytes) {
   WireReader reader(bytes);
   NcclIdPart part;
   part.version = {reader.U16(), reader.U16(), reader.U16()};
+  part.milliseconds_left = reader.U32();
   switch (static_cast<Kind>(reader.U8())) {
     case Kind::kNone:
       break;

@@ -1,10 +1,11 @@
-// What a rank says while the group draws NCCL's unique ids: its version of NCCL, and the id that it has drawn
-// or why it could not.
+// What a rank says while the group draws NCCL's unique ids: its version of NCCL, how long it will still wait,
+// and the id that it has drawn or why it could not.
 //
-//   u16 major, minor, patch | u8 kind | 128 bytes of id, or string: why there is none        little-endian
-//   kind: 0 not this rank's to draw, 1 drawn, 2 could not
+//   u16 major, minor, patch | u32 milliseconds left | u8 kind | 128 bytes of id, or string: why there is none
+//   kind: 0 not this rank's to draw, 1 drawn, 2 could not        little-endian
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@ namespace muster {
 
 struct NcclIdPart {
   NcclVersion version;
+  uint32_t milliseconds_left = 0;
   std::optional<NcclId> id;
   std::string failure;  // why no id could be drawn; empty: it could, or was not this rank's to draw
 

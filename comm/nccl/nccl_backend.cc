@@ -71,7 +71,8 @@ void LookForGpu(const GpuSurroundings& surroundings, DeviceQuestion question, Ex
   if (hello.verdict.usable()) LookForNccl(surroundings, found);
 }
 
-Examination Examine(const Group& group, const GpuSurroundings& surroundings, const NcclRequest& request) {
+Examination Examine(const Group& group, const GpuSurroundings& surroundings, const NcclRequest& request,
+                    Deadline deadline) {
   Examination found;
   if (!surroundings.has_device()) {
     found.hello.verdict.problem =
@@ -86,7 +87,7 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   question.visible_list = surroundings.visible_list;
   const auto asked = std::make_shared<Examination>();
   // The others are to hear of a driver that hangs, before they give up.
-  const Duration patience = request.timeouts.init / 2;
+  const Duration patience = deadline.Remaining() / 2;
   if (RunWithin(Deadline::After(patience),
                 [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); })) {
     return std::move(*asked);
@@ -127,9 +128,9 @@ GpuSurroundings RealSurroundings(const LibraryPlaces& places, std::string visibl
 }
 
 Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
-                                          const GpuSurroundings& surroundings, const NcclRequest& request) {
-  const Deadline deadline = Deadline::After(request.timeouts.init);
-  Examination found = Examine(group, surroundings, request);
+                                          const GpuSurroundings& surroundings, const NcclRequest& request,
+                                          Deadline deadline) {
+  Examination found = Examine(group, surroundings, request, deadline);
   ChosenBackend chosen;
   MUSTER_TRY(chosen.hellos, ExchangeHellos(group, found.hello, deadline));
   std::vector<GpuVerdict> verdicts;
@@ -145,10 +146,9 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
   settings.device = found.hello.verdict.ordinal;
   settings.timeouts = request.timeouts;
   settings.abort_within = request.options.abort_timeout;
-  // All have left the exchange within moments of each other: so their deadlines are one.
   MUSTER_TRY(chosen.communicator,
              MakeNcclCommunicator(group, {std::move(found.nccl), std::move(found.cuda), std::move(host)},
-                                  settings, Deadline::After(request.timeouts.init)));
+                                  settings, deadline));
   return chosen;
 }
 

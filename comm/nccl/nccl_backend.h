@@ -41,12 +41,13 @@ struct ChosenBackend {
 };
 
 // Collective. `host` carries host memory, and everything where the group goes without NCCL. BLOCKS until
-// every rank has come and, where they have GPUs, NCCL has started: each at most timeouts.init. Where NCCL is
-// used, this rank's GPU becomes CUDA's current device for the calling thread.
+// every rank has come and, where they have GPUs, NCCL has started: both by the earliest deadline that a rank
+// has. Where NCCL is used, this rank's GPU becomes CUDA's current device for the calling thread.
 //
 // Error: as AgreeOnBackend and StartNccl; kConfiguration where a rank sees GPUs and cannot tell which is its
 // own (names the rank, on all alike).
 Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
-                                          const GpuSurroundings& surroundings, const NcclRequest& request);
+                                          const GpuSurroundings& surroundings, const NcclRequest& request,
+                                          Deadline deadline);
 
 }  // namespace muster

@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// Everybody's deadline is the same one but for the moments in which they left the exchange before.
+// Everybody's deadline is the same one but for the moments in which they left the exchange of the ids.
 constexpr Duration kReportGrace = std::chrono::seconds(3);
 
 // Owned by the thread that calls NCCL, which may be left behind.
@@ -79,8 +79,9 @@ Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline)
 }  // namespace
 
 Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
-  MUSTER_TRY(std::vector<NcclId> ids, ExchangeNcclIds(core.group, *core.nccl, "nccl ids", deadline));
-  const std::shared_ptr<Attempt> attempt = Begin(core, std::move(ids), deadline);
+  MUSTER_TRY(NcclTerms terms, ExchangeNcclIds(core.group, *core.nccl, "nccl ids", deadline));
+  deadline = terms.deadline;
+  const std::shared_ptr<Attempt> attempt = Begin(core, std::move(terms.ids), deadline);
   NcclResult state = NcclResult::kInProgress;
   if (attempt) {
     if (!attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);

@@ -1,6 +1,8 @@
 #include "comm/nccl/unique_ids.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 
 #include "comm/nccl/id_part.h"
 #include "comm/nccl/id_plan.h"
@@ -8,9 +10,23 @@
 namespace muster {
 namespace {
 
-NcclIdPart Draw(NcclApi& nccl, bool mine_to_draw) {
+constexpr auto kForEver = std::numeric_limits<uint32_t>::max();
+
+uint32_t MillisecondsLeft(Deadline deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline.Remaining()).count();
+  return static_cast<uint32_t>(std::min<int64_t>(left, kForEver));
+}
+
+// Everybody has just said how long it will wait.
+Deadline Earliest(const std::vector<NcclIdPart>& parts, Deadline mine) {
+  const uint32_t least = std::ranges::min(parts, {}, &NcclIdPart::milliseconds_left).milliseconds_left;
+  return least == kForEver ? mine : mine.EarlierOf(Deadline::After(std::chrono::milliseconds(least)));
+}
+
+NcclIdPart Draw(NcclApi& nccl, bool mine_to_draw, Deadline deadline) {
   NcclIdPart part;
   part.version = nccl.version();
+  part.milliseconds_left = MillisecondsLeft(deadline);
   if (!mine_to_draw) return part;
   NcclId id = {};
   const NcclResult result = nccl.GetUniqueId(&id);
@@ -37,13 +53,12 @@ Status CheckVersions(const Roster& roster, const std::vector<NcclIdPart>& parts)
 
 }  // namespace
 
-Result<std::vector<NcclId>> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view name,
-                                            Deadline deadline) {
+Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view name, Deadline deadline) {
   const Roster& roster = group.roster();
   const std::vector<int> owners = NcclIdOwners(roster.size(), nccl.HasInitScalable());
   const bool mine_to_draw = std::ranges::find(owners, group.rank()) != owners.end();
   MUSTER_TRY(const std::vector<Bytes> all,
-             group.Exchange(name, EncodeIdPart(Draw(nccl, mine_to_draw)), deadline));
+             group.Exchange(name, EncodeIdPart(Draw(nccl, mine_to_draw, deadline)), deadline));
   std::vector<NcclIdPart> parts;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     Result<NcclIdPart> part = DecodeIdPart(all[rank]);
@@ -54,16 +69,16 @@ Result<std::vector<NcclId>> ExchangeNcclIds(Group& group, NcclApi& nccl, std::st
     parts.push_back(*std::move(part));
   }
   MUSTER_CHECK(CheckVersions(roster, parts));
-  std::vector<NcclId> ids;
+  NcclTerms terms{{}, Earliest(parts, deadline)};
   for (const int owner : owners) {
     const NcclIdPart& part = parts[static_cast<size_t>(owner)];
     if (!part.id) {
       return Fail(Code::kSystem, "{} could not draw an id of NCCL: {}", DescribeRank(roster, owner),
                   part.failure.empty() ? "it did not try" : part.failure);
     }
-    ids.push_back(*part.id);
+    terms.ids.push_back(*part.id);
   }
-  return ids;
+  return terms;
 }
 
 }  // namespace muster

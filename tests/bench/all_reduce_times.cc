@@ -46,7 +46,8 @@ Status Measure(Communicator& group, const Size& size) {
 Status RunRank(const Launch& launch, int rank, const std::vector<Size>& sizes) {
   MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
   MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(MakeRequest(launch, rank)));
-  MUSTER_TRY(DataPlane plane, BuildCommunicator(*group, std::move(endpoint), {}));
+  MUSTER_TRY(DataPlane plane,
+             BuildCommunicator(*group, std::move(endpoint), {}, Deadline::After(std::chrono::minutes(10))));
   for (const Size& size : sizes) MUSTER_CHECK(Measure(*plane.communicator, size));
   plane.communicator.reset();
   return group->Leave(Deadline::After(std::chrono::seconds(10)));

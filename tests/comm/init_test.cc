@@ -12,6 +12,8 @@ namespace {
 
 using testing::Each;
 
+Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
+
 // What every rank of a group on one node gets; `gpu_files[r]`: whether rank r seems to have a GPU. No CUDA
 // can be loaded.
 std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend) {
@@ -31,7 +33,7 @@ std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend ba
       options.route_nccl_log = false;
       auto endpoint = SocketEndpoint::Open();
       ASSERT_TRUE(endpoint);
-      auto plane = BuildCommunicator(group, *std::move(endpoint), options);
+      auto plane = BuildCommunicator(group, *std::move(endpoint), options, Soon());
       std::string& result = results[static_cast<size_t>(rank)];
       if (!plane) {
         result = plane.error().message;
@@ -70,7 +72,7 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
   roster.members[1].payload = {1, 2, 3};
   FakeGroupState state(roster);
   FakeGroup group(state, 0);
-  const auto plane = BuildCommunicatorFromRoster(group, *std::move(endpoint), {});
+  const auto plane = BuildCommunicatorFromRoster(group, *std::move(endpoint), {}, Soon());
   ASSERT_FALSE(plane);
   EXPECT_EQ(plane.error().code, Code::kDisagreement);
   EXPECT_EQ(plane.error().message, "rank 1 on gpu01 sent a malformed data endpoint: it ends too early");
@@ -79,7 +81,7 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
 TEST(BuildCommunicatorOfOne, OpensNothing) {
   FakeGroupState state(MakeRoster({0}));
   FakeGroup group(state, 0);
-  const auto plane = BuildCommunicatorOfOne(group, {});
+  const auto plane = BuildCommunicatorOfOne(group, {}, Soon());
   ASSERT_TRUE(plane);
   EXPECT_EQ(plane->communicator->size(), 1);
   EXPECT_EQ(plane->communicator->backend(), "socket");

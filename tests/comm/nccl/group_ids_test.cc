@@ -17,9 +17,9 @@ Deadline Soon() { return Deadline::After(std::chrono::minutes(1)); }
 // As one process would: joins, gets the ids, leaves.
 Result<std::vector<NcclId>> JoinForIds(const JoinRequest& request, NcclApi& nccl) {
   MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(request));
-  MUSTER_TRY(std::vector<NcclId> ids, ExchangeNcclIds(*group, nccl, "nccl ids", Soon()));
+  MUSTER_TRY(NcclTerms terms, ExchangeNcclIds(*group, nccl, "nccl ids", Soon()));
   MUSTER_CHECK(group->Leave(Soon()));
-  return ids;
+  return terms.ids;
 }
 
 TEST(GroupIds, EveryRankGetsTheIdThatRankZeroHasDrawn) {

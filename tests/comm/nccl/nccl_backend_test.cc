@@ -26,6 +26,8 @@ struct Machine {
   int driver = 13'000;
 };
 
+Deadline AMinute(int) { return Deadline::After(std::chrono::minutes(1)); }
+
 class Ranks {
  public:
   explicit Ranks(const std::vector<Machine>& machines, const std::vector<int>& layout = BlockLayout({2, 1}))
@@ -34,7 +36,8 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   // What each rank ends with: the backend's name, or the error.
-  std::vector<std::string> Take(Backend configured, const NcclOptions& options = {}) {
+  std::vector<std::string> Take(Backend configured, const NcclOptions& options = {},
+                                const std::function<Deadline(int rank)>& deadline_of = AMinute) {
     NcclRequest request;
     request.configured = configured;
     request.options = options;
@@ -46,7 +49,8 @@ class Ranks {
     for (size_t rank = 0; rank < machines_.size(); ++rank) {
       threads.emplace_back([&, rank] {
         const int r = static_cast<int>(rank);
-        auto taken = TakeNcclWhereAgreed(host_.group(r), host_.Take(r), Surroundings(r), request);
+        auto taken =
+            TakeNcclWhereAgreed(host_.group(r), host_.Take(r), Surroundings(r), request, deadline_of(r));
         results[rank] = taken ? std::string(taken->communicator->backend()) : taken.error().message;
         if (taken) chosen_[rank] = *std::move(taken);
       });
@@ -61,6 +65,7 @@ class Ranks {
     for (std::thread& thread : threads) thread.join();
   }
   ~Ranks() { Leave(); }
+  FakeFabric& fabric() { return *fabric_; }
   const std::vector<GpuHello>& hellos() const { return chosen_.front().hellos; }
 
  private:
@@ -96,6 +101,18 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(group.hellos()[1].cuda, "13.0");
   EXPECT_EQ(group.hellos()[1].driver, "13.0");
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
+}
+
+// The hello and NCCL's start share one deadline, on all ranks that of the first.
+TEST(TakeNccl, GivesTheStartTheTimeThatIsLeft) {
+  Ranks group(std::vector<Machine>(3));
+  group.fabric().never_joins = {2};
+  const auto deadline_of = [](int rank) {
+    return Deadline::After(rank == 1 ? std::chrono::seconds(5) : std::chrono::hours(1));
+  };
+  EXPECT_THAT(
+      group.Take(Backend::kAuto, {}, deadline_of),
+      Each("NCCL did not start within 1m on 3 of 3 ranks: 0-2 (rank 0 on gpu01); no rank was through"));
 }
 
 TEST(TakeSockets, WhereNoRankHasAGpu) {

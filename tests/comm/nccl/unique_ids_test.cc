@@ -66,14 +66,17 @@ class ExchangingGroup final : public Group {
   const GroupKey key_ = {};
 };
 
-using Ids = Result<std::vector<NcclId>>;
+using Ids = Result<NcclTerms>;
 using MakeNccl = std::function<std::unique_ptr<NcclApi>(int rank)>;
+
+Deadline AMinute() { return Deadline::After(std::chrono::minutes(1)); }
 
 std::unique_ptr<NcclApi> Usual(int) { return std::make_unique<FakeNccl>(); }
 
 // What each of so many ranks, four on a node, gets.
 std::vector<Ids> ExchangeAmong(int ranks, const MakeNccl& make,
-                               const ExchangingGroup::Tamper& tamper = nullptr) {
+                               const ExchangingGroup::Tamper& tamper = nullptr,
+                               const std::function<Deadline(int rank)>& deadline_of = nullptr) {
   Roster roster{"id", {}, {}};
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank % 4 == 0) roster.nodes.push_back({fmt::format("gpu{:02}", rank / 4 + 1), {}});
@@ -87,7 +90,7 @@ std::vector<Ids> ExchangeAmong(int ranks, const MakeNccl& make,
       ExchangingGroup group(roster, table, rank, tamper);
       const std::unique_ptr<NcclApi> nccl = make(rank);
       got[static_cast<size_t>(rank)] =
-          ExchangeNcclIds(group, *nccl, "ids", Deadline::After(std::chrono::minutes(1)));
+          ExchangeNcclIds(group, *nccl, "ids", deadline_of ? deadline_of(rank) : AMinute());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -105,8 +108,8 @@ TEST(ExchangeNcclIds, OneForAFewRanks) {
   const std::vector<Ids> got = ExchangeAmong(6, Usual);
   for (const Ids& ids : got) {
     ASSERT_TRUE(ids) << ids.error().message;
-    EXPECT_EQ(ids->size(), 1u);
-    EXPECT_EQ(*ids, *got.front());
+    EXPECT_EQ(ids->ids.size(), 1u);
+    EXPECT_EQ(ids->ids, got.front()->ids);
   }
 }
 
@@ -114,8 +117,8 @@ TEST(ExchangeNcclIds, SeveralForMany) {
   const std::vector<Ids> got = ExchangeAmong(260, Usual);
   for (const Ids& ids : got) {
     ASSERT_TRUE(ids) << ids.error().message;
-    EXPECT_EQ(*ids, *got.front());
-    EXPECT_EQ(std::set<NcclId>(ids->begin(), ids->end()).size(), 3u);
+    EXPECT_EQ(ids->ids, got.front()->ids);
+    EXPECT_EQ(std::set<NcclId>(ids->ids.begin(), ids->ids.end()).size(), 3u);
   }
 }
 
@@ -125,7 +128,23 @@ TEST(ExchangeNcclIds, OneForManyWhereTheLibraryIsOlder) {
   });
   for (const Ids& ids : got) {
     ASSERT_TRUE(ids) << ids.error().message;
-    EXPECT_EQ(ids->size(), 1u);
+    EXPECT_EQ(ids->ids.size(), 1u);
+  }
+}
+
+TEST(ExchangeNcclIds, AllWaitAsLongAsTheRankWithTheLeastTimeLeft) {
+  const Deadline soon = AMinute();
+  const std::vector<Ids> got = ExchangeAmong(3, Usual, nullptr, [&](int rank) {
+    if (rank == 2) return Deadline::Never();
+    return rank == 1 ? soon : Deadline::After(std::chrono::hours(1));
+  });
+  EXPECT_LE(got[1]->deadline.when(), soon.when());
+  for (const Ids& ids : got) EXPECT_LE(ids->deadline.when(), soon.when() + std::chrono::minutes(5));
+}
+
+TEST(ExchangeNcclIds, ForEverWhereNobodyHasADeadline) {
+  for (const Ids& ids : ExchangeAmong(2, Usual, nullptr, [](int) { return Deadline::Never(); })) {
+    EXPECT_TRUE(ids->deadline.IsNever());
   }
 }
 
@@ -160,7 +179,7 @@ TEST(ExchangeNcclIds, WhoSendsNonsenseIsNamed) {
 
 TEST(ExchangeNcclIds, WhoDoesNotDrawIsNamed) {
   const std::vector<Ids> got = ExchangeAmong(3, Usual, [](int rank, Bytes& part) {
-    if (rank == 0) part.assign({2, 0, 32, 0, 3, 0, 0});
+    if (rank == 0) part.assign({2, 0, 32, 0, 3, 0, 0, 0, 0, 0, 0});
   });
   ExpectEverywhere(got, {Code::kSystem, "rank 0 on gpu01 could not draw an id of NCCL: it did not try", ""});
 }

@@ -19,8 +19,8 @@ void FuzzOne(ByteView input) {
 std::vector<Bytes> Seeds() {
   NcclId id = {};
   id.fill(0x5a);
-  return {EncodeIdPart({{2, 32, 3}, {}, ""}), EncodeIdPart({{2, 18, 0}, id, ""}),
-          EncodeIdPart({{2, 32, 3}, {}, "unhandled system error"})};
+  return {EncodeIdPart({{2, 32, 3}, 60'000, {}, ""}), EncodeIdPart({{2, 18, 0}, 0, id, ""}),
+          EncodeIdPart({{2, 32, 3}, 0, {}, "unhandled system error"})};
 }
 
 }  // namespace
