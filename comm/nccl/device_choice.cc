@@ -22,7 +22,7 @@ Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question) {
   }
   if (question.visible == 1) {
     DeviceChoice choice;
-    if (question.local_size > 1) {
+    if (question.local_size > 1 && !question.share_device) {
       // Slurm's device cgroup of a task hides the others' GPUs, and with them the short way between them.
       choice.warning = fmt::format(
           "local rank {} of {} sees one GPU only: if each sees another one, peer-to-peer and CUDA IPC "

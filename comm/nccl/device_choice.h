@@ -11,10 +11,11 @@
 namespace muster {
 
 struct DeviceQuestion {
-  int visible = 0;           // what cudaGetDeviceCount says; at least 1
-  int local_rank = 0;        // 0..local_size-1
-  int local_size = 1;        // ranks on this node
-  std::string visible_list;  // CUDA_VISIBLE_DEVICES as it is set: numbers or UUIDs; empty: not set
+  int visible = 0;            // what cudaGetDeviceCount says; at least 1
+  int local_rank = 0;         // 0..local_size-1
+  int local_size = 1;         // ranks on this node
+  std::string visible_list;   // CUDA_VISIBLE_DEVICES as it is set: numbers or UUIDs; empty: not set
+  bool share_device = false;  // ranks of this node may use one GPU
 };
 
 struct DeviceChoice {

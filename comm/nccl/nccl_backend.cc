@@ -84,6 +84,7 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   DeviceQuestion question;
   question.local_rank = roster.members[static_cast<size_t>(group.rank())].local_rank;
   question.local_size = roster.LocalSize(roster.NodeOf(group.rank()));
+  question.share_device = request.options.share_device;
   question.visible_list = surroundings.visible_list;
   const auto asked = std::make_shared<Examination>();
   // The others are to hear of a driver that hangs, before they give up.
