@@ -3,6 +3,7 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/handed_down.h"
 #include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/cli/launch_hosts.h"
 #include "bootstrap/cli/version.h"
@@ -112,7 +113,10 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   }
   return RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
     SupervisorPlan next = plan;
-    if (launch.nodes * ranks == 1) return next;
+    if (launch.nodes * ranks == 1) {
+      HandDown(asked, next.environment);
+      return next;
+    }
     MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks));
     CountRestarts(restarts, launch.max_restarts, *next.join);
     MUSTER_TRY(next.store,

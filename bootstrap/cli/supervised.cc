@@ -1,5 +1,6 @@
 #include "bootstrap/cli/supervised.h"
 
+#include "bootstrap/cli/handed_down.h"
 #include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/run/local_join.h"
@@ -106,7 +107,10 @@ class Planner {
     plan.began = began_;
     plan.own_process_groups = !InTerminalForeground();
     plan.who = wanted_.who;
-    if (resolution_.tuple.world_size * RanksHere() == 1) return plan;
+    if (resolution_.tuple.world_size * RanksHere() == 1) {
+      HandDown(asked_, plan.environment);
+      return plan;
+    }
     MUSTER_TRY(plan.join, Join());
     if (block_) StandFor(*block_, *plan.join);
     CountRestarts(restarts, wanted_.max_restarts, *plan.join);
