@@ -96,6 +96,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   SupervisorPlan plan;
   plan.config = config;
   plan.configuration = ToYaml(effective, false);
+  plan.says_nccl_debug = effective.origins.at("nccl.debug") != "default";
   plan.command = launch.command.empty() ? config.run.command : launch.command;
   plan.environment = environment.All();
   plan.node = environment.process()->host_name;

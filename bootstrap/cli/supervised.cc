@@ -98,6 +98,7 @@ class Planner {
     SupervisorPlan plan;
     plan.config = config;
     plan.configuration = ToYaml(effective_, false);
+    plan.says_nccl_debug = effective_.origins.at("nccl.debug") != "default";
     MUSTER_TRY(plan.command, CommandOf(config, wanted_.command));
     MUSTER_CHECK(CheckExtraVariables(config.run.env));
     plan.environment = environment_.All();

@@ -114,7 +114,7 @@ constexpr auto kKeys = std::to_array<Key>({
          "an operation that waits so long has its missing ranks named in the log; 0: never"),
 
     Plain("nccl.share_device", MUSTER_FIELD(nccl.share_device), kGroupWide,
-          "whether two ranks of a node may use one GPU (NCCL needs NCCL_MULTI_RANK_GPU_ENABLE=1 for it)"),
+          "whether two ranks of a node may use one GPU (NCCL_MULTI_RANK_GPU_ENABLE; NCCL 2.30.3 or newer)"),
     Plain("nccl.interface", MUSTER_FIELD(nccl.interface), kOwn,
           "what NCCL's sockets use (NCCL_SOCKET_IFNAME), written as rendezvous.interface; null: as that"),
     Choice("nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,

@@ -66,12 +66,10 @@ void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
   if (variables["LOCAL_WORLD_SIZE"] != "1") variables.try_emplace("OMP_NUM_THREADS", "1");
 }
 
-// NCCL takes "=" for whole names and the list for what may carry data; Gloo would spread over all it is
-// given.
-void SetInterfaces(const ProgramFacts& facts, Variables& variables) {
-  if (facts.interfaces.empty()) return;
-  variables.try_emplace("NCCL_SOCKET_IFNAME", fmt::format("={}", fmt::join(facts.interfaces, ",")));
-  variables.try_emplace("GLOO_SOCKET_IFNAME", facts.interfaces.front());
+// What the user has set stays. NCCL takes a list of interfaces; Gloo would spread over all it is given.
+void SetForLibraries(const ProgramFacts& facts, Variables& variables) {
+  for (const auto& [name, value] : facts.nccl) variables.try_emplace(name, value);
+  if (!facts.interfaces.empty()) variables.try_emplace("GLOO_SOCKET_IFNAME", facts.interfaces.front());
 }
 
 std::string ValueOf(std::string_view placeholder, const ProgramFacts& facts, const Variables& variables) {
@@ -118,7 +116,7 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
   SetTorchTuple(facts, variables);
   SetMusterTuple(facts, variables);
   SetTorchrunsOwn(facts, variables);
-  SetInterfaces(facts, variables);
+  SetForLibraries(facts, variables);
   const Variables own = variables;
   for (const auto& [name, value] : facts.extra) {
     variables[name] = FillPlaceholders(

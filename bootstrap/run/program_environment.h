@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/base/error.h"
@@ -30,6 +31,7 @@ struct ProgramFacts {
   int max_restarts = 0;
   std::map<std::string, std::string> extra;  // run.env: added last, its placeholders filled
   std::vector<std::string> interfaces;  // chosen for the program's own traffic, best first; empty: none were
+  std::vector<std::pair<std::string, std::string>> nccl;  // NCCL's variables, as the section nccl says
 };
 
 // NAME=VALUE, sorted, from `base` (what muster itself was started with):
@@ -37,11 +39,11 @@ struct ProgramFacts {
 //            ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID
 //            TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS, with agent_store
 //            TORCHELASTIC_USE_AGENT_STORE, and OMP_NUM_THREADS=1 where a node has several ranks; a torchrun
-//            above keeps what is its own of these (TORCHELASTIC_*, ROLE_*, OMP_NUM_THREADS). NODE_RANK. Where
-//            interfaces were chosen NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, unless they are set. With a
-//            control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK MUSTER_LOCAL_WORLD_SIZE
-//            MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP MUSTER_CONTROL MUSTER_JOB_KEY
-//            MUSTER_SUPERVISOR_PID
+//            above keeps what is its own of these (TORCHELASTIC_*, ROLE_*, OMP_NUM_THREADS). NODE_RANK.
+//            NCCL's variables that `nccl` has and, where interfaces were chosen, GLOO_SOCKET_IFNAME, unless
+//            they are set. With a control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK
+//            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
+//            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_SUPERVISOR_PID
 //   removed  what RemovedAlways lists and, for several_ranks, what LyingForSeveral lists
 //   kept     everything else: the outer launcher's variables are true of this one rank
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts);

@@ -15,6 +15,7 @@
 #include "bootstrap/run/report.h"
 #include "bootstrap/run/signal_reach.h"
 #include "comm/base/log.h"
+#include "comm/nccl/nccl_environment.h"
 #include "comm/net/chosen_interfaces.h"
 
 namespace muster {
@@ -250,6 +251,11 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
   facts.several_ranks = plan_.join && plan_.join->self.claims.size() > 1;
   facts.extra = plan_.config.run.env;
   facts.interfaces = ChosenInterfaces(plan_.config.rendezvous.interface);
+  const auto& for_nccl = plan_.config.nccl.interface;
+  facts.nccl = NcclVariables(plan_.config.nccl, for_nccl ? ChosenInterfaces(for_nccl) : facts.interfaces);
+  // Its default is for those whose lines muster takes; a program's own output is its own.
+  if (!plan_.says_nccl_debug)
+    std::erase_if(facts.nccl, [](const auto& v) { return v.first == "NCCL_DEBUG"; });
   return OptionsWith(facts);
 }
 

@@ -40,7 +40,8 @@ enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
 
 struct SupervisorPlan {
   Config config;
-  std::string configuration;  // the same as YAML, for programs that adopt this group
+  std::string configuration;     // the same as YAML, for programs that adopt this group
+  bool says_nccl_debug = false;  // whether somebody has set nccl.debug
   std::vector<std::string> command;
   std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
   std::optional<JoinRequest> join;                              // absent: a world of one

@@ -29,6 +29,8 @@ std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions
   // "=" stands for whole names.
   if (!interfaces.empty())
     variables.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("={}", fmt::join(interfaces, ",")));
+  // NCCL before 2.30.3 does not know it.
+  if (options.share_device) variables.emplace_back("NCCL_MULTI_RANK_GPU_ENABLE", "1");
   if (options.algorithm) variables.emplace_back("NCCL_ALGO", *options.algorithm);
   if (options.protocol) variables.emplace_back("NCCL_PROTO", *options.protocol);
   return variables;

@@ -1,4 +1,5 @@
-// NCCL takes most of its settings from the environment alone, and reads it once, when it starts.
+// NCCL takes most of its settings from the environment alone, and reads it once, when it starts. Pure but for
+// SetUnsetVariables: `muster run` gives them to programs that bring an NCCL of their own.
 #pragma once
 
 #include <string>

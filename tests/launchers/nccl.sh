@@ -76,6 +76,35 @@ one_gpu_may_be_shared() {
   said_by_ranks 4 'could not start NCCL'
 }
 
+configuration_reaches_a_program_of_musters() {
+  echo 'nccl: {share_device: true}' >"$files/nccl.yaml"
+  digits_on 71 all FAKE_GPU=9 -- muster run -c "$files/nccl.yaml" --
+  said_by_some 'could not start NCCL'
+}
+# There is no supervisor's socket in a world of one.
+also_alone() {
+  fresh
+  echo 'backend: nccl' >"$files/nccl.yaml"
+  expect_code 78 step -N1 -n1 muster run -c "$files/nccl.yaml" -- bazel-bin/deploy/examples/digits 2>"$dir/err" ||
+    fail "$(cat "$dir/err")"
+  said_by_some 'backend: nccl needs a GPU for every rank; rank 0 on gpu0[1-4]: no NVIDIA device'
+}
+# As PyTorch would find it; what the user has set stays.
+configuration_becomes_variables_of_nccl() {
+  local words
+  fresh
+  echo 'nccl: {share_device: true, protocol: Simple, algorithm: Ring, debug: info, interface: eth0}' >"$files/nccl.yaml"
+  words=(muster run -c "$files/nccl.yaml" -- sh -c 'env | grep ^NCCL_')
+  step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' env NCCL_PROTO=LL "${words[@]}" >"$dir/out"
+  expect 'variables' "$(sort "$dir/out" | uniq -c | awk '{ print $1 "*" $2 }' | xargs)" \
+    '2*NCCL_ALGO=Ring 2*NCCL_DEBUG=INFO 2*NCCL_MULTI_RANK_GPU_ENABLE=1 2*NCCL_PROTO=LL 2*NCCL_SOCKET_IFNAME==eth0'
+}
+by_default_there_are_none() {
+  fresh
+  step -N1 -n2 muster run -- sh -c 'env | grep ^NCCL_; true' >"$dir/out"
+  expect 'variables' "$(cat "$dir/out")" ''
+}
+
 sockets_where_that_is_said() {
   digits_on 0 all MUSTER_BACKEND=socket
   expect_like 'result' "$(tail -n 1 "$dir/out")" 'accuracy: *'
@@ -99,6 +128,10 @@ check_nccl() {
   check 'NCCL: the same under muster run, with its exit status' mixture_under_muster_run
   check 'NCCL: one GPU for two ranks is refused by name' one_gpu_for_two_ranks_is_refused
   check 'NCCL: unless it is said to be shared' one_gpu_may_be_shared
+  check 'NCCL: what the section nccl says reaches a program under muster run' configuration_reaches_a_program_of_musters
+  check 'NCCL: also in a world of one' also_alone
+  check 'NCCL: and as variables of NCCL any other program' configuration_becomes_variables_of_nccl
+  check 'NCCL: nothing is set where nothing is configured' by_default_there_are_none
   check 'NCCL: backend socket looks at no GPU' sockets_where_that_is_said
   check 'NCCL: muster check prints the versions' check_prints_versions
 }

@@ -108,15 +108,29 @@ TEST(ProgramEnvironment, SetsThreadsAsTorchrunDoes) {
               Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
 }
 
-TEST(ProgramEnvironment, NamesTheInterfacesThatWereChosen) {
+TEST(ProgramEnvironment, NamesTheInterfaceThatWasChosen) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.interfaces = {"ib0", "ib1"};
   auto list = ProgramEnvironment({}, facts);
-  EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME==ib0,ib1"));
   EXPECT_THAT(list, Contains("GLOO_SOCKET_IFNAME=ib0"));
-  list = ProgramEnvironment({{"NCCL_SOCKET_IFNAME", "eth"}}, facts);
+  list = ProgramEnvironment({{"GLOO_SOCKET_IFNAME", "eth"}}, facts);
+  EXPECT_THAT(list, Contains("GLOO_SOCKET_IFNAME=eth"));
+}
+
+TEST(ProgramEnvironment, SetsWhatIsConfiguredOfNcclWhereTheUserHasNot) {
+  const Roster roster = TwoNodes();
+  ProgramFacts facts = FactsOf(roster, 0);
+  facts.nccl = {{"NCCL_DEBUG", "INFO"}, {"NCCL_ALGO", "Ring"}, {"NCCL_SOCKET_IFNAME", "=ib0,ib1"}};
+  auto list = ProgramEnvironment({}, facts);
+  EXPECT_THAT(list, Contains("NCCL_DEBUG=INFO"));
+  EXPECT_THAT(list, Contains("NCCL_ALGO=Ring"));
+  EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME==ib0,ib1"));
+  facts.extra = {{"NCCL_ALGO", "Tree"}};
+  list = ProgramEnvironment({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_DEBUG", ""}}, facts);
   EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME=eth"));
+  EXPECT_THAT(list, Contains("NCCL_DEBUG="));
+  EXPECT_THAT(list, Contains("NCCL_ALGO=Tree"));
 }
 
 TEST(ProgramEnvironment, FillsPlaceholdersOfRunEnv) {

@@ -25,6 +25,13 @@ TEST(NcclVariables, SayWhatIsConfigured) {
                           Pair("NCCL_ALGO", "Ring"), Pair("NCCL_PROTO", "Simple")));
 }
 
+TEST(NcclVariables, LetRanksShareAGpu) {
+  NcclOptions options;
+  options.share_device = true;
+  EXPECT_THAT(NcclVariables(options, {}),
+              ElementsAre(Pair("NCCL_DEBUG", "WARN"), Pair("NCCL_MULTI_RANK_GPU_ENABLE", "1")));
+}
+
 TEST(SetUnsetVariables, LeavesWhatIsSet) {
   setenv("NCCL_TEST_SET", "mine", 1);
   unsetenv("NCCL_TEST_UNSET");
