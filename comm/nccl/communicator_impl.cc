@@ -8,6 +8,7 @@
 #include "comm/nccl/cause.h"
 #include "comm/nccl/settle.h"
 #include "comm/socket/arguments.h"
+#include "comm/socket/entry.h"
 
 namespace muster {
 namespace {
@@ -71,9 +72,7 @@ Status NcclCommunicator::Usable() const {
         Fail(Code::kUsage, "in a forked child: its communicator belongs to the parent, pid {}", core.owner),
         "neither CUDA nor NCCL survives a fork: exec a program of its own");
   }
-  MUSTER_CHECK(core.broken.status());
-  if (const std::optional<Error> failure = core.group.failure()) return Fail(core.broken.Set(*failure));
-  return {};
+  return CheckUsable(core.broken, core.group);
 }
 
 tl::unexpected<Error> NcclCommunicator::Break(const Error& error) const {
@@ -87,15 +86,9 @@ Status NcclCommunicator::RunCollective(Operation operation, const ConstBuffer& e
                                        const CallOptions& options, const Launch& launch) {
   MUSTER_CHECK(CheckTimeout(operation, options));
   MUSTER_CHECK(Usable());
-  const std::unique_lock alone(collective_, std::try_to_lock);
-  if (!alone) {
-    return Fail(Code::kUsage, "{}: another collective is running on this communicator", Name(operation));
-  }
+  MUSTER_TRY(const std::unique_lock alone, EnterAlone(operation, collective_));
   const std::lock_guard turn(turn_);
-  Call call;
-  call.operation = operation;
-  call.type = elements.type;
-  call.count = elements.count;
+  Call call = CallOf(operation, elements);
   call.sequence = ++sequence_;
   return Queue(call, std::nullopt, options, launch);
 }
@@ -105,10 +98,7 @@ Status NcclCommunicator::RunPair(Operation operation, const ConstBuffer& element
   MUSTER_CHECK(CheckTimeout(operation, options));
   MUSTER_CHECK(Usable());
   const std::lock_guard turn(turn_);
-  Call call;
-  call.operation = operation;
-  call.type = elements.type;
-  call.count = elements.count;
+  Call call = CallOf(operation, elements);
   call.sequence = ++pair_sequence_[{operation, peer}];
   return Queue(call, world_ranks_[static_cast<size_t>(peer)], options, launch);
 }

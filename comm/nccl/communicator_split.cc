@@ -6,6 +6,7 @@
 #include "comm/nccl/settle.h"
 #include "comm/net/wire.h"
 #include "comm/socket/arguments.h"
+#include "comm/socket/entry.h"
 
 namespace muster {
 namespace {
@@ -35,8 +36,7 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
                                                               const CallOptions& options) {
   MUSTER_CHECK(CheckTimeout(Operation::kSplit, options));
   MUSTER_CHECK(Usable());
-  const std::unique_lock alone(collective_, std::try_to_lock);
-  if (!alone) return Fail(Code::kUsage, "Split: another collective is running on this communicator");
+  MUSTER_TRY(const std::unique_lock alone, EnterAlone(Operation::kSplit, collective_));
   const std::lock_guard turn(turn_);
   if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
   const Deadline deadline = DeadlineOf(options.timeout.value_or(shared_.core->settings.timeouts.collective));

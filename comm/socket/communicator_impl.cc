@@ -67,26 +67,10 @@ SocketCommunicator::~SocketCommunicator() {
   point_to_point_.SayGoodbye();
 }
 
-Call SocketCommunicator::CallOf(Operation operation, const ConstBuffer& elements, int root, ReduceOp reduce) {
-  Call call;
-  call.operation = operation;
-  call.type = elements.type;
-  call.count = elements.count;
-  call.root = root;
-  call.reduce = reduce;
-  return call;
-}
-
 Duration SocketCommunicator::TimeoutOf(Operation operation, const CallOptions& options) const {
   if (options.timeout) return *options.timeout;
   const TimeoutOptions& timeouts = core_->options.timeouts;
   return operation == Operation::kBarrier ? timeouts.barrier : timeouts.collective;
-}
-
-Status SocketCommunicator::Usable() {
-  MUSTER_CHECK(first_error_.status());
-  if (const std::optional<Error> failure = core_->group.failure()) return Fail(first_error_.Set(*failure));
-  return {};
 }
 
 tl::unexpected<Error> SocketCommunicator::Break(const Error& error) {
@@ -109,10 +93,7 @@ Status SocketCommunicator::Enter(const Call& call, Duration timeout) {
 Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
                                    const std::function<Status(const Collective&)>& body) {
   MUSTER_CHECK(CheckTimeout(call.operation, options));
-  const std::unique_lock turn(collective_, std::try_to_lock);
-  if (!turn) {
-    return Fail(Code::kUsage, "{}: another collective is running on this communicator", Name(call.operation));
-  }
+  MUSTER_TRY(const std::unique_lock alone, EnterAlone(call.operation, collective_));
   MUSTER_CHECK(Usable());
   call.communicator = members_.communicator;
   call.sequence = ++sequence_;

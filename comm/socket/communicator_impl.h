@@ -10,6 +10,7 @@
 #include "comm/communicator.h"
 #include "comm/socket/collectives.h"
 #include "comm/socket/core.h"
+#include "comm/socket/entry.h"
 #include "comm/socket/first_error.h"
 #include "comm/socket/ledger.h"
 #include "comm/socket/point_to_point.h"
@@ -51,10 +52,6 @@ class SocketCommunicator final : public Communicator {
   SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members, Topology topology,
                      Chooser chooser);
 
-  // Everything of a Call but its communicator and sequence.
-  static Call CallOf(Operation operation, const ConstBuffer& elements = {}, int root = -1,
-                     ReduceOp reduce = ReduceOp::kSum);
-
   // Runs `body` as the next collective.
   template <typename Body>
   Status RunCollective(const Call& call, const CallOptions& options, const Body& body) {
@@ -66,8 +63,7 @@ class SocketCommunicator final : public Communicator {
   Status ShareMemoryFor(const Call& call);
   bool WantsMemory(const Call& call) const;
   Status RunPointToPoint(const CallOptions& options, const std::function<Status(Duration)>& body);
-  // Whether calls may go on at all.
-  Status Usable();
+  Status Usable() { return CheckUsable(first_error_, core_->group); }
   tl::unexpected<Error> Break(const Error& error);
   Duration TimeoutOf(Operation operation, const CallOptions& options) const;
 
