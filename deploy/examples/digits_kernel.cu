@@ -1,8 +1,10 @@
-// The classifier on a GPU: each thread finds the nearest image of one row, as nearest_neighbour.cc does, in whole
-// numbers and with the same choice among equals. It is built into the program as text (digits_kernel_ptx.cc) that the
-// GPU's driver compiles: building the program needs no CUDA, and one program serves nodes with and without GPUs.
-extern "C" __global__ void digits_nearest(const unsigned char* pixels, const unsigned char* labels, unsigned int images,
-                                          unsigned int first_row, unsigned int rows, unsigned char* predictions) {
+// The classifier on a GPU: each thread finds the nearest image of one row, as nearest_neighbour.cc does, in
+// whole numbers and with the same choice among equals. It is built into the program as text
+// (digits_kernel_ptx.cc) that the GPU's driver compiles: building the program needs no CUDA, and one program
+// serves nodes with and without GPUs.
+extern "C" __global__ void digits_nearest(const unsigned char* pixels, const unsigned char* labels,
+                                          unsigned int images, unsigned int first_row, unsigned int rows,
+                                          unsigned char* predictions) {
   const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= rows) return;
   const unsigned int row = first_row + i;

@@ -1,5 +1,5 @@
-/* A CUDA runtime with GPUs that only say they are there: what a rank of a machine without any finds where a test
- * has put it. FAKE_GPU is the UUID's first byte; without it the rank's own number. Nothing computes. */
+/* A CUDA runtime with GPUs that only say they are there: what a rank of a machine without any finds where a
+ * test has put it. FAKE_GPU is the UUID's first byte; without it the rank's own number. Nothing computes. */
 #include <stdlib.h>
 #include <string.h>
 
