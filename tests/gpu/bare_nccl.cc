@@ -1,0 +1,207 @@
+// The same times of NCCL alone, used as its documentation shows it: ncclCommInitRank and AllReduce that block
+// as little as they can. It starts its ranks itself.
+//
+//   bare_nccl RANKS BYTES:REPEAT...   the times of the slowest rank (sizes.h)
+//       NCCL_HOSTID: each rank gets it with its number behind
+//   bare_nccl --versions              "NCCL 2.28.9, CUDA 13.0, driver for CUDA 13.0, 1 GPU, NVIDIA H200"
+#include <fmt/core.h>
+#include <nccl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "comm/base/parse.h"
+#include "comm/base/shared_library.h"
+#include "comm/base/unique_fd.h"
+#include "comm/nccl/nccl_library.h"
+#include "tests/gpu/device.h"
+#include "tests/gpu/places.h"
+#include "tests/gpu/sizes.h"
+
+namespace muster {
+namespace {
+
+constexpr int kWarmUp = 3;
+
+// NCCL's own functions: what muster's narrow interface calls is never the blocking start.
+struct Nccl {
+  decltype(ncclGetUniqueId)* get_unique_id = nullptr;
+  decltype(ncclCommInitRank)* init = nullptr;
+  decltype(ncclCommDestroy)* destroy = nullptr;
+  decltype(ncclAllReduce)* all_reduce = nullptr;
+  decltype(ncclGetErrorString)* error_string = nullptr;
+
+  Status Check(ncclResult_t result, std::string_view what) const {
+    if (result == ncclSuccess) return {};
+    return Fail(Code::kSystem, "NCCL cannot {}: {}", what, error_string(result));
+  }
+};
+
+Result<Nccl> OpenNccl() {
+  MUSTER_TRY(const SharedLibrary library,
+             SharedLibrary::Open({"libnccl.so.2"}, FindNcclFiles(PlacesOfThisProcess())));
+  Nccl nccl;
+  MUSTER_CHECK(library.Need("ncclGetUniqueId", &nccl.get_unique_id));
+  MUSTER_CHECK(library.Need("ncclCommInitRank", &nccl.init));
+  MUSTER_CHECK(library.Need("ncclCommDestroy", &nccl.destroy));
+  MUSTER_CHECK(library.Need("ncclAllReduce", &nccl.all_reduce));
+  MUSTER_CHECK(library.Need("ncclGetErrorString", &nccl.error_string));
+  return nccl;
+}
+
+struct Pipe {
+  UniqueFd reader;
+  UniqueFd writer;
+
+  static Result<Pipe> Make() {
+    int ends[2];
+    if (pipe(ends) != 0) return Fail(Code::kSystem, "pipe: {}", ErrnoText(errno));
+    return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  }
+};
+
+template <typename T>
+Status Tell(const UniqueFd& fd, const T* data, size_t count) {
+  const auto bytes = static_cast<ssize_t>(count * sizeof *data);
+  if (write(fd.get(), data, static_cast<size_t>(bytes)) == bytes) return {};
+  return Fail(Code::kSystem, "cannot write to a pipe");
+}
+template <typename T>
+Status Hear(const UniqueFd& fd, T* data, size_t count) {
+  const auto bytes = static_cast<ssize_t>(count * sizeof *data);
+  if (read(fd.get(), data, static_cast<size_t>(bytes)) == bytes) return {};
+  return Fail(Code::kSystem, "a rank has ended early");
+}
+
+// What a rank needs of the others.
+struct Rank {
+  int rank = 0;
+  std::vector<Pipe>& ids;  // rank 0 writes, each reads its own
+  const UniqueFd& times;
+};
+
+Result<double> Time(const Nccl& nccl, ncclComm_t comm, const Device& device, const TimedSize& size) {
+  MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(size.bytes)));
+  void* data = array.As(DataType::kF32).data;
+  const auto repeat = [&](int times) -> Status {
+    for (int i = 0; i < times; ++i) {
+      MUSTER_CHECK(nccl.Check(nccl.all_reduce(data, data, size.bytes / sizeof(float), ncclFloat32, ncclSum,
+                                              comm, device.stream()),
+                              "AllReduce"));
+    }
+    return device.Wait();
+  };
+  MUSTER_CHECK(repeat(kWarmUp));
+  const auto start = Clock::now();
+  MUSTER_CHECK(repeat(size.repeat));
+  return SecondsSince(start) / size.repeat;
+}
+
+Status Measure(const Rank& self, const std::vector<TimedSize>& sizes) {
+  const auto start = Clock::now();
+  MUSTER_TRY(const Device device, Device::Open());
+  MUSTER_CHECK(device.Check(device.cuda().SetDevice(0), "use the GPU"));
+  MUSTER_TRY(const Nccl nccl, OpenNccl());
+  ncclUniqueId id = {};
+  if (self.rank == 0) {
+    MUSTER_CHECK(nccl.Check(nccl.get_unique_id(&id), "draw an id"));
+    for (const Pipe& pipe : self.ids) MUSTER_CHECK(Tell(pipe.writer, &id, 1));
+  }
+  MUSTER_CHECK(Hear(self.ids[static_cast<size_t>(self.rank)].reader, &id, 1));
+  ncclComm_t comm = nullptr;
+  MUSTER_CHECK(nccl.Check(nccl.init(&comm, static_cast<int>(self.ids.size()), id, self.rank), "start"));
+  std::vector<double> seconds = {SecondsSince(start)};
+  for (const TimedSize& size : sizes) {
+    MUSTER_TRY(const double one, Time(nccl, comm, device, size));
+    seconds.push_back(one);
+  }
+  MUSTER_CHECK(nccl.Check(nccl.destroy(comm), "end"));
+  return Tell(self.times, seconds.data(), seconds.size());
+}
+
+int Complain(const Status& status) {
+  if (status) return 0;
+  fmt::print(stderr, "bare_nccl: {}\n", ToString(status.error()));
+  return ExitStatus(status.error().code);
+}
+
+// As a launcher would. An NCCL that cannot share a GPU by itself is to take them for ranks of different
+// hosts.
+void BecomeRank(int rank) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const char* host = std::getenv("NCCL_HOSTID");
+  if (host != nullptr) setenv("NCCL_HOSTID", fmt::format("{}-{}", host, rank).c_str(), 1);
+}
+
+// Forks before anything of CUDA is there: neither it nor NCCL survives that.
+Status Start(int ranks, const std::vector<TimedSize>& sizes) {
+  std::vector<Pipe> ids;
+  for (int rank = 0; rank < ranks; ++rank) {
+    MUSTER_TRY(Pipe pipe, Pipe::Make());
+    ids.push_back(std::move(pipe));
+  }
+  MUSTER_TRY(Pipe times, Pipe::Make());
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const pid_t child = fork();
+    if (child < 0) return Fail(Code::kSystem, "fork: {}", ErrnoText(errno));
+    if (child == 0) {
+      BecomeRank(rank);
+      times.reader.Reset();
+      _exit(Complain(Measure({rank, ids, times.writer}, sizes)));
+    }
+    children.push_back(child);
+  }
+  times.writer.Reset();
+  Status ended;
+  for (int left = ranks; left > 0; --left) {
+    int status = 0;
+    wait(&status);
+    if (status == 0 || !ended) continue;
+    ended = Fail(Code::kSystem, "a rank failed");
+    for (const pid_t child : children) kill(child, SIGKILL);
+  }
+  MUSTER_CHECK(ended);
+  std::vector<double> slowest(sizes.size() + 1);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<double> its(slowest.size());
+    MUSTER_CHECK(Hear(times.reader, its.data(), its.size()));
+    for (size_t i = 0; i < its.size(); ++i) slowest[i] = std::max(slowest[i], its[i]);
+  }
+  fmt::print("{}\n", FormatTimes(sizes, slowest));
+  return {};
+}
+
+Status PrintVersions() {
+  MUSTER_TRY(const Device device, Device::Open());
+  MUSTER_TRY(const auto nccl, LoadNccl(FindNcclFiles(PlacesOfThisProcess())));
+  int driver = 0;
+  int count = 0;
+  CudaDevice gpu;
+  MUSTER_CHECK(device.Check(device.cuda().DriverVersion(&driver), "say the driver's version"));
+  MUSTER_CHECK(device.Check(device.cuda().DeviceCount(&count), "count the GPUs"));
+  MUSTER_CHECK(device.Check(device.cuda().Describe(0, &gpu), "describe the GPU"));
+  fmt::print("NCCL {}, CUDA {}, driver for CUDA {}, {} GPU{}, {}\n", ToString(nccl->version()),
+             FormatCudaVersion(device.cuda().runtime_version()), FormatCudaVersion(driver), count,
+             count == 1 ? "" : "s", gpu.name);
+  return {};
+}
+
+Status Run(std::span<const char* const> words) {
+  if (words.size() == 1 && std::string_view(words.front()) == "--versions") return PrintVersions();
+  const auto ranks = words.empty() ? std::nullopt : ParseInteger<int>(words.front());
+  if (!ranks || *ranks < 1) return Fail(Code::kUsage, "bare_nccl RANKS BYTES:REPEAT..., or --versions");
+  MUSTER_TRY(const std::vector<TimedSize> sizes, ParseSizes(words.subspan(1)));
+  return Start(*ranks, sizes);
+}
+
+}  // namespace
+}  // namespace muster
+
+int main(int argc, char** argv) {
+  const std::span<const char* const> words(argv, static_cast<size_t>(argc));
+  return muster::Complain(muster::Run(words.subspan(argc > 0 ? 1 : 0)));
+}

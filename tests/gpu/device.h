@@ -1,0 +1,58 @@
+// Memory of this rank's GPU, for tests: through the same narrow interface to CUDA that muster uses.
+#pragma once
+
+#include <memory>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/nccl/cuda_api.h"
+
+namespace muster {
+
+// The CUDA runtime that this process uses, and a stream on its current device. Move-only; one thread.
+class Device {
+ public:
+  // Loads the runtime as muster does, or takes the one that it has loaded.
+  static Result<Device> Open();
+  Device(Device&& other) noexcept = default;
+  Device& operator=(Device&&) = delete;
+  ~Device();
+
+  CudaApi& cuda() const { return *cuda_; }
+  CudaStream stream() const { return stream_; }
+  CallOptions options() const { return {{}, stream_}; }
+  // kSystem with CUDA's words, unless it is success.
+  Status Check(CudaResult result, std::string_view what) const;
+  // BLOCKS until the stream is empty.
+  Status Wait() const { return Check(cuda_->Synchronize(stream_), "wait for a stream"); }
+
+ private:
+  explicit Device(std::unique_ptr<CudaApi> cuda) : cuda_(std::move(cuda)) {}
+
+  std::unique_ptr<CudaApi> cuda_;
+  CudaStream stream_ = nullptr;
+};
+
+// An array on the device. Move-only; the Device outlives it.
+class DeviceArray {
+ public:
+  static Result<DeviceArray> Filled(const Device& device, const Bytes& bytes);
+  DeviceArray(DeviceArray&& other) noexcept
+      : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  DeviceArray& operator=(DeviceArray&&) = delete;
+  ~DeviceArray();
+
+  // BLOCKS until all before it in the stream is done.
+  Result<Bytes> Fetch() const;
+  Buffer As(DataType type) const { return {data_, bytes_ / SizeOf(type), type, Memory::kDevice}; }
+
+ private:
+  DeviceArray(const Device& device, void* data, size_t bytes) : device_(device), data_(data), bytes_(bytes) {}
+
+  const Device& device_;
+  void* data_;
+  size_t bytes_;
+};
+
+}  // namespace muster

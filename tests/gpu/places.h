@@ -1,0 +1,10 @@
+// Where this process is to look for the libraries, from its environment, as muster's Init does it.
+#pragma once
+
+#include "comm/nccl/library_files.h"
+
+namespace muster {
+
+LibraryPlaces PlacesOfThisProcess();
+
+}  // namespace muster

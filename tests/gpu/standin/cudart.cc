@@ -1,0 +1,79 @@
+// A CUDA runtime with one GPU that computes in the memory of the process (ComputingCuda), as a library: the
+// part that muster and the stand-in for NCCL call. All processes of the machine see the same GPU.
+//
+// Without CUDA's header, whose names differ from version to version; the signatures are those of 13.0.
+#include <cstring>
+
+#include "tests/comm/nccl/computing_cuda.h"
+
+namespace {
+
+muster::ComputingCuda& Cuda() {
+  static auto& cuda = *new muster::ComputingCuda;
+  return cuda;
+}
+
+int Of(muster::CudaResult result) { return static_cast<int>(result); }
+
+constexpr int kDeviceMemory = 2;  // cudaMemoryTypeDevice
+
+}  // namespace
+
+extern "C" {
+
+int cudaRuntimeGetVersion(int* version) { return *version = 13'000, 0; }
+int cudaDriverGetVersion(int* version) { return *version = 13'000, 0; }
+int cudaGetDeviceCount(int* count) { return Of(Cuda().DeviceCount(count)); }
+int cudaSetDevice(int device) { return Of(Cuda().SetDevice(device)); }
+int cudaGetLastError() { return 0; }
+const char* cudaGetErrorString(int error) { return error == 0 ? "no error" : "an error of the stand-in"; }
+
+// The name comes first, the UUID 256 bytes behind it.
+int cudaGetDeviceProperties(char* properties, int device) {
+  muster::CudaDevice described;
+  const int result = Of(Cuda().Describe(device, &described));
+  std::memset(properties, 0, 256);
+  std::strcpy(properties, "stand-in for a GPU");
+  std::memcpy(properties + 256, described.uuid.data(), described.uuid.size());
+  return result;
+}
+int cudaDeviceGetPCIBusId(char* id, int length, int) {
+  std::strncpy(id, "0000:01:00.0", static_cast<size_t>(length));
+  return 0;
+}
+// The kind of memory comes first.
+int cudaPointerGetAttributes(int* attributes, const void* pointer) {
+  bool device = false;
+  const int result = Of(Cuda().IsDevicePointer(pointer, &device));
+  *attributes = device ? kDeviceMemory : 0;
+  return result;
+}
+
+int cudaEventCreateWithFlags(muster::CudaEvent* event, unsigned) { return Of(Cuda().CreateEvent(event)); }
+int cudaEventDestroy(muster::CudaEvent event) { return Of(Cuda().DestroyEvent(event)); }
+int cudaEventRecord(muster::CudaEvent event, muster::CudaStream stream) {
+  return Of(Cuda().RecordEvent(event, stream));
+}
+int cudaEventQuery(muster::CudaEvent event) { return Of(Cuda().QueryEvent(event)); }
+
+int cudaStreamCreateWithFlags(muster::CudaStream* stream, unsigned) {
+  return Of(Cuda().CreateStream(stream));
+}
+int cudaStreamDestroy(muster::CudaStream stream) { return Of(Cuda().DestroyStream(stream)); }
+int cudaStreamSynchronize(muster::CudaStream stream) { return Of(Cuda().Synchronize(stream)); }
+int cudaLaunchHostFunc(muster::CudaStream stream, void (*function)(void*), void* data) {
+  Cuda().Enqueue(stream, [=] { function(data); });
+  return 0;
+}
+
+int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, muster::CudaStream stream) {
+  return Of(Cuda().Copy(to, from, bytes, stream));
+}
+int cudaMallocAsync(void** memory, size_t bytes, muster::CudaStream stream) {
+  return Of(Cuda().AllocateOn(memory, bytes, stream));
+}
+int cudaFreeAsync(void* memory, muster::CudaStream stream) { return Of(Cuda().FreeOn(memory, stream)); }
+int cudaMalloc(void** memory, size_t bytes) { return Of(Cuda().Allocate(memory, bytes)); }
+int cudaFree(void* memory) { return Of(Cuda().Free(memory)); }
+
+}  // extern "C"
