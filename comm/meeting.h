@@ -1,5 +1,6 @@
 // How the ranks of one launch can find each other, as far as the environment and the configuration say it. A
-// value, worked out by bootstrap/launch, the same on every rank of a launch, used by comm/rendezvous.
+// value, worked out by bootstrap/launch, the same on every rank of a launch (but for node_mark
+// and pmi), used by comm/rendezvous.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "comm/address.h"
+#include "comm/pmi_access.h"
 
 namespace muster {
 
@@ -31,7 +33,7 @@ enum class FindRoot {
   kHost,       // the root is rank 0's leader, on the node called `host`; port ladder there
   kSearch,     // the root is rank 0's leader, on one of placement.nodes: port ladder on each
   kEndpoint,   // the root is rank 0's leader and listens exactly at `endpoint`
-  kBulletin,   // the root is rank 0's leader, and says in `torch_store` or `directory` where it listens
+  kBulletin,   // the root is rank 0's leader, and says where it listens: see below
 };
 
 struct Meeting {
@@ -40,12 +42,20 @@ struct Meeting {
   std::string key;
   // key plus what must agree: restart count, job start time, launcher, world size. Compared in the hello.
   std::string job_key;
+  // What tells this launch from others of the same key on this node; differs from node to node. May be empty.
+  std::string node_mark;
   FindRoot find_root = FindRoot::kSameNode;
   std::string host;
   std::optional<Endpoint> endpoint;
+  // Where a kBulletin root says where it listens; one of them.
   std::optional<Endpoint> torch_store;   // a TCPStore that is there already
   std::optional<std::string> directory;  // that all nodes share
+  std::optional<PmiAccess> pmi;          // the launcher's PMI server, as this process reaches it
+  bool pmix = false;                     // the launcher's PMIx server
   Placement placement;
+
+  // Names the sockets inside a node.
+  std::string LocalKey() const { return node_mark.empty() ? key : key + " " + node_mark; }
 
   friend bool operator==(const Meeting&, const Meeting&) = default;
 };

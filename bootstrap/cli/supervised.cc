@@ -12,6 +12,7 @@
 #include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/rendezvous/bulletin_choice.h"
 
 namespace muster {
 namespace {
@@ -38,7 +39,15 @@ class Planner {
  public:
   Planner(const SharedFlags& flags, const Supervised& wanted) : flags_(flags), wanted_(wanted) {}
 
+  // The launcher hears of the end last of all: until then it is no accident that programs come and go.
   Result<int> Run() {
+    Result<int> status = RunAll();
+    if (board_) board_->Leave();
+    return status;
+  }
+
+ private:
+  Result<int> RunAll() {
     MUSTER_TRY(asked_, AskedBy(flags_));
     asked_.stands_for_node = !wanted_.ranks_per_node.empty();
     if (asked_.stands_for_node) ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, Available());
@@ -63,7 +72,6 @@ class Planner {
     return refused ? End(*refused) : status;
   }
 
- private:
   ToldRefusal Refused(const Error& error) const {
     return TellOthers(environment_, asked_, resolution_, error);
   }
@@ -134,7 +142,12 @@ class Planner {
     if (resolution_.tuple.world_size == 1) {
       return MakeLocalJoin(environment_, effective_.config);
     }
-    return MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {});
+    MUSTER_TRY(JoinRequest request,
+               MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
+    // One for all groups of this process: not every launcher lets a rank begin twice.
+    if (!board_) board_ = OpenBoard(request.meeting);
+    request.board = board_;
+    return request;
   }
 
   const SharedFlags& flags_;
@@ -146,6 +159,7 @@ class Planner {
   Resolution resolution_;
   Result<int> ranks_of_node_ = 0;  // --nproc-per-node
   std::optional<RankBlock> block_;
+  std::shared_ptr<Board> board_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bootstrap/launch/launcher_board.h"
 #include "bootstrap/launch/launchers.h"
 #include "bootstrap/launch/placement.h"
 #include "bootstrap/launch/slurm_variables.h"
@@ -133,6 +134,8 @@ class Planner {
     if (tuple_.world_size == 1) return {};
     if (method_ == RendezvousMethod::kTorchStore) return FindByStore(meeting);
     if (method_ == RendezvousMethod::kFile) return FindByFile(meeting);
+    if (method_ == RendezvousMethod::kPmi) return FindByPmi(meeting);
+    if (method_ == RendezvousMethod::kPmix) return FindByPmix(meeting);
     if (endpoint_) {
       meeting.find_root = FindRoot::kEndpoint;
       meeting.endpoint = endpoint_;
@@ -180,6 +183,24 @@ class Planner {
         "set rendezvous.directory to a directory that all nodes share");
   }
 
+  Status FindByPmi(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    MUSTER_TRY(meeting.pmi, FindPmi(environment_, tuple_));
+    meeting.find_root = FindRoot::kBulletin;
+    // Two mpiexecs outside Slurm have one key, and servers of their own.
+    if (tuple_.launcher == "hydra" && environment_.live() && environment_.process()->pmi_server > 0)
+      meeting.node_mark = fmt::format("proxy={}", environment_.process()->pmi_server);
+    return {};
+  }
+
+  Status FindByPmix(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    MUSTER_CHECK(CheckPmix(environment_, tuple_));
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.pmix = true;
+    return {};
+  }
+
   // The agent listens on MASTER_PORT as long as its workers run, and says so.
   bool AgentHasStore() const {
     return tuple_.launcher == "torchrun" && environment_.Get("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -211,7 +232,16 @@ class Planner {
   Status FindMpiRoot(Meeting& meeting) const {
     if (OnOneNode()) return {};
     if (SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
+    if (!tuple_.master && method_ == RendezvousMethod::kAuto && FindByLauncher(meeting)) return {};
     return FindAtMaster(meeting);
+  }
+
+  // Last of all: an MPI program may want the server for itself (bootstrap/README.md).
+  Status FindByLauncher(Meeting& meeting) const {
+    const bool cut_off = environment_.live() && environment_.process()->pmi_server == 0;
+    if (tuple_.launcher == "hydra" && !cut_off) return FindByPmi(meeting);
+    if (tuple_.launcher == "openmpi") return FindByPmix(meeting);
+    return NowhereSaid();
   }
 
   Status SearchTheJob(Meeting& meeting) const {
@@ -236,31 +266,11 @@ class Planner {
   std::optional<Endpoint> endpoint_;
 };
 
-Status CheckMethod(RendezvousMethod method) {
-  std::string_view name;
-  switch (method) {
-    case RendezvousMethod::kAuto:
-    case RendezvousMethod::kTcp:
-    case RendezvousMethod::kTorchStore:
-    case RendezvousMethod::kFile:
-      return {};
-    case RendezvousMethod::kPmix:
-      name = "pmix";
-      break;
-    case RendezvousMethod::kPmi:
-      name = "pmi";
-      break;
-  }
-  return WithHint(Fail(Code::kConfiguration, "rendezvous.method: {} is not available in this release", name),
-                  "use auto, tcp, torch-store or file");
-}
-
 }  // namespace
 
 Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& environment,
                             const RendezvousOptions& options,
                             const std::optional<Endpoint>& explicit_endpoint) {
-  MUSTER_CHECK(CheckMethod(options.method));
   if (resolution.tuple.launcher == "muster") {
     return WithHint(
         Fail(Code::kUsage, "this process already belongs to the group of a muster run (MUSTER_CONTROL={})",

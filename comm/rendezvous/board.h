@@ -31,6 +31,10 @@ class Board {
   virtual Status Publish(const std::string& name, const std::string& text, Deadline deadline) = 0;
   // Absent where nothing is there yet.
   virtual Result<std::optional<std::string>> LookUp(const std::string& name, Deadline deadline) = 0;
+  // What is said to the launcher from now on may be said by a program of this rank: BLOCKS until no call is
+  // out, for kBoardFarewell at most; calls fail until Wake.
+  virtual void Rest() {}
+  virtual void Wake() {}
   // Tells the launcher that this process is done with it. BLOCKS for kBoardFarewell at most, also where a
   // call is still out. Once; afterwards every call fails. The destructor does it as well, but who waits for
   // the last owner may wait for a thread that the end of the process cuts short.

@@ -2,9 +2,6 @@
 
 #include "comm/address.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/file_bulletin.h"
-#include "comm/rendezvous/names.h"
-#include "comm/rendezvous/torch_store_bulletin.h"
 
 namespace muster {
 namespace {
@@ -56,14 +53,6 @@ Result<Notice> DecodeNotice(std::string_view text) {
     notice.addresses.push_back(address);
   }
   return notice;
-}
-
-std::unique_ptr<Bulletin> MakeBulletin(const Meeting& meeting) {
-  if (meeting.directory) {
-    return std::make_unique<FileBulletin>(*meeting.directory, BulletinFile(meeting.key));
-  }
-  return std::make_unique<TorchStoreBulletin>(meeting.torch_store.value_or(Endpoint{}),
-                                              BulletinTopic(meeting.key));
 }
 
 }  // namespace muster

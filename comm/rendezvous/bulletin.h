@@ -1,5 +1,5 @@
-// A place that all processes of a launch can reach (the store of torchrun, a shared directory). The root puts
-// up a notice there that says where it listens; the leaders look it up and dial.
+// A place that all processes of a launch can reach (the store of torchrun, a shared directory, a launcher's
+// PMI server). The root puts up a notice there that says where it listens; the leaders look it up and dial.
 //
 // Who can write there could send a leader elsewhere, and who can read there reads the secret: it is as
 // private as that place is. comm/auth/README.md says what that means.
@@ -14,7 +14,6 @@
 #include "comm/auth/secret.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
-#include "comm/meeting.h"
 #include "comm/net/socket.h"
 
 namespace muster {
@@ -54,8 +53,5 @@ class Bulletin {
   // For messages: "the store of torchrun at gpu01:29500".
   virtual std::string Describe() const = 0;
 };
-
-// The one that the meeting names (FindRoot::kBulletin). Opens nothing before its first call.
-std::unique_ptr<Bulletin> MakeBulletin(const Meeting& meeting);
 
 }  // namespace muster

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "comm/net/socket.h"
+#include "comm/rendezvous/bulletin_choice.h"
 #include "comm/rendezvous/joiner.h"
 #include "comm/rendezvous/threaded_group.h"
 
@@ -61,6 +62,8 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
   const int rank = request.self.claims.front().rank;
   const LivenessOptions liveness = request.liveness;
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
+  if (!request.board) request.board = OpenBoard(request.meeting);
+  group->KeepBoard(request.board);
   bool done = false;
   std::optional<Failure> failure;
   auto joiner =
@@ -89,6 +92,8 @@ ToldRefusal TellRefusal(JoinRequest request) {
   request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
   auto loop = EventLoop::Create();
   if (!loop) return told;
+  if (!request.board) request.board = OpenBoard(request.meeting);
+  const std::shared_ptr<Board> board = request.board;
   bool done = false;
   Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
     done = true;
@@ -98,6 +103,7 @@ ToldRefusal TellRefusal(JoinRequest request) {
   joiner.Start();
   // The Joiner has the deadline.
   (*loop)->RunUntil([&] { return done; }, Deadline::Never());
+  if (board) board->Leave();
   return told;
 }
 

@@ -11,6 +11,7 @@
 #include "comm/auth/secret.h"
 #include "comm/meeting.h"
 #include "comm/options.h"
+#include "comm/rendezvous/board.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/messages.h"
 #include "comm/rendezvous/scheduler.h"
@@ -36,6 +37,9 @@ struct JoinRequest {
   std::optional<JobSecret> secret;
   // FindRoot::kBulletin without `secret`: drawn by the root, and read from its notice by the others.
   std::optional<JobSecret> notice_secret;
+  // FindRoot::kBulletin on the launcher's board: this process's (bulletin_choice.h). Whoever owns it lets it
+  // be left when the group is over.
+  std::shared_ptr<Board> board;
   std::string munge_socket;
   // Null: nobody knows more than the environment says.
   std::shared_ptr<const Scheduler> scheduler;

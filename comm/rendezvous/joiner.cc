@@ -31,8 +31,8 @@ Joiner::Joiner(EventLoop& loop, JoinRequest request, OnDone on_done)
     : loop_(loop),
       request_(std::move(request)),
       on_done_(std::move(on_done)),
-      local_names_(MakeLocalNames(request_.meeting.key, request_.self.node, request_.shared_directories,
-                                  request_.uid)),
+      local_names_(MakeLocalNames(request_.meeting.LocalKey(), request_.self.node,
+                                  request_.shared_directories, request_.uid)),
       munge_worker_(loop.mailbox()) {
   branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
                          [this](Branches::Source source, const Branches::Branch& branch, const Error&) {
@@ -46,6 +46,7 @@ Joiner::~Joiner() {
 }
 
 void Joiner::Start() {
+  if (request_.board) request_.board->Wake();
   SetDeadline(request_.timeouts.rendezvous);
   MeetLocally();
 }
@@ -331,6 +332,8 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
   CancelTimers();
   inquiry_.reset();
   reporter_.reset();
+  // A program of this rank may talk to it next.
+  if (request_.board) request_.board->Rest();
   if (local_door_) local_door_->Close();
   ended_ = Failure{};
   // At once: what the branches say next is for the new owner.

@@ -4,6 +4,7 @@
 #include "comm/base/log.h"
 #include "comm/net/descriptor_room.h"
 #include "comm/net/hosts.h"
+#include "comm/rendezvous/bulletin_choice.h"
 #include "comm/rendezvous/bulletin_search.h"
 #include "comm/rendezvous/joiner.h"
 #include "comm/rendezvous/names.h"
@@ -194,7 +195,7 @@ void Joiner::SearchRoot() {
 
 void Joiner::SearchByBulletin() {
   search_ = std::make_unique<BulletinSearch>(
-      loop_, MakeBulletin(request_.meeting),
+      loop_, OpenBulletin(request_),
       RootDialer::Params{MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
                          request_.timeouts.connect},
       [this](const std::optional<JobSecret>& secret) {

@@ -24,6 +24,8 @@ LaterDesk::LaterDesk(EventLoop& loop, std::shared_ptr<const JoinRequest> request
 
 void LaterDesk::OpenLadder() {
   if (!is_root_ || listener_ || request_->meeting.find_root == FindRoot::kSameNode) return;
+  // The launcher's board may be in the hands of a program by now; those who come look for the next notice.
+  if (request_->board) return;
   Result<std::unique_ptr<Prover>> prover = ChooseProver(*request_, munge_worker_);
   if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);
   prover_ = *std::move(prover);
@@ -39,7 +41,8 @@ void LaterDesk::OpenLadder() {
 void LaterDesk::OpenLocally() {
   const Party& self = request_->self;
   local_door_ = std::make_unique<LocalDoor>(
-      loop_, MakeLocalNames(request_->meeting.key, self.node, request_->shared_directories, request_->uid),
+      loop_,
+      MakeLocalNames(request_->meeting.LocalKey(), self.node, request_->shared_directories, request_->uid),
       [this](UniqueFd fd, PeerCredentials credentials) {
         visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
                       fmt::format("pid {} on this node", credentials.pid), true);

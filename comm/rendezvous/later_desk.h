@@ -31,7 +31,7 @@ class LaterDesk {
 
   // What cannot be opened is logged: the comers then wait until their own deadline.
   void OpenLocally();
-  // Where this is the root. Harmless when it is open.
+  // Where this is the root, and those who come find it without a launcher's board. Harmless when it is open.
   void OpenLadder();
 
  private:

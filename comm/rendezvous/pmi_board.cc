@@ -1,5 +1,6 @@
 #include "comm/rendezvous/pmi_board.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -49,7 +50,9 @@ bool Succeeded(const PmiMessage& answer) {
 
 }  // namespace
 
-PmiBoard::PmiBoard(PmiAccess access) : access_(std::move(access)) {}
+PmiBoard::PmiBoard(PmiAccess access) : access_(std::move(access)) {
+  if (access_.version == PmiVersion::kTwo && IsThere()) fcntl(access_.fd, F_SETFD, FD_CLOEXEC);
+}
 
 PmiBoard::~PmiBoard() { PmiBoard::Leave(); }
 
@@ -63,6 +66,15 @@ void PmiBoard::Leave() {
     [[maybe_unused]] const auto ended = Transact(access_.version, words.question, {}, words.answer, deadline);
   }
   [[maybe_unused]] const auto left = Unusable("has been left");
+}
+
+// An answer that is still owed would be taken for one to the program.
+void PmiBoard::Rest() {
+  const Deadline deadline = Deadline::After(kBoardFarewell);
+  resting_ = true;
+  const std::unique_lock lock(mutex_, deadline.when());
+  if (!lock || broken_) return;
+  [[maybe_unused]] const auto heard = HearWhatIsOwed(deadline);
 }
 
 std::string PmiBoard::Describe() const { return fmt::format("the PMI server at PMI_FD={}", access_.fd); }
@@ -86,14 +98,17 @@ Result<std::optional<std::string>> PmiBoard::LookUp(const std::string& name, Dea
 Result<PmiMessage> PmiBoard::Ask(const Words& words, const Fields& fields, Deadline deadline) {
   const std::unique_lock lock(mutex_, deadline.when());
   if (!lock) return Silent();
+  if (resting_) return Fail(Code::kSystem, "{} may be in use by a program of this rank", Describe());
   MUSTER_CHECK(Begin(deadline));
   return Transact(access_.version, words.question, fields, words.answer, deadline);
 }
 
+// A number that somebody has closed may be that of another file by now.
+bool PmiBoard::IsThere() const { return LocalAddress(access_.fd).family() == AF_UNIX; }
+
 Status PmiBoard::Begin(Deadline deadline) {
   if (begun_) return {};
-  // A number that somebody has closed may be that of another file by now.
-  if (LocalAddress(access_.fd).family() != AF_UNIX) return Unusable("is not there");
+  if (!IsThere()) return Unusable("is not there");
   mpi_was_here_ = MpiIsRunning();
   if (!mpi_was_here_) MUSTER_CHECK(Greet(deadline));
   begun_ = true;
@@ -119,10 +134,15 @@ Status PmiBoard::Greet(Deadline deadline) {
 }
 
 // Answers come in the order of the questions, those to questions that were given up as well.
+Status PmiBoard::HearWhatIsOwed(Deadline deadline) {
+  for (; !owed_.empty(); owed_.pop_front()) MUSTER_CHECK(Receive(owed_.front(), deadline));
+  return {};
+}
+
 Result<PmiMessage> PmiBoard::Transact(PmiVersion version, std::string_view question, const Fields& fields,
                                       std::string_view answer, Deadline deadline) {
   if (broken_) return tl::unexpected<Error>(*broken_);
-  for (; !owed_.empty(); owed_.pop_front()) MUSTER_CHECK(Receive(owed_.front(), deadline));
+  MUSTER_CHECK(HearWhatIsOwed(deadline));
   MUSTER_CHECK(Send(EncodePmi(version, question, fields), deadline));
   owed_.push_back(version);
   MUSTER_TRY(PmiMessage message, Receive(version, deadline));
@@ -140,8 +160,8 @@ Result<PmiMessage> PmiBoard::Receive(PmiVersion version, Deadline deadline) {
     std::array<char, 4096> buffer{};
     const ssize_t got = recv(access_.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) received_.append(buffer.data(), static_cast<size_t>(got));
-    if (got == 0) return Unusable("has hung up");
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return Unusable(ErrnoText(errno));
+    if (got == 0) return HungUp();
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return HungUp();
   }
 }
 
@@ -154,7 +174,7 @@ Status PmiBoard::Send(std::string_view text, Deadline deadline) {
     } else if (errno == EAGAIN) {
       MUSTER_CHECK(Wait(POLLOUT, deadline));
     } else if (errno != EINTR) {
-      return Unusable(ErrnoText(errno));
+      return HungUp();
     }
   }
   return {};
@@ -170,6 +190,14 @@ Status PmiBoard::Wait(short events, Deadline deadline) const {
 
 tl::unexpected<Error> PmiBoard::Silent() const {
   return Fail(Code::kDeadline, "{} has not answered in time", Describe());
+}
+
+// It has ended, or somebody of this rank has told it the end.
+tl::unexpected<Error> PmiBoard::HungUp() {
+  broken_ = Error{Code::kConfiguration, fmt::format("{} has hung up", Describe()),
+                  "it serves one muster run of each rank, before any MPI program; rendezvous.method: tcp or "
+                  "file goes without it"};
+  return tl::unexpected<Error>(*broken_);
 }
 
 tl::unexpected<Error> PmiBoard::Unusable(std::string_view how) {

@@ -6,11 +6,14 @@
 // nothing of who has not come. So only those speak that have something to say or to ask.
 //
 // Hydra lets one connection be begun again, so that an MPI program below a supervisor of ours finds its
-// server as if nobody had been there, and wants to hear the end ("finalize") from the last one. srun takes
-// one beginning alone. MPI in this very process has begun before us or will begin after us, and ends by
+// server as if nobody had been there; the end ("finalize"), which it wants to hear, is the end of the
+// connection. srun takes one beginning alone, and a second one, in the older version of the protocol, leaves
+// slurmstepd waiting for ever: programs do not inherit its connection, so that MPI in them fails at once. MPI
+// in this very process has begun before us or will begin after us, and ends by
 // itself.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -24,22 +27,16 @@
 
 namespace muster {
 
-// What the launcher said to this process.
-struct PmiAccess {
-  int fd = -1;  // PMI_FD
-  PmiVersion version = PmiVersion::kOne;
-  int rank = 0;     // PMI_RANK
-  std::string job;  // PMI_JOBID; for PMI-2
-};
-
 class PmiBoard : public Board {
  public:
-  // The descriptor stays the launcher's: it is not closed here, and programs may inherit it. Does no I/O.
+  // The descriptor stays the launcher's: it is not closed here. Does no I/O.
   explicit PmiBoard(PmiAccess access);
   ~PmiBoard() override;
 
   Status Publish(const std::string& name, const std::string& text, Deadline deadline) override;
   Result<std::optional<std::string>> LookUp(const std::string& name, Deadline deadline) override;
+  void Rest() override;
+  void Wake() override { resting_ = false; }
   void Leave() override;
   std::string Describe() const override;
 
@@ -53,17 +50,21 @@ class PmiBoard : public Board {
   static const Vocabulary& VocabularyOf(PmiVersion version);
 
   Result<PmiMessage> Ask(const Words& words, const Fields& fields, Deadline deadline);
+  bool IsThere() const;
   Status Begin(Deadline deadline);
   Status Greet(Deadline deadline);
   Result<PmiMessage> Transact(PmiVersion version, std::string_view question, const Fields& fields,
                               std::string_view answer, Deadline deadline);
+  Status HearWhatIsOwed(Deadline deadline);
   Result<PmiMessage> Receive(PmiVersion version, Deadline deadline);
   Status Send(std::string_view text, Deadline deadline);
   Status Wait(short events, Deadline deadline) const;
   tl::unexpected<Error> Silent() const;
+  tl::unexpected<Error> HungUp();
   tl::unexpected<Error> Unusable(std::string_view how);
 
   const PmiAccess access_;
+  std::atomic<bool> resting_ = false;
   std::timed_mutex mutex_;
   std::string received_;
   std::deque<PmiVersion> owed_;  // answers, in the order of their questions

@@ -7,7 +7,6 @@
 // the PMI-2 page of MPICH's wiki, and what Hydra (MPICH 4.0) and Slurm 22.05 really send.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,10 +15,9 @@
 #include <vector>
 
 #include "comm/base/error.h"
+#include "comm/pmi_access.h"
 
 namespace muster {
-
-enum class PmiVersion : uint8_t { kOne, kTwo };
 
 struct PmiMessage {
   std::string command;

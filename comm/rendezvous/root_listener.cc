@@ -8,6 +8,7 @@
 #include "comm/base/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/agreement.h"
+#include "comm/rendezvous/bulletin_choice.h"
 #include "comm/rendezvous/names.h"
 
 namespace muster {
@@ -134,9 +135,8 @@ void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port)
   Notice notice{std::move(addresses), std::nullopt};
   // What the user has made known already is nothing to write down.
   if (method_ == AuthMethod::kSecret && !request_.secret) notice.secret = request_.notice_secret;
-  announcer_ =
-      std::make_unique<RootAnnouncer>(loop_, MakeBulletin(request_.meeting), request_.timeouts.handshake,
-                                      [this](const Error& error) { on_misplaced_(error); });
+  announcer_ = std::make_unique<RootAnnouncer>(loop_, OpenBulletin(request_), request_.timeouts.handshake,
+                                               [this](const Error& error) { on_misplaced_(error); });
   announcer_->Announce(notice);
 }
 

@@ -30,17 +30,27 @@ ThreadedGroup::ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_f
     : loop_(std::move(loop)), failure_fd_(std::move(failure_fd)), rank_(rank) {}
 
 ThreadedGroup::~ThreadedGroup() {
-  if (!thread_.joinable()) return;
-  activity().SetOnLate({});
   if (getpid() != owner_) {
-    // A forked child has neither the thread nor a right to the connections.
-    thread_.detach();
-    [[maybe_unused]] const auto* plane = plane_.release();
-    [[maybe_unused]] const auto* loop = loop_.release();
+    Abandon();
     return;
   }
-  loop_->Post([this] { stop_ = true; });
-  thread_.join();
+  if (thread_.joinable()) {
+    activity().SetOnLate({});
+    loop_->Post([this] { stop_ = true; });
+    thread_.join();
+  }
+  if (board_) board_->Leave();
+}
+
+// A forked child has neither the thread nor a right to the connections.
+void ThreadedGroup::Abandon() {
+  // Its destructor would speak for the parent.
+  [[maybe_unused]] const auto* board = new std::shared_ptr<Board>(std::move(board_));
+  if (!thread_.joinable()) return;
+  activity().SetOnLate({});
+  thread_.detach();
+  [[maybe_unused]] const auto* plane = plane_.release();
+  [[maybe_unused]] const auto* loop = loop_.release();
 }
 
 void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {

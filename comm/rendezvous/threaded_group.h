@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/rendezvous/board.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/group.h"
 
@@ -29,6 +30,8 @@ class ThreadedGroup : public Group {
   void Attach(Joined joined, LivenessOptions liveness);
   // Keeps the exchanges of one program of a rank apart from those of the next.
   void set_exchange_prefix(std::string prefix) { exchange_prefix_ = std::move(prefix); }
+  // May be null. The launcher hears that this process is done with it when the group is destroyed.
+  void KeepBoard(std::shared_ptr<Board> board) { board_ = std::move(board); }
   // Starts the thread; from here on the loop belongs to it.
   Status Serve();
 
@@ -44,6 +47,7 @@ class ThreadedGroup : public Group {
 
  private:
   ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank);
+  void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
   void OnExchanged(const muster::Exchange& whole);
@@ -57,6 +61,7 @@ class ThreadedGroup : public Group {
   std::string exchange_prefix_;
   Roster roster_;
   GroupKey key_{};
+  std::shared_ptr<Board> board_;
   std::unique_ptr<ControlPlane> plane_;
   std::thread thread_;
 

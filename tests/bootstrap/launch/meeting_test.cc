@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/bootstrap/launch/fixtures.h"
+#include "tests/bootstrap/launch/launches.h"
 
 namespace muster {
 namespace {
@@ -13,6 +14,8 @@ using testing_support::Change;
 using testing_support::Changed;
 using testing_support::Env;
 using testing_support::Fixture;
+using testing_support::Hydra;
+using testing_support::Openmpi;
 
 Result<Meeting> Plan(const Environment& environment, const RendezvousOptions& options = {},
                      const DetectOptions& detect = {}) {
@@ -241,6 +244,77 @@ TEST(FindRoot, InADirectoryNeedsOne) {
              hint}));
 }
 
+RendezvousOptions By(RendezvousMethod method) {
+  RendezvousOptions options;
+  options.method = method;
+  return options;
+}
+
+TEST(FindRoot, OnThePmiServerOfTheLauncher) {
+  const Meeting step = MustPlan(Fixture("srun-pmi2/1"), By(RendezvousMethod::kPmi));
+  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.pmi, (PmiAccess{13, PmiVersion::kTwo, 1, "7.0"}));
+  EXPECT_EQ(step.key, MustPlan(Fixture("srun-pmi2/1")).key);
+  EXPECT_EQ(MustPlan(Fixture("srun-pmi2/1")).find_root, FindRoot::kFirstNode);
+  // What a step has left means nothing to Hydra's proxy.
+  const Environment rank = Env(Hydra(1, 4, 1, 2) + "PMI_JOBID=7.0\n");
+  EXPECT_EQ(MustPlan(rank, By(RendezvousMethod::kPmi)).pmi, (PmiAccess{9, PmiVersion::kOne, 1, ""}));
+  EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 4)), By(RendezvousMethod::kPmi)).find_root, FindRoot::kSameNode);
+}
+
+TEST(FindRoot, OnThePmixServerOfTheLauncher) {
+  const Meeting step = MustPlan(Fixture("srun-pmix/1"), By(RendezvousMethod::kPmix));
+  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_TRUE(step.pmix);
+  EXPECT_EQ(step.pmi, std::nullopt);
+  EXPECT_EQ(MustPlan(Fixture("srun-pmix/1")).find_root, FindRoot::kFirstNode);
+  const Meeting mpirun = MustPlan(Fixture("mpirun-ompi-in-salloc/1"), By(RendezvousMethod::kPmix));
+  EXPECT_TRUE(mpirun.pmix);
+  EXPECT_EQ(MustPlan(Fixture("mpirun-ompi-in-salloc/1")).find_root, FindRoot::kSearch);
+}
+
+TEST(FindRoot, OnALaunchersServerNeedsOne) {
+  const auto refused = [](const Environment& environment, RendezvousMethod method) {
+    const auto meeting = Plan(environment, By(method));
+    return meeting ? Error{} : meeting.error();
+  };
+  EXPECT_EQ(refused(Fixture("srun-block/5"), RendezvousMethod::kPmi),
+            (Error{Code::kConfiguration,
+                   "rendezvous.method is pmi, but nothing keeps such a server here: no PMI_FD",
+                   "start with MPICH's mpiexec or srun --mpi=pmi2, or use rendezvous.method: auto"}));
+  EXPECT_EQ(refused(Fixture("srun-block/5"), RendezvousMethod::kPmix),
+            (Error{Code::kConfiguration,
+                   "rendezvous.method is pmix, but nothing keeps such a server here: no PMIX_SERVER_URI",
+                   "start with Open MPI's mpirun or srun --mpi=pmix, or use rendezvous.method: auto"}));
+  const Environment below =
+      Changed(Fixture("srun-torchrun-c10d/5"), {{"PMI_FD", "9"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  EXPECT_EQ(
+      refused(below, RendezvousMethod::kPmi),
+      (Error{Code::kConfiguration,
+             "rendezvous.method is pmi, but PMI_RANK=1 is not rank 5 of this torchrun launch: the server "
+             "is another launcher's",
+             "use rendezvous.method: auto"}));
+}
+
+// Only where nothing else says where rank 0 is: an MPI program may want the server for itself.
+TEST(FindRoot, OfMpirunWithoutSlurmIsSaidToItsServer) {
+  const Environment openmpi = Env(Openmpi(1, 4, 1, 2) + "PMIX_SERVER_URI2=77.0;tcp4://127.0.0.1:54455\n");
+  EXPECT_TRUE(MustPlan(openmpi).pmix);
+  EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 2))).pmi, (PmiAccess{9, PmiVersion::kOne, 1, ""}));
+  for (const Environment& rank : {openmpi, Env(Hydra(1, 4, 1, 2))}) {
+    EXPECT_EQ(MustPlan(rank).find_root, FindRoot::kBulletin);
+    const Meeting master = MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}}));
+    EXPECT_EQ(master.find_root, FindRoot::kHost);
+    RendezvousOptions said;
+    said.endpoint = Endpoint{"n1", 61000};
+    EXPECT_EQ(MustPlan(rank, said).find_root, FindRoot::kEndpoint);
+    EXPECT_FALSE(Plan(rank, By(RendezvousMethod::kTcp)));
+  }
+  // Whoever started this process has closed the connection, or keeps none.
+  EXPECT_FALSE(Plan(LiveAs(Env(Hydra(1, 4, 1, 2)), 1000)));
+  EXPECT_EQ(MustPlan(LiveAs(Env(Hydra(1, 4, 1, 2)), 1000, 500)).node_mark, "proxy=500");
+}
+
 TEST(FindRoot, OfMpirunWithoutSlurmIsSaidByNobody) {
   const Environment rank =
       Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_"
@@ -271,19 +345,6 @@ TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().code, Code::kConfiguration);
   EXPECT_EQ(meeting.error().message, "--rank and --world-size say nothing about where rank 0 is");
-}
-
-TEST(PlanMeeting, RefusesMethodsItDoesNotHave) {
-  for (const auto& [method, name] :
-       {std::pair(RendezvousMethod::kPmix, "pmix"), std::pair(RendezvousMethod::kPmi, "pmi")}) {
-    RendezvousOptions options;
-    options.method = method;
-    const auto meeting = Plan(Fixture("srun-block/5"), options);
-    ASSERT_FALSE(meeting) << name;
-    EXPECT_EQ(meeting.error().code, Code::kConfiguration);
-    EXPECT_EQ(meeting.error().message,
-              fmt::format("rendezvous.method: {} is not available in this release", name));
-  }
 }
 
 TEST(PlanMeeting, IsNotForAProgramOfMusterRun) {

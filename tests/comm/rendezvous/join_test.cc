@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/shared_board.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster {
@@ -83,6 +84,35 @@ TEST(JoinGroup, FormsExchangesAndLeaves) {
   }
   LeaveAll(groups);
   for (const auto& group : groups) EXPECT_FALSE(group->failure());
+}
+
+// An mpirun that was spoken to waits for that word.
+TEST(JoinGroup, TheLauncherHearsWhenItIsOver) {
+  auto requests = MakeRequests({"a", "b"});
+  const auto boards = MeetOnBoards(requests);
+  {
+    const Groups groups = JoinAll(requests);
+    LeaveAll(groups);
+    for (const auto& board : boards) EXPECT_FALSE(board->left);
+  }
+  for (const auto& board : boards) EXPECT_TRUE(board->left);
+}
+
+TEST(JoinGroup, TheLauncherHearsOfAGroupThatDidNotForm) {
+  auto requests = MakeRequests({"a", "b"});
+  const auto boards = MeetOnBoards(requests);
+  requests[0].timeouts.rendezvous = milliseconds(100);
+  EXPECT_FALSE(JoinGroup(requests[0]));
+  EXPECT_TRUE(boards[0]->left);
+}
+
+TEST(TellRefusal, TheLauncherHearsWhenItIsOver) {
+  auto requests = MakeRequests({"a", "b"});
+  const auto boards = MeetOnBoards(requests);
+  requests[0].self.refused = Error{Code::kConfiguration, "rank 0 on a was refused", ""};
+  requests[0].timeouts.rendezvous = milliseconds(100);
+  EXPECT_EQ(TellRefusal(requests[0]).error, *requests[0].self.refused);
+  EXPECT_TRUE(boards[0]->left);
 }
 
 TEST(TellRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {

@@ -78,6 +78,21 @@ TEST(PmiBoard, IsLeftOnceAndForAll) {
   });
 }
 
+// While a program of this rank may talk over the same connection.
+TEST(PmiBoard, IsSilentWhileItRests) {
+  Against({kInit, kNotThere, kThere, kFinalize}, {}, [](PmiBoard& board) {
+    EXPECT_TRUE(board.LookUp("here", Soon()));
+    board.Rest();
+    const auto found = board.LookUp("here", Soon());
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error(),
+              (Error{Code::kSystem, board.Describe() + " may be in use by a program of this rank", ""}));
+    board.Wake();
+    EXPECT_EQ(board.LookUp("here", Soon()), Result<std::optional<std::string>>("text"));
+    board.Rest();
+  });
+}
+
 TEST(PmiBoard, SpeaksTheSecondVersion) {
   const std::vector<PmiExchange> script{
       kInitTwo,
@@ -139,7 +154,10 @@ TEST(PmiBoard, AServerThatHangsUpIsSaid) {
   PmiBoard board({server.client.get(), PmiVersion::kOne, 0, ""});
   const auto found = board.LookUp("here", Soon());
   ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().code, Code::kConfiguration);
+  EXPECT_EQ(found.error(),
+            (Error{Code::kConfiguration, board.Describe() + " has hung up",
+                   "it serves one muster run of each rank, before any MPI program; rendezvous.method: tcp or "
+                   "file goes without it"}));
 }
 
 TEST(PmiBoard, ADescriptorThatIsNoneOfItsIsNotSpokenTo) {

@@ -1,0 +1,18 @@
+// The server that the launcher keeps for its ranks, PMI or PMIx, as far as the environment says it.
+#pragma once
+
+#include "bootstrap/launch/environment.h"
+#include "comm/base/error.h"
+#include "comm/pmi_access.h"
+#include "comm/rank_tuple.h"
+
+namespace muster {
+
+// How this rank reaches its PMI server. Pure. Error: kConfiguration where there is none, or it is that of
+// another launcher than `tuple`'s (an mpiexec above a torchrun).
+Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple);
+
+// The same of PMIx, whose library finds the server by itself.
+Status CheckPmix(const Environment& environment, const RankTuple& tuple);
+
+}  // namespace muster
