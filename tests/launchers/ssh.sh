@@ -5,6 +5,7 @@
 
 # A key, and an sshd on each node that takes it and nothing else.
 sshd_on_all() {
+  [[ ! -e $keys/ssh ]] || return 0
   mkdir "$keys"
   ssh-keygen -q -t ed25519 -N '' -f "$keys/id"
   ssh-keygen -q -t ed25519 -N '' -f "$keys/host"

@@ -1,0 +1,193 @@
+# Sourced by `run`: ranks that meet on the server that their launcher keeps, PMI or PMIx.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the job's, not ours
+# shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir and member;
+# without_munge and sshd_on_all are auth.sh's and ssh.sh's
+
+# of_srun TYPE COMMAND...: the server of srun --mpi=TYPE (pmi2 or pmix), forced.
+of_srun() { SLURM_MPI_TYPE=$1 MUSTER_RENDEZVOUS_METHOD=${1%2} "${@:2}"; }
+of_pmi2() { of_srun pmi2 "$@"; }
+of_pmix() { of_srun pmix "$@"; }
+
+# Nothing but the server has a secret: on the ladder these ranks could not meet.
+pmi_in_a_step() {
+  fresh
+  "$1" step -N3 --ntasks-per-node=2 "${without_munge[@]}" muster run -- "${member[@]}"
+  evaluated 6
+}
+
+# pmi_of_mpirun METHOD LAUNCHER MPIRUN: seven ranks on three nodes, more on the first than on the last.
+pmi_of_mpirun() {
+  fresh
+  MUSTER_RENDEZVOUS_METHOD=$1 batch -N3 --ntasks-per-node=3 <<<"$3 -n 7 ${without_munge[*]:0:4} '${without_munge[4]}' sh \
+    $here/as_rank $dir"
+  expect_resolved "$2" 7
+  evaluated 7
+}
+
+# mpirun alone, over nodes that it reaches by ssh: nothing else says where rank 0 is, and nothing is configured.
+mpich_alone() { on gpu01 mpirun.mpich -launcher ssh -launcher-exec "$keys/ssh" -hosts gpu01:2,gpu02:2,gpu03:2 -n 6 "$@"; }
+openmpi_alone() {
+  on gpu01 mpirun.openmpi --mca plm rsh --mca plm_rsh_agent "$keys/ssh" --host gpu01:2,gpu02:2,gpu03:2 \
+    -x MUSTER_TIMEOUTS_RENDEZVOUS -n 6 "$@"
+}
+
+# The ladder has nowhere to begin.
+mpirun_alone_needs_its_server() {
+  fresh
+  expect_code 78 "$1" muster run --set rendezvous.method=tcp -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*ranks of this * launch are on several nodes and nothing says where rank 0 is*'
+}
+
+# Two launches that look alike but for their servers, on the same nodes at the same time: one waits for its rank 3.
+two_mpirun_alone() {
+  local a=$files/a b=$files/b pid
+  fresh "$a" "$b"
+  dir=$a shut_gate
+  "$1" sh -c '[ "${PMI_RANK-$OMPI_COMM_WORLD_RANK}" != 3 ] || exec "$0" "$@"
+    shift
+    exec "$@"' "$here/at_gate" "$a" muster run -- "$here/member" "$a" &
+  pid=$!
+  until_true 60 has_files "$a/waiting" 1
+  "$1" muster run -- "$here/member" "$b"
+  open_gate
+  wait "$pid"
+  evaluated 6 "$a"
+  evaluated 6 "$b"
+  apart "$a" "$b"
+}
+
+# mpi_below METHOD COMPILER COMMAND...: MPI's own ranks, each below a supervisor that has used the server.
+mpi_below() {
+  fresh
+  "$2" -o "$dir/sum" "$here/mpi_sum.c"
+  expect output "$(MUSTER_RENDEZVOUS_METHOD=$1 "${@:3}" muster run -- "$dir/sum" 2>"$dir/err")" 'sum 15 of 6'
+}
+in_salloc() { ctl salloc --quiet -N3 --ntasks-per-node=2 "$@"; }
+
+# srun's servers take one process of a rank: MPI says so, and the job ends.
+mpi_below_srun() {
+  local code=0
+  fresh
+  "$2" -o "$dir/sum" "$here/mpi_sum.c"
+  "$1" step -N3 --ntasks-per-node=2 muster run -- "$dir/sum" >"$dir/out" 2>&1 || code=$?
+  [[ $code -ne 0 ]]
+  expect_like output "$(cat "$dir/out")" "$3"
+  until_true 60 idle
+}
+idle() { [[ -z $(ctl squeue -h) ]]; }
+
+pmix_after_pmix() {
+  local places=("$files"/row-{1..3}) place
+  fresh "${places[@]}"
+  "$@" sh -c 'for i in 1 2 3; do muster run -- "$1" "$2/row-$i" true || exit; done' sh "$here/member" "$files"
+  apart "${places[@]}"
+  for place in "${places[@]}"; do whole 6 "$place"; done
+}
+
+# A second group of the same ranks.
+pmi_after_pmi() {
+  fresh
+  expect_code 78 "$@" sh -c 'muster run -- true && muster run -- true' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*error: the PMI server at PMI_FD=* has hung up (it serves one muster run of each rank*'
+}
+
+pmi_starts_again() {
+  fresh
+  "$@" muster run --max-restarts 1 -- sh -c '[ -e "$0/failed" ] || { [ "$RANK" = 3 ] || exec sleep 100; : >"$0/failed"; exit 3; }
+    exec "$@"' "$dir" "${member[@]}" 2>"$dir/err"
+  evaluated 6
+}
+
+pmi_names_the_missing() {
+  fresh
+  MUSTER_TIMEOUTS_RENDEZVOUS=6s expect_code 75 "$1" step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
+    sh -c '[ "$SLURM_PROCID" != 3 ] || exec sleep 7; exec muster run -- true' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*the group did not form within 6s: 3/4 ranks; missing gpu02: 3 (never connected)*'
+}
+
+# Hydra's proxy on one node neither answers nor ends.
+pmi_server_hangs() {
+  local pid proxy
+  fresh
+  shut_gate
+  MUSTER_TIMEOUTS_RENDEZVOUS=6s mpich_alone "$here/at_gate" "$dir" sh -c 'muster run -- true 2>"$0/err.$PMI_RANK"
+    echo $? >"$0/ranks/$PMI_RANK"' "$dir" &
+  pid=$!
+  until_true 60 has_files "$dir/waiting" 6
+  proxy=$(proxy_of 4)
+  kill -STOP "$proxy"
+  open_gate
+  until_true 60 has_files "$dir/ranks" 6
+  kill -CONT "$proxy"
+  wait "$pid" || true
+  expect 'exit codes' "$(cat "$dir"/ranks/? | xargs)" '75 75 75 75 75 75'
+  expect_like message "$(cat "$dir"/err.4)" '*the root, rank 0, did not answer within 6s; the PMI server at PMI_FD=* has not answered in time*'
+}
+# proxy_of RANK: the parent of the process that waits at the gate.
+proxy_of() {
+  local pid
+  for pid in $(find "$dir/waiting" -type f -printf '%f\n' | sed 's/.*\.//'); do
+    if grep -qzx "PMI_RANK=$1" "/proc/$pid/environ"; then sed -n 's/^PPid:\t//p' "/proc/$pid/status"; fi
+  done
+}
+
+pmi_nowhere() {
+  fresh
+  expect_code 78 step -N2 --ntasks-per-node=1 --mpi=none muster run --set rendezvous.method=pmi -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmi, but nothing keeps such a server here: no PMI_FD*'
+  expect_code 78 step -N2 --ntasks-per-node=1 --mpi=none muster run --set rendezvous.method=pmix -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmix, but nothing keeps such a server here: no PMIX_SERVER_URI*'
+}
+
+# 256 ranks, and what the same takes with the ladder: three of each in turn.
+pmi_of_256() {
+  local ladder='' pmi2='' pmix=''
+  fresh
+  "$top/tests/cluster/up" 32 --name "$TEST_CLUSTER-32"
+  TEST_CLUSTER=$TEST_CLUSTER-32
+  of_pmi2 step -N32 -n256 --overcommit muster run -- "${member[@]}"
+  evaluated 256
+  fresh
+  of_pmix step -N32 -n256 --overcommit muster run -- "${member[@]}"
+  evaluated 256
+  for _ in 1 2 3; do
+    ladder+=$(seconds_of)
+    pmi2+=$(of_pmi2 seconds_of)
+    pmix+=$(of_pmix seconds_of)
+  done
+  echo "256 ranks on 32 nodes, srun muster run -- true, seconds: pmi2 $pmi2, pmix $pmix, ladder $ladder" >"$files/pmi_times"
+  "$top/tests/cluster/down" --name "$TEST_CLUSTER"
+}
+
+check_pmi() {
+  local patience=120 keys=$files/ssh
+  check 'PMI-2 of srun' pmi_in_a_step of_pmi2
+  check 'PMIx of srun' pmi_in_a_step of_pmix
+  check 'PMI-1 of MPICH in sbatch, seven ranks on three nodes' pmi_of_mpirun pmi hydra mpirun.mpich
+  check 'PMIx of Open MPI in sbatch, seven ranks on three nodes' pmi_of_mpirun pmix openmpi mpirun.openmpi
+  check 'mpirun alone: a server on each node' sshd_on_all
+  check 'MPICH alone on three nodes' as_ranks hydra 6 mpich_alone "${without_munge[@]}"
+  check 'MPICH alone: not by the ladder' mpirun_alone_needs_its_server mpich_alone
+  check 'MPICH alone, twice at once' two_mpirun_alone mpich_alone
+  check 'Open MPI alone on three nodes' as_ranks openmpi 6 openmpi_alone "${without_munge[@]}"
+  check 'Open MPI alone: not by the ladder' mpirun_alone_needs_its_server openmpi_alone
+  check 'Open MPI alone, twice at once' two_mpirun_alone openmpi_alone
+  check 'PMI: an MPICH program below' mpi_below pmi mpicc.mpich in_salloc mpirun.mpich -n 6
+  check 'MPICH alone: an MPICH program below' mpi_below auto mpicc.mpich mpich_alone
+  check 'PMI-2 of srun: no MPICH program below' mpi_below_srun of_pmi2 mpicc.mpich '*Unable to write to PMI_fd*'
+  check 'PMIx of srun: no Open MPI program below' mpi_below_srun of_pmix mpicc.openmpi '*An error occurred in MPI_Init*'
+  check 'PMIx of srun: three groups in a row' pmix_after_pmix of_pmix step -N3 --ntasks-per-node=2
+  check 'Open MPI alone: three groups in a row' pmix_after_pmix openmpi_alone
+  check 'PMI-2 of srun: one group' pmi_after_pmi of_pmi2 step -N3 --ntasks-per-node=2
+  check 'MPICH alone: one group' pmi_after_pmi mpich_alone
+  check 'PMI-2 of srun: it starts again' pmi_starts_again of_pmi2 step -N3 --ntasks-per-node=2
+  check 'PMIx of srun: it starts again' pmi_starts_again of_pmix step -N3 --ntasks-per-node=2
+  check 'MPICH alone: it starts again' pmi_starts_again mpich_alone
+  check 'PMI-2 of srun: a rank is missing' pmi_names_the_missing of_pmi2
+  check 'PMIx of srun: a rank is missing' pmi_names_the_missing of_pmix
+  check 'MPICH alone: the server hangs' pmi_server_hangs
+  check 'PMI: no server' pmi_nowhere
+  check 'PMI: 256 ranks on 32 nodes' pmi_of_256
+  [[ ! -e $files/pmi_times ]] || sed 's/^/    /' "$files/pmi_times"
+}
