@@ -65,6 +65,15 @@ mpi_below() {
 }
 in_salloc() { ctl salloc --quiet -N3 --ntasks-per-node=2 "$@"; }
 
+# mpi_beside COMPILER COMMAND...: MPI and muster in one process, in either order.
+mpi_beside() {
+  local first
+  fresh
+  "$1" -I"$top/bootstrap/c" -o "$dir/beside" "$here/mpi_beside.c" bazel-bin/bootstrap/c/libmuster.so \
+    -Wl,-rpath,"$PWD/bazel-bin/bootstrap/c"
+  for first in mpi muster; do expect "output, $first first" "$("${@:2}" "$dir/beside" "$first")" 'sum 15 of 6'; done
+}
+
 # srun's servers take one process of a rank: MPI says so, and the job ends.
 mpi_below_srun() {
   local code=0
@@ -175,6 +184,9 @@ check_pmi() {
   check 'Open MPI alone, twice at once' two_mpirun_alone openmpi_alone
   check 'PMI: an MPICH program below' mpi_below pmi mpicc.mpich in_salloc mpirun.mpich -n 6
   check 'MPICH alone: an MPICH program below' mpi_below auto mpicc.mpich mpich_alone
+  check 'MPICH alone: beside MPI' mpi_beside mpicc.mpich mpich_alone
+  check 'Open MPI alone: beside MPI' mpi_beside mpicc.openmpi openmpi_alone
+  check 'PMIx of srun: beside MPI' mpi_beside mpicc.openmpi of_pmix step -N3 --ntasks-per-node=2
   check 'PMI-2 of srun: no MPICH program below' mpi_below_srun of_pmi2 mpicc.mpich '*Unable to write to PMI_fd*'
   check 'PMIx of srun: no Open MPI program below' mpi_below_srun of_pmix mpicc.openmpi '*An error occurred in MPI_Init*'
   check 'PMIx of srun: three groups in a row' pmix_after_pmix of_pmix step -N3 --ntasks-per-node=2
