@@ -141,6 +141,25 @@ proxy_of() {
   done
 }
 
+# One rank's own setting is wrong: it says so where the others look.
+pmi_refused() {
+  fresh
+  expect_code 78 "$1" sh -c '[ "${PMI_RANK-$OMPI_COMM_WORLD_RANK}" != 3 ] || export MUSTER_BACKEND=bogus
+    exec muster run -- true' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" \
+    '*muster: rank 0 on gpu01: error: rank 3 on gpu02 was refused: MUSTER_BACKEND: "bogus" is not one of*'
+}
+
+# pmi_killed MESSAGE COMMAND...: a supervisor. mpiexec of MPICH ends all ranks the moment it sees that, so that the story
+# may be cut short.
+pmi_killed() {
+  local code=0
+  fresh
+  "${@:2}" muster run -- sh -c '[ "$RANK" != 3 ] || kill -9 "$PPID"; exec sleep 100' >"$dir/err" 2>&1 || code=$?
+  expect_like 'exit code' "$code" '@(9|69|137|255)'
+  expect_like message "$(cat "$dir/err")" "$1"
+}
+
 pmi_nowhere() {
   fresh
   expect_code 78 step -N2 --ntasks-per-node=1 --mpi=none muster run --set rendezvous.method=pmi -- true 2>"$dir/err"
@@ -199,6 +218,10 @@ check_pmi() {
   check 'PMI-2 of srun: a rank is missing' pmi_names_the_missing of_pmi2
   check 'PMIx of srun: a rank is missing' pmi_names_the_missing of_pmix
   check 'MPICH alone: the server hangs' pmi_server_hangs
+  check 'MPICH alone: a rank is refused' pmi_refused mpich_alone
+  check 'Open MPI alone: a rank is refused' pmi_refused openmpi_alone
+  check 'MPICH alone: kill -9' pmi_killed '*BAD TERMINATION*' mpich_alone
+  check 'Open MPI alone: kill -9' pmi_killed '*rank 3 on gpu02 ended without a goodbye*' openmpi_alone
   check 'PMI: no server' pmi_nowhere
   check 'PMI: 256 ranks on 32 nodes' pmi_of_256
   [[ ! -e $files/pmi_times ]] || sed 's/^/    /' "$files/pmi_times"
