@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "comm/base/timed_lock.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/mpi_in_process.h"
 
@@ -58,7 +59,7 @@ PmiBoard::~PmiBoard() { PmiBoard::Leave(); }
 
 void PmiBoard::Leave() {
   const Deadline deadline = Deadline::After(kBoardFarewell);
-  const std::unique_lock lock(mutex_, deadline.when());
+  const auto lock = LockUntil(mutex_, deadline.when());
   if (!lock || broken_) return;
   // Where a program has ended the connection before us, there is nobody left to hear it.
   const Words& words = VocabularyOf(access_.version).finalize;
@@ -72,7 +73,7 @@ void PmiBoard::Leave() {
 void PmiBoard::Rest() {
   const Deadline deadline = Deadline::After(kBoardFarewell);
   resting_ = true;
-  const std::unique_lock lock(mutex_, deadline.when());
+  const auto lock = LockUntil(mutex_, deadline.when());
   if (!lock || broken_) return;
   [[maybe_unused]] const auto heard = HearWhatIsOwed(deadline);
 }
@@ -96,7 +97,7 @@ Result<std::optional<std::string>> PmiBoard::LookUp(const std::string& name, Dea
 }
 
 Result<PmiMessage> PmiBoard::Ask(const Words& words, const Fields& fields, Deadline deadline) {
-  const std::unique_lock lock(mutex_, deadline.when());
+  const auto lock = LockUntil(mutex_, deadline.when());
   if (!lock) return Silent();
   if (resting_) return Fail(Code::kSystem, "{} may be in use by a program of this rank", Describe());
   MUSTER_CHECK(Begin(deadline));

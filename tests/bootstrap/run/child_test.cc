@@ -76,8 +76,6 @@ struct Failing {
   std::string hint;
 };
 
-// ThreadSanitizer makes vfork a fork: an error stays in the child.
-#if !defined(__SANITIZE_THREAD__)
 TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
   const std::string plain = Script("plain", "x", 0644);
   const std::string no_interpreter = Script("no_interpreter", "#!/no/such/interpreter\n", 0755);
@@ -99,7 +97,6 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
     EXPECT_TRUE(HasNoChildren());
   }
 }
-#endif
 
 TEST(Child, NeedsAProgram) {
   const auto child = Child::Start({});
@@ -145,7 +142,6 @@ TEST(Child, RunsInItsDirectory) {
   Finish(*child);
 }
 
-#if !defined(__SANITIZE_THREAD__)
 TEST(Child, SaysThatItsDirectoryIsNotThere) {
   ChildOptions options = Shell("true");
   options.directory = "/no/such";
@@ -155,7 +151,6 @@ TEST(Child, SaysThatItsDirectoryIsNotThere) {
             "cannot start \"/bin/sh\" in the directory /no/such: No such file or directory");
   EXPECT_EQ(failed.error().exit_status, 126);
 }
-#endif
 
 TEST(Child, HasItsOwnProcessGroupOnlyWhereTold) {
   ChildOptions options = Shell("read -r pid name state parent group rest < /proc/$$/stat; test $group = $$");

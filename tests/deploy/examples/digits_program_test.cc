@@ -92,7 +92,8 @@ TEST(Digits, FailsWithAReason) {
   for (const FailureCase& failure : cases) {
     const Outcome outcome = Shell(fmt::format("{} 2>&1 >/dev/null {}", kDigits, failure.arguments));
     EXPECT_EQ(outcome.exit_status, failure.exit_status) << failure.arguments;
-    EXPECT_EQ(outcome.out, failure.message);
+    // A slow machine says before how far it is.
+    EXPECT_THAT(outcome.out, testing::EndsWith(failure.message));
   }
 }
 
