@@ -50,23 +50,46 @@ store_names_the_missing() {
   expect_like message "$(cat "$dir"/err.?)" '*3/4 ranks; missing 2 *'
 }
 
-# A store that somebody keeps for ranks whose launcher says nothing of where they are.
-store_that_was_said() {
-  fresh
+# at_store COMMAND...: with a store that somebody keeps for ranks whose launcher says nothing of where they are.
+at_store() {
+  local code=0 pid
   "$top/tests/cluster/on" gpu03 muster store --listen gpu03:29555 >"$dir/store" 2>&1 &
-  local pid=$!
+  pid=$!
   until_true 20 grep -q 'listening on' "$dir/store"
-  step -N3 --ntasks-per-node=2 "${without_munge[@]}" muster run --set rendezvous.method=torch-store \
-    --set rendezvous.endpoint=gpu03:29555 -- "${member[@]}"
+  MUSTER_RENDEZVOUS_METHOD=torch-store MUSTER_RENDEZVOUS_ENDPOINT=gpu03:29555 "$@" || code=$?
   kill "$pid"
   wait "$pid" || true
+  return "$code"
+}
+
+store_that_was_said() {
+  fresh
+  at_store step -N3 --ntasks-per-node=2 "${without_munge[@]}" muster run -- "${member[@]}"
   evaluated 6
+}
+
+# 256 ranks, and what the same takes with the ladder: three of each in turn.
+store_of_256() {
+  local ladder='' store=''
+  fresh
+  "$top/tests/cluster/up" 32 --name "$TEST_CLUSTER-32"
+  TEST_CLUSTER=$TEST_CLUSTER-32
+  at_store step -N32 -n256 --overcommit muster run -- "${member[@]}"
+  evaluated 256
+  for _ in 1 2 3; do
+    ladder+=$(seconds_of)
+    store+=$(at_store seconds_of)
+  done
+  echo "256 ranks on 32 nodes, srun muster run -- true, seconds: store $store, ladder $ladder" >"$files/store_times"
+  "$top/tests/cluster/down" --name "$TEST_CLUSTER"
 }
 
 check_torch_store() {
   local patience=120 OMP_NUM_THREADS=1 PATH=$PATH
   export OMP_NUM_THREADS PATH
   check 'torch store: one that was said' store_that_was_said
+  check 'torch store: 256 ranks on 32 nodes' store_of_256
+  [[ ! -e $files/store_times ]] || sed 's/^/    /' "$files/store_times"
   check 'torch store: PyTorch' "$top/tests/python/venv"
   PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
   check 'torch store: static, its secret' as_ranks torchrun 4 by_store
