@@ -143,7 +143,9 @@ CudaResult ComputingCuda::Synchronize(CudaStream stream) {
 }
 
 CudaResult ComputingCuda::Copy(void* to, const void* from, size_t bytes, CudaStream stream) {
-  Enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  Enqueue(stream, [=] {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  });
   return CudaResult::kSuccess;
 }
 

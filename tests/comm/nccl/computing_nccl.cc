@@ -270,7 +270,9 @@ void ComputingNccl::EnqueueTransfers(NcclComm comm, CudaStream stream, std::vect
       };
       fabric->changed.wait(lock, [&] { return comm->aborted || matches(); });
       if (comm->aborted) break;
-      std::memcpy(transfer.memory, posts.front()->transfer.memory, transfer.count * SizeOf(transfer.type));
+      if (transfer.count > 0) {
+        std::memcpy(transfer.memory, posts.front()->transfer.memory, transfer.count * SizeOf(transfer.type));
+      }
       posts.front()->taken = true;
       posts.pop_front();
       fabric->changed.notify_all();
