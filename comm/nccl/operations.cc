@@ -58,7 +58,7 @@ void Operations::Drop(Ticket ticket) {
   if (const auto entry = Find(ticket); entry != entries_.end()) entries_.erase(entry);
 }
 
-void Operations::Finish(std::deque<Entry>::iterator entry) {
+void Operations::Finish(const std::deque<Entry>::iterator& entry) {
   spare_.push_back(entry->event);
   if (!entry->peer) {
     last_ = *entry;

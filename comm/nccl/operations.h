@@ -65,7 +65,7 @@ class Operations final : public ActivitySource {
   };
 
   std::deque<Entry>::iterator Find(Ticket ticket);
-  void Finish(std::deque<Entry>::iterator entry);
+  void Finish(const std::deque<Entry>::iterator& entry);
 
   const std::shared_ptr<CudaApi> cuda_;
   const uint64_t id_;
