@@ -138,6 +138,8 @@ void Supervisor::EndPrograms() {
 void Supervisor::CheckDone() {
   if (status_ || !AllEnded()) return;
   if (failure_) return FinishFailed();
+  // One of our own is still on its way.
+  if (reported_) return;
   if ((!plane_ || released_) && output_->idle()) Finish(0);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace muster {
@@ -108,6 +109,18 @@ TEST(Run, AWorldOfOneGetsItsEnvironmentAndExitStatus) {
   EXPECT_EQ(outcome.status, 3);
   EXPECT_EQ(outcome.out, "0 1 0 127.0.0.1 0\n");
   EXPECT_THAT(outcome.err, HasSubstr("failed: exit 3\n"));
+}
+
+// The supervisor waits a moment for a signal of its own (supervisor.h); nobody else is there to wait for.
+TEST(Run, InAWorldOfOneAProgramThatIsKilledIs128AndTheSignal) {
+  for (const auto& [name, number] :
+       {std::pair("TERM", 15), {"INT", 2}, {"HUP", 1}, {"QUIT", 3}, {"KILL", 9}}) {
+    for (const std::string how : {"run", "launch -n 1"}) {
+      const Outcome outcome = Muster(how + " -- sh -c 'kill -" + name + " $$'");
+      EXPECT_EQ(outcome.status, 128 + number) << how << " " << name;
+      EXPECT_THAT(outcome.err, HasSubstr("failed: signal " + std::to_string(number) + " (")) << how;
+    }
+  }
 }
 
 // ThreadSanitizer makes vfork a fork: an error stays in the child.
