@@ -10,6 +10,7 @@
 #include "comm/auth/munge.h"
 #include "comm/base/log.h"
 #include "comm/rendezvous/join.h"
+#include "comm/rendezvous/pmix_inquiry.h"
 
 namespace muster {
 namespace {
@@ -154,6 +155,16 @@ tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, 
   options.explicit_tuple = asked.explicit_tuple;
   const uid_t uid = environment.process() ? environment.process()->uid : 0;
   options.control_alive = [uid](const std::string& control) { return IsSupervisorThere(control, uid); };
+  auto resolved = Resolve(environment, options);
+  // What was captured elsewhere has its server elsewhere.
+  if (resolved || !resolved.error().ask_pmix || !environment.live()) return resolved;
+  const Result<PmixPlace> place = AskPmixServer(Deadline::After(config.timeouts.resolve));
+  if (!place) {
+    Error& error = resolved.error().error;
+    error.message += fmt::format(", and its PMIx server cannot be asked: {}", place.error().message);
+    return resolved;
+  }
+  options.pmix = *place;
   return Resolve(environment, options);
 }
 

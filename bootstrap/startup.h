@@ -30,7 +30,8 @@ Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const 
 // Sets the log up as the configuration says, and gives its warnings.
 Status StartLog(const EffectiveConfig& effective);
 
-// Who this process is. Its warnings are the caller's to show.
+// Who this process is. Its warnings are the caller's to show. Where a PMIx server alone knows (Resolve), that
+// is asked: BLOCKS for timeouts.resolve at most, else not at all.
 tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
                                                 const Asked& asked);
 
@@ -43,8 +44,8 @@ struct Started {
 };
 
 // All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
-// rank's name. A refusal knows as whom this process is awaited also where it is the configuration that is
-// wrong. Whoever refuses, here or later, calls TellOthers.
+// rank's name. BLOCKS as ResolveLaunch does. A refusal knows as whom this process is awaited also where it is
+// the configuration that is wrong. Whoever refuses, here or later, calls TellOthers.
 tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked);
 
 // Tells the other ranks of this launch, where they can be found, that this process will not come: they all

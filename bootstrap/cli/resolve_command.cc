@@ -1,4 +1,4 @@
-// muster resolve: who am I, and why. No network.
+// muster resolve: who am I, and why. No network, but for a bare PMIx rank the server on this node.
 #include <fmt/core.h>
 
 #include <cstdio>

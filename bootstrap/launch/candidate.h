@@ -13,6 +13,7 @@
 #include "bootstrap/launch/environment.h"
 #include "comm/address.h"
 #include "comm/base/error.h"
+#include "comm/pmix_place.h"
 #include "comm/rank_tuple.h"
 
 namespace muster {
@@ -34,6 +35,8 @@ struct ProbeContext {
   bool forced = false;
   // Whether MUSTER_CONTROL answers and is ours. Only asked in a live environment; empty: taken as alive.
   std::function<bool(const std::string& control)> control_alive;
+  // What the PMIx server of this process says; absent: it has not been asked.
+  std::optional<PmixPlace> pmix;
 };
 
 // Where a field of the tuple came from.
@@ -61,6 +64,8 @@ struct Incomplete {
   // It cannot describe the same world as a Slurm step, whatever the numbers say (a PMIx server that is not
   // Slurm's).
   bool foreign_to_slurm = false;
+  // Its PMIx server may say what is missing, and has not been asked.
+  bool pmix_may_know = false;
 };
 
 struct Candidate {

@@ -60,6 +60,7 @@ class Resolver {
   Outcome Accept(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
+  tl::unexpected<Refusal> RefuseOrAsk(Error error);
   std::optional<Resolution> AwaitedInStep();
   std::vector<Considered> ConsideredBut(const Entry* winner) const;
 
@@ -121,7 +122,9 @@ bool StartsProcesses(std::string_view launcher) { return launcher != "slurm" && 
 bool NamesAMaster(std::string_view launcher) { return TraitsOf(launcher).names_master; }
 
 void Resolver::ProbeAll(std::string_view forced) {
-  ProbeContext context{.explicit_tuple = options_.explicit_tuple, .control_alive = options_.control_alive};
+  ProbeContext context{.explicit_tuple = options_.explicit_tuple,
+                       .control_alive = options_.control_alive,
+                       .pmix = options_.pmix};
   for (const Launcher& launcher : Launchers()) {
     context.forced = launcher.name == forced;
     Entry entry{std::string(launcher.name), launcher.probe(environment_, context), {}, {}};
@@ -175,11 +178,14 @@ Outcome Resolver::RunForced(std::string_view name) {
                                absent->reason.substr(0, 3) == "no " ? "there is " : "", absent->reason),
                    {}});
   }
-  if (const auto* incomplete = entry.incomplete()) return Refuse(incomplete->error);
+  if (const auto* incomplete = entry.incomplete())
+    return name == "pmix" ? RefuseOrAsk(incomplete->error) : Refuse(incomplete->error);
   if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) return Refuse(malformed->error);
   for (Entry& other : entries_) {
     if (&other == &entry || other.candidate() == nullptr || name == "none" || other.name == "none") continue;
-    const Nesting nesting = Relate(*other.candidate(), *entry.candidate(), environment_);
+    const bool same = WorldOf(entry) == other.candidate();
+    const Nesting nesting =
+        same ? Nesting::kSame : Relate(*other.candidate(), *entry.candidate(), environment_);
     if (nesting == Nesting::kSame) surroundings_.same.push_back(other.candidate());
     if (nesting == Nesting::kCarries) surroundings_.carriers.push_back(other.candidate());
     other.verdict = nesting == Nesting::kSame ? "same" : "overruled";
@@ -202,7 +208,7 @@ Outcome Resolver::RunAuto() {
     }
     return ResolveNobody();
   }
-  if (auto error = Judge(*winner, proven)) return Refuse(*std::move(error));
+  if (auto error = Judge(*winner, proven)) return RefuseOrAsk(*std::move(error));
   return Accept(*winner);
 }
 
@@ -214,7 +220,7 @@ Outcome Resolver::ResolveNobody() {
     if (incomplete == nullptr || incomplete->size == 1) continue;
     // An exported WORLD_SIZE is no rank: in a batch script the missing srun is the news.
     if (none.candidate() == nullptr && !incomplete->rank && entry.name != "slurm") continue;
-    return Refuse(incomplete->error);
+    return RefuseOrAsk(incomplete->error);
   }
   return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : Accept(none);
 }
@@ -434,6 +440,14 @@ tl::unexpected<Refusal> Resolver::Refuse(Error error) {
   NameStrippedStep();
   return tl::unexpected<Refusal>(
       Refusal{std::move(error), allocation_, ConsideredBut(nullptr), AwaitedInStep()});
+}
+
+// Whichever launcher's variables are missing or disagree: of a PMIx rank the server knows the whole tuple.
+tl::unexpected<Refusal> Resolver::RefuseOrAsk(Error error) {
+  const Incomplete* pmix = Find("pmix")->incomplete();
+  tl::unexpected<Refusal> refusal = Refuse(std::move(error));
+  refusal.value().ask_pmix = pmix != nullptr && pmix->pmix_may_know;
+  return refusal;
 }
 
 // A program under muster run is no task that anybody waits for: its supervisor is.

@@ -15,6 +15,7 @@
 #include "bootstrap/launch/candidate.h"
 #include "bootstrap/launch/environment.h"
 #include "comm/base/error.h"
+#include "comm/pmix_place.h"
 #include "comm/rank_tuple.h"
 
 namespace muster {
@@ -27,6 +28,8 @@ struct DetectOptions {
   // Whether a MUSTER_CONTROL answers and belongs to this user and group. Called at most once and only for a
   // live environment; empty: taken as alive.
   std::function<bool(const std::string& control)> control_alive;
+  // What the PMIx server of this process says, once it has been asked (Refusal::ask_pmix).
+  std::optional<PmixPlace> pmix;
 };
 
 // One launcher that did not win.
@@ -57,6 +60,9 @@ struct Refusal {
   // As whom the other ranks wait for this process, where that much is sure: the task that it is of a Slurm
   // step.
   std::optional<Resolution> awaited = std::nullopt;
+  // The PMIx server of this process may know what is missing: ask it, and resolve again with its word
+  // (DetectOptions::pmix).
+  bool ask_pmix = false;
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

@@ -2,8 +2,6 @@
 // both). PMIx: PMIX_RANK PMIX_NAMESPACE PMIX_SERVER_URI* (one for each release that may want to connect).
 #include "bootstrap/launch/launcher_board.h"
 
-#include <algorithm>
-
 namespace muster {
 namespace {
 
@@ -50,9 +48,15 @@ Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple
   return access;
 }
 
+std::optional<std::string_view> FindPmixServer(const Environment& environment) {
+  constexpr std::string_view kPrefix = "PMIX_SERVER_URI";
+  const auto found = environment.All().lower_bound(kPrefix);
+  if (found == environment.All().end() || !found->first.starts_with(kPrefix)) return std::nullopt;
+  return found->second;
+}
+
 Status CheckPmix(const Environment& environment, const RankTuple& tuple) {
-  const auto begins_so = [](const auto& variable) { return variable.first.starts_with("PMIX_SERVER_URI"); };
-  if (std::ranges::none_of(environment.All(), begins_so)) return NotThere(kPmix, "PMIX_SERVER_URI");
+  if (!FindPmixServer(environment)) return NotThere(kPmix, "PMIX_SERVER_URI");
   if (!environment.Has("PMIX_NAMESPACE")) return NotThere(kPmix, "PMIX_NAMESPACE");
   return CheckRank(kPmix, environment, tuple);
 }

@@ -1,6 +1,9 @@
 // The server that the launcher keeps for its ranks, PMI or PMIx, as far as the environment says it.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "bootstrap/launch/environment.h"
 #include "comm/base/error.h"
 #include "comm/pmi_access.h"
@@ -12,7 +15,11 @@ namespace muster {
 // another launcher than `tuple`'s (an mpiexec above a torchrun).
 Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple);
 
-// The same of PMIx, whose library finds the server by itself.
+// Where the PMIx server of this process listens, "pmix-server.7368;tcp4://127.0.0.1:53313": one for each node
+// and launch. Absent: there is none.
+std::optional<std::string_view> FindPmixServer(const Environment& environment);
+
+// The same as FindPmi of PMIx, whose library finds the server by itself.
 Status CheckPmix(const Environment& environment, const RankTuple& tuple);
 
 }  // namespace muster

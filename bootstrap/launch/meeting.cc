@@ -26,6 +26,7 @@ class Planner {
     Meeting meeting;
     meeting.key = Key();
     meeting.job_key = JobKeyText(meeting.key);
+    if (tuple_.launcher == "pmix") meeting.node_mark = FindPmixServer(environment_).value_or("");
     MUSTER_CHECK(FindTheRoot(meeting));
     return meeting;
   }
@@ -142,6 +143,7 @@ class Planner {
       return {};
     }
     if (tuple_.launcher == "slurm") return FindInStep(meeting);
+    if (tuple_.launcher == "pmix" && method_ == RendezvousMethod::kAuto) return FindByPmix(meeting);
     if (IsTorch()) return FindAtMaster(meeting);
     if (tuple_.launcher == "explicit") {
       if (OnOneNode()) return {};

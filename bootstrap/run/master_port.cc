@@ -29,7 +29,7 @@ Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
 }
 
 uint16_t MasterPortOf(const Roster& roster) {
-  WireReader reader(roster.members.front().payload);
+  WireReader reader(roster.members.front().payload.view());
   return reader.U16();
 }
 

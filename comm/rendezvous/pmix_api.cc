@@ -145,10 +145,11 @@ class Library : public PmixApi {
     return text;
   }
 
-  Result<Place> GetPlace() override {
-    Place place;
+  Result<PmixPlace> GetPlace() override {
+    PmixPlace place;
     place.world_size = Number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
     place.local_rank = Number(self_.rank, PMIX_LOCAL_RANK);
+    place.local_peers = Text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
     place.local_world_size = Number(PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE);
     place.num_nodes = Number(PMIX_RANK_WILDCARD, PMIX_NUM_NODES);
     return place;
@@ -162,12 +163,20 @@ class Library : public PmixApi {
     return pmix_.get(&whom, name, infos, count, value);
   }
 
-  std::optional<uint32_t> Number(pmix_rank_t rank, const char* name) const {
+  template <typename T>
+  std::optional<T> Read(pmix_rank_t rank, const char* name,
+                        std::optional<T> (*read)(const pmix_value_t&)) const {
     pmix_value_t* value = nullptr;
     if (Get(rank, name, nullptr, 0, &value) != PMIX_SUCCESS || value == nullptr) return std::nullopt;
-    const std::optional<uint32_t> number = NumberOf(*value);
+    std::optional<T> result = read(*value);
     Free(value);
-    return number;
+    return result;
+  }
+  std::optional<uint32_t> Number(pmix_rank_t rank, const char* name) const {
+    return Read(rank, name, NumberOf);
+  }
+  std::optional<std::string> Text(pmix_rank_t rank, const char* name) const {
+    return Read(rank, name, TextOf);
   }
 
   static void Free(pmix_value_t* value) {

@@ -5,13 +5,13 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/base/error.h"
+#include "comm/pmix_place.h"
 
 namespace muster {
 
@@ -45,14 +45,8 @@ class PmixApi {
   virtual Status Say(const std::string& name, const std::string& text) = 0;
   virtual Result<std::optional<std::string>> AskRankZero(const std::string& name, int seconds) = 0;
 
-  // What the server says of this process and its launch; absent where it does not.
-  struct Place {
-    std::optional<uint32_t> world_size;
-    std::optional<uint32_t> local_rank;
-    std::optional<uint32_t> local_world_size;
-    std::optional<uint32_t> num_nodes;
-  };
-  virtual Result<Place> GetPlace() = 0;
+  // What the server says of this process and its launch.
+  virtual Result<PmixPlace> GetPlace() = 0;
 };
 
 // Loads libpmix.so.2. BLOCKS for as long as the file system does. Error: kConfiguration, says what was tried.

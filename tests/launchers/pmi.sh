@@ -168,6 +168,58 @@ pmi_nowhere() {
   expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmix, but nothing keeps such a server here: no PMIX_SERVER_URI*'
 }
 
+# ---- a rank whose size only the PMIx server knows
+
+bare_of_srun() { as_ranks pmix "$@" "${without_munge[@]}" "$here/bare_pmix"; }
+bare_of_mpirun() {
+  fresh
+  batch -N3 --ntasks-per-node=3 <<<"mpirun.openmpi -n 7 ${without_munge[*]:0:4} '${without_munge[4]}' sh \
+    $here/bare_pmix $here/as_rank $dir"
+  expect_resolved pmix 7
+  evaluated 7
+}
+pmix_forced() { MUSTER_LAUNCHER=pmix as_ranks pmix 6 step --mpi=pmix -N3 --ntasks-per-node=2; }
+
+bare_says_from_where() {
+  fresh
+  step --mpi=pmix -N2 --ntasks-per-node=2 -w 'gpu[01-02]' "$here/bare_pmix" sh -c 'muster resolve >"$0/ranks/$PMIX_RANK"' "$dir"
+  expect_like answer "$(cat "$dir/ranks/3")" "rank 3 of 4, started by pmix*$(
+    )  world_size        4                        the PMIx server's PMIX_JOB_SIZE*$(
+    )  local_rank        1                        the PMIx server's PMIX_LOCAL_PEERS*$(
+    )  node              gpu02                    PMIX_HOSTNAME*"
+}
+
+# bare_refused REASON COMMAND...: COMMAND starts what it is given where the server cannot be asked.
+bare_refused() {
+  fresh
+  MUSTER_TIMEOUTS_RESOLVE=3s expect_code 65 step --mpi=pmix -N1 -n1 "$here/bare_pmix" "${@:2}" muster run -- true 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" "*error: PMIX_RANK=0 says a rank (PMIX_NAMESPACE=slurm.pmix.*) but nothing says the $(
+    )size of its world, and its PMIx server cannot be asked: $1*"
+}
+without_libpmix=(unshare --mount sh -c 'mount --bind /dev/null "$(realpath /usr/lib/x86_64-linux-gnu/libpmix.so.2)" && exec "$@"' sh)
+dead_pmix=(sh -c 'for name in 2 21 3 4 41; do export "PMIX_SERVER_URI$name=pmix-server.1;tcp4://127.0.0.1:1"; done; exec "$@"' sh)
+
+# slurmstepd is the server. Nobody waits for it longer than timeouts.resolve.
+bare_server_hangs() {
+  local pid stepd
+  fresh
+  shut_gate
+  MUSTER_TIMEOUTS_RESOLVE=2s step --mpi=pmix -N1 -n1 "$here/bare_pmix" "$here/at_gate" "$dir" \
+    sh -c 'muster run -- true 2>"$0/err"; echo $? >"$0/ranks/0"' "$dir" &
+  pid=$!
+  until_true 60 has_files "$dir/waiting" 1
+  stepd=$(sed -n 's/^PPid:\t//p' "/proc/$(find "$dir/waiting" -type f -printf '%f\n' | sed 's/.*\.//')/status")
+  expect_like 'the server' "$(cat "/proc/$stepd/comm")" 'slurmstepd*'
+  kill -STOP "$stepd"
+  open_gate
+  until_true 60 has_files "$dir/ranks" 1
+  kill -CONT "$stepd"
+  wait "$pid"
+  expect 'exit code' "$(cat "$dir/ranks/0")" 65
+  expect_like message "$(cat "$dir/err")" \
+    '*nothing says the size of its world, and its PMIx server cannot be asked: the PMIx server of this node has not answered in time*'
+}
+
 # 256 ranks, and what the same takes with the ladder: three of each in turn.
 pmi_of_256() {
   local ladder='' pmi2='' pmix=''
@@ -223,6 +275,16 @@ check_pmi() {
   check 'MPICH alone: kill -9' pmi_killed '*BAD TERMINATION*' mpich_alone
   check 'Open MPI alone: kill -9' pmi_killed '*rank 3 on gpu02 ended without a goodbye*' openmpi_alone
   check 'PMI: no server' pmi_nowhere
+  check 'a bare PMIx rank of srun' bare_of_srun 6 step --mpi=pmix -N3 --ntasks-per-node=2
+  check 'a bare PMIx rank of srun: seven on three nodes' bare_of_srun 7 step --mpi=pmix --exclusive -N3 -n7
+  check 'a bare PMIx rank of srun: one node' bare_of_srun 4 step --mpi=pmix -N1 -n4
+  check 'a bare PMIx rank of Open MPI in sbatch, seven ranks on three nodes' bare_of_mpirun
+  check 'a bare PMIx rank of Open MPI alone' as_ranks pmix 6 openmpi_alone "${without_munge[@]}" "$here/bare_pmix"
+  check 'a bare PMIx rank: where its tuple comes from' bare_says_from_where
+  check 'a bare PMIx rank: no libpmix' bare_refused '*libpmix.so.2*' "${without_libpmix[@]}"
+  check 'a bare PMIx rank: a server that is gone' bare_refused 'PMIx_Init failed: *' "${dead_pmix[@]}"
+  check 'a bare PMIx rank: a server that hangs' bare_server_hangs
+  check 'forced: launcher: pmix' pmix_forced
   check 'PMI: 256 ranks on 32 nodes' pmi_of_256
   [[ ! -e $files/pmi_times ]] || sed 's/^/    /' "$files/pmi_times"
 }

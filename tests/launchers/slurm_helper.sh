@@ -98,6 +98,16 @@ helper_is_absent() {
   expect_like message "$(cat "$dir/err")" "*within 6s: $roughly*"
 }
 
+# It is there, and what it was built for is not.
+helper_has_no_libslurm() {
+  lacks_rank_2 unshare --mount sh -c 'for file in /usr/lib/*/libslurm.so.[0-9]*; do
+      [ -L "$file" ] || mount --bind /dev/null "$file" || exit
+    done
+    exec "$@"' sh muster run -- true
+  expect_like message "$(cat "$dir/err")" "*within 6s: $roughly*"
+  expect 'what is said of it' "$(grep -c 'muster-slurm .*; going on without' "$dir/err")" 1
+}
+
 helper_hangs() {
   fake 'exec sleep 1000'
   limit=9s by_fake
@@ -151,6 +161,7 @@ check_slurm_helper() {
   check "muster-slurm: the job's end, after forming" end_after_forming
   check "muster-slurm: the job's end, after forming, under run" end_after_forming muster run --
   check 'muster-slurm: absent' helper_is_absent
+  check 'muster-slurm: no libslurm' helper_has_no_libslurm
   check 'muster-slurm: hangs' helper_hangs
   check 'muster-slurm: crashes' helper_crashes
 }

@@ -152,6 +152,65 @@ TEST(Singleton, IsCompleteAndSaysSo) {
   EXPECT_EQ(resolution.considered.size(), Launchers().size() - 1);
 }
 
+constexpr const char* kPmixServer = "PMIX_SERVER_URI41=pmix-server.7368;tcp4://127.0.0.1:53313\n";
+
+DetectOptions SaidByPmix(const PmixPlace& place, std::string launcher = "auto") {
+  DetectOptions options;
+  options.launcher = std::move(launcher);
+  options.pmix = place;
+  return options;
+}
+
+TEST(ABarePmixRank, IsRefusedUntilItsServerHasBeenAsked) {
+  const std::string rank = "PMIX_RANK=3\nPMIX_NAMESPACE=slurm.pmix.9.1\n";
+  EXPECT_FALSE(MustRefuse(Env(rank)).ask_pmix);
+  const Refusal refusal = MustRefuse(Env(rank + kPmixServer));
+  EXPECT_TRUE(refusal.ask_pmix);
+  EXPECT_EQ(refusal.error.message,
+            "PMIX_RANK=3 says a rank (PMIX_NAMESPACE=slurm.pmix.9.1) but nothing says the size of its world");
+  const Resolution resolution = MustResolve(Env(rank + kPmixServer), SaidByPmix({4, {}, "2,3", 2, 2}));
+  EXPECT_EQ(resolution.tuple.launcher, "pmix");
+  EXPECT_EQ(resolution.tuple.rank, 3);
+  EXPECT_EQ(resolution.tuple.world_size, 4);
+  EXPECT_EQ(resolution.tuple.local_rank, 1);
+  EXPECT_FALSE(MustRefuse(Env(rank + kPmixServer), SaidByPmix({})).ask_pmix);
+}
+
+// What a container lets through of the step's variables does not stand in the way.
+TEST(ABarePmixRank, OfAStrippedStepIsAskedFor) {
+  const Environment stripped =
+      Changed(Env(OneTaskANode(4, 2) + "PMIX_RANK=2\nPMIX_NAMESPACE=slurm.pmix.9.1\n" + kPmixServer),
+              {{"SLURM_STEP_NUM_TASKS", std::nullopt}});
+  EXPECT_TRUE(MustRefuse(stripped).ask_pmix);
+  EXPECT_FALSE(MustRefuse(stripped, {.launcher = "torchrun"}).ask_pmix);
+  EXPECT_EQ(MustResolve(stripped, SaidByPmix({4, {}, "2", 1, 4})).tuple.launcher, "pmix");
+}
+
+// Open MPI's daemons, one task of Slurm on each node, and their ranks without OMPI_*.
+TEST(ABarePmixRank, UnderADaemonOfSlurmIsAskedFor) {
+  const Environment rank =
+      Env(OneTaskANode(3, 0) + "PMIX_RANK=1\nPMIX_NAMESPACE=prterun-n1-7@1\n" + kPmixServer);
+  EXPECT_TRUE(MustRefuse(rank).ask_pmix);
+  const Resolution resolution = MustResolve(rank, SaidByPmix({6, {}, "0,1", 2, 3}));
+  EXPECT_EQ(resolution.tuple.launcher, "pmix");
+  EXPECT_EQ(VerdictOn("slurm", resolution.considered), "carrier");
+}
+
+TEST(Forced, PmixAsksItsServerAndBorrowsTheRestOfSlurm) {
+  const Environment task =
+      Changed(Fixture("srun-pmix/4"), {{"PMIX_SERVER_URI41", "pmix-server.1;tcp4://h:1"}});
+  EXPECT_TRUE(MustRefuse(task, {.launcher = "pmix"}).ask_pmix);
+  const Resolution slurm = MustResolve(task);
+  EXPECT_EQ(slurm.tuple.launcher, "slurm");
+  const auto size = static_cast<uint32_t>(slurm.tuple.world_size);
+  const Resolution resolution = MustResolve(task, SaidByPmix({size, {}, {}, {}, {}}, "pmix"));
+  EXPECT_EQ(resolution.tuple.launcher, "pmix");
+  EXPECT_EQ(resolution.tuple.rank, slurm.tuple.rank);
+  EXPECT_EQ(resolution.tuple.local_rank, slurm.tuple.local_rank);
+  EXPECT_EQ(resolution.tuple.node_rank, slurm.tuple.node_rank);
+  EXPECT_EQ(VerdictOn("slurm", resolution.considered), "same");
+}
+
 TEST(Forced, TakesOneLauncherWhateverTheOthersSay) {
   const Environment stale = Fixture("srun-stale-rank/3");
   const Resolution slurm = MustResolve(stale, {.launcher = "slurm"});

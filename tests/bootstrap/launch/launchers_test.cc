@@ -337,6 +337,95 @@ TEST(Pmix, IsALeakInAnotherJobOrStep) {
   }
 }
 
+constexpr const char* kPmixRank =
+    "PMIX_RANK=5\nPMIX_NAMESPACE=prterun-gpu01-77@1\nPMIX_HOSTNAME=gpu03\n"
+    "PMIX_SERVER_URI41=prterun-gpu01-77@0.2;tcp4://127.0.0.1:37267\n";
+
+ProbeContext SaidByPmix(const PmixPlace& place) {
+  ProbeContext context;
+  context.pmix = place;
+  return context;
+}
+
+TEST(Pmix, TakesTheWordOfItsServer) {
+  const Probed probed = Probe("pmix", Env(kPmixRank), SaidByPmix({7, {}, "4,5", 2, 3}));
+  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
+  const auto& candidate = std::get<Candidate>(probed);
+  const RankTuple expected{.launcher = "pmix",
+                           .rank = 5,
+                           .world_size = 7,
+                           .local_rank = 1,
+                           .local_world_size = 2,
+                           .node_rank = std::nullopt,
+                           .num_nodes = 3,
+                           .node = "gpu03",
+                           .job = {.key = "pmix:prterun-gpu01-77@1:0", .id = "prterun-gpu01-77@1"},
+                           .master = std::nullopt};
+  EXPECT_EQ(candidate.tuple, expected);
+  EXPECT_EQ(candidate.sources, (std::vector<FieldSource>{
+                                   {"rank", "PMIX_RANK", ""},
+                                   {"world_size", "the PMIx server's PMIX_JOB_SIZE", ""},
+                                   {"local_rank", "the PMIx server's PMIX_LOCAL_PEERS", ""},
+                                   {"local_world_size", "the PMIx server's PMIX_LOCAL_SIZE", ""},
+                                   {"num_nodes", "the PMIx server's PMIX_NUM_NODES", ""},
+                                   {"node", "PMIX_HOSTNAME", ""},
+                                   {"job.id", "PMIX_NAMESPACE", ""},
+                               }));
+}
+
+// Slurm's server forgets the number itself as soon as a process of the node has left it.
+TEST(Pmix, TakesItsLocalRankFromTheListOfItsNode) {
+  const auto local_rank = [](std::optional<uint32_t> said, std::optional<std::string> peers) {
+    const Probed probed = Probe("pmix", Env(kPmixRank), SaidByPmix({7, said, std::move(peers), {}, {}}));
+    return std::get<Candidate>(probed).tuple.local_rank;
+  };
+  EXPECT_EQ(local_rank({}, "1,3,5"), 2);
+  EXPECT_EQ(local_rank(1, "1,3,5"), 2);
+  EXPECT_EQ(local_rank(1, std::nullopt), 1);
+  for (const char* none : {"", "1,2", "1,,5", "1-5", "x"}) {
+    EXPECT_EQ(local_rank(1, none), 1) << none;
+    EXPECT_EQ(local_rank({}, none), std::nullopt) << none;
+  }
+}
+
+TEST(Pmix, DoesNotBelieveAServerThatContradictsItself) {
+  const auto message = [](const PmixPlace& place) {
+    const Probed probed = Probe("pmix", Env(kPmixRank), SaidByPmix(place));
+    return std::holds_alternative<Malformed>(probed) ? std::get<Malformed>(probed).error.message : "";
+  };
+  EXPECT_EQ(message({5, {}, {}, {}, {}}), "PMIX_RANK=5 is outside the PMIx server's PMIX_JOB_SIZE=5");
+  EXPECT_EQ(message({0, {}, {}, {}, {}}), "the PMIx server's PMIX_JOB_SIZE=0: there is at least one");
+  EXPECT_EQ(message({4294967295, {}, {}, {}, {}}),
+            "the PMIx server's PMIX_JOB_SIZE=4294967295 is more than 2147483647");
+  EXPECT_EQ(message({7, {}, "3,4,5", 2, {}}),
+            "the PMIx server's PMIX_LOCAL_PEERS=2 is outside the PMIx server's PMIX_LOCAL_SIZE=2");
+}
+
+TEST(Pmix, AsksForItsServerWhereThereIsOne) {
+  const auto may_know = [](const Environment& environment, const ProbeContext& context = {}) {
+    const Probed probed = Probe("pmix", environment, context);
+    return std::holds_alternative<Incomplete>(probed) && std::get<Incomplete>(probed).pmix_may_know;
+  };
+  EXPECT_TRUE(may_know(Env(kPmixRank)));
+  EXPECT_FALSE(may_know(Changed(Env(kPmixRank), {{"PMIX_SERVER_URI41", std::nullopt}})));
+  EXPECT_FALSE(may_know(Changed(Env(kPmixRank), {{"PMIX_NAMESPACE", std::nullopt}})));
+  EXPECT_FALSE(may_know(Env(kPmixRank), SaidByPmix({})));
+  EXPECT_EQ(std::get<Incomplete>(Probe("pmix", Env(kPmixRank), SaidByPmix({}))).error.message,
+            "PMIX_RANK=5 says a rank (PMIX_NAMESPACE=prterun-gpu01-77@1) but nothing says the size of its "
+            "world, nor does its PMIx server");
+}
+
+// salloc's shell, where MpiDefault is pmix: its server says a world of one.
+TEST(Pmix, IsNoRankInAnInteractiveStep) {
+  for (const char* space : {"slurm.pmix.6.4294967290", "slurm.pmix.6.-6"}) {
+    const Probed probed =
+        Probe("pmix", Changed(Env(kPmixRank), {{"PMIX_NAMESPACE", space}}), SaidByPmix({1, 0, "0", 1, 1}));
+    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << space;
+    EXPECT_EQ(std::get<Absent>(probed).reason,
+              fmt::format("PMIX_NAMESPACE={} is a special step, not one of tasks", space));
+  }
+}
+
 TEST(Hydra, DoesNotTakeLoopbackForANode) {
   const Environment rank =
       Changed(Fixture("mpirun-mpich-alone/2"), {{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "127.0.0.1"}});

@@ -273,6 +273,27 @@ TEST(FindRoot, OnThePmixServerOfTheLauncher) {
   EXPECT_EQ(MustPlan(Fixture("mpirun-ompi-in-salloc/1")).find_root, FindRoot::kSearch);
 }
 
+// Its server has been asked already: there is nothing left to spare it.
+TEST(FindRoot, OfABarePmixRankIsSaidToItsServer) {
+  const Environment rank =
+      Env("PMIX_RANK=1\nPMIX_NAMESPACE=slurm.pmix.4.0\nPMIX_SERVER_URI41=pmix-server.7368;tcp4://"
+          "127.0.0.1:53313\n"
+          "SLURM_JOB_NODELIST=n[1-2]\nMASTER_ADDR=n1\nMASTER_PORT=29500\n");
+  DetectOptions asked;
+  asked.pmix = PmixPlace{4, {}, "0,1", 2, 2};
+  const Meeting meeting = MustPlan(rank, {}, asked);
+  EXPECT_EQ(meeting.find_root, FindRoot::kBulletin);
+  EXPECT_TRUE(meeting.pmix);
+  EXPECT_EQ(meeting.key, "pmix id=slurm.pmix.4.0");
+  EXPECT_EQ(meeting.node_mark, "pmix-server.7368;tcp4://127.0.0.1:53313");
+  RendezvousOptions said;
+  said.endpoint = Endpoint{"n1", 61000};
+  EXPECT_EQ(MustPlan(rank, said, asked).find_root, FindRoot::kEndpoint);
+  EXPECT_EQ(MustPlan(rank, By(RendezvousMethod::kTcp), asked).find_root, FindRoot::kSearch);
+  asked.pmix = PmixPlace{4, {}, "0,1,2,3", 4, {}};
+  EXPECT_EQ(MustPlan(rank, {}, asked).find_root, FindRoot::kSameNode);
+}
+
 TEST(FindRoot, OnALaunchersServerNeedsOne) {
   const auto refused = [](const Environment& environment, RendezvousMethod method) {
     const auto meeting = Plan(environment, By(method));

@@ -4,77 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <map>
-#include <vector>
 
-#include "comm/rendezvous/pmix_place.h"
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/rendezvous/fake_pmix.h"
 
 namespace muster {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing_support::FakePmix;
+using testing_support::Loads;
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
 Deadline Now() { return Deadline::After(std::chrono::milliseconds(20)); }
-
-// A PMIx server with or without names of its own; what was called is written down.
-class FakePmix : public PmixApi {
- public:
-  explicit FakePmix(bool has_names) : has_names_(has_names) {}
-
-  Status Init() override {
-    if (hangs) hangs->wait();
-    calls.emplace_back("init");
-    return init;
-  }
-  void Finalize() override { calls.emplace_back("finalize"); }
-  Result<bool> Publish(const std::string& name, const std::string& text) override {
-    calls.emplace_back("publish");
-    if (!has_names_) return false;
-    if (!published.emplace(name, text).second) return Fail(Code::kSystem, "it is there already");
-    return true;
-  }
-  Result<Found> LookUp(const std::string& name) override {
-    calls.emplace_back("look up");
-    if (!has_names_) return Found{false, std::nullopt};
-    const auto found = published.find(name);
-    return found == published.end() ? Found{} : Found{true, found->second};
-  }
-  void Unpublish(const std::string& name) override {
-    calls.emplace_back("unpublish");
-    published.erase(name);
-  }
-  Status Say(const std::string& name, const std::string& text) override {
-    calls.emplace_back("say");
-    said[name] = text;
-    return {};
-  }
-  Result<std::optional<std::string>> AskRankZero(const std::string& name, int seconds) override {
-    calls.emplace_back("ask");
-    patience = seconds;
-    const auto found = said.find(name);
-    if (found == said.end()) return std::nullopt;
-    return found->second;
-  }
-  Result<Place> GetPlace() override { return place; }
-
-  Status init;
-  Place place;
-  std::optional<std::shared_future<void>> hangs;
-  std::map<std::string, std::string> published;
-  std::map<std::string, std::string> said;
-  std::vector<std::string> calls;
-  int patience = 0;
-
- private:
-  const bool has_names_;
-};
-
-PmixBoard::Load Loads(const std::shared_ptr<FakePmix>& pmix) {
-  return [pmix]() -> Result<std::shared_ptr<PmixApi>> { return pmix; };
-}
 
 TEST(PmixBoard, UsesTheNamesOfTheServer) {
   const auto pmix = std::make_shared<FakePmix>(true);
@@ -151,26 +94,6 @@ TEST(PmixBoard, SaysThatThereIsNoLibrary) {
   ASSERT_FALSE(published);
   EXPECT_EQ(published.error().code, Code::kConfiguration);
   EXPECT_EQ(published.error().message, "the PMIx server of this node: cannot load libpmix.so.2: nowhere");
-}
-
-TEST(PmixPlace, IsAskedAndTheConnectionEnded) {
-  const auto pmix = std::make_shared<FakePmix>(true);
-  pmix->place.world_size = 8;
-  const auto place = AskPmixPlace(Soon(), Loads(pmix));
-  ASSERT_TRUE(place);
-  EXPECT_EQ(place->world_size, 8U);
-  EXPECT_EQ(place->local_rank, std::nullopt);
-  EXPECT_THAT(pmix->calls, ElementsAre("init", "finalize"));
-}
-
-TEST(PmixPlace, AServerThatHangsIsLeftBehind) {
-  std::promise<void> gate;
-  const auto pmix = std::make_shared<FakePmix>(true);
-  pmix->hangs = gate.get_future().share();
-  const auto place = AskPmixPlace(Now(), Loads(pmix));
-  gate.set_value();
-  ASSERT_FALSE(place);
-  EXPECT_EQ(place.error().code, Code::kDeadline);
 }
 
 // The real library; deploy/setup brings it.

@@ -1,4 +1,4 @@
-#include "comm/rendezvous/pmix_place.h"
+#include "comm/rendezvous/pmix_inquiry.h"
 
 #include <utility>
 
@@ -7,20 +7,19 @@
 namespace muster {
 namespace {
 
-Result<PmixApi::Place> Ask(const std::function<Result<std::shared_ptr<PmixApi>>()>& load) {
+Result<PmixPlace> Ask(const std::function<Result<std::shared_ptr<PmixApi>>()>& load) {
   MUSTER_TRY(const auto api, load());
   MUSTER_CHECK(api->Init());
-  Result<PmixApi::Place> place = api->GetPlace();
+  Result<PmixPlace> place = api->GetPlace();
   api->Finalize();
   return place;
 }
 
 }  // namespace
 
-Result<PmixApi::Place> AskPmixPlace(Deadline deadline,
-                                    std::function<Result<std::shared_ptr<PmixApi>>()> load) {
+Result<PmixPlace> AskPmixServer(Deadline deadline, std::function<Result<std::shared_ptr<PmixApi>>()> load) {
   AbandonableCalls calls;
-  const auto place = std::make_shared<Result<PmixApi::Place>>();
+  const auto place = std::make_shared<Result<PmixPlace>>();
   if (calls.Run([place, load = std::move(load)] { *place = Ask(load); }, deadline)) return *place;
   return Fail(Code::kDeadline, "the PMIx server of this node has not answered in time");
 }
