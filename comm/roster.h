@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/base/bytes.h"
+#include "comm/base/slice.h"
 
 namespace muster {
 
@@ -22,7 +22,7 @@ struct Roster {
     int node = 0;        // index into nodes
     int local_rank = 0;  // 0..k-1 on its node
     int pid = 0;         // as its own node sees it
-    Bytes payload;       // what the member brought along, opaque to the rendezvous (its data endpoint)
+    Slice payload;       // what the member brought along, opaque to the rendezvous (its data endpoint)
 
     friend bool operator==(const Member&, const Member&) = default;
   };

@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// To be called before anything else of this file; again costs next to nothing. Error: kInternal.
+// To be called before X25519 and ChaCha20 are used; again costs next to nothing. Error: kInternal.
 Status CryptoReady();
 
 void WipeMemory(std::span<uint8_t> memory);
@@ -38,6 +38,7 @@ class SecretKey {
 using Digest = std::array<uint8_t, 32>;
 using PublicKey = std::array<uint8_t, 32>;
 
+// For keys as well as for nonces.
 void RandomBytes(std::span<uint8_t> out);
 
 // X25519 (RFC 7748), for one handshake.

@@ -4,8 +4,7 @@
 
 namespace muster {
 
-Result<Challenge> MakeChallenge() {
-  MUSTER_CHECK(CryptoReady());
+Challenge MakeChallenge() {
   Challenge challenge{};
   RandomBytes(challenge);
   return challenge;

@@ -32,8 +32,8 @@ struct MemberContext {
   int acceptor_rank = 0;
 };
 
-// A fresh one for each connection. Error: kInternal.
-Result<Challenge> MakeChallenge();
+// A fresh one for each connection.
+Challenge MakeChallenge();
 
 // What `side` answers, given both nonces.
 MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, const Challenge& connector,

@@ -18,4 +18,9 @@ inline std::string_view AsText(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Valid as long as `owners` is neither changed nor destroyed.
+inline std::vector<ByteView> ViewsOf(const std::vector<Bytes>& owners) {
+  return {owners.begin(), owners.end()};
+}
+
 }  // namespace muster

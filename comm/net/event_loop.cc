@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -57,33 +58,47 @@ Result<std::unique_ptr<EventLoop>> EventLoop::Create() {
 EventLoop::EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox)
     : epoll_(std::move(epoll)), mailbox_(std::move(mailbox)) {}
 
-EventLoop::~EventLoop() { mailbox_->Close(); }
+EventLoop::~EventLoop() {
+  mailbox_->Close();
+  // What a handler holds may forget in its destructor: by then there is nothing left to forget.
+  const auto dropped = std::exchange(watched_, {});
+}
+
+EventLoop::Watched* EventLoop::Find(int fd) const {
+  const auto at = static_cast<size_t>(fd);
+  return at < watched_.size() ? watched_[at].get() : nullptr;
+}
 
 Status EventLoop::Watch(int fd, uint32_t events, IoHandler handler) {
   const uint64_t generation = next_generation_++ & 0xffffffffU;
   epoll_event event{};
   event.events = events;
   event.data.u64 = MakeTag(fd, generation);
-  const int operation = watched_.contains(fd) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  const int operation = Find(fd) != nullptr ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) {
     return muster::Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(errno));
   }
-  watched_[fd] = std::make_shared<Watched>(Watched{std::move(handler), generation, events});
+  if (watched_.size() <= static_cast<size_t>(fd)) watched_.resize(static_cast<size_t>(fd) + 1);
+  // Dropped last: what a handler holds may watch or forget in its destructor.
+  auto watched = std::make_shared<Watched>(Watched{std::move(handler), generation, events});
+  watched.swap(watched_[static_cast<size_t>(fd)]);
   return {};
 }
 
 void EventLoop::Change(int fd, uint32_t events) {
-  const auto found = watched_.find(fd);
-  if (found == watched_.end() || found->second->events == events) return;
-  found->second->events = events;
+  Watched* const watched = Find(fd);
+  if (watched == nullptr || watched->events == events) return;
+  watched->events = events;
   epoll_event event{};
   event.events = events;
-  event.data.u64 = MakeTag(fd, found->second->generation);
+  event.data.u64 = MakeTag(fd, watched->generation);
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
 void EventLoop::Forget(int fd) {
-  if (watched_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (Find(fd) == nullptr) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  const std::shared_ptr<Watched> dropped = std::move(watched_[static_cast<size_t>(fd)]);
 }
 
 EventLoop::TimerId EventLoop::At(Clock::time_point when, std::function<void()> handler) {
@@ -121,9 +136,9 @@ void EventLoop::RunOnce(Deadline deadline) {
 }
 
 void EventLoop::Dispatch(uint64_t tag, uint32_t events) {
-  const auto found = watched_.find(static_cast<int>(tag & 0xffffffffU));
-  if (found == watched_.end() || MakeTag(found->first, found->second->generation) != tag) return;
-  const std::shared_ptr<Watched> watched = found->second;
+  const auto fd = static_cast<size_t>(tag & 0xffffffffU);
+  if (fd >= watched_.size() || !watched_[fd] || watched_[fd]->generation != tag >> 32) return;
+  const std::shared_ptr<Watched> watched = watched_[fd];
   watched->handler(events);
 }
 

@@ -76,11 +76,13 @@ class EventLoop {
   void RunTimers();
   void RunMail();
   void Dispatch(uint64_t tag, uint32_t events);
+  Watched* Find(int fd) const;  // null where it is not watched
 
   UniqueFd epoll_;
   std::shared_ptr<Mailbox> mailbox_;
-  // shared_ptr: a handler may forget itself while it runs.
-  std::unordered_map<int, std::shared_ptr<Watched>> watched_;
+  // By descriptor: the kernel gives the lowest that is free. shared_ptr: a handler may forget itself while it
+  // runs.
+  std::vector<std::shared_ptr<Watched>> watched_;
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers_;
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   uint64_t next_generation_ = 1;

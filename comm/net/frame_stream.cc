@@ -2,7 +2,9 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -13,19 +15,32 @@ namespace {
 
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kMostAtOnce = size_t{1} << 20;
 
 uint32_t ReadLength(const uint8_t* bytes) {
   return static_cast<uint32_t>(bytes[0]) | static_cast<uint32_t>(bytes[1]) << 8 |
          static_cast<uint32_t>(bytes[2]) << 16 | static_cast<uint32_t>(bytes[3]) << 24;
 }
 
-Bytes WithLength(ByteView frame) {
-  const auto length = static_cast<uint32_t>(frame.size());
-  Bytes out;
-  out.reserve(kLengthBytes + frame.size());
-  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<uint8_t>(length >> shift));
-  out.insert(out.end(), frame.begin(), frame.end());
-  return out;
+std::array<uint8_t, kLengthBytes> EncodeLength(size_t length) {
+  std::array<uint8_t, kLengthBytes> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(length >> (8 * i));
+  return bytes;
+}
+
+bool MayComeLater(int error) { return error == EAGAIN || error == EINTR; }
+
+// How much the kernel took of both. A broken connection is reported by the read side, after what the peer
+// said last: here it takes everything.
+size_t SendBoth(int fd, ByteView first, ByteView second) {
+  std::array<iovec, 2> parts{iovec{const_cast<uint8_t*>(first.data()), first.size()},
+                             iovec{const_cast<uint8_t*>(second.data()), second.size()}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t count = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count >= 0) return static_cast<size_t>(count);
+  return MayComeLater(errno) ? 0 : first.size() + second.size();
 }
 
 }  // namespace
@@ -69,8 +84,17 @@ void FrameStream::Seal(Sealer sealer, Opener opener) {
 
 void FrameStream::Send(ByteView frame) {
   if (!fd_ || closing_) return;
-  output_.push_back(sealer_ ? WithLength(sealer_->Seal(frame)) : WithLength(frame));
-  if (output_.size() == 1) WriteSome();
+  const Bytes sealed = sealer_ ? sealer_->Seal(frame) : Bytes{};
+  const ByteView body = sealer_ ? ByteView(sealed) : frame;
+  const auto length = EncodeLength(body.size());
+  const size_t sent = output_.empty() ? SendBoth(fd_.get(), length, body) : 0;
+  if (sent == length.size() + body.size()) return;
+  Bytes& rest = output_.emplace_back();
+  rest.reserve(length.size() + body.size() - sent);
+  const auto of_length = static_cast<ptrdiff_t>(std::min(sent, length.size()));
+  rest.insert(rest.end(), length.begin() + of_length, length.end());
+  rest.insert(rest.end(), body.begin() + static_cast<ptrdiff_t>(sent) - of_length, body.end());
+  UpdateInterest();
 }
 
 void FrameStream::CloseAfterFlush() {
@@ -97,12 +121,13 @@ FrameStream::Read FrameStream::ReadSome() {
   std::array<uint8_t, kReadBytes> chunk;
   const ssize_t count = recv(fd_.get(), chunk.data(), chunk.size(), 0);
   if (count > 0) {
+    MakeRoom(static_cast<size_t>(count));
     input_.insert(input_.end(), chunk.begin(), chunk.begin() + count);
     last_received_ = Clock::now();
     // What comes after it, an end as well, the loop announces again.
     return static_cast<size_t>(count) < chunk.size() ? Read::kAll : Read::kSome;
   }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Read::kNothing;
+  if (count < 0 && MayComeLater(errno)) return Read::kNothing;
   if (count < 0) {
     Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
   } else if (input_.size() > input_start_) {
@@ -111,6 +136,15 @@ FrameStream::Read FrameStream::ReadSome() {
     Close({Code::kSystem, "", {}});
   }
   return Read::kNothing;
+}
+
+// For `more` bytes, or at once for all of the frame that has begun; not for as much as somebody may merely
+// say.
+void FrameStream::MakeRoom(size_t more) {
+  if (input_.size() - input_start_ < kLengthBytes) return;
+  const size_t length = ReadLength(input_.data() + input_start_);
+  if (length > std::min(longest_frame_, kMostAtOnce)) return;
+  input_.reserve(std::max(input_.size() + more, input_start_ + kLengthBytes + length));
 }
 
 // False when the stream is gone or closed.
@@ -125,26 +159,38 @@ bool FrameStream::DeliverFrames() {
       return false;
     }
     if (input_.size() - input_start_ < kLengthBytes + length) break;
-    Bytes frame(input_.begin() + static_cast<ptrdiff_t>(input_start_ + kLengthBytes),
-                input_.begin() + static_cast<ptrdiff_t>(input_start_ + kLengthBytes + length));
-    input_start_ += kLengthBytes + length;
-    if (opener_) {
-      Result<Bytes> opened = opener_->Open(frame);
-      if (!opened) {
-        Close(opened.error());
-        return false;
-      }
-      frame = *std::move(opened);
+    const Taken taken = TakeFrame(length);
+    Result<Bytes> opened = opener_ ? opener_->Open(taken.frame) : Bytes{};
+    if (!opened) {
+      Close(opened.error());
+      return false;
     }
     // A copy: the handler may hand the stream to another owner.
     const FrameHandler handler = on_frame_;
-    if (handler) handler(frame);
+    if (handler) handler(opener_ ? ByteView(*opened) : taken.frame);
     if (!*alive) return false;
     if (!fd_) return false;
   }
   input_.erase(input_.begin(), input_.begin() + static_cast<ptrdiff_t>(input_start_));
   input_start_ = 0;
   return true;
+}
+
+// The next frame, off the input. With nothing behind it, as a long one mostly is, it takes the buffer along.
+FrameStream::Taken FrameStream::TakeFrame(size_t length) {
+  const size_t start = input_start_ + kLengthBytes;
+  Taken taken;
+  if (start + length == input_.size()) {
+    taken.owner = std::exchange(input_, {});
+    taken.frame = ByteView(taken.owner).subspan(start);
+    input_start_ = 0;
+    return taken;
+  }
+  const auto begin = input_.begin() + static_cast<ptrdiff_t>(start);
+  taken.owner.assign(begin, begin + static_cast<ptrdiff_t>(length));
+  taken.frame = taken.owner;
+  input_start_ = start + length;
+  return taken;
 }
 
 void FrameStream::WriteSome() {
@@ -154,7 +200,7 @@ void FrameStream::WriteSome() {
                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) {
       // A broken connection is reported by the read side, after what the peer said last.
-      if (errno != EAGAIN && errno != EINTR) {
+      if (!MayComeLater(errno)) {
         output_.clear();
         output_sent_ = 0;
       }

@@ -48,9 +48,15 @@ class FrameStream {
 
  private:
   enum class Read { kNothing, kSome, kAll };  // kAll: of what was there
+  struct Taken {
+    Bytes owner;
+    ByteView frame;  // in owner
+  };
 
   void OnEvents(uint32_t events);
   Read ReadSome();
+  void MakeRoom(size_t more);
+  Taken TakeFrame(size_t length);
   bool DeliverFrames();
   void WriteSome();
   void UpdateInterest();

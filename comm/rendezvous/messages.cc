@@ -1,6 +1,7 @@
 #include "comm/rendezvous/messages.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "comm/rendezvous/control_frame.h"
 
@@ -129,11 +130,12 @@ void Put(WireWriter& writer, const FormedGroup& group) {
     writer.I32(member.node);
     writer.I32(member.local_rank);
     writer.I32(member.pid);
-    writer.Blob(member.payload);
+    writer.Blob(member.payload.view());
   }
 }
 
-FormedGroup GetGroup(WireReader& reader) {
+// `owner` holds what `reader` reads: all payloads stay in the one copy of the message.
+FormedGroup GetGroup(WireReader& reader, const std::shared_ptr<const Bytes>& owner) {
   FormedGroup group;
   const ByteView key = reader.Raw(group.key.size());
   std::ranges::copy(key, group.key.begin());
@@ -150,7 +152,7 @@ FormedGroup GetGroup(WireReader& reader) {
     member.node = reader.I32();
     member.local_rank = reader.I32();
     member.pid = reader.I32();
-    member.payload = ToBytes(reader.Blob());
+    member.payload = Slice(owner, reader.Blob());
     if (member.node < 0 || member.node >= node_count) reader.MarkBad();
   }
   if (group.root_rank < 0 || group.root_rank >= group.roster.size()) reader.MarkBad();
@@ -202,8 +204,9 @@ Bytes Encode(const FormedGroup& group) {
 }
 
 Result<FormedGroup> DecodeRoster(ByteView frame) {
-  WireReader reader = Body(frame);
-  FormedGroup group = GetGroup(reader);
+  const auto owner = std::make_shared<const Bytes>(ToBytes(frame));
+  WireReader reader = Body(*owner);
+  FormedGroup group = GetGroup(reader, owner);
   return Finish(reader, std::move(group), "roster");
 }
 
@@ -318,9 +321,10 @@ Bytes Encode(const Adoption& adoption) {
 }
 
 Result<Adoption> DecodeAdopted(ByteView frame) {
-  WireReader reader = Body(frame);
+  const auto owner = std::make_shared<const Bytes>(ToBytes(frame));
+  WireReader reader = Body(*owner);
   Adoption adoption;
-  adoption.group = GetGroup(reader);
+  adoption.group = GetGroup(reader, owner);
   adoption.rank = reader.I32();
   adoption.incarnation = reader.I32();
   adoption.configuration = reader.String();

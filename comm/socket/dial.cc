@@ -1,6 +1,7 @@
 #include "comm/socket/dial.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -67,16 +68,15 @@ void Dial::StartAttempt(size_t index) {
     queue_full_ = queue_full_ || error_number == EAGAIN;
     return;
   }
-  Result<ConnectorHandshake> handshake = ConnectorHandshake::Create(self_, key_);
   Result<PollSet::Id> watch = poll_set_.Add(fd->get(), EPOLLOUT, [this, index] { OnReady(index); });
-  if (!handshake || !watch) {
+  if (!watch) {
     refused_ = false;
-    attempt.failure = handshake ? watch.error().message : handshake.error().message;
+    attempt.failure = watch.error().message;
     return;
   }
   attempt.fd = *std::move(fd);
   attempt.watch = *watch;
-  attempt.handshake = std::make_unique<ConnectorHandshake>(*std::move(handshake));
+  attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_);
 }
 
 void Dial::OnReady(size_t index) {
@@ -222,6 +222,15 @@ void Dial::Close(Attempt& attempt) {
   if (!attempt.fd) return;
   poll_set_.Remove(attempt.watch, attempt.fd.get());
   attempt.fd.Reset();
+}
+
+// What the kernel already knows and nobody has looked at yet may be either.
+bool Dial::MayHaveReached() const {
+  return std::ranges::any_of(attempts_, [](const Attempt& attempt) {
+    if (!attempt.fd || attempt.phase != Attempt::Phase::kConnecting) return static_cast<bool>(attempt.fd);
+    pollfd connecting{attempt.fd.get(), POLLOUT, 0};
+    return poll(&connecting, 1, 0) > 0;
+  });
 }
 
 bool Dial::AnyOpen() const {

@@ -39,6 +39,9 @@ class Dial {
 
   const LinkKey& key() const { return key_; }
   State state() const { return state_; }
+  Clock::time_point began() const { return began_; }
+  // Whether an address has taken the connection, or may have.
+  bool MayHaveReached() const;
   // When OnTime has to be called.
   Deadline wake() const;
   void OnTime();
@@ -81,6 +84,7 @@ class Dial {
   const LinkKey key_;
   const DialStages stages_;
   const Duration connect_timeout_;
+  const Clock::time_point began_ = Clock::now();
 
   State state_ = State::kTrying;
   size_t stage_ = 0;

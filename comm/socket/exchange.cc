@@ -158,12 +158,15 @@ Status Exchange::Connect(PeerStream& stream) {
   Lane::Found found = lane_.Get(stream.rank());
   stream.set_connection(found.connection);
   if (!found.failure) return {};
-  Lose(stream.rank(),
-       found.failure->refused
-           ? fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_))
-           : fmt::format("cannot connect to {} for {}: {}", Subject(stream.rank()), Describe(call_),
-                         found.failure->tried));
+  Lose(stream.rank(), DescribeFailure(stream.rank(), *found.failure));
   return {};
+}
+
+std::string Exchange::DescribeFailure(int peer, const LinkFailure& failure) const {
+  if (failure.refused) return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
+  const std::string own = DescribeRank(group_.roster(), group_.rank());
+  return fmt::format("{} cannot connect to {} for {}: {}{}", own, Subject(peer), Describe(call_),
+                     failure.tried, failure.apart ? "; nor has that one connected to it" : "");
 }
 
 Status Exchange::OnEvent(PeerStream& stream, StreamEvent event) {

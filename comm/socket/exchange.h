@@ -121,6 +121,7 @@ class Exchange {
   tl::unexpected<Error> Fail(const Error& error);
   Error DeadlineError();
   std::string Subject(int peer) const;
+  std::string DescribeFailure(int peer, const LinkFailure& failure) const;
   std::vector<int> UnfinishedPeers() const;
   std::vector<int> WaitingFor() const;
   int Unfinished() const;

@@ -50,13 +50,8 @@ Shake FixedMessages::Write(int fd, ByteView message) {
   return Broken(sent < 0 ? errno : EAGAIN);
 }
 
-Result<ConnectorHandshake> ConnectorHandshake::Create(const Membership& self, const LinkKey& key) {
-  ConnectorHandshake handshake;
-  MUSTER_TRY(handshake.mine_, MakeChallenge());
-  handshake.key_ = key;
-  handshake.context_ = ContextOf(self, key, self.rank, key.peer);
-  return handshake;
-}
+ConnectorHandshake::ConnectorHandshake(const Membership& self, const LinkKey& key)
+    : key_(key), context_(ContextOf(self, key, self.rank, key.peer)), mine_(MakeChallenge()) {}
 
 Shake ConnectorHandshake::Start(int fd) {
   WireWriter hello;
@@ -114,9 +109,7 @@ Shake AcceptorHandshake::ReadHello(int fd) {
 Shake AcceptorHandshake::Advance(int fd) {
   if (!greeted_) {
     if (const Shake shake = ReadHello(fd); shake != Shake::kDone) return shake;
-    const Result<Challenge> mine = MakeChallenge();
-    if (!mine) return Reject(mine.error().message);
-    mine_ = *mine;
+    mine_ = MakeChallenge();
     context_ = ContextOf(self_, key_, key_.peer, self_.rank);
     WireWriter reply;
     reply.Raw(mine_);

@@ -77,7 +77,7 @@ inline constexpr size_t kReplyBytes = 64;
 
 class ConnectorHandshake {
  public:
-  static Result<ConnectorHandshake> Create(const Membership& self, const LinkKey& key);
+  ConnectorHandshake(const Membership& self, const LinkKey& key);
 
   // Sends the hello; the descriptor is connected.
   Shake Start(int fd);
@@ -92,8 +92,6 @@ class ConnectorHandshake {
   const std::string& reason() const { return reason_; }
 
  private:
-  ConnectorHandshake() = default;
-
   LinkKey key_;
   MemberContext context_;
   Challenge mine_{};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/base/log.h"
+#include "comm/base/parse.h"
 #include "comm/net/socket.h"
 
 namespace muster {
@@ -27,6 +28,11 @@ bool NodeIsDivided(const Group& group, const std::vector<EndpointAddress>& addre
                              [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
 }
 
+ReceptionOptions Choosy(ReceptionOptions options, std::function<bool(const LinkKey&)> wanted) {
+  options.wanted = std::move(wanted);
+  return options;
+}
+
 }  // namespace
 
 Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
@@ -38,7 +44,8 @@ Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<E
       self_(MembershipOf(group)),
       poll_set_(std::move(poll_set)),
       desk_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
-      reception_(poll_set_, self_, *endpoint_, options.reception,
+      reception_(poll_set_, self_, *endpoint_,
+                 Choosy(options_.reception, [this](const LinkKey& key) { return Wants(key); }),
                  [this](const LinkKey& key, UniqueFd fd) { OnArrival(key, std::move(fd)); }) {}
 
 Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
@@ -62,6 +69,8 @@ Deadline Mesh::wake() const {
   const std::lock_guard lock(mutex_);
   Deadline wake = reception_.wake();
   for (const auto& [key, dial] : dials_) wake = wake.EarlierOf(dial->wake());
+  for (const auto& [key, when] : call_back_at_) wake = wake.EarlierOf(when);
+  for (const auto& [key, unreached] : unreached_) wake = wake.EarlierOf(unreached.final_at);
   for (const auto& [id, question] : questions_) wake = wake.EarlierOf(question.inquiry->wake());
   return wake;
 }
@@ -73,9 +82,11 @@ Status Mesh::Serve() {
   // time.
   reception_.OnTime();
   for (const auto& [key, dial] : dials_) dial->OnTime();
+  CallBack();
   const bool dials = SettleDials();
+  const bool given_up = GiveUp();
   const bool questions = SettleQuestions();
-  if (dials || questions) WakeAll();
+  if (dials || given_up || questions) WakeAll();
   return reception_.status();
 }
 
@@ -95,13 +106,40 @@ bool Mesh::SettleDials() {
 
 void Mesh::Settle(const LinkKey& key, Dial& dial) {
   if (dial.state() == Dial::State::kConnected) {
+    call_back_at_.erase(key);
+    connected_.insert(key);
     ready_.emplace(key, dial.TakeConnection());
     return;
   }
-  // From another node "refused" may also be a firewall's word.
+  // The peer is late, or reaches this rank only where this rank does not reach it.
+  if (key.peer > self_.rank) return;
   std::string tried = dial.Tried();
   if (tried.empty()) tried = "it has no address that this node could reach";
-  failed_.emplace(key, LinkFailure{std::move(tried), SharesNode(key.peer) && dial.refused()});
+  if (SharesNode(key.peer)) {
+    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused()});
+    return;
+  }
+  // From another node "refused" may be a firewall's word, but more often the peer has gone.
+  Clock::time_point final_at = Clock::now() + options_.called_back_within;
+  if (!dial.refused()) final_at = std::max(final_at, dial.began() + options_.connect);
+  unreached_.emplace(key, Unreached{LinkFailure{std::move(tried), false, true}, Deadline::At(final_at)});
+}
+
+// The lower rank of a pair that waits for the higher one.
+void Mesh::CallBack() {
+  for (auto& [key, when] : call_back_at_) {
+    if (!when.Expired()) continue;
+    when = Deadline::Never();
+    dials_.emplace(key, StartDial(key));
+  }
+}
+
+bool Mesh::GiveUp() {
+  return std::erase_if(unreached_, [this](const auto& entry) {
+           if (!entry.second.final_at.Expired()) return false;
+           failed_.emplace(entry.first, entry.second.failure);
+           return true;
+         }) > 0;
 }
 
 bool Mesh::SettleQuestions() {
@@ -117,21 +155,54 @@ bool Mesh::SettleQuestions() {
 
 void Mesh::OnArrival(const LinkKey& key, UniqueFd fd) {
   if (key.purpose == Purpose::kInquiry) return desk_.Receive(key.peer, std::move(fd));
-  if (key.peer < self_.rank || ready_.contains(key)) {
-    LogWarning("closed a data connection from {}: it is not expected to connect",
-               DescribeRank(group_.roster(), key.peer));
-    return;
-  }
+  if (key.peer < self_.rank) TellOneWay(key);
+  dials_.erase(key);
+  unreached_.erase(key);
+  failed_.erase(key);
+  call_back_at_.erase(key);
+  connected_.insert(key);
   ready_.emplace(key, std::move(fd));
   WakeAll();
 }
 
+// A lower rank's connection and an own one must never both be taken. One that is not wanted yet is tried
+// again.
+bool Mesh::Wants(const LinkKey& key) const {
+  if (key.purpose == Purpose::kInquiry) return true;
+  if (connected_.contains(key)) return false;
+  if (key.peer > self_.rank) return true;
+  const auto dial = dials_.find(key);
+  if (SharesNode(key.peer)) return false;
+  if (dial == dials_.end()) return true;
+  return !dial->second->MayHaveReached() && Clock::now() - dial->second->began() >= options_.call_back_after;
+}
+
+void Mesh::TellOneWay(const LinkKey& key) {
+  std::string tried;
+  if (const auto dial = dials_.find(key); dial != dials_.end()) {
+    tried = fmt::format("no answer for {}", FormatSeconds(Clock::now() - dial->second->began()));
+  } else if (const auto unreached = unreached_.find(key); unreached != unreached_.end()) {
+    tried = unreached->second.failure.tried;
+  }
+  const Roster& roster = group_.roster();
+  if (tried.empty() || !told_one_way_.insert(roster.NodeOf(key.peer)).second) return;
+  LogWarning("{} cannot reach {}, though {} reaches it: {}; connected the other way round",
+             DescribeRank(roster, self_.rank), DescribeRank(roster, key.peer), roster.NodeName(key.peer),
+             tried);
+}
+
+bool Mesh::IsPending(const LinkKey& key) const {
+  return ready_.contains(key) || failed_.contains(key) || dials_.contains(key) || unreached_.contains(key);
+}
+
 LinkState Mesh::Take(const LinkKey& key) {
   const std::lock_guard lock(mutex_);
-  if (key.peer < self_.rank && !ready_.contains(key) && !failed_.contains(key) && !dials_.contains(key)) {
+  if (key.peer < self_.rank && !IsPending(key)) {
     dials_.emplace(key, StartDial(key));
     SettleDials();  // it may have failed at once
   }
+  if (key.peer > self_.rank && !IsPending(key) && !SharesNode(key.peer))
+    call_back_at_.try_emplace(key, Deadline::After(options_.call_back_after));
   LinkState state;
   if (const auto ready = ready_.find(key); ready != ready_.end()) {
     state.fd = std::move(ready->second);
@@ -151,6 +222,11 @@ std::vector<UniqueFd> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
     if (key.communicator == communicator && key.purpose == purpose) unused.push_back(std::move(fd));
   }
   std::erase_if(ready_, [](const auto& entry) { return !entry.second; });
+  const auto is_theirs = [&](const LinkKey& key) {
+    return key.communicator == communicator && key.purpose == purpose;
+  };
+  std::erase_if(call_back_at_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(unreached_, [&](const auto& entry) { return is_theirs(entry.first); });
   return unused;
 }
 

@@ -5,6 +5,11 @@
 // ranks is out of the question. No thread is started; whoever is blocked in an operation serves everybody,
 // with Serve().
 //
+// Between nodes the way may be open in one direction only (a firewall, a route that is missing). So the lower
+// rank, where it has waited for `call_back_after`, calls back: it connects itself. The higher one alone
+// decides which connection both use: the lower one's only where its own has failed, has not got through for
+// as long, or has not begun. Where its own has failed it waits for the lower one's a while before it says so.
+//
 // Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (Exchange::Run), and
 // there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for every
 // communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its handshake"
@@ -20,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +42,8 @@ namespace muster {
 
 struct MeshOptions {
   Duration connect = std::chrono::seconds(30);
+  Duration call_back_after = std::chrono::seconds(1);
+  Duration called_back_within = std::chrono::seconds(3);
   ReceptionOptions reception;
 };
 
@@ -43,6 +51,7 @@ struct MeshOptions {
 struct LinkFailure {
   std::string tried;     // addresses and reasons
   bool refused = false;  // on this rank's own node and nobody listens any more: the peer has gone
+  bool apart = false;    // between two nodes: the peer has not connected to this rank either
 };
 
 struct LinkState {
@@ -106,7 +115,12 @@ class Mesh {
   DialStages StagesTo(int peer) const;
   std::vector<SocketAddress> TcpAddressesOf(int peer) const;
   std::unique_ptr<Dial> StartDial(const LinkKey& key);
+  bool IsPending(const LinkKey& key) const;
+  bool Wants(const LinkKey& key) const;
   void OnArrival(const LinkKey& key, UniqueFd fd);
+  void TellOneWay(const LinkKey& key);
+  void CallBack();
+  bool GiveUp();
   Answer Respond(int from, const Call& call);
   bool SettleDials();
   bool SettleQuestions();
@@ -124,6 +138,14 @@ class Mesh {
   std::map<LinkKey, UniqueFd> ready_;
   std::map<LinkKey, LinkFailure> failed_;
   std::map<LinkKey, std::unique_ptr<Dial>> dials_;
+  std::set<LinkKey> connected_;               // taken, or ready
+  std::map<LinkKey, Deadline> call_back_at_;  // to higher ranks; Never: it has been done
+  struct Unreached {
+    LinkFailure failure;
+    Deadline final_at;
+  };
+  std::map<LinkKey, Unreached> unreached_;  // lower ranks that may still call back
+  std::set<int> told_one_way_;              // nodes that the log has named
   std::map<uint64_t, std::shared_ptr<Ledger>> ledgers_;
   std::map<uint64_t, Question> questions_;
   uint64_t next_inquiry_ = 1;

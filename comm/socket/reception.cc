@@ -129,6 +129,7 @@ void Reception::Advance(Newcomer* newcomer) {
 
 void Reception::Finish(Newcomer* newcomer) {
   const LinkKey key = newcomer->handshake.key();
+  if (options_.wanted && !options_.wanted(key)) return Dismiss(newcomer, "it is not needed");
   if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
     return Dismiss(newcomer, "it closed before it had proven who it is");
   }

@@ -32,6 +32,8 @@ struct ReceptionOptions {
   Duration handshake = std::chrono::seconds(5);
   size_t half_open_limit = 128;
   size_t most_from_one_address = 64;
+  // Whether a proven connection is taken; its other end learns that before it uses it. Empty: every one.
+  std::function<bool(const LinkKey&)> wanted = {};
 };
 
 class Reception {

@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<Bytes>& endpoints) {
+Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<ByteView>& endpoints) {
   if (endpoints.size() != static_cast<size_t>(roster.size())) {
     return Fail(Code::kUsage, "there are {} data endpoints for {} ranks", endpoints.size(), roster.size());
   }
@@ -41,7 +41,7 @@ bool MaySpin(const Roster& roster, int rank) {
 
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
-                                                             const std::vector<Bytes>& endpoints_by_rank,
+                                                             const std::vector<ByteView>& endpoints_by_rank,
                                                              const SocketOptions& options) {
   const Roster& roster = group.roster();
   // A connection to each of the others, in the worst case. Where there is no room for that, the first one too
@@ -52,6 +52,8 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
   }
   MUSTER_TRY(std::vector<EndpointAddress> addresses, DecodeAll(roster, endpoints_by_rank));
   const MeshOptions mesh_options{options.timeouts.connect,
+                                 options.call_back_after,
+                                 options.called_back_within,
                                  {options.timeouts.handshake, options.half_open_limit}};
   MUSTER_TRY(std::shared_ptr<Mesh> mesh,
              Mesh::Create(group, std::move(endpoint), std::move(addresses), mesh_options));

@@ -18,7 +18,8 @@
 //   kDeadline      AllReduce #42 f32[1024] did not finish within 30m: waiting for rank 5 on gpu02
 //   kPeerLost      rank 5 on gpu02 closed its connection during AllReduce #42
 //                  rank 5 on gpu02 left the group before AllReduce #42
-//                  cannot connect to rank 5 on gpu02 for AllReduce #42: 10.1.0.2:40001: Connection refused
+//                  rank 5 on gpu02 cannot connect to rank 3 on gpu01 for AllReduce #42: 10.1.0.1:40001:
+//                  Connection refused; nor has that one connected to it
 // The number counts the operations of one communicator from 1; ranks in messages are always those of the
 // whole group.
 #pragma once
@@ -47,6 +48,10 @@ struct SocketOptions {
   Duration cause_grace = std::chrono::seconds(2);
   // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
   size_t half_open_limit = 128;
+  // Between two nodes the higher rank of a pair connects to the lower. The lower one connects itself where it
+  // has waited for so long, and the higher one, where it has failed, gives it so much time to do that.
+  Duration call_back_after = std::chrono::seconds(1);
+  Duration called_back_within = std::chrono::seconds(3);
   // Spin before blocking; absent: where this node's ranks are no more than the processors this process may
   // use.
   std::optional<bool> spin;
@@ -61,13 +66,13 @@ struct SocketOptions {
   ForcedAlgorithms algorithms;
 };
 
-// `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(). Does not block.
+// `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(); not needed afterwards. Does not block.
 // Error: kUsage when their number is not the group's size or a forced algorithm does not fit it (Split then
 // fails alike, for subgroups that it does not fit, and nothing is broken), kDisagreement for a malformed
 // payload (names the rank), kSystem when the kernel has no descriptor left.
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
-                                                             const std::vector<Bytes>& endpoints_by_rank,
+                                                             const std::vector<ByteView>& endpoints_by_rank,
                                                              const SocketOptions& options);
 
 }  // namespace muster

@@ -2,8 +2,8 @@
 # can be taken from muster alone.
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # the variables are the job's, not ours
-# shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir and member;
-# by_file and no_notice_left are file_store.sh's
+# shellcheck disable=SC2034,SC2119,SC2120,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir and
+# member; by_file and no_notice_left are file_store.sh's
 
 gpus=(gpu01 gpu02 gpu03 gpu04)
 
@@ -236,6 +236,54 @@ one_way_between_others() {
   expect_like report "$(cat "$dir/out")" '*gpu03 cannot reach gpu02: 198.18.1.2:*; the other way works*'
 }
 
+# ---- one way only, for data
+
+# firewall FROM TO: what FROM sends to open a connection to TO (SYN without ACK) is led into a bridge without ports; what TO
+# opens works.
+firewall() {
+  on "$2" sh -c 'ip link add sink type bridge && ip link set sink up && tc qdisc add dev eth0 ingress &&
+    tc filter add dev eth0 ingress protocol ip u32 match ip src "$0" match ip protocol 6 0xff match u8 0x02 0x12 at 33 \
+      action mirred egress redirect dev sink' "198.18.1.$((10#${1#gpu}))"
+}
+no_firewall() { every_node 'tc qdisc del dev eth0 ingress; ip link del sink' 2>/dev/null || true; }
+
+# three_ranks [FLAG]...: 0, 1 and 2 on gpu01, gpu02 and gpu03; the digits need all pairs.
+three_ranks() {
+  fresh
+  step -N3 --ntasks-per-node=1 -w 'gpu[01-03]' muster run "$@" -- "${member[@]}" 2>"$dir/err"
+}
+
+# REASON: why the higher rank does not reach the lower.
+the_other_way_round() {
+  evaluated 3
+  expect_like message "$(cat "$dir/err")" "*rank 2 on gpu03: warning: rank 2 on gpu03 cannot reach rank 1 on gpu02, $(
+    )though gpu02 reaches it: $1; connected the other way round*"
+}
+
+one_way_without_a_route() {
+  trap both_ways EXIT
+  one_way gpu02 gpu03
+  three_ranks
+  the_other_way_round '198.18.1.2:*'
+}
+
+one_way_through_a_firewall() {
+  trap no_firewall EXIT
+  firewall gpu03 gpu02
+  three_ranks
+  the_other_way_round 'no answer for *'
+}
+
+# The data stops, the control plane goes on.
+no_way_through_a_firewall() {
+  trap no_firewall EXIT
+  firewall gpu03 gpu02
+  firewall gpu02 gpu03
+  expect_code 69 three_ranks --set timeouts.connect=4s
+  expect_like message "$(cat "$dir/err")" "*rank 0 on gpu01: error: *rank 2 on gpu03 cannot connect to rank 1 on gpu02 for $(
+    )*: 198.18.1.2:*: no answer within 4s; nor has that one connected to it*"
+}
+
 check_networks() {
   local patience=180
   check 'network: a name of its own is 127.0.1.1' names_of_debian
@@ -253,5 +301,8 @@ check_networks() {
   check 'network: one that is not there' no_such_network
   check 'network: the root reaches a node that does not reach it' one_way_from_the_root
   check 'network: one way only, between two others' one_way_between_others
+  check 'network: no route one way, data goes the other' one_way_without_a_route
+  check 'network: a firewall one way, data goes the other' one_way_through_a_firewall
+  check 'network: a firewall both ways' no_way_through_a_firewall
   check 'network: nothing remains' nothing_remains
 }

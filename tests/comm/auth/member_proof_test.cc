@@ -8,7 +8,7 @@ namespace {
 
 class MemberProofTest : public testing::Test {
  protected:
-  MemberProofTest() : connector(*MakeChallenge()), acceptor(*MakeChallenge()) {
+  MemberProofTest() : connector(MakeChallenge()), acceptor(MakeChallenge()) {
     context.group_key.fill(7);
     context.group_id = "0123456789abcdef0123456789abcdef";
     context.connector_rank = 3;
@@ -47,8 +47,8 @@ TEST_F(MemberProofTest, AnAnswerFitsOneConnectionOneDirectionAndOneGroup) {
   const MemberAnswer answer = AnswerChallenge(context, side, connector, acceptor);
   EXPECT_FALSE(CheckAnswer(context, MemberSide::kConnector, connector, acceptor, answer));
   EXPECT_FALSE(CheckAnswer(context, side, acceptor, connector, answer));
-  EXPECT_FALSE(CheckAnswer(context, side, *MakeChallenge(), acceptor, answer));
-  EXPECT_FALSE(CheckAnswer(context, side, connector, *MakeChallenge(), answer));
+  EXPECT_FALSE(CheckAnswer(context, side, MakeChallenge(), acceptor, answer));
+  EXPECT_FALSE(CheckAnswer(context, side, connector, MakeChallenge(), answer));
   MemberContext other = context;
   other.connector_rank = 4;
   EXPECT_FALSE(CheckAnswer(other, side, connector, acceptor, answer));
@@ -79,7 +79,7 @@ TEST_F(MemberProofTest, NoOtherBytesAreAnAnswer) {
   EXPECT_FALSE(CheckAnswer(context, MemberSide::kAcceptor, connector, acceptor, longer));
 }
 
-TEST_F(MemberProofTest, ChallengesDiffer) { EXPECT_NE(*MakeChallenge(), *MakeChallenge()); }
+TEST_F(MemberProofTest, ChallengesDiffer) { EXPECT_NE(MakeChallenge(), MakeChallenge()); }
 
 }  // namespace
 }  // namespace muster

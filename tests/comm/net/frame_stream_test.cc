@@ -77,6 +77,36 @@ TEST_F(FrameStreamTest, ManyArriveAtOnceAndEmptyOnesToo) {
   EXPECT_THAT(frames, ElementsAre("one", "", "three", "part"));
 }
 
+// One that is alone takes the buffer it came in along; what comes next has another.
+TEST_F(FrameStreamTest, AFrameThatIsAloneLeavesNothingBehind) {
+  stream->set_longest_frame(300000);
+  Start();
+  const std::string big(200000, 'x');
+  for (const std::string& text : {std::string("one"), big, std::string("three")}) {
+    Bytes framed = Framed(text);
+    framed[2] = static_cast<uint8_t>(text.size() >> 16);
+    for (size_t at = 0; at < framed.size(); at += 50000) {
+      Write(ByteView(framed).subspan(at, std::min<size_t>(50000, framed.size() - at)));
+      loop.Settle();
+    }
+  }
+  EXPECT_THAT(frames, ElementsAre("one", big, "three"));
+}
+
+TEST_F(FrameStreamTest, AHandlerMayDestroyTheStreamAndReadOn) {
+  stream->Start(
+      [this](ByteView frame) {
+        stream->Send(frame);
+        stream.reset();
+        frames.emplace_back(AsText(frame));  // still there
+      },
+      [this](const Error& reason) { closed = reason; });
+  Write(Framed("the last"));
+  loop.Settle();
+  EXPECT_THAT(frames, ElementsAre("the last"));
+  EXPECT_FALSE(closed);
+}
+
 TEST_F(FrameStreamTest, SendsLengthAndBytes) {
   Start();
   stream->Send(AsBytes("hello"));

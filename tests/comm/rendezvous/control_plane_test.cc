@@ -36,6 +36,30 @@ class ControlPlaneTest : public testing::Test {
   std::unique_ptr<TestGroup> group;
 };
 
+// A rank in a process of its own, which stands still once the group has formed: its connections stay.
+class RankThatFreezes {
+ public:
+  explicit RankThatFreezes(const JoinRequest& request) : process_(fork()) {
+    if (process_ != 0) return;
+    TestLoop loop;
+    TestRank rank(*loop, request);
+    rank.Start();
+    loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
+    loop.Settle();
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  RankThatFreezes(const RankThatFreezes&) = delete;
+  RankThatFreezes& operator=(const RankThatFreezes&) = delete;
+  ~RankThatFreezes() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+
+ private:
+  const pid_t process_;
+};
+
 TEST_F(ControlPlaneTest, AnExchangeReachesAll) {
   Form();
   for (int number : {3, 0, 4, 1})
@@ -268,18 +292,9 @@ TEST_F(ControlPlaneTest, ALeaderThatRetiresIsNoLossAndKeepsNobodyWaiting) {
 // ---- liveness
 
 TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
-  // Rank 4 is a process of its own that stops: its connection stays.
   auto requests = MakeRequests({"a", "a", "b", "b", "c"});
   for (JoinRequest& request : requests) request.liveness = kFast;
-  const pid_t child = fork();
-  if (child == 0) {
-    TestLoop own_loop;
-    TestRank last(*own_loop, requests[4]);
-    last.Start();
-    own_loop->RunUntil([&] { return last.ended(); }, Deadline::After(seconds(10)));
-    raise(SIGSTOP);
-    _exit(0);
-  }
+  const RankThatFreezes last(requests[4]);
   requests.pop_back();
   group = std::make_unique<TestGroup>(loop, requests);
   EXPECT_TRUE(group->AllFormed());
@@ -292,23 +307,12 @@ TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
   const auto named = Clock::now();
   ASSERT_TRUE(loop.Until([&] { return rank(0).everyone_knows == 1 && rank(3).everyone_knows == 1; }));
   EXPECT_LT(Clock::now() - named, seconds(4));
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
 }
 
 TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
   auto requests = MakeRequests({"a", "b", "b"});
   for (JoinRequest& request : requests) request.liveness = kFast;
-  const pid_t child = fork();
-  if (child == 0) {
-    TestLoop own_loop;
-    TestRank root(*own_loop, requests[0]);
-    root.Start();
-    own_loop->RunUntil([&] { return root.ended(); }, Deadline::After(seconds(10)));
-    own_loop.Settle();
-    raise(SIGSTOP);
-    _exit(0);
-  }
+  const RankThatFreezes root(requests[0]);
   TestRank leader(*loop, requests[1]);
   TestRank follower(*loop, requests[2]);
   leader.Start();
@@ -319,8 +323,6 @@ TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
     EXPECT_THAT(rank->failures.front().error.message,
                 testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for 0.[0-9] s"));
   }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
 }
 
 // Its forked worker holds every connection open.
@@ -418,16 +420,7 @@ TEST_F(ControlPlaneTest, WhoLosesMostAtOnceIsCutOffItself) {
 TEST_F(ControlPlaneTest, WhoStillReachesOthersIsNotCutOff) {
   auto requests = MakeRequests({"a", "b", "c"});
   for (JoinRequest& request : requests) request.liveness = kFast;
-  const pid_t child = fork();
-  if (child == 0) {
-    TestLoop own_loop;
-    TestRank root(*own_loop, requests[0]);
-    root.Start();
-    own_loop->RunUntil([&] { return root.ended(); }, Deadline::After(seconds(10)));
-    own_loop.Settle();
-    raise(SIGSTOP);
-    _exit(0);
-  }
+  const RankThatFreezes root(requests[0]);
   TestRank one(*loop, requests[1]);
   TestRank other(*loop, requests[2]);
   one.Start();
@@ -437,8 +430,6 @@ TEST_F(ControlPlaneTest, WhoStillReachesOthersIsNotCutOff) {
     EXPECT_THAT(rank->failures.front().error.message,
                 testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for 0.[0-9] s"));
   }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
 }
 
 TEST_F(ControlPlaneTest, AllIsQuietWhileAllIsWell) {

@@ -40,6 +40,18 @@ class JoinerBulletinTest : public testing::Test {
     return *DecodeNotice(text->value_or(""));
   }
 
+  void OutlivesAStaleNotice(const std::vector<JoinRequest>& requests, Bulletin& board) {
+    const Notice stale{{*SocketAddress::FromNumeric("127.0.0.1", FreePort())}, *JobSecret::Generate()};
+    ASSERT_TRUE(board.Publish(Encode(stale), Deadline::After(std::chrono::seconds(10))));
+    TestRank leader(*loop, requests[1]);
+    leader.Start();
+    loop.For(milliseconds(50));
+    EXPECT_FALSE(leader.ended());
+    TestRank root(*loop, requests[0]);
+    root.Start();
+    ASSERT_TRUE(loop.Until([&] { return root.formed() && leader.formed(); }));
+  }
+
   const LogCapture log;
   std::unique_ptr<tcp_store::ServerThread> server;
   TestLoop loop;
@@ -69,15 +81,8 @@ TEST_F(JoinerBulletinTest, ASecretThatIsKnownIsNotWrittenDown) {
 
 TEST_F(JoinerBulletinTest, WhatAnEarlierRootLeftIsOutlived) {
   const auto requests = Requests({"a", "b"});
-  const Notice stale{{*SocketAddress::FromNumeric("127.0.0.1", FreePort())}, *JobSecret::Generate()};
-  ASSERT_TRUE(Board(requests[0]).Publish(Encode(stale), Deadline::After(std::chrono::seconds(10))));
-  TestRank leader(*loop, requests[1]);
-  leader.Start();
-  loop.For(milliseconds(50));
-  EXPECT_FALSE(leader.ended());
-  TestRank root(*loop, requests[0]);
-  root.Start();
-  ASSERT_TRUE(loop.Until([&] { return root.formed() && leader.formed(); }));
+  auto board = Board(requests[0]);
+  OutlivesAStaleNotice(requests, board);
 }
 
 TEST_F(JoinerBulletinTest, ARootThatNeverComesIsSaid) {
@@ -145,15 +150,8 @@ TEST_F(JoinerFileTest, AGroupFormsAndTheFileGoes) {
 
 TEST_F(JoinerFileTest, WhatAnEarlierRootLeftIsOutlived) {
   const auto requests = Requests({"a", "b"});
-  const Notice stale{{*SocketAddress::FromNumeric("127.0.0.1", FreePort())}, *JobSecret::Generate()};
-  ASSERT_TRUE(Board(requests[0]).Publish(Encode(stale), Deadline::After(std::chrono::seconds(10))));
-  TestRank leader(*loop, requests[1]);
-  leader.Start();
-  loop.For(milliseconds(50));
-  EXPECT_FALSE(leader.ended());
-  TestRank root(*loop, requests[0]);
-  root.Start();
-  ASSERT_TRUE(loop.Until([&] { return root.formed() && leader.formed(); }));
+  auto board = Board(requests[0]);
+  OutlivesAStaleNotice(requests, board);
 }
 
 TEST_F(JoinerFileTest, AFileOfAGroupThatFailedGoesToo) {

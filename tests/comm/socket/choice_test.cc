@@ -114,7 +114,7 @@ TEST(Forced, IsCheckedWhenACommunicatorIsMade) {
   const std::vector<Bytes> payloads = {endpoint->payload()};
   SocketOptions options = TestOptions();
   options.algorithms = {{Operation::kBarrier, Algorithm::kChain}};
-  const auto communicator = MakeSocketCommunicator(group, std::move(endpoint), payloads, options);
+  const auto communicator = MakeSocketCommunicator(group, std::move(endpoint), ViewsOf(payloads), options);
   ASSERT_FALSE(communicator);
   EXPECT_EQ(communicator.error(), (Error{Code::kUsage, "Barrier has no algorithm chain",
                                          "one of: shared-memory, shared-memory-tree, recursive-doubling, "

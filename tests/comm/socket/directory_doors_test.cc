@@ -107,7 +107,8 @@ TEST_F(DirectoryDoorsTest, WithoutADirectoryTheReasonIsNamed) {
   auto endpoint = *SocketEndpoint::Open();
   std::vector<Bytes> payloads;
   for (uint32_t rank = 0; rank < 2; ++rank) payloads.push_back(EncodeEndpoint({"name", 1, 100 + rank}));
-  const auto communicator = MakeSocketCommunicator(group, std::move(endpoint), payloads, TestOptions());
+  const auto communicator =
+      MakeSocketCommunicator(group, std::move(endpoint), ViewsOf(payloads), TestOptions());
   ASSERT_FALSE(communicator);
   EXPECT_EQ(
       communicator.error().message,

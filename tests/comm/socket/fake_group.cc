@@ -133,7 +133,8 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
     groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
   }
   for (size_t rank = 0; rank < endpoints.size(); ++rank) {
-    auto communicator = MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), payloads, options);
+    auto communicator =
+        MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), ViewsOf(payloads), options);
     EXPECT_TRUE(communicator) << communicator.error().message;
     communicators_.push_back(*std::move(communicator));
   }

@@ -36,36 +36,35 @@ class HandshakeTest : public testing::Test {
 };
 
 TEST_F(HandshakeTest, LetsAMemberIn) {
-  auto connecting = ConnectorHandshake::Create(high_, to_low_);
-  ASSERT_TRUE(connecting);
+  ConnectorHandshake connecting(high_, to_low_);
   AcceptorHandshake accepting(low_);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
-  EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
-  EXPECT_EQ(connecting->ReadReply(connector()), Shake::kPending);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
+  EXPECT_EQ(connecting.ReadReply(connector()), Shake::kPending);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
   EXPECT_TRUE(accepting.greeted());
-  EXPECT_EQ(connecting->ReadReply(connector()), Shake::kDone);
-  EXPECT_EQ(connecting->Prove(connector()), Shake::kDone);
-  EXPECT_EQ(connecting->ReadTaken(connector()), Shake::kPending);
+  EXPECT_EQ(connecting.ReadReply(connector()), Shake::kDone);
+  EXPECT_EQ(connecting.Prove(connector()), Shake::kDone);
+  EXPECT_EQ(connecting.ReadTaken(connector()), Shake::kPending);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kDone);
   EXPECT_EQ(accepting.Take(acceptor()), Shake::kDone);
   EXPECT_EQ(accepting.key(), (LinkKey{42, Purpose::kPointToPoint, 5}));
-  EXPECT_EQ(connecting->ReadTaken(connector()), Shake::kDone);
+  EXPECT_EQ(connecting.ReadTaken(connector()), Shake::kDone);
 }
 
 TEST_F(HandshakeTest, ShowsTheConnectorAStrangerWhoAnswers) {
-  auto connecting = ConnectorHandshake::Create(high_, to_low_);
-  EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
+  ConnectorHandshake connecting(high_, to_low_);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
   low_.key.fill(8);
   AcceptorHandshake accepting(low_);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
-  EXPECT_EQ(connecting->ReadReply(connector()), Shake::kRejected);
-  EXPECT_EQ(connecting->reason(), "what answered as rank 2 does not know the key of this group");
+  EXPECT_EQ(connecting.ReadReply(connector()), Shake::kRejected);
+  EXPECT_EQ(connecting.reason(), "what answered as rank 2 does not know the key of this group");
 }
 
 TEST_F(HandshakeTest, RejectsAConnectorWithoutTheKey) {
-  auto connecting = ConnectorHandshake::Create(high_, to_low_);
-  EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
+  ConnectorHandshake connecting(high_, to_low_);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
   AcceptorHandshake accepting(low_);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
   Write(connector(), Bytes(32, 0));
@@ -74,15 +73,15 @@ TEST_F(HandshakeTest, RejectsAConnectorWithoutTheKey) {
 }
 
 TEST_F(HandshakeTest, BindsTheProofToItsPurpose) {
-  auto connecting = ConnectorHandshake::Create(high_, to_low_);
-  EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
+  ConnectorHandshake connecting(high_, to_low_);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
   Bytes hello(kHelloBytes);
   EXPECT_EQ(recv(acceptor(), hello.data(), hello.size(), 0), static_cast<ssize_t>(hello.size()));
   hello[12] = static_cast<uint8_t>(Purpose::kCollective);
   Write(connector(), hello);
   AcceptorHandshake accepting(low_);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
-  EXPECT_EQ(connecting->ReadReply(connector()), Shake::kRejected);
+  EXPECT_EQ(connecting.ReadReply(connector()), Shake::kRejected);
 }
 
 TEST_F(HandshakeTest, SaysWhoIsNotWelcome) {
@@ -99,8 +98,8 @@ TEST_F(HandshakeTest, SaysWhoIsNotWelcome) {
       {low_, to_low_, "it says it is rank 2"},
       {high_, {42, static_cast<Purpose>(9), 2}, "it does not speak muster's data protocol"}};
   for (const Case& c : cases) {
-    auto connecting = ConnectorHandshake::Create(c.from, c.to);
-    EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
+    ConnectorHandshake connecting(c.from, c.to);
+    EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
     AcceptorHandshake accepting(low_);
     EXPECT_EQ(accepting.Advance(acceptor()), Shake::kRejected);
     EXPECT_EQ(accepting.reason(), c.reason);
@@ -116,8 +115,8 @@ TEST_F(HandshakeTest, KnowsGarbageByItsFirstBytes) {
 }
 
 TEST_F(HandshakeTest, SurvivesBytesThatComeOneByOneAndNoticesTheEnd) {
-  auto connecting = ConnectorHandshake::Create(high_, to_low_);
-  EXPECT_EQ(connecting->Start(connector()), Shake::kDone);
+  ConnectorHandshake connecting(high_, to_low_);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
   Bytes hello(kHelloBytes);
   EXPECT_EQ(recv(acceptor(), hello.data(), hello.size(), 0), static_cast<ssize_t>(hello.size()));
   AcceptorHandshake accepting(low_);

@@ -184,11 +184,12 @@ TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
   for (Roster::Node& node : roster.nodes) node.addresses = {"127.0.0.1", "127.0.0.2"};
   SocketOptions options = TestOptions();
   options.cause_grace = milliseconds(1);
+  options.called_back_within = milliseconds(1);
   FakeWorld world(roster, options, [&](int, EndpointAddress& address) { address.port = port.number(); });
   EXPECT_EQ(
       MessageOf(world.at(1).Barrier()),
-      fmt::format("cannot connect to rank 0 on gpu01 for Barrier #1: 127.0.0.1:{0}: Connection refused, "
-                  "127.0.0.2:{0}: Connection refused",
+      fmt::format("rank 1 on gpu02 cannot connect to rank 0 on gpu01 for Barrier #1: 127.0.0.1:{0}: "
+                  "Connection refused, 127.0.0.2:{0}: Connection refused; nor has that one connected to it",
                   port.number()));
   EXPECT_EQ(world.state().failure()->code, Code::kPeerLost);
 }
@@ -196,10 +197,88 @@ TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
 TEST(Addresses, MayBeMissing) {
   SocketOptions options = TestOptions();
   options.cause_grace = milliseconds(1);
+  options.called_back_within = milliseconds(1);
   FakeWorld world(MakeRoster(BlockLayout({1, 1})), options,
                   [](int, EndpointAddress& address) { address.port = 0; });
   EXPECT_EQ(MessageOf(world.at(1).Barrier()),
-            "cannot connect to rank 0 on gpu01 for Barrier #1: it has no address that this node could reach");
+            "rank 1 on gpu02 cannot connect to rank 0 on gpu01 for Barrier #1: it has no address that this "
+            "node could reach; nor has that one connected to it");
+}
+
+// Rank 1 cannot connect to rank 0, which may call back at once and has a minute for it.
+class OneWay : public testing::Test {
+ protected:
+  OneWay() {
+    options_.call_back_after = milliseconds(1);
+    options_.called_back_within = std::chrono::minutes(1);
+  }
+  FakeWorld::Tamper ClosedDoorOfRankZero() {
+    return [this](int rank, EndpointAddress& address) {
+      if (rank == 0) address.port = port_.number();
+    };
+  }
+  std::string Told() const {
+    return fmt::format(
+        "muster: warning: rank 1 on gpu02 cannot reach rank 0 on gpu01, though gpu01 reaches it: "
+        "127.0.0.1:{}: Connection refused; connected the other way round",
+        port_.number());
+  }
+
+  const ClosedPort port_;
+  SocketOptions options_ = TestOptions();
+};
+
+TEST_F(OneWay, TheOtherRankConnects) {
+  FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
+  const LogFile log;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+  }
+  EXPECT_THAT(log.Lines(), ElementsAre(Told()));
+}
+
+// Nothing is given up before the other rank has come and had its time.
+TEST_F(OneWay, TheOtherRankMayComeLate) {
+  FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
+  const LogFile log;
+  std::thread early([&] { EXPECT_EQ(MessageOf(world.at(1).Barrier()), ""); });
+  pollfd nothing{-1, 0, 0};
+  EXPECT_EQ(poll(&nothing, 1, 50), 0);
+  EXPECT_EQ(MessageOf(world.at(0).Barrier()), "");
+  early.join();
+  EXPECT_THAT(log.Lines(), ElementsAre(Told()));
+}
+
+// Eight ranks a node: one line says it for the node.
+TEST_F(OneWay, IsToldOnceForANode) {
+  FakeWorld world(MakeRoster(BlockLayout({4, 1})), options_, [this](int rank, EndpointAddress& address) {
+    if (rank < 4) address.port = port_.number();
+  });
+  const LogFile log;
+  EXPECT_THAT(world.Messages([](Communicator& c) {
+    std::vector<int64_t> mine(5, c.rank());
+    std::vector<int64_t> all(5);
+    return c.AllToAll(HostBuffer(std::span<const int64_t>(mine)), HostBuffer(std::span(all)));
+  }),
+              testing::Each(""));
+  EXPECT_THAT(log.Lines(), testing::SizeIs(1));
+}
+
+// A rank that calls back because the other one is late finds that this reaches it after all.
+TEST(CallingBack, LeavesOneConnection) {
+  SocketOptions options = TestOptions();
+  options.call_back_after = milliseconds(1);
+  FakeWorld world(BlockLayout({1, 1}), options);
+  const LogFile log;
+  for (const int late : {1, 0}) {
+    std::thread early([&] { EXPECT_EQ(MessageOf(world.at(1 - late).Barrier()), ""); });
+    pollfd nothing{-1, 0, 0};
+    EXPECT_EQ(poll(&nothing, 1, 50), 0);
+    EXPECT_EQ(MessageOf(world.at(late).Barrier()), "");
+    early.join();
+  }
+  EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+  EXPECT_THAT(log.Lines(), testing::IsEmpty());
 }
 
 TEST(Peers, MayTakeLongerThanTheHandshakeToLook) {

@@ -100,7 +100,7 @@ void ProcessWorld::RunRank(int rank, const SocketOptions& options, const Body& b
   SharedGroup group(roster_, rank, failed_.get(), *shared_);
   auto mine = std::move(endpoints_[static_cast<size_t>(rank)]);
   endpoints_.clear();
-  auto world = MakeSocketCommunicator(group, std::move(mine), payloads_, options);
+  auto world = MakeSocketCommunicator(group, std::move(mine), ViewsOf(payloads_), options);
   Text& result = shared_->results.at(static_cast<size_t>(rank));
   Store(result, world ? body(**world) : world.error().message);
   world->reset();
@@ -108,12 +108,19 @@ void ProcessWorld::RunRank(int rank, const SocketOptions& options, const Body& b
 }
 
 void ProcessWorld::Kill(int rank) {
-  pid_t& pid = pids_.at(static_cast<size_t>(rank));
+  const pid_t pid = pids_.at(static_cast<size_t>(rank));
   if (pid <= 0) return;
   kill(pid, SIGKILL);
+  AwaitEnd(rank);
+}
+
+void ProcessWorld::AwaitEnd(int rank) {
+  pid_t& pid = pids_.at(static_cast<size_t>(rank));
   EXPECT_EQ(waitpid(pid, nullptr, 0), pid);
   pid = 0;
 }
+
+void ProcessWorld::Fail(const Error& error) { SharedGroup(roster_, 0, failed_.get(), *shared_).Fail(error); }
 
 std::vector<std::string> ProcessWorld::Results() {
   std::vector<std::string> results(pids_.size());

@@ -31,7 +31,11 @@ class ProcessWorld {
   void Start(const SocketOptions& options, const Body& body, const std::function<void()>& before = nullptr);
   // Kills that rank's process and waits for its end.
   void Kill(int rank);
-  // Waits for all that were not killed: what each returned, by rank.
+  // Waits for the end of that rank's process, however it comes.
+  void AwaitEnd(int rank);
+  // What the control plane says to all.
+  void Fail(const Error& error);
+  // Waits for all that were not killed or awaited: what each returned, by rank.
   std::vector<std::string> Results();
   // Start and Results.
   std::vector<std::string> Run(const SocketOptions& options, const Body& body);
