@@ -20,6 +20,7 @@ struct DataOptions {
   NcclOptions nccl;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
+  bool nccl_calls_block = false;        // NCCL_COMM_BLOCKING is set; it is taken away
   GpuSurroundings gpu = RealSurroundings({}, "");
 };
 
@@ -45,7 +46,8 @@ Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline);
 
-// Nothing is opened, nothing blocks, unless `backend` is nccl: then as TakeNcclWhereAgreed.
+// Nothing is opened, nothing blocks, unless `backend` is nccl, or auto where there may be a GPU: then as
+// TakeNcclWhereAgreed, so that a program with device memory works here as with many ranks.
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline);
 
 }  // namespace muster

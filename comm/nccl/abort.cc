@@ -42,7 +42,15 @@ bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>
   for (const std::shared_ptr<LiveComm>& live : comms) {
     if (NcclComm comm = live->Take()) taken.push_back(comm);
   }
-  const bool back = AbortWithin(core, taken, cause);
+  bool back = AbortWithin(core, taken, cause);
+  if (back) {
+    // Parts that a split had not handed over: NCCL may have made them while it was being aborted.
+    std::vector<NcclComm> parts;
+    for (const std::shared_ptr<LiveComm>& live : comms) {
+      for (NcclComm part : live->TakeParts()) parts.push_back(part);
+    }
+    back = AbortWithin(core, parts, cause);
+  }
   for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
   return back;
 }

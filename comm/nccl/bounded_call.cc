@@ -1,49 +1,55 @@
 #include "comm/nccl/bounded_call.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#include <condition_variable>
+#include <cerrno>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "comm/base/unique_fd.h"
+
 namespace muster {
 namespace {
 
-struct Ending {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ended = false;
-};
-
-}  // namespace
-
-bool RunWithin(Deadline deadline, std::function<void()> call) {
-  const auto ending = std::make_shared<Ending>();
+// Without a signal, whatever the caller's thread takes.
+bool StartAlone(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   bool started = true;
   try {
-    std::thread([ending, call = std::move(call)] {
-      call();
-      const std::lock_guard lock(ending->mutex);
-      ending->ended = true;
-      ending->changed.notify_all();
-    }).detach();
+    std::thread(std::move(body)).detach();
   } catch (const std::system_error&) {
     started = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!started) return false;
-  std::unique_lock lock(ending->mutex);
-  const auto ended = [&] { return ending->ended; };
-  if (!deadline.IsNever()) return ending->changed.wait_until(lock, deadline.when(), ended);
-  ending->changed.wait(lock, ended);
-  return true;
+  return started;
+}
+
+}  // namespace
+
+bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+  const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
+  if (!*ended) return false;
+  const auto body = [ended, call = std::move(call)] {
+    call();
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
+  };
+  if (!StartAlone(body)) return false;
+  pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
+  }
+  if ((fds[0].revents & POLLIN) == 0) return false;
+  // Only who has taken the word may read what the call has written.
+  uint64_t taken = 0;
+  return read(ended->get(), &taken, sizeof taken) == sizeof taken;
 }
 
 }  // namespace muster

@@ -1,6 +1,7 @@
 // The operations of NcclCommunicator: which of the two planes, and what NCCL is asked.
 #include "comm/nccl/communicator_impl.h"
 #include "comm/nccl/device_arguments.h"
+#include "comm/nccl/settle.h"
 #include "comm/socket/arguments.h"
 
 namespace muster {
@@ -15,26 +16,25 @@ void* Block(const Buffer& buffer, int index, size_t count) {
   return static_cast<uint8_t*>(buffer.data) + static_cast<size_t>(index) * count * SizeOf(buffer.type);
 }
 
-// The first of several results that is neither success nor under way.
-NcclResult Worse(NcclResult one, NcclResult other) {
-  const bool fine = one == NcclResult::kSuccess || one == NcclResult::kInProgress;
-  return fine ? other : one;
-}
-
 }  // namespace
+
+Status NcclCommunicator::CheckBuffer(Operation operation, std::string_view name,
+                                     const ConstBuffer& buffer) const {
+  const NcclCore& core = *shared_.core;
+  return CheckDeviceBuffer(*core.cuda, core.settings.device, operation, name, buffer);
+}
 
 Status NcclCommunicator::CheckBoth(Operation operation, std::string_view one_name, const ConstBuffer& one,
                                    std::string_view many_name, const ConstBuffer& many, int factor) const {
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, operation, one_name, one));
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, operation, many_name, many));
+  MUSTER_CHECK(CheckBuffer(operation, one_name, one));
+  MUSTER_CHECK(CheckBuffer(operation, many_name, many));
   return CheckPair(operation, one_name, one, many_name, many, static_cast<size_t>(factor));
 }
 
 NcclResult NcclCommunicator::InGroup(const std::function<NcclResult()>& calls) const {
-  NcclApi& nccl = *shared_.core->nccl;
-  if (const NcclResult begun = nccl.GroupStart(); begun != NcclResult::kSuccess) return begun;
+  if (const NcclResult begun = nccl().GroupStart(); begun != NcclResult::kSuccess) return begun;
   const NcclResult called = calls();
-  return Worse(called, nccl.GroupEnd());
+  return WorseOf(called, nccl().GroupEnd());
 }
 
 // Neither waits for the GPU, and a barrier says nothing about it.
@@ -46,11 +46,10 @@ Status NcclCommunicator::Barrier(const CallOptions& options) {
 Status NcclCommunicator::Broadcast(Buffer buffer, int root, const CallOptions& options) {
   MUSTER_CHECK(Usable());
   if (OnHost(buffer)) return host_->Broadcast(buffer, root, options);
-  NcclCore& core = *shared_.core;
   MUSTER_CHECK(CheckRoot(Operation::kBroadcast, root, size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*core.cuda, Operation::kBroadcast, "buffer", buffer));
-  return RunCollective(Operation::kBroadcast, buffer, options, [&](NcclComm comm, CudaStream stream) {
-    return core.nccl->Broadcast(buffer.data, buffer.data, buffer.count, buffer.type, root, comm, stream);
+  MUSTER_CHECK(CheckBuffer(Operation::kBroadcast, "buffer", buffer));
+  return RunCollective(Operation::kBroadcast, buffer, options, [=, this](NcclComm comm, CudaStream stream) {
+    return nccl().Broadcast(buffer.data, buffer.data, buffer.count, buffer.type, root, comm, stream);
   });
 }
 
@@ -60,13 +59,12 @@ Status NcclCommunicator::Reduce(ConstBuffer send, Buffer receive, ReduceOp opera
   const bool is_root = rank() == root;
   if (is_root) MUSTER_CHECK(CheckSameMemory(Operation::kReduce, "send", send, "receive", receive));
   if (OnHost(send)) return host_->Reduce(send, receive, operation, root, options);
-  NcclCore& core = *shared_.core;
   MUSTER_CHECK(CheckRoot(Operation::kReduce, root, size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*core.cuda, Operation::kReduce, "send", send));
+  MUSTER_CHECK(CheckBuffer(Operation::kReduce, "send", send));
   if (is_root) MUSTER_CHECK(CheckBoth(Operation::kReduce, "send", send, "receive", receive, 1));
-  return RunCollective(Operation::kReduce, send, options, [&](NcclComm comm, CudaStream stream) {
-    return core.nccl->Reduce(send.data, is_root ? receive.data : nullptr, send.count, send.type, operation,
-                             root, comm, stream);
+  return RunCollective(Operation::kReduce, send, options, [=, this](NcclComm comm, CudaStream stream) {
+    return nccl().Reduce(send.data, is_root ? receive.data : nullptr, send.count, send.type, operation, root,
+                         comm, stream);
   });
 }
 
@@ -76,7 +74,7 @@ Status NcclCommunicator::AllReduce(ConstBuffer send, Buffer receive, ReduceOp op
   MUSTER_CHECK(CheckSameMemory(Operation::kAllReduce, "send", send, "receive", receive));
   if (OnHost(send)) return host_->AllReduce(send, receive, operation, options);
   MUSTER_CHECK(CheckBoth(Operation::kAllReduce, "send", send, "receive", receive, 1));
-  return RunCollective(Operation::kAllReduce, send, options, [&](NcclComm comm, CudaStream stream) {
+  return RunCollective(Operation::kAllReduce, send, options, [=, this](NcclComm comm, CudaStream stream) {
     return shared_.core->nccl->AllReduce(send.data, receive.data, send.count, send.type, operation, comm,
                                          stream);
   });
@@ -87,16 +85,15 @@ Status NcclCommunicator::Gather(ConstBuffer send, Buffer receive, int root, cons
   const bool is_root = rank() == root;
   if (is_root) MUSTER_CHECK(CheckSameMemory(Operation::kGather, "send", send, "receive", receive));
   if (OnHost(send)) return host_->Gather(send, receive, root, options);
-  NcclApi& nccl = *shared_.core->nccl;
   MUSTER_CHECK(CheckRoot(Operation::kGather, root, size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, Operation::kGather, "send", send));
+  MUSTER_CHECK(CheckBuffer(Operation::kGather, "send", send));
   if (is_root) MUSTER_CHECK(CheckBoth(Operation::kGather, "send", send, "receive", receive, size()));
-  return RunCollective(Operation::kGather, send, options, [&](NcclComm comm, CudaStream stream) {
+  return RunCollective(Operation::kGather, send, options, [=, this](NcclComm comm, CudaStream stream) {
     return InGroup([&] {
-      NcclResult result = nccl.Send(send.data, send.count, send.type, root, comm, stream);
+      NcclResult result = nccl().Send(send.data, send.count, send.type, root, comm, stream);
       for (int from = 0; is_root && from < size(); ++from) {
-        result = Worse(
-            result, nccl.Recv(Block(receive, from, send.count), send.count, send.type, from, comm, stream));
+        result = WorseOf(
+            result, nccl().Recv(Block(receive, from, send.count), send.count, send.type, from, comm, stream));
       }
       return result;
     });
@@ -108,7 +105,7 @@ Status NcclCommunicator::AllGather(ConstBuffer send, Buffer receive, const CallO
   MUSTER_CHECK(CheckSameMemory(Operation::kAllGather, "send", send, "receive", receive));
   if (OnHost(send)) return host_->AllGather(send, receive, options);
   MUSTER_CHECK(CheckBoth(Operation::kAllGather, "send", send, "receive", receive, size()));
-  return RunCollective(Operation::kAllGather, send, options, [&](NcclComm comm, CudaStream stream) {
+  return RunCollective(Operation::kAllGather, send, options, [=, this](NcclComm comm, CudaStream stream) {
     return shared_.core->nccl->AllGather(send.data, receive.data, send.count, send.type, comm, stream);
   });
 }
@@ -118,16 +115,15 @@ Status NcclCommunicator::Scatter(ConstBuffer send, Buffer receive, int root, con
   const bool is_root = rank() == root;
   if (is_root) MUSTER_CHECK(CheckSameMemory(Operation::kScatter, "receive", receive, "send", send));
   if (OnHost(receive)) return host_->Scatter(send, receive, root, options);
-  NcclApi& nccl = *shared_.core->nccl;
   MUSTER_CHECK(CheckRoot(Operation::kScatter, root, size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, Operation::kScatter, "receive", receive));
+  MUSTER_CHECK(CheckBuffer(Operation::kScatter, "receive", receive));
   if (is_root) MUSTER_CHECK(CheckBoth(Operation::kScatter, "receive", receive, "send", send, size()));
-  return RunCollective(Operation::kScatter, receive, options, [&](NcclComm comm, CudaStream stream) {
+  return RunCollective(Operation::kScatter, receive, options, [=, this](NcclComm comm, CudaStream stream) {
     return InGroup([&] {
-      NcclResult result = nccl.Recv(receive.data, receive.count, receive.type, root, comm, stream);
+      NcclResult result = nccl().Recv(receive.data, receive.count, receive.type, root, comm, stream);
       for (int to = 0; is_root && to < size(); ++to) {
-        result = Worse(
-            result, nccl.Send(Block(send, to, receive.count), receive.count, receive.type, to, comm, stream));
+        result = WorseOf(result, nccl().Send(Block(send, to, receive.count), receive.count, receive.type, to,
+                                             comm, stream));
       }
       return result;
     });
@@ -140,10 +136,11 @@ Status NcclCommunicator::ReduceScatter(ConstBuffer send, Buffer receive, ReduceO
   MUSTER_CHECK(CheckSameMemory(Operation::kReduceScatter, "receive", receive, "send", send));
   if (OnHost(receive)) return host_->ReduceScatter(send, receive, operation, options);
   MUSTER_CHECK(CheckBoth(Operation::kReduceScatter, "receive", receive, "send", send, size()));
-  return RunCollective(Operation::kReduceScatter, receive, options, [&](NcclComm comm, CudaStream stream) {
-    return shared_.core->nccl->ReduceScatter(send.data, receive.data, receive.count, receive.type, operation,
-                                             comm, stream);
-  });
+  return RunCollective(Operation::kReduceScatter, receive, options,
+                       [=, this](NcclComm comm, CudaStream stream) {
+                         return shared_.core->nccl->ReduceScatter(send.data, receive.data, receive.count,
+                                                                  receive.type, operation, comm, stream);
+                       });
 }
 
 Status NcclCommunicator::AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) {
@@ -155,7 +152,7 @@ Status NcclCommunicator::AllToAll(ConstBuffer send, Buffer receive, const CallOp
     return Fail(Code::kUsage, "AllToAll: {} elements are not the same number for each of the {} ranks",
                 send.count, size());
   }
-  return RunCollective(Operation::kAllToAll, send, options, [&](NcclComm comm, CudaStream stream) {
+  return RunCollective(Operation::kAllToAll, send, options, [=, this](NcclComm comm, CudaStream stream) {
     return ExchangeBlocks(send, receive, comm, stream);
   });
 }
@@ -164,21 +161,24 @@ Status NcclCommunicator::AllToAll(ConstBuffer send, Buffer receive, const CallOp
 // stream.
 NcclResult NcclCommunicator::ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm,
                                             CudaStream stream) {
-  NcclApi& nccl = *shared_.core->nccl;
   CudaApi& cuda = *shared_.core->cuda;
   ConstBuffer from = send;
   if (send.data == receive.data) {
     CudaResult copied = cuda.AllocateOn(&scratch_, send.bytes(), stream);
     if (copied == CudaResult::kSuccess) copied = cuda.Copy(scratch_, send.data, send.bytes(), stream);
-    if (copied != CudaResult::kSuccess) return NcclResult::kUnhandledCudaError;
+    if (copied != CudaResult::kSuccess) {
+      gpu_problem_ = cuda.Explain(copied);
+      return NcclResult::kUnhandledCudaError;
+    }
     from.data = scratch_;
   }
   const size_t count = send.count / static_cast<size_t>(size());
   return InGroup([&] {
     NcclResult result = NcclResult::kSuccess;
     for (int peer = 0; peer < size(); ++peer) {
-      result = Worse(result, nccl.Send(Block(from, peer, count), count, send.type, peer, comm, stream));
-      result = Worse(result, nccl.Recv(Block(receive, peer, count), count, send.type, peer, comm, stream));
+      result = WorseOf(result, nccl().Send(Block(from, peer, count), count, send.type, peer, comm, stream));
+      result =
+          WorseOf(result, nccl().Recv(Block(receive, peer, count), count, send.type, peer, comm, stream));
     }
     return result;
   });
@@ -188,8 +188,8 @@ Status NcclCommunicator::Send(ConstBuffer buffer, int to, const CallOptions& opt
   MUSTER_CHECK(Usable());
   if (OnHost(buffer)) return host_->Send(buffer, to, options);
   MUSTER_CHECK(CheckPeer(Operation::kSend, to, rank(), size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, Operation::kSend, "buffer", buffer));
-  return RunPair(Operation::kSend, buffer, to, options, [&](NcclComm comm, CudaStream stream) {
+  MUSTER_CHECK(CheckBuffer(Operation::kSend, "buffer", buffer));
+  return RunPair(Operation::kSend, buffer, to, options, [=, this](NcclComm comm, CudaStream stream) {
     return shared_.core->nccl->Send(buffer.data, buffer.count, buffer.type, to, comm, stream);
   });
 }
@@ -198,8 +198,8 @@ Status NcclCommunicator::Recv(Buffer buffer, int from, const CallOptions& option
   MUSTER_CHECK(Usable());
   if (OnHost(buffer)) return host_->Recv(buffer, from, options);
   MUSTER_CHECK(CheckPeer(Operation::kRecv, from, rank(), size()));
-  MUSTER_CHECK(CheckDeviceBuffer(*shared_.core->cuda, Operation::kRecv, "buffer", buffer));
-  return RunPair(Operation::kRecv, buffer, from, options, [&](NcclComm comm, CudaStream stream) {
+  MUSTER_CHECK(CheckBuffer(Operation::kRecv, "buffer", buffer));
+  return RunPair(Operation::kRecv, buffer, from, options, [=, this](NcclComm comm, CudaStream stream) {
     return shared_.core->nccl->Recv(buffer.data, buffer.count, buffer.type, from, comm, stream);
   });
 }

@@ -6,17 +6,12 @@
 #include "comm/nccl/abort.h"
 #include "comm/nccl/bounded_call.h"
 #include "comm/nccl/cause.h"
+#include "comm/nccl/device_scope.h"
 #include "comm/nccl/settle.h"
 #include "comm/socket/arguments.h"
 #include "comm/socket/entry.h"
 
 namespace muster {
-namespace {
-
-// After its deadline the watchdog ends the operation; this is how long that may take.
-constexpr Duration kWatchdogGrace = std::chrono::seconds(30);
-
-}  // namespace
 
 NcclCommunicator::NcclCommunicator(Shared shared, std::unique_ptr<Communicator> host,
                                    std::shared_ptr<LiveComm> live, std::vector<int> world_ranks)
@@ -41,6 +36,7 @@ NcclCommunicator::~NcclCommunicator() {
 
 Status NcclCommunicator::LeaveNccl(Deadline deadline) {
   NcclCore& core = *shared_.core;
+  const DeviceScope scope(*core.cuda, core.settings.device);
   const auto finalize = [&](NcclComm comm) { return core.nccl->Finalize(comm); };
   NcclResult state = live_->Call(finalize);
   if (state == NcclResult::kInProgress || state == NcclResult::kSuccess) {
@@ -51,7 +47,9 @@ Status NcclCommunicator::LeaveNccl(Deadline deadline) {
     return Fail(Code::kSystem, "{}", core.nccl->Describe(state));
   }
   live_->operations()->Close();
-  const auto destroy = [nccl = core.nccl, comm = live_->Take()] {
+  const auto destroy = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
+                        comm = live_->Take()] {
+    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     [[maybe_unused]] const NcclResult result = nccl->Destroy(comm);
   };
   // Nothing is under way any more: who hangs here is left behind.
@@ -63,6 +61,11 @@ Deadline NcclCommunicator::DeadlineOf(Duration timeout) const {
   const Deadline latest = shared_.core->settings.timeouts.latest;
   const Deadline deadline = Deadline::After(timeout);
   return latest.Expired() ? deadline : deadline.EarlierOf(latest);
+}
+
+Deadline NcclCommunicator::Patience(Deadline deadline) const {
+  return deadline.IsNever() ? deadline
+                            : Deadline::At(deadline.when() + shared_.core->settings.watchdog_grace);
 }
 
 Status NcclCommunicator::Usable() const {
@@ -111,22 +114,51 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   Call numbered = call;
   numbered.communicator = live_->id();
   const Duration timeout = options.timeout.value_or(core.settings.timeouts.collective);
+  const DeviceScope scope(*core.cuda, core.settings.device);
   CudaResult health = CudaResult::kSuccess;
   live_->operations()->Sweep(&health);
-  const auto stream = static_cast<CudaStream>(options.stream);
-  Queued queued{live_->operations()->Begin(numbered, DeadlineOf(timeout), timeout, peer), stream};
+  const Deadline deadline = DeadlineOf(timeout);
+  Queued queued;
+  queued.ticket = live_->operations()->Begin(numbered, deadline, timeout, peer);
+  queued.deadline = deadline;
+  queued.stream = static_cast<CudaStream>(options.stream);
+  queued.launch = launch;
   // The watchdog sleeps longer than so short a time.
   if (timeout < core.settings.watch_every) shared_.watchdog->Wake();
-  const NcclResult result = live_->Call([&](NcclComm comm) { return launch(comm, stream); });
-  queued.scratch = std::exchange(scratch_, nullptr);
-  if (!grouping_) return Launched(result, {queued});
-  grouped_.push_back(queued);
-  if (result == NcclResult::kSuccess || result == NcclResult::kInProgress) return {};
-  return Break(
-      {Code::kSystem,
-       fmt::format("{} of NCCL failed on {}: {}", Describe(numbered),
-                   DescribeRank(core.group.roster(), core.group.rank()), ExplainNccl(*core.nccl, result)),
-       {}});
+  if (!grouping_) return LaunchAll({std::move(queued)});
+  grouped_.push_back(std::move(queued));
+  return {};
+}
+
+NcclResult NcclCommunicator::Start(Queued& one, NcclComm comm) {
+  const NcclResult result = one.launch(comm, one.stream);
+  one.scratch = std::exchange(scratch_, nullptr);
+  return result;
+}
+
+Status NcclCommunicator::LaunchAll(std::vector<Queued> queued) {
+  gpu_problem_.clear();
+  const NcclResult result = live_->Call([&](NcclComm comm) {
+    if (queued.size() == 1) return Start(queued.front(), comm);
+    return InGroup([&] {
+      NcclResult worst = NcclResult::kSuccess;
+      for (Queued& one : queued) worst = WorseOf(worst, Start(one, comm));
+      return worst;
+    });
+  });
+  return Launched(result, queued);
+}
+
+Error NcclCommunicator::LaunchError(NcclResult result) const {
+  const NcclCore& core = *shared_.core;
+  const std::string self = DescribeRank(core.group.roster(), core.group.rank());
+  if (!gpu_problem_.empty()) {
+    return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_), {}};
+  }
+  if (result == NcclResult::kInProgress) {
+    return {Code::kDeadline, fmt::format("NCCL did not launch its work in time on {}", self), {}};
+  }
+  return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result)), {}};
 }
 
 Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& queued) {
@@ -134,29 +166,30 @@ Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& 
   NcclResult state = result;
   if (state == NcclResult::kInProgress) {
     // The first operation with a peer connects to it, and waits for it; the watchdog keeps the deadline.
-    const Duration most = core.settings.timeouts.collective + kWatchdogGrace;
-    state = Settle([this] { return live_->State(); }, DeadlineOf(most), core.group.failure_fd());
+    Deadline last = queued.front().deadline;
+    for (const Queued& one : queued) last = LaterOf(last, one.deadline);
+    state = Settle([this] { return live_->State(); }, Patience(last), core.group.failure_fd());
   }
   if (state != NcclResult::kSuccess) {
     MUSTER_CHECK(Usable());
-    return Break({Code::kSystem,
-                  fmt::format("NCCL failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
-                              ExplainNccl(*core.nccl, state)),
-                  {}});
+    return Break(LaunchError(state));
   }
   for (const Queued& one : queued) {
     CudaResult recorded = live_->operations()->Launched(one.ticket, one.stream);
     if (recorded == CudaResult::kSuccess && one.scratch != nullptr) {
       recorded = core.cuda->FreeOn(one.scratch, one.stream);
     }
-    if (recorded == CudaResult::kSuccess) continue;
-    return Break(
-        {Code::kSystem,
-         fmt::format("the GPU failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
-                     core.cuda->Explain(recorded)),
-         {}});
+    if (recorded != CudaResult::kSuccess) return Break(GpuError(recorded));
   }
   return {};
+}
+
+Error NcclCommunicator::GpuError(CudaResult result) const {
+  const NcclCore& core = *shared_.core;
+  return {Code::kSystem,
+          fmt::format("the GPU failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
+                      core.cuda->Explain(result)),
+          {}};
 }
 
 Status NcclCommunicator::BeginGroup() {
@@ -167,50 +200,49 @@ Status NcclCommunicator::BeginGroup() {
     return Fail(Code::kUsage, "BeginGroup: a group has begun already");
   }
   grouping_ = true;
-  live_->Hold();
-  if (shared_.core->nccl->GroupStart() == NcclResult::kSuccess) return {};
-  live_->Release();
-  grouping_ = false;
-  turn_.unlock();
-  return Fail(Code::kSystem, "NCCL cannot begin a group: {}", shared_.core->nccl->LastError());
+  return {};
 }
 
+// NCCL hears of the group at its end alone: its own groups belong to a thread, and one that an abort has come
+// into could neither be ended nor left.
 Status NcclCommunicator::EndGroup() {
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn || !grouping_) return Fail(Code::kUsage, "EndGroup: no group has begun in this thread");
   grouping_ = false;
-  const std::vector<Queued> queued = std::exchange(grouped_, {});
-  // Not on a communicator that an abort has freed meanwhile.
-  const NcclResult result = live_->Call([this](NcclComm) { return shared_.core->nccl->GroupEnd(); });
-  live_->Release();
+  std::vector<Queued> queued = std::exchange(grouped_, {});
   turn_.unlock();  // BeginGroup's
   if (queued.empty()) return {};
-  return Launched(result, queued);
+  const DeviceScope scope(*shared_.core->cuda, shared_.core->settings.device);
+  return LaunchAll(std::move(queued));
 }
 
 Status NcclCommunicator::Synchronize(const CallOptions& options) {
+  if (options.timeout && *options.timeout <= Duration::zero()) {
+    return Fail(Code::kUsage, "Synchronize: the timeout must be more than 0");
+  }
   MUSTER_CHECK(Usable());
   NcclCore& core = *shared_.core;
-  const Duration timeout = options.timeout.value_or(core.settings.timeouts.collective + kWatchdogGrace);
+  Operations& operations = *live_->operations();
   CudaResult health = CudaResult::kSuccess;
   const auto ask = [&] {
-    const bool done = live_->operations()->Sweep(&health);
+    const bool done = operations.Sweep(&health);
     return done || health != CudaResult::kSuccess ? NcclResult::kSuccess : NcclResult::kInProgress;
   };
-  const NcclResult waited = Settle(ask, DeadlineOf(timeout), core.group.failure_fd());
-  // What an abort has ended counts as done in its stream, and is not.
-  MUSTER_CHECK(Usable());
-  if (waited == NcclResult::kSuccess && health == CudaResult::kSuccess) return {};
-  if (health != CudaResult::kSuccess) {
-    return Break(
-        {Code::kSystem,
-         fmt::format("the GPU failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
-                     core.cuda->Explain(health)),
-         {}});
-  }
+  NcclResult waited = NcclResult::kInProgress;
+  do {
+    // Each operation has a deadline of its own, which the watchdog keeps; others may be queued meanwhile.
+    const Deadline deadline = options.timeout ? DeadlineOf(*options.timeout) : Patience(operations.Last());
+    waited = Settle(ask, deadline, core.group.failure_fd());
+    // What an abort has ended counts as done in its stream, and is not.
+    MUSTER_CHECK(Usable());
+  } while (waited == NcclResult::kInProgress && !options.timeout && !Patience(operations.Last()).Expired());
+  if (health != CudaResult::kSuccess) return Break(GpuError(health));
+  if (waited == NcclResult::kSuccess) return {};
+  const std::string limit =
+      options.timeout ? "after " + FormatDuration(*options.timeout) : std::string("after its deadline");
   return Break({Code::kDeadline,
-                fmt::format("Synchronize: work of NCCL was still under way after {} on {}",
-                            FormatDuration(timeout), DescribeRank(core.group.roster(), core.group.rank())),
+                fmt::format("Synchronize: work of NCCL was still under way {} on {}", limit,
+                            DescribeRank(core.group.roster(), core.group.rank())),
                 "look at what the other ranks are doing, or raise timeouts.collective"});
 }
 

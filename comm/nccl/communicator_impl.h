@@ -56,14 +56,18 @@ class NcclCommunicator final : public Communicator {
   Status Synchronize(const CallOptions& options) override;
 
  private:
-  // Queues the work of one operation; called with the communicator's turn held.
+  // Queues the work of one operation; called with the communicator's turn held, in a group not before its
+  // end: what it needs of the caller is in it.
   using Launch = std::function<NcclResult(NcclComm comm, CudaStream stream)>;
   struct Queued {
     Operations::Ticket ticket = 0;
+    Deadline deadline = Deadline::Never();
     CudaStream stream = nullptr;
+    Launch launch;
     void* scratch = nullptr;  // freed behind it in the stream
   };
 
+  Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer) const;
   // Arguments of operations with two buffers; `many` has `factor` times the elements of `one`.
   Status CheckBoth(Operation operation, std::string_view one_name, const ConstBuffer& one,
                    std::string_view many_name, const ConstBuffer& many, int factor) const;
@@ -72,8 +76,15 @@ class NcclCommunicator final : public Communicator {
   Status RunPair(Operation operation, const ConstBuffer& elements, int peer, const CallOptions& options,
                  const Launch& launch);
   Status Queue(const Call& call, std::optional<int> peer, const CallOptions& options, const Launch& launch);
+  // All of them as one.
+  Status LaunchAll(std::vector<Queued> queued);
+  NcclResult Start(Queued& one, NcclComm comm);
   // NCCL has taken the launch of what is in `queued`, or has not: makes it known to the watchdog.
   Status Launched(NcclResult result, const std::vector<Queued>& queued);
+  // Of NCCL or, where one of muster's own calls for an operation went wrong, of the GPU.
+  Error LaunchError(NcclResult result) const;
+  Error GpuError(CudaResult result) const;
+  NcclApi& nccl() const { return *shared_.core->nccl; }
   // The work of one operation in several calls of NCCL, as one.
   NcclResult InGroup(const std::function<NcclResult()>& calls) const;
   NcclResult ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm, CudaStream stream);
@@ -86,6 +97,8 @@ class NcclCommunicator final : public Communicator {
                                                  const CallOptions& options);
   Status LeaveNccl(Deadline deadline);
   Deadline DeadlineOf(Duration timeout) const;
+  // By when the watchdog has ended what has this deadline.
+  Deadline Patience(Deadline deadline) const;
 
   const Shared shared_;
   const std::unique_ptr<Communicator> host_;
@@ -96,7 +109,8 @@ class NcclCommunicator final : public Communicator {
   std::recursive_mutex turn_;  // NCCL takes one call at a time; held from BeginGroup to EndGroup
   uint64_t sequence_ = 0;
   std::map<std::pair<Operation, int>, uint64_t> pair_sequence_;
-  void* scratch_ = nullptr;  // of the operation that is being queued
+  void* scratch_ = nullptr;  // of the operation that is being launched
+  std::string gpu_problem_;  // of that operation
   bool grouping_ = false;
   std::vector<Queued> grouped_;
 };

@@ -1,8 +1,11 @@
 // Split: who is in which part is agreed on over the sockets; NCCL then makes its own communicators of it.
+#include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "comm/nccl/abort.h"
 #include "comm/nccl/communicator_impl.h"
+#include "comm/nccl/device_scope.h"
 #include "comm/nccl/settle.h"
 #include "comm/net/wire.h"
 #include "comm/socket/arguments.h"
@@ -10,6 +13,8 @@
 
 namespace muster {
 namespace {
+
+constexpr Duration kShortest = std::chrono::milliseconds(1);
 
 // What each member of a part tells the others of it.
 struct Membership {
@@ -39,34 +44,43 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(Operation::kSplit, collective_));
   const std::lock_guard turn(turn_);
   if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
-  const Deadline deadline = DeadlineOf(options.timeout.value_or(shared_.core->settings.timeouts.collective));
+  Deadline deadline = DeadlineOf(options.timeout.value_or(shared_.core->settings.timeouts.collective));
+  const auto what_is_left = [&] {
+    // Never none: that would be an error of the caller's.
+    return CallOptions{std::max(deadline.Remaining(), kShortest), nullptr};
+  };
   // NCCL may deadlock where a split meets work that is under way; after the sockets' split all are done.
-  MUSTER_CHECK(Synchronize(options));
-  MUSTER_TRY(std::unique_ptr<Communicator> host, host_->Split(color, key, options));
+  if (options.timeout) {
+    MUSTER_CHECK(Synchronize(what_is_left()));
+  } else {
+    // What was queued before has deadlines of its own.
+    MUSTER_CHECK(Synchronize({}));
+    deadline = DeadlineOf(shared_.core->settings.timeouts.collective);
+  }
+  MUSTER_TRY(std::unique_ptr<Communicator> host, host_->Split(color, key, what_is_left()));
   MUSTER_TRY(NcclComm comm, SplitNccl(color, key, deadline));
   if (!host) return nullptr;
-  Result<std::unique_ptr<Communicator>> part = MakePart(std::move(host), comm, options);
+  Result<std::unique_ptr<Communicator>> part = MakePart(std::move(host), comm, what_is_left());
   if (!part) AbortComm(*shared_.core, comm, part.error());
   return part;
 }
 
 Result<NcclComm> NcclCommunicator::SplitNccl(int color, int key, Deadline deadline) {
   NcclCore& core = *shared_.core;
+  const DeviceScope scope(*core.cuda, core.settings.device);
   NcclComm* slot = live_->NewSlot();
   NcclResult state = live_->Call([&](NcclComm comm) { return core.nccl->Split(comm, color, key, slot); });
   if (state == NcclResult::kInProgress) {
     state = Settle([this] { return live_->State(); }, deadline, core.group.failure_fd());
   }
   // The part is there when the whole is ready again, and may still be starting itself.
-  if (state == NcclResult::kSuccess && *slot != nullptr) {
-    const auto ask = [&] {
-      NcclResult its_state = NcclResult::kSuccess;
-      const NcclResult asked = core.nccl->AsyncError(*slot, &its_state);
-      return asked == NcclResult::kSuccess ? its_state : asked;
-    };
-    state = Settle(ask, deadline, core.group.failure_fd());
+  if (state == NcclResult::kSuccess) {
+    state = Settle([&] { return live_->StateOfPart(slot); }, deadline, core.group.failure_fd());
   }
-  if (state == NcclResult::kSuccess && (*slot != nullptr || color < 0)) return *slot;
+  if (state == NcclResult::kSuccess) {
+    NcclComm part = live_->TakePart(slot);
+    if (part != nullptr || color < 0) return part;
+  }
   MUSTER_CHECK(Usable());
   const std::string self = DescribeRank(core.group.roster(), core.group.rank());
   if (state == NcclResult::kInProgress) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 // CUDA's own.
@@ -21,6 +22,7 @@ namespace muster {
 // The values of cudaError_t that muster tells apart; every other one is passed on as it is.
 enum class CudaResult : int {
   kSuccess = 0,
+  kUnloading = 4,            // the process is ending
   kInsufficientDriver = 35,  // also: no driver
   kNoDevice = 100,
   kNotReady = 600,
@@ -35,6 +37,14 @@ struct CudaDevice {
   std::string pci;                    // "0000:1b:00.0"
 
   friend bool operator==(const CudaDevice&, const CudaDevice&) = default;
+};
+
+// What an address is in: memory of one GPU, memory that moves to where it is used (managed), or neither.
+struct CudaMemory {
+  bool on_device = false;
+  std::optional<int> device;  // of which GPU; absent: of any
+
+  friend bool operator==(const CudaMemory&, const CudaMemory&) = default;
 };
 
 // "GPU-3b8f...", as nvidia-smi has it.
@@ -57,8 +67,8 @@ class CudaApi {
   [[nodiscard]] virtual CudaResult DeviceCount(int* count) = 0;      // of the visible ones
   [[nodiscard]] virtual CudaResult Describe(int ordinal, CudaDevice* device) = 0;
   [[nodiscard]] virtual CudaResult SetDevice(int ordinal) = 0;
-  // Whether a kernel on the current device can work on this address.
-  [[nodiscard]] virtual CudaResult IsDevicePointer(const void* pointer, bool* device) = 0;
+  [[nodiscard]] virtual CudaResult CurrentDevice(int* ordinal) = 0;
+  [[nodiscard]] virtual CudaResult Locate(const void* pointer, CudaMemory* memory) = 0;
 
   [[nodiscard]] virtual CudaResult CreateEvent(CudaEvent* event) = 0;  // without timing
   [[nodiscard]] virtual CudaResult DestroyEvent(CudaEvent event) = 0;

@@ -10,6 +10,7 @@
 namespace muster {
 namespace {
 
+static_assert(static_cast<int>(CudaResult::kUnloading) == cudaErrorCudartUnloading);
 static_assert(static_cast<int>(CudaResult::kInsufficientDriver) == cudaErrorInsufficientDriver);
 static_assert(static_cast<int>(CudaResult::kNoDevice) == cudaErrorNoDevice);
 static_assert(static_cast<int>(CudaResult::kNotReady) == cudaErrorNotReady);
@@ -27,9 +28,10 @@ static_assert(sizeof(AnyDeviceProperties) > 2 * sizeof(cudaDeviceProp));
 // cudaPointerAttributes has grown at its end.
 struct alignas(16) AnyPointerAttributes {
   cudaMemoryType type;
+  int device;
   char rest[1'024];
 };
-static_assert(offsetof(cudaPointerAttributes, type) == 0);
+static_assert(offsetof(cudaPointerAttributes, type) == 0 && offsetof(cudaPointerAttributes, device) == 4);
 
 struct Functions {
   decltype(cudaDriverGetVersion)* driver_version = nullptr;
@@ -37,6 +39,7 @@ struct Functions {
   cudaError_t (*properties)(AnyDeviceProperties*, int) = nullptr;
   decltype(cudaDeviceGetPCIBusId)* pci = nullptr;
   decltype(cudaSetDevice)* set_device = nullptr;
+  decltype(cudaGetDevice)* current_device = nullptr;
   cudaError_t (*pointer_attributes)(AnyPointerAttributes*, const void*) = nullptr;
   cudaError_t (*create_event)(cudaEvent_t*, unsigned) = nullptr;
   decltype(cudaEventDestroy)* destroy_event = nullptr;
@@ -74,6 +77,7 @@ Result<Functions> FindFunctions(const SharedLibrary& library) {
   MUSTER_CHECK(library.Need("cudaGetDeviceProperties", &f.properties));
   MUSTER_CHECK(library.Need("cudaDeviceGetPCIBusId", &f.pci));
   MUSTER_CHECK(library.Need("cudaSetDevice", &f.set_device));
+  MUSTER_CHECK(library.Need("cudaGetDevice", &f.current_device));
   MUSTER_CHECK(library.Need("cudaPointerGetAttributes", &f.pointer_attributes));
   MUSTER_CHECK(library.Need("cudaEventCreateWithFlags", &f.create_event));
   MUSTER_CHECK(library.Need("cudaEventDestroy", &f.destroy_event));
@@ -115,12 +119,15 @@ class CudaLibrary final : public CudaApi {
     return result;
   }
   CudaResult SetDevice(int ordinal) override { return Of(f_.set_device(ordinal)); }
-  CudaResult IsDevicePointer(const void* pointer, bool* device) override {
+  CudaResult CurrentDevice(int* ordinal) override { return Of(f_.current_device(ordinal)); }
+  CudaResult Locate(const void* pointer, CudaMemory* memory) override {
     AnyPointerAttributes attributes = {};
-    const cudaError_t result = f_.pointer_attributes(&attributes, pointer);
-    *device = result == cudaSuccess &&
-              (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged);
-    return Of(result);
+    const CudaResult result = Of(f_.pointer_attributes(&attributes, pointer));
+    if (result != CudaResult::kSuccess) return result;
+    const bool of_one = attributes.type == cudaMemoryTypeDevice;
+    memory->on_device = of_one || attributes.type == cudaMemoryTypeManaged;
+    if (of_one) memory->device = attributes.device;
+    return result;
   }
 
   CudaResult CreateEvent(CudaEvent* event) override {

@@ -11,8 +11,8 @@
 
 namespace muster {
 
-// Memory that a GPU can work on, where the caller says so and CUDA agrees.
-Status CheckDeviceBuffer(CudaApi& cuda, Operation operation, std::string_view name,
+// Memory that GPU `device` can work on, where the caller says so and CUDA agrees.
+Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::string_view name,
                          const ConstBuffer& buffer);
 
 // Both on the host or both on the device.

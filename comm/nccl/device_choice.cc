@@ -32,14 +32,17 @@ Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question) {
     }
     return choice;
   }
-  if (question.visible >= question.local_size) return DeviceChoice{question.local_rank, ""};
+  if (question.visible >= question.local_size || question.share_device) {
+    return DeviceChoice{question.local_rank % question.visible, ""};
+  }
   return WithHint(
       Fail(Code::kConfiguration,
            "{} ranks on this node see {}: too few for one each, and more than the one that a "
            "launcher would bind each rank to",
            question.local_size, DescribeVisible(question)),
       "start as many ranks on a node as it has GPUs, or bind one GPU to each: srun --gpus-per-task=1, srun "
-      "--gpu-bind=single:1, or CUDA_VISIBLE_DEVICES of each rank");
+      "--gpu-bind=single:1, or CUDA_VISIBLE_DEVICES of each rank; nccl.share_device: true lets ranks share "
+      "them");
 }
 
 Status CheckDistinctDevices(const Roster& roster, const std::vector<std::string>& uuid_of_rank,

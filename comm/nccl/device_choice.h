@@ -24,7 +24,8 @@ struct DeviceChoice {
 };
 
 // One visible: that one (a launcher has bound each task to its own). Enough for all ranks of the node: the
-// local rank. Else kConfiguration with advice: some ranks would have to share.
+// local rank. Else some ranks have to share: they take them in turns where `share_device`, kConfiguration
+// with advice where not.
 Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question);
 
 // `uuid_of_rank[r]` is the UUID of rank r's GPU ("GPU-...", or of a MIG part). Two ranks of one node with the

@@ -1,9 +1,8 @@
 // One communicator of NCCL in this process: who may still call it, and what is under way on it. Shared by the
 // Communicator that uses it and the watchdog that may abort it.
 //
-// Threads: any. The mutex is held for one call of NCCL at a time, none of which waits for another rank
-// (nccl_api.h), so that an abort need not wait for an operation; and for a group of calls from Hold to
-// Release, both in one thread.
+// Threads: any. The mutex is held for one call of NCCL, or one group of them, at a time, none of which waits
+// for another rank (nccl_api.h), so that an abort need not wait for an operation.
 #pragma once
 
 #include <cstdint>
@@ -37,22 +36,28 @@ class LiveComm {
   // Its state (NcclApi::AsyncError): kInProgress, also while another thread is in a call; kSuccess; or what
   // went wrong.
   NcclResult State();
-  // Nobody takes it meanwhile, but for one who has waited for too long.
-  void Hold() { mutex_.lock(); }
-  void Release() { mutex_.unlock(); }
-  // Where a split may put its communicator: NCCL writes there at a time of its own, so it lives as long as
-  // this.
+  // Where a split may put its part: NCCL writes there at a time of its own, so it lives as long as this. The
+  // part is this one's, to be aborted with it, until TakePart.
   NcclComm* NewSlot();
+  // Of the part in the slot, as State; kSuccess where there is none.
+  NcclResult StateOfPart(const NcclComm* slot);
+  // The part is the caller's now. Null where there is none, or this one was taken away and the part with it.
+  NcclComm TakePart(NcclComm* slot);
+  // All that are left, for an abort: once NCCL has given this one up, and writes to no slot any more.
+  std::vector<NcclComm> TakeParts();
   // From now on nobody calls it any more; the result is the caller's to destroy or abort, and null the second
   // time. Waits for a call under way for at most a second: one that hangs is what an abort is for.
   NcclComm Take();
 
  private:
+  // With the mutex held.
+  NcclResult StateOf(NcclComm comm);
+
   const std::shared_ptr<NcclApi> nccl_;
   const int rank_;
   const uint64_t id_;
   const std::shared_ptr<Operations> operations_;
-  std::recursive_timed_mutex mutex_;
+  std::timed_mutex mutex_;
   NcclComm comm_;
   std::vector<std::unique_ptr<NcclComm>> slots_;
 };

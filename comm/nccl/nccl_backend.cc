@@ -24,7 +24,7 @@ struct Examination {
 };
 
 // Before NCCL's library is loaded: some of its parts look at the environment then.
-void PrepareNccl(const NcclRequest& request) {
+void PrepareNccl(const NcclRequest& request, int rank) {
   std::vector<std::pair<std::string, std::string>> variables =
       NcclVariables(request.options, request.interfaces);
   if (request.route_log) {
@@ -35,6 +35,13 @@ void PrepareNccl(const NcclRequest& request) {
     }
   }
   SetUnsetVariables(variables);
+  if (!request.calls_block) return;
+  // Once for all ranks.
+  Log(rank == 0 ? LogLevel::kWarning : LogLevel::kDebug,
+      "NCCL_COMM_BLOCKING is taken out of the ranks' environment: a call of NCCL that blocks has no "
+      "deadline; "
+      "unset it");
+  UnsetCommBlocking();
 }
 
 void LookForNccl(const GpuSurroundings& surroundings, Examination& found) {
@@ -79,7 +86,7 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
         "no NVIDIA device (neither /proc/driver/nvidia/version nor /dev/nvidiactl nor /dev/dxg)";
     return found;
   }
-  PrepareNccl(request);
+  PrepareNccl(request, group.rank());
   const Roster& roster = group.roster();
   DeviceQuestion question;
   question.local_rank = roster.members[static_cast<size_t>(group.rank())].local_rank;

@@ -13,6 +13,9 @@
 // from an abort the process ends (settings.h).
 //
 // Threads: as communicator.h says; calls on device memory of one communicator are queued one at a time.
+// CUDA's current device of the calling thread may be any, and stays (a thread that never set it gets a
+// context on the first GPU by that: set it once); stream and buffers must be of this rank's.
+//
 // Ownership: the Group must outlive the communicator and everything Split from it. Destruction waits for what
 // is under way, at most timeouts.shutdown; in a failed group it does not. In a forked child everything is
 // kUsage, and destruction does nothing: neither CUDA nor NCCL survives a fork.

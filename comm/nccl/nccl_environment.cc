@@ -40,4 +40,6 @@ void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& v
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 0);
 }
 
+void UnsetCommBlocking() { unsetenv("NCCL_COMM_BLOCKING"); }
+
 }  // namespace muster

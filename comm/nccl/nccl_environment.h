@@ -1,5 +1,5 @@
 // NCCL takes most of its settings from the environment alone, and reads it once, when it starts. Pure but for
-// SetUnsetVariables: `muster run` gives them to programs that bring an NCCL of their own.
+// what changes this process: `muster run` gives them to programs that bring an NCCL of their own.
 #pragma once
 
 #include <string>
@@ -17,5 +17,8 @@ std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions
 // Sets them in this process, where they are not set yet: what a user has exported stays. Not while another
 // thread reads the environment.
 void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& variables);
+
+// It would overrule what each communicator asks for. The same restriction.
+void UnsetCommBlocking();
 
 }  // namespace muster

@@ -35,6 +35,7 @@ std::deque<Operations::Entry>::iterator Operations::Find(Ticket ticket) {
 CudaResult Operations::Launched(Ticket ticket, CudaStream stream) {
   const std::lock_guard lock(mutex_);
   const auto entry = Find(ticket);
+  if (entry == entries_.end()) return CudaResult::kSuccess;
   CudaEvent event = nullptr;
   CudaResult result = CudaResult::kSuccess;
   if (spare_.empty()) {
@@ -73,7 +74,8 @@ bool Operations::Sweep(CudaResult* health) {
   // One after the other, as NCCL works them off.
   while (!entries_.empty() && entries_.front().event != nullptr) {
     const CudaResult state = cuda_->QueryEvent(entries_.front().event);
-    if (state == CudaResult::kNotReady) break;
+    // At the process's end CUDA may be gone before the operation is.
+    if (state == CudaResult::kNotReady || state == CudaResult::kUnloading) break;
     if (state != CudaResult::kSuccess) {
       *health = state;
       break;
@@ -96,6 +98,13 @@ Deadline Operations::Next() const {
   Deadline next = Deadline::Never();
   for (const Entry& entry : entries_) next = next.EarlierOf(entry.deadline);
   return next;
+}
+
+Deadline Operations::Last() const {
+  const std::lock_guard lock(mutex_);
+  Deadline last = Deadline::At({});
+  for (const Entry& entry : entries_) last = LaterOf(last, entry.deadline);
+  return last;
 }
 
 bool Operations::HasNewLate(Duration after) {

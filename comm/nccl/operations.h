@@ -19,6 +19,8 @@
 
 namespace muster {
 
+inline Deadline LaterOf(Deadline one, Deadline other) { return one.when() > other.when() ? one : other; }
+
 class Operations final : public ActivitySource {
  public:
   using Ticket = uint64_t;
@@ -35,6 +37,7 @@ class Operations final : public ActivitySource {
   // `peer`, a rank of the group, for Send and Recv.
   Ticket Begin(const Call& call, Deadline deadline, Duration timeout, std::optional<int> peer);
   // Records the event behind it. The operation is over where that cannot be done; the result says why.
+  // Nothing happens after Close: an abort may come between a launch and this.
   CudaResult Launched(Ticket ticket, CudaStream stream);
   // It was not launched after all.
   void Drop(Ticket ticket);
@@ -45,9 +48,11 @@ class Operations final : public ActivitySource {
   std::optional<Overdue> FindOverdue() const;
   // When the next one is over.
   Deadline Next() const;
+  // When the last one is; that has passed where there is none.
+  Deadline Last() const;
   // Whether one has waited for so long that was not counted before; it is counted now.
   bool HasNewLate(Duration after);
-  // Forgets all of them, and frees the events. Nothing may be begun afterwards.
+  // Forgets all of them, and frees the events. What is begun afterwards is never launched.
   void Close();
 
   OperationState Look() const override;

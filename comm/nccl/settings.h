@@ -21,6 +21,8 @@ struct NcclSettings {
   Duration abort_within = std::chrono::seconds(10);
   // How long an error of NCCL's own waits for the control plane to name the cause.
   Duration cause_grace = std::chrono::seconds(1);
+  // How long after its deadline an operation may take to end: that is the watchdog's work.
+  Duration watchdog_grace = std::chrono::seconds(30);
   // How often communicators are asked for errors while nothing happens.
   Duration watch_every = std::chrono::milliseconds(100);
   // What happens where an abort does not come back; for tests.

@@ -39,6 +39,11 @@ NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int
   }
 }
 
+NcclResult WorseOf(NcclResult one, NcclResult other) {
+  const bool fine = one == NcclResult::kSuccess || one == NcclResult::kInProgress;
+  return fine ? other : one;
+}
+
 std::string ExplainNccl(const NcclApi& nccl, NcclResult result) {
   const std::string last = nccl.LastError();
   return nccl.Describe(result) + (last.empty() ? "" : ": " + last);

@@ -13,6 +13,9 @@ namespace muster {
 // kInProgress; that is the result. kInProgress: the deadline has passed, or `stop_fd` is readable (-1: none).
 NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int stop_fd);
 
+// The first of the two that is neither success nor under way.
+NcclResult WorseOf(NcclResult one, NcclResult other);
+
 // "unhandled cuda error: ..." with NCCL's last words in this process.
 std::string ExplainNccl(const NcclApi& nccl, NcclResult result);
 

@@ -1,5 +1,6 @@
 #include "comm/nccl/start.h"
 
+#include <atomic>
 #include <chrono>
 #include <vector>
 
@@ -22,9 +23,12 @@ struct Attempt {
   NcclComm comm = nullptr;
   NcclResult result = NcclResult::kInProgress;
   std::string cuda_problem;
+  // Set by the thread at its end, and by whoever no longer waits for it: the second one has the communicator.
+  std::atomic_flag passed;
 };
 
-// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context.
+// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context. Null where it did
+// not come back by the deadline, or before the group failed; what it makes after that it ends itself.
 std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
   auto attempt = std::make_shared<Attempt>();
   const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
@@ -35,8 +39,10 @@ std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, De
       return;
     }
     attempt->result = nccl->Init(&attempt->comm, size, rank, ids);
+    if (!attempt->passed.test_and_set() || attempt->comm == nullptr) return;
+    [[maybe_unused]] const NcclResult aborted = nccl->Abort(attempt->comm);
   };
-  if (RunWithin(deadline, call)) return attempt;
+  if (RunWithin(deadline, call, core.group.failure_fd()) || attempt->passed.test_and_set()) return attempt;
   return nullptr;
 }
 

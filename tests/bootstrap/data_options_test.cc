@@ -26,5 +26,14 @@ TEST(MakeDataOptions, LeavesAUsersLogFileAlone) {
   EXPECT_FALSE(MakeDataOptions(environment, Config(), {}).route_nccl_log);
 }
 
+TEST(MakeDataOptions, SeesWhatWouldMakeNcclBlock) {
+  const auto blocks = [](Environment::Variables variables) {
+    return MakeDataOptions(Environment::FromVariables(std::move(variables)), Config(), {}).nccl_calls_block;
+  };
+  EXPECT_TRUE(blocks({{"NCCL_COMM_BLOCKING", "1"}}));
+  EXPECT_FALSE(blocks({{"NCCL_COMM_BLOCKING", "0"}}));
+  EXPECT_FALSE(blocks({}));
+}
+
 }  // namespace
 }  // namespace muster

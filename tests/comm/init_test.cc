@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "tests/comm/nccl/computing_cuda.h"
+#include "tests/comm/nccl/computing_nccl.h"
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster {
@@ -85,6 +87,72 @@ TEST(BuildCommunicatorOfOne, OpensNothing) {
   ASSERT_TRUE(plane);
   EXPECT_EQ(plane->communicator->size(), 1);
   EXPECT_EQ(plane->communicator->backend(), "socket");
+}
+
+// One rank on a machine with a GPU.
+class OneWithAGpu : public testing::Test {
+ protected:
+  OneWithAGpu() {
+    options_.route_nccl_log = false;
+    options_.gpu.has_device = [] { return true; };
+    options_.gpu.load_cuda = [this]() -> Result<std::unique_ptr<CudaApi>> {
+      if (!loads_) return Fail(Code::kConfiguration, "cannot load it");
+      auto cuda = std::make_unique<ComputingCuda>();
+      cuda_ = cuda.get();
+      return cuda;
+    };
+    options_.gpu.load_nccl = [this]() -> Result<std::unique_ptr<NcclApi>> {
+      // On the same GPU; the communicator keeps both.
+      const std::shared_ptr<ComputingCuda> same(std::shared_ptr<void>(), cuda_);
+      return std::make_unique<ComputingNccl>(fabric_, same, 0);
+    };
+  }
+
+  Result<DataPlane> Build(Backend backend) {
+    options_.backend = backend;
+    return BuildCommunicatorOfOne(group_, options_, Soon());
+  }
+  Status SumOnDevice(Communicator& alone) {
+    void* memory = nullptr;
+    EXPECT_EQ(cuda_->Allocate(&memory, sizeof(float)), CudaResult::kSuccess);
+    const Buffer one = {memory, 1, DataType::kF32, Memory::kDevice};
+    const Status queued = alone.AllReduce(one, one, ReduceOp::kSum);
+    const Status done = alone.Synchronize();
+    EXPECT_EQ(cuda_->Free(memory), CudaResult::kSuccess);
+    return queued ? done : queued;
+  }
+
+  FakeGroupState state_{MakeRoster({0})};
+  FakeGroup group_{state_, 0};
+  const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
+  ComputingCuda* cuda_ = nullptr;
+  bool loads_ = true;
+  DataOptions options_;
+};
+
+// What works with many ranks works with one.
+TEST_F(OneWithAGpu, TakesDeviceMemoryUnlessSocketsAreConfigured) {
+  for (const Backend backend : {Backend::kAuto, Backend::kNccl}) {
+    const auto plane = Build(backend);
+    ASSERT_TRUE(plane) << plane.error().message;
+    EXPECT_EQ(plane->communicator->backend(), "nccl");
+    EXPECT_EQ(MessageOf(SumOnDevice(*plane->communicator)), "");
+    EXPECT_EQ(MessageOf(plane->communicator->Barrier()), "");
+  }
+  cuda_ = nullptr;
+  const auto plane = Build(Backend::kSocket);
+  ASSERT_TRUE(plane) << plane.error().message;
+  EXPECT_EQ(plane->communicator->backend(), "socket");
+  EXPECT_EQ(cuda_, nullptr) << "nothing was loaded";
+}
+
+TEST_F(OneWithAGpu, GoesWithoutWhereItCannotBeUsed) {
+  loads_ = false;
+  const auto plane = Build(Backend::kAuto);
+  ASSERT_TRUE(plane) << plane.error().message;
+  EXPECT_EQ(plane->communicator->backend(), "socket");
+  EXPECT_EQ(Build(Backend::kNccl).error().message,
+            "backend: nccl needs a GPU for every rank; rank 0 on gpu01: cannot load it");
 }
 
 }  // namespace

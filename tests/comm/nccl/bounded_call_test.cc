@@ -1,9 +1,12 @@
 #include "comm/nccl/bounded_call.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 
 #include <future>
 #include <memory>
+
+#include "comm/base/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -13,6 +16,14 @@ TEST(RunWithin, WaitsForTheCall) {
   EXPECT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; }));
   EXPECT_TRUE(*ran);
   EXPECT_TRUE(RunWithin(Deadline::Never(), [] {}));
+}
+
+TEST(RunWithin, LeavesBehindWhatHangsWhenItIsStopped) {
+  std::promise<void> release;
+  const auto hang = [released = release.get_future().share()] { released.wait(); };
+  const UniqueFd stop(eventfd(1, EFD_CLOEXEC));
+  EXPECT_FALSE(RunWithin(Deadline::Never(), hang, stop.get()));
+  release.set_value();
 }
 
 TEST(RunWithin, LeavesBehindWhatHangs) {

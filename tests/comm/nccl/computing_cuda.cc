@@ -14,9 +14,10 @@ struct CUstream_st {
   std::deque<std::function<void()>> queue;
   bool busy = false;
   bool stop = false;
+  const int device;
   std::thread thread;
 
-  CUstream_st() : thread([this] { Serve(); }) {}
+  explicit CUstream_st(int its_device) : device(its_device), thread([this] { Serve(); }) {}
   ~CUstream_st() {
     {
       const std::lock_guard lock(mutex);
@@ -57,19 +58,40 @@ struct CUevent_st {
     std::atomic<uint64_t> reached = 0;
   };
   std::shared_ptr<Marks> marks = std::make_shared<Marks>();
+  int device = 0;
 };
 
 namespace muster {
+namespace {
 
-ComputingCuda::ComputingCuda() : default_stream_(new CUstream_st) {}
+constexpr CudaResult kInvalidHandle{400};
+
+std::atomic<uint64_t> made = 0;
+
+}  // namespace
+
+ComputingCuda::ComputingCuda() : number_(++made) {}
 
 ComputingCuda::~ComputingCuda() {
-  delete default_stream_;
-  for (const auto& [memory, bytes] : memory_) std::free(const_cast<uint8_t*>(memory));
+  for (const auto& [ordinal, stream] : default_streams_) delete stream;
+  for (const auto& [memory, block] : memory_) std::free(const_cast<uint8_t*>(memory));
+}
+
+int& ComputingCuda::current() const {
+  thread_local std::map<uint64_t, int> current_of;
+  return current_of[number_];
+}
+
+CudaStream ComputingCuda::StreamOf(CudaStream stream) {
+  if (stream != nullptr) return stream;
+  const std::lock_guard lock(mutex_);
+  CudaStream& its = default_streams_[current()];
+  if (its == nullptr) its = new CUstream_st(current());
+  return its;
 }
 
 void ComputingCuda::Enqueue(CudaStream stream, std::function<void()> work) {
-  (stream == nullptr ? default_stream_ : stream)->Add(std::move(work));
+  StreamOf(stream)->Add(std::move(work));
 }
 
 size_t ComputingCuda::allocations() const {
@@ -93,19 +115,28 @@ CudaResult ComputingCuda::Describe(int, CudaDevice* its) {
 }
 
 CudaResult ComputingCuda::SetDevice(int ordinal) {
-  return ordinal < count ? CudaResult::kSuccess : CudaResult::kNoDevice;
+  if (ordinal >= count) return CudaResult::kNoDevice;
+  current() = ordinal;
+  return CudaResult::kSuccess;
 }
 
-CudaResult ComputingCuda::IsDevicePointer(const void* pointer, bool* is_device) {
+CudaResult ComputingCuda::CurrentDevice(int* ordinal) {
+  *ordinal = current();
+  return CudaResult::kSuccess;
+}
+
+CudaResult ComputingCuda::Locate(const void* pointer, CudaMemory* memory) {
   const std::lock_guard lock(mutex_);
   const auto* byte = static_cast<const uint8_t*>(pointer);
   auto after = memory_.upper_bound(byte);
-  *is_device = after != memory_.begin() && (--after, byte < after->first + after->second);
+  memory->on_device = after != memory_.begin() && (--after, byte < after->first + after->second.bytes);
+  if (memory->on_device) memory->device = after->second.device;
   return CudaResult::kSuccess;
 }
 
 CudaResult ComputingCuda::CreateEvent(CudaEvent* event) {
   *event = new CUevent_st;
+  (*event)->device = current();
   ++events_;
   return CudaResult::kSuccess;
 }
@@ -117,6 +148,7 @@ CudaResult ComputingCuda::DestroyEvent(CudaEvent event) {
 }
 
 CudaResult ComputingCuda::RecordEvent(CudaEvent event, CudaStream stream) {
+  if (event->device != StreamOf(stream)->device) return kInvalidHandle;
   const uint64_t mark = ++event->marks->recorded;
   Enqueue(stream, [marks = event->marks, mark] { marks->reached = mark; });
   return CudaResult::kSuccess;
@@ -128,7 +160,7 @@ CudaResult ComputingCuda::QueryEvent(CudaEvent event) {
 }
 
 CudaResult ComputingCuda::CreateStream(CudaStream* stream) {
-  *stream = new CUstream_st;
+  *stream = new CUstream_st(current());
   return CudaResult::kSuccess;
 }
 
@@ -138,7 +170,7 @@ CudaResult ComputingCuda::DestroyStream(CudaStream stream) {
 }
 
 CudaResult ComputingCuda::Synchronize(CudaStream stream) {
-  (stream == nullptr ? default_stream_ : stream)->Drain();
+  StreamOf(stream)->Drain();
   return CudaResult::kSuccess;
 }
 
@@ -161,7 +193,7 @@ CudaResult ComputingCuda::FreeOn(void* memory, CudaStream stream) {
 CudaResult ComputingCuda::Allocate(void** memory, size_t bytes) {
   *memory = std::malloc(bytes == 0 ? 1 : bytes);
   const std::lock_guard lock(mutex_);
-  memory_[static_cast<const uint8_t*>(*memory)] = bytes == 0 ? 1 : bytes;
+  memory_[static_cast<const uint8_t*>(*memory)] = {bytes == 0 ? 1 : bytes, current()};
   return CudaResult::kSuccess;
 }
 

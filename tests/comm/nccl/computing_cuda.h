@@ -1,6 +1,7 @@
 // A CUDA runtime that computes: one GPU for each rank of a test's process, whose memory is the process's own,
-// with streams that are threads and events that are reached when the stream gets there. What is queued on a
-// stream runs later, in order, as on a GPU; so a result that is used too early is wrong here as well.
+// also of a rank that sees several; with streams that are threads and events that are reached when the stream
+// gets there. What is queued on a stream runs later, in order, as on a GPU; so a result that is used too
+// early is wrong here as well.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,8 @@ class ComputingCuda final : public CudaApi {
   CudaResult DeviceCount(int* there) override;
   CudaResult Describe(int ordinal, CudaDevice* its) override;
   CudaResult SetDevice(int ordinal) override;
-  CudaResult IsDevicePointer(const void* pointer, bool* is_device) override;
+  CudaResult CurrentDevice(int* ordinal) override;
+  CudaResult Locate(const void* pointer, CudaMemory* memory) override;
   CudaResult CreateEvent(CudaEvent* event) override;
   CudaResult DestroyEvent(CudaEvent event) override;
   CudaResult RecordEvent(CudaEvent event, CudaStream stream) override;
@@ -55,8 +57,17 @@ class ComputingCuda final : public CudaApi {
 
  private:
   mutable std::mutex mutex_;
-  std::map<const uint8_t*, size_t> memory_;
-  CudaStream default_stream_ = nullptr;
+  // Of each thread, as CUDA's: 0 until it is set.
+  int& current() const;
+  CudaStream StreamOf(CudaStream stream);
+
+  struct Block {
+    size_t bytes = 0;
+    int device = 0;
+  };
+  std::map<const uint8_t*, Block> memory_;
+  const uint64_t number_;
+  std::map<int, CudaStream> default_streams_;
   std::atomic<int> events_ = 0;
   std::atomic<int> broken_ = 0;
 };

@@ -70,10 +70,7 @@ NcclResult ComputingNccl::Begin(NcclComm comm, std::function<bool()> done, std::
 
 NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) {
   std::unique_lock lock(fabric_->mutex);
-  if (fabric_->blocks_in_start.contains(rank_)) {
-    fabric_->Hang(lock);
-    return NcclResult::kInternalError;
-  }
+  if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
   if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
   const std::shared_ptr<FakeRing> ring = fabric_->RingOf(ids, size);
   *comm = NewComm(ring, rank);
@@ -103,8 +100,9 @@ NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* par
     const auto mine =
         std::ranges::find(members, comm->rank, [](const auto& member) { return member.second; });
     *part = NewComm(ring, static_cast<int>(mine - members.begin()));
+    const bool never = fabric_->never_splits.contains(rank_);
     [[maybe_unused]] const NcclResult begun = Begin(
-        *part, [] { return true; }, [] {});
+        *part, [never] { return !never; }, [] {});
   });
 }
 
@@ -169,6 +167,7 @@ NcclResult ComputingNccl::AbortAll(const std::vector<NcclComm>& comms) {
     --fabric_->living;
   }
   fabric_->aborted_together.push_back(static_cast<int>(comms.size()));
+  fabric_->changed.notify_all();
   if (rank_ == 0) fabric_->order.push_back("abort");
   return NcclResult::kSuccess;
 }

@@ -12,23 +12,39 @@ TEST(CheckDeviceBuffer, TakesDeviceMemoryAlone) {
   ComputingCuda cuda;
   void* memory = nullptr;
   ASSERT_EQ(cuda.Allocate(&memory, 16), CudaResult::kSuccess);
-  EXPECT_TRUE(
-      CheckDeviceBuffer(cuda, Operation::kAllReduce, "send", {memory, 4, DataType::kF32, Memory::kDevice}));
+  EXPECT_TRUE(CheckDeviceBuffer(cuda, 0, Operation::kAllReduce, "send",
+                                {memory, 4, DataType::kF32, Memory::kDevice}));
   float host = 0;
   const Status status =
-      CheckDeviceBuffer(cuda, Operation::kAllReduce, "send", {&host, 1, DataType::kF32, Memory::kDevice});
+      CheckDeviceBuffer(cuda, 0, Operation::kAllReduce, "send", {&host, 1, DataType::kF32, Memory::kDevice});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kUsage);
   EXPECT_EQ(status.error().message,
             "AllReduce: send was given as device memory, but no GPU can use that address");
   EXPECT_EQ(status.error().hint, "allocate it with cudaMalloc, or pass it as host memory");
-  EXPECT_TRUE(
-      CheckDeviceBuffer(cuda, Operation::kAllReduce, "send", {nullptr, 0, DataType::kF32, Memory::kDevice}));
+  EXPECT_TRUE(CheckDeviceBuffer(cuda, 0, Operation::kAllReduce, "send",
+                                {nullptr, 0, DataType::kF32, Memory::kDevice}));
   EXPECT_EQ(
-      CheckDeviceBuffer(cuda, Operation::kAllReduce, "send", {nullptr, 3, DataType::kF32, Memory::kDevice})
+      CheckDeviceBuffer(cuda, 0, Operation::kAllReduce, "send", {nullptr, 3, DataType::kF32, Memory::kDevice})
           .error()
           .message,
       "AllReduce: send is null and should have 3 elements");
+}
+
+TEST(CheckDeviceBuffer, TakesMemoryOfTheRanksOwnGpuAlone) {
+  ComputingCuda cuda;
+  cuda.count = 2;
+  ASSERT_EQ(cuda.SetDevice(1), CudaResult::kSuccess);
+  void* memory = nullptr;
+  ASSERT_EQ(cuda.Allocate(&memory, 16), CudaResult::kSuccess);
+  const ConstBuffer buffer(memory, 4, DataType::kF32, Memory::kDevice);
+  EXPECT_TRUE(CheckDeviceBuffer(cuda, 1, Operation::kBroadcast, "buffer", buffer));
+  const Status status = CheckDeviceBuffer(cuda, 0, Operation::kBroadcast, "buffer", buffer);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(
+      status.error(),
+      (Error{Code::kUsage, "Broadcast: buffer is memory of GPU 1, and this rank's is GPU 0",
+             "Init makes this rank's the current one of its thread; other threads need cudaSetDevice"}));
 }
 
 // Refused on this rank alone, and everything goes on.

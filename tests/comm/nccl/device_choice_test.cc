@@ -28,6 +28,10 @@ INSTANTIATE_TEST_SUITE_P(Rows, DeviceChoiceTable,
                                          Row{"BoundByTheLauncher", {1, 3, 4, "3"}, 0, true},
                                          Row{"BoundToAMigPart", {1, 1, 2, "MIG-b6c1"}, 0, true},
                                          Row{"SharedOnPurpose", {1, 3, 4, "", true}, 0, false},
+                                         // As many on each, wherever CUDA's list starts.
+                                         Row{"SharedByHalf", {2, 2, 4, "0,1", true}, 0, false},
+                                         Row{"SharedByTheOtherHalf", {2, 3, 4, "0,1", true}, 1, false},
+                                         Row{"AllowedToShareWithoutNeed", {4, 2, 4, "", true}, 2, false},
                                          Row{"AllSeeAll", {4, 2, 4, "0,1,2,3"}, 2, false},
                                          Row{"MoreGpusThanRanks", {8, 1, 2, ""}, 1, false},
                                          Row{"MigPartsByUuid", {2, 1, 2, "MIG-b6c1,MIG-77aa"}, 1, false},
@@ -53,7 +57,9 @@ TEST(ChooseDevice, TooFewForAllIsRefusedWithAdvice) {
           "4 ranks on this node see 2 GPUs (CUDA_VISIBLE_DEVICES=0,1): too few for one each, and more than "
           "the one that a launcher would bind each rank to",
           "start as many ranks on a node as it has GPUs, or bind one GPU to each: srun --gpus-per-task=1, "
-          "srun --gpu-bind=single:1, or CUDA_VISIBLE_DEVICES of each rank"}));
+          "srun --gpu-bind=single:1, or CUDA_VISIBLE_DEVICES of each rank; nccl.share_device: true lets "
+          "ranks "
+          "share them"}));
   EXPECT_EQ(ChooseDevice({2, 0, 4, ""}).error().message,
             "4 ranks on this node see 2 GPUs: too few for one each, and more than the one that a launcher "
             "would bind "

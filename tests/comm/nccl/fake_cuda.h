@@ -35,7 +35,8 @@ class FakeCuda final : public CudaApi {
     return device_answer;
   }
   CudaResult SetDevice(int) override { return CudaResult::kNoDevice; }
-  CudaResult IsDevicePointer(const void*, bool*) override { return CudaResult::kNoDevice; }
+  CudaResult CurrentDevice(int*) override { return CudaResult::kNoDevice; }
+  CudaResult Locate(const void*, CudaMemory*) override { return CudaResult::kNoDevice; }
   CudaResult CreateEvent(CudaEvent*) override { return CudaResult::kNoDevice; }
   CudaResult DestroyEvent(CudaEvent) override { return CudaResult::kNoDevice; }
   CudaResult RecordEvent(CudaEvent, CudaStream) override { return CudaResult::kNoDevice; }

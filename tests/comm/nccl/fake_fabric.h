@@ -70,6 +70,7 @@ class FakeFabric {
   // ---- Faults, by rank of the first communicator.
   std::set<int> never_joins;                  // its start waits for ever, and so does everybody's
   std::set<int> never_through;                // its own start alone
+  std::set<int> never_splits;                 // the part is there, and starts for ever
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
   std::map<int, std::string> fails_at_start;  // NCCL's last words
   std::set<int> hangs_in_abort;               // until Release

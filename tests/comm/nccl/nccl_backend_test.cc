@@ -160,6 +160,17 @@ TEST(OneGpu, MayBeSharedWhereThatIsSaid) {
   EXPECT_THAT(group.Take(Backend::kAuto, options), Each("nccl"));
 }
 
+// Two ranks on each.
+TEST(TwoGpus, MayBeSharedByFourRanks) {
+  Ranks group(std::vector<Machine>(4, Machine{.gpu = 7, .gpus = 2}), BlockLayout({4}));
+  NcclOptions options;
+  options.share_device = true;
+  EXPECT_THAT(group.Take(Backend::kAuto, options), Each("nccl"));
+  std::vector<int> ordinals;
+  for (const GpuHello& hello : group.hellos()) ordinals.push_back(hello.verdict.ordinal);
+  EXPECT_EQ(ordinals, (std::vector<int>{0, 1, 0, 1}));
+}
+
 TEST(TooFewGpus, AreTheGroupsErrorWithTheRanksName) {
   Ranks group({{.gpus = 2}, {.gpus = 2}, {.gpus = 2}, {}}, BlockLayout({3, 1}));
   EXPECT_THAT(group.Take(Backend::kAuto),

@@ -40,5 +40,11 @@ TEST(SetUnsetVariables, LeavesWhatIsSet) {
   EXPECT_STREQ(getenv("NCCL_TEST_UNSET"), "theirs");
 }
 
+TEST(UnsetCommBlocking, TakesItAway) {
+  setenv("NCCL_COMM_BLOCKING", "1", 1);
+  UnsetCommBlocking();
+  EXPECT_EQ(getenv("NCCL_COMM_BLOCKING"), nullptr);
+}
+
 }  // namespace
 }  // namespace muster

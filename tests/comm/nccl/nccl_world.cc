@@ -35,7 +35,10 @@ NcclWorld::NcclWorld(const std::vector<int>& node_of_rank, Through through, cons
       communicators_(static_cast<size_t>(host_.size())) {
   if (prepare) prepare(*fabric_);
   ended_->messages.resize(started_.size());
-  for (int rank = 0; rank < host_.size(); ++rank) cudas_.push_back(std::make_shared<ComputingCuda>());
+  for (int rank = 0; rank < host_.size(); ++rank) {
+    cudas_.push_back(std::make_shared<ComputingCuda>());
+    cudas_.back()->count = settings.device + 1;
+  }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < host_.size(); ++rank) {
     threads.emplace_back([&, rank] {

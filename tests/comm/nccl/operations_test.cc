@@ -94,6 +94,32 @@ TEST_F(OperationsTest, AreOverdueWhenTheirDeadlineHasPassed) {
   EXPECT_EQ(overdue->timeout, timeout);
 }
 
+TEST_F(OperationsTest, SayWhenTheLastOfThemIsOver) {
+  EXPECT_TRUE(operations_.Last().Expired());
+  const Deadline later = Deadline::After(std::chrono::hours(2));
+  operations_.Begin(AllReduce(1), later, {}, std::nullopt);
+  operations_.Begin(AllReduce(2), Deadline::After(std::chrono::hours(1)), {}, std::nullopt);
+  EXPECT_EQ(operations_.Last(), later);
+  operations_.Begin(AllReduce(3), Deadline::Never(), {}, std::nullopt);
+  EXPECT_TRUE(operations_.Last().IsNever());
+}
+
+// The watchdog's abort, between NCCL's launch and the event behind it.
+TEST_F(OperationsTest, MayBeClosedWhileOneIsLaunched) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  operations_.Close();
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(cuda_->events(), 0);
+  EXPECT_TRUE(Sweep());
+}
+
+TEST_F(OperationsTest, AreNotBlamedForTheProcesssEnd) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  cuda_->Break(CudaResult::kUnloading);
+  EXPECT_FALSE(Sweep());
+}
+
 TEST_F(OperationsTest, AreCountedAsLateOnce) {
   EXPECT_FALSE(operations_.HasNewLate(Duration(1)));
   operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);

@@ -54,6 +54,27 @@ TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
                    "were through"));
 }
 
+// Long before the deadline.
+TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
+  EXPECT_THAT(Start(BlockLayout({2}), TestSettings(),
+                    [](FakeFabric& fabric) {
+                      fabric.blocks_in_start = {1};
+                      fabric.fails_at_start[0] = "Cuda failure 719";
+                    }),
+              Each("rank 0 on gpu01 could not start NCCL: unhandled cuda error: Cuda failure 719"));
+}
+
+TEST(NcclStart, ThatComesBackTooLateIsAborted) {
+  NcclWorld world(BlockLayout({2}), NcclWorld::Through::kNothing, Impatient(),
+                  [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; });
+  EXPECT_THAT(world.started(), Each(testing::StartsWith("NCCL did not start within 2s")));
+  world.fabric().Release();
+  std::unique_lock lock(world.fabric().mutex);
+  // Rank 0's, then the one that rank 1 has made meanwhile.
+  world.fabric().changed.wait(lock, [&] { return world.fabric().aborted_together.size() == 2; });
+  EXPECT_EQ(world.fabric().living, 0);
+}
+
 TEST(NcclStart, ThatDoesNotComeBackIsLeftBehind) {
   EXPECT_THAT(
       Start(BlockLayout({2}), Impatient(), [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),

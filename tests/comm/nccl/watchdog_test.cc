@@ -117,6 +117,21 @@ TEST(NcclGpuError, NamesTheRank) {
               Each("the GPU failed on rank 1 on gpu01: an illegal memory access was encountered"));
 }
 
+// The part that was starting is nobody's yet, and aborted all the same.
+TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
+  NcclWorld world(BlockLayout({2, 1}), kBare, TestSettings(),
+                  [](FakeFabric& fabric) { fabric.never_splits = {1}; });
+  const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
+    MUSTER_TRY(const auto part, c.Split(0, 0, {.timeout = milliseconds(500)}));
+    return part->Barrier();
+  });
+  // Rank 1's own word, or that of who waited for it.
+  EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
+  EXPECT_THAT(messages, Each(world.state().failure()->message));
+  for (const int rank : {0, 1, 2}) world.Leave(rank);
+  EXPECT_EQ(world.fabric().living, 0);
+}
+
 TEST(NcclDeadline, NamesWhoHasNotCome) {
   NcclWorld world(BlockLayout({2, 2}), kBare);
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
@@ -155,6 +170,37 @@ TEST(NcclDeadline, OfARecvNamesNobodyElse) {
       "");
   EXPECT_EQ(MessageOf(world.at(0).Synchronize()),
             "Recv #1 f32[4] of NCCL did not finish within 200ms on rank 0 on gpu01");
+}
+
+// Of each operation; a short timeouts.collective ends none that was given longer.
+TEST(NcclDeadline, IsTheCallsOwnWhereItHasOne) {
+  NcclSettings settings = TestSettings();
+  settings.timeouts.collective = milliseconds(1);
+  settings.watchdog_grace = milliseconds(1);
+  NcclWorld world(BlockLayout({2}), kBare, settings);
+  const OnDevice data(world.cuda(0), 8);
+  const CallOptions patient = {.timeout = std::chrono::minutes(2), .stream = data.stream()};
+  ASSERT_EQ(MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum, patient)), "");
+  std::thread late([&] {
+    // Long past what is configured, for the watchdog and for Synchronize.
+    const Deadline passed = Deadline::After(milliseconds(200));
+    while (!passed.Expired()) std::this_thread::yield();
+    EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(1), 8, {.timeout = std::chrono::minutes(2)})), "");
+  });
+  EXPECT_EQ(MessageOf(world.at(0).Synchronize()), "");
+  late.join();
+}
+
+TEST(NcclSynchronize, TakesATimeoutOfItsOwn) {
+  NcclWorld world(BlockLayout({2}), kBare);
+  const OnDevice data(world.cuda(0), 8);
+  ASSERT_EQ(MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
+                                            {.stream = data.stream()})),
+            "");
+  EXPECT_EQ(MessageOf(world.at(0).Synchronize({.timeout = Duration::zero()})),
+            "Synchronize: the timeout must be more than 0");
+  EXPECT_EQ(MessageOf(world.at(0).Synchronize({.timeout = milliseconds(50)})),
+            "Synchronize: work of NCCL was still under way after 50ms on rank 0 on gpu01");
 }
 
 // The process would end with 69; here it is asked why.
@@ -235,6 +281,27 @@ TEST(NcclFork, IsRefusedInTheChild) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_THAT(world.Messages([&](Communicator& c) { return AllReduceOnDevice(world, c, 8); }), Each(""));
+}
+
+// NCCL's groups belong to a thread: one that was left open would swallow all that this thread does later.
+TEST(NcclGroups, ThatAnAbortComesIntoLeaveTheThreadFit) {
+  {
+    NcclWorld world(BlockLayout({2}), kBare);
+    const OnDevice data(world.cuda(0), 8);
+    ASSERT_EQ(MessageOf(world.at(0).BeginGroup()), "");
+    EXPECT_EQ(MessageOf(world.at(0).Send(data.buffer(), 1, {.stream = data.stream()})), "");
+    world.state().Fail({Code::kPeerLost, "rank 1 on gpu01 was killed by signal 9", ""});
+    world.Leave(1);
+    for (size_t aborted = 0; aborted < 2; std::this_thread::yield()) {
+      const std::lock_guard lock(world.fabric().mutex);
+      aborted = world.fabric().aborted_together.size();
+    }
+    EXPECT_EQ(MessageOf(world.at(0).EndGroup()), "rank 1 on gpu01 was killed by signal 9");
+  }
+  NcclWorld world(BlockLayout({2}), kBare);
+  std::thread other([&] { EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(1), 8)), ""); });
+  EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(0), 8)), "");
+  other.join();
 }
 
 TEST(NcclGroups, LetARingOfSendsAndRecvsPass) {

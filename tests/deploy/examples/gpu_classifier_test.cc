@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "deploy/examples/digits_data.h"
+#include "tests/gpu/standin/ptx.h"
 
 namespace muster::examples {
 namespace {
@@ -13,6 +14,40 @@ TEST(DigitsKernel, IsThereAsText) {
   const std::string_view text = kDigitsKernel;
   EXPECT_NE(text.find(".version 6.3\n.target sm_50\n"), std::string_view::npos);
   EXPECT_NE(text.find(".visible .entry digits_nearest("), std::string_view::npos);
+}
+
+// The text itself, without a GPU: what it says is computed here.
+TEST(DigitsKernel, GivesTheLabelsOfTheProcessor) {
+  std::string problem;
+  const auto kernel = standin::PtxKernel::Parse(kDigitsKernel, &problem);
+  ASSERT_TRUE(kernel) << problem;
+  EXPECT_EQ(kernel->name(), "digits_nearest");
+  const auto digits = LoadDigits("deploy/examples/data/digits.csv");
+  ASSERT_TRUE(digits) << digits.error().message;
+  // More threads than rows, and not from the first row on.
+  const RowRange rows = {1500, digits->size()};
+  std::vector<uint8_t> expected(rows.size());
+  ASSERT_TRUE(ClassifyByNearest(*digits, rows, expected));
+  expected.push_back(99);
+  std::vector<uint8_t> got(expected.size(), 99);
+  const uint8_t* pixels = digits->pixels.data();
+  const uint8_t* labels = digits->labels.data();
+  auto images = static_cast<unsigned>(digits->size());
+  auto first = static_cast<unsigned>(rows.begin);
+  auto count = static_cast<unsigned>(rows.size());
+  uint8_t* predictions = got.data();
+  void* const arguments[] = {&pixels, &labels, &images, &first, &count, &predictions};
+  kernel->Run(count / 128 + 1, 128, arguments);
+  EXPECT_EQ(got, expected);
+}
+
+TEST(PtxKernel, RefusesWhatItDoesNotKnow) {
+  std::string problem;
+  const std::string text = kDigitsKernel;
+  EXPECT_FALSE(standin::PtxKernel::Parse(text + "\tdiv.s32 \t%r1, %r2, %r3;\n", &problem));
+  EXPECT_EQ(problem, "not known: div.s32 \t%r1, %r2, %r3");
+  EXPECT_FALSE(standin::PtxKernel::Parse(text + "\tbra \tNOWHERE;\n", &problem));
+  EXPECT_EQ(problem, "no label NOWHERE");
 }
 
 // On a GPU the labels of every row; without a driver the reason.

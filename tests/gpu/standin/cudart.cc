@@ -1,7 +1,9 @@
-// A CUDA runtime with one GPU that computes in the memory of the process (ComputingCuda), as a library: the
-// part that muster and the stand-in for NCCL call. All processes of the machine see the same GPU.
+// A CUDA runtime with one GPU, or as many as STANDIN_GPUS says, that computes in the memory of the process
+// (ComputingCuda), as a library: the part that muster and the stand-in for NCCL call. All processes of the
+// machine see the same.
 //
 // Without CUDA's header, whose names differ from version to version; the signatures are those of 13.0.
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/comm/nccl/computing_cuda.h"
@@ -9,7 +11,11 @@
 namespace {
 
 muster::ComputingCuda& Cuda() {
-  static auto& cuda = *new muster::ComputingCuda;
+  static auto& cuda = *[] {
+    auto* made = new muster::ComputingCuda;
+    if (const char* gpus = std::getenv("STANDIN_GPUS")) made->count = std::atoi(gpus);
+    return made;
+  }();
   return cuda;
 }
 
@@ -25,6 +31,7 @@ int cudaRuntimeGetVersion(int* version) { return *version = 13'000, 0; }
 int cudaDriverGetVersion(int* version) { return *version = 13'000, 0; }
 int cudaGetDeviceCount(int* count) { return Of(Cuda().DeviceCount(count)); }
 int cudaSetDevice(int device) { return Of(Cuda().SetDevice(device)); }
+int cudaGetDevice(int* device) { return Of(Cuda().CurrentDevice(device)); }
 int cudaGetLastError() { return 0; }
 const char* cudaGetErrorString(int error) { return error == 0 ? "no error" : "an error of the stand-in"; }
 
@@ -34,6 +41,7 @@ int cudaGetDeviceProperties(char* properties, int device) {
   const int result = Of(Cuda().Describe(device, &described));
   std::memset(properties, 0, 256);
   std::strcpy(properties, "stand-in for a GPU");
+  described.uuid.back() = static_cast<uint8_t>(device);
   std::memcpy(properties + 256, described.uuid.data(), described.uuid.size());
   return result;
 }
@@ -41,11 +49,12 @@ int cudaDeviceGetPCIBusId(char* id, int length, int) {
   std::strncpy(id, "0000:01:00.0", static_cast<size_t>(length));
   return 0;
 }
-// The kind of memory comes first.
+// The kind of memory comes first, the GPU behind it.
 int cudaPointerGetAttributes(int* attributes, const void* pointer) {
-  bool device = false;
-  const int result = Of(Cuda().IsDevicePointer(pointer, &device));
-  *attributes = device ? kDeviceMemory : 0;
+  muster::CudaMemory memory;
+  const int result = Of(Cuda().Locate(pointer, &memory));
+  attributes[0] = memory.on_device ? kDeviceMemory : 0;
+  attributes[1] = memory.device.value_or(0);
   return result;
 }
 

@@ -3,7 +3,7 @@
 // streams of the stand-in for CUDA. The functions are those of NCCL 2.28, without those that may be missing.
 //
 //   STANDIN_NCCL_VERSION   the version that it claims (22809)
-//   NCCL_HOSTID, NCCL_MULTI_RANK_GPU_ENABLE   as NCCL: two ranks on the one GPU are refused without
+//   NCCL_HOSTID, NCCL_MULTI_RANK_GPU_ENABLE   as NCCL: two ranks on one GPU are refused without
 #include <dlfcn.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -32,6 +32,7 @@ struct ncclComm {
   std::string ring;
   int size = 0;
   int rank = 0;
+  int device = 0;
   bool blocking = true;
   std::shared_ptr<Line> line;
   std::atomic<int> state = ncclSuccess;
@@ -54,17 +55,25 @@ std::string ValueOf(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Different for ranks that may share the GPU.
-std::string GpuOf(int rank) {
-  const bool may_share = ValueOf("NCCL_MULTI_RANK_GPU_ENABLE") == "1" && Version() >= 23'003;
-  return ValueOf("NCCL_HOSTID") + (may_share ? "/" + std::to_string(rank) : "");
+// The runtime that the program has loaded.
+template <typename Function>
+Function FindInRuntime(const char* name) {
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  return runtime == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(runtime, name));
 }
 
-// The runtime that the program has loaded.
-LaunchHostFunction FindLaunch() {
-  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
-  return runtime == nullptr ? nullptr
-                            : reinterpret_cast<LaunchHostFunction>(dlsym(runtime, "cudaLaunchHostFunc"));
+int CurrentDevice() {
+  static const auto get = FindInRuntime<int (*)(int*)>("cudaGetDevice");
+  int device = 0;
+  if (get != nullptr) get(&device);
+  return device;
+}
+
+// Different for ranks that may share a GPU.
+std::string GpuOf(const ncclComm& comm) {
+  const bool may_share = ValueOf("NCCL_MULTI_RANK_GPU_ENABLE") == "1" && Version() >= 23'003;
+  return ValueOf("NCCL_HOSTID") + "/" + std::to_string(comm.device) +
+         (may_share ? "/" + std::to_string(comm.rank) : "");
 }
 
 muster::DataType TypeOf(ncclDataType_t type) {
@@ -131,7 +140,7 @@ struct Grouped {
 thread_local Grouped grouped;
 
 ncclResult_t Launch(std::vector<Task> tasks) {
-  static const LaunchHostFunction launch = FindLaunch();
+  static const auto launch = FindInRuntime<LaunchHostFunction>("cudaLaunchHostFunc");
   if (launch == nullptr) return ncclUnhandledCudaError;
   while (!tasks.empty()) {
     const Task first = tasks.front();
@@ -186,7 +195,7 @@ ncclResult_t AddTransfer(Kind kind, const void* send, void* receive, size_t byte
 }
 
 int JoinRing(ncclComm& comm) {
-  const std::string payload = comm.ring + "\n" + GpuOf(comm.rank);
+  const std::string payload = comm.ring + "\n" + GpuOf(comm);
   Work work;
   work.request.kind = Kind::kJoin;
   work.request.peer = comm.rank;
@@ -210,12 +219,13 @@ ncclResult_t Begin(ncclComm& comm, Call call) {
 }
 
 ncclResult_t Start(ncclComm_t* out, const std::string& hub, const std::string& ring, int size, int rank,
-                   bool blocking) {
+                   int device, bool blocking) {
   auto comm = std::make_unique<ncclComm>();
   comm->hub = hub;
   comm->ring = ring;
   comm->size = size;
   comm->rank = rank;
+  comm->device = device;
   comm->blocking = blocking;
   comm->line = Line::Open(hub);
   if (!comm->line) return ncclSystemError;
@@ -248,7 +258,7 @@ int MakePart(ncclComm& whole, int color, int key, bool blocking, ncclComm_t* par
     if (std::pair(other.second, rank) < std::pair(key, whole.rank)) ++before;
   }
   const std::string ring = whole.ring + "/" + std::to_string(split) + "." + std::to_string(color);
-  const ncclResult_t started = Start(part, whole.hub, ring, size, before, blocking);
+  const ncclResult_t started = Start(part, whole.hub, ring, size, before, whole.device, blocking);
   return started == ncclInProgress ? ncclSuccess : started;
 }
 
@@ -280,11 +290,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  return Start(comm, HubOf(id), "world", size, rank, true);
+  return Start(comm, HubOf(id), "world", size, rank, CurrentDevice(), true);
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  return Start(comm, HubOf(id), "world", size, rank, Blocking(config));
+  return Start(comm, HubOf(id), "world", size, rank, CurrentDevice(), Blocking(config));
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t* config) {
