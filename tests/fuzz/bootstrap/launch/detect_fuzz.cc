@@ -51,6 +51,11 @@ class Extras {
     options.explicit_tuple = {Number("FUZZ_RANK"), Number("FUZZ_WORLD"), Number("FUZZ_LOCAL"), Where()};
     const bool alive = Text("FUZZ_DEAD") == std::nullopt;
     options.control_alive = [alive](const std::string&) { return alive; };
+    if (Text("FUZZ_PMIX")) {
+      options.pmix =
+          PmixPlace{Unsigned("FUZZ_PMIX_SIZE"), Unsigned("FUZZ_PMIX_LOCAL"), Text("FUZZ_PMIX_PEERS"),
+                    Unsigned("FUZZ_PMIX_LOCAL_SIZE"), Unsigned("FUZZ_PMIX_NODES")};
+    }
     return options;
   }
 
@@ -69,6 +74,10 @@ class Extras {
   std::optional<int> Number(std::string_view name) const {
     const auto text = Text(name);
     return text ? ParseInteger<int>(*text) : std::nullopt;
+  }
+  std::optional<uint32_t> Unsigned(std::string_view name) const {
+    const auto text = Text(name);
+    return text ? ParseInteger<uint32_t>(*text) : std::nullopt;
   }
   static std::shared_ptr<const Environment> Outer(const Environment& inner, std::string_view prefix) {
     Environment::Variables variables;
@@ -141,6 +150,7 @@ void FuzzOne(ByteView input) {
   Require(resolution == Resolve(environment, options), "twice the same");
   if (!resolution) {
     CheckError(resolution.error().error);
+    Require(!resolution.error().ask_pmix || !options.pmix, "a server is asked once");
     Require(nlohmann::json::accept(ResolveJson(resolution.error())), "the refusal is JSON");
     ResolveText(resolution.error());
     return;
@@ -168,6 +178,9 @@ std::vector<Bytes> Seeds() {
         "RANK=1\nWORLD_SIZE=4\n",
         "FUZZ_RANK=0\nFUZZ_WORLD=2\nFUZZ_LOCAL=0\nFUZZ_ENDPOINT=gpu01:61000\n",
         "FUZZ_LAUNCHER=none\nRANK=0\n", "PMIX_RANK=0\nPMIX_NAMESPACE=slurm.pmix.7.0\n",
+        "PMIX_RANK=3\nPMIX_NAMESPACE=slurm.pmix.7.0\nPMIX_SERVER_URI41=pmix-server.9;tcp4://127.0.0.1:9\n"
+        "FUZZ_PMIX=1\nFUZZ_PMIX_SIZE=4\nFUZZ_PMIX_PEERS=2,3\nFUZZ_PMIX_LOCAL_SIZE=2\nFUZZ_PMIX_NODES=2\n"
+        "FUZZ_LAUNCHER=pmix\nFUZZ_PID=7\nFUZZ_HOST=gpu02\n",
         "PMI_RANK=3\nPMI_SIZE=8\nPMI_JOBID=7.0\n"}) {
     seeds.push_back(ToBytes(text));
   }
@@ -202,6 +215,8 @@ std::vector<std::string> Words() {
                            "MPI_LOCALNRANKS",
                            "PMIX_RANK",
                            "PMIX_NAMESPACE",
+                           "PMIX_SERVER_URI41",
+                           "PMIX_HOSTNAME",
                            "SLURM_PROCID",
                            "SLURM_NTASKS",
                            "SLURM_STEP_NUM_TASKS",
@@ -232,6 +247,12 @@ std::vector<std::string> Words() {
                            "FUZZ_RANK",
                            "FUZZ_WORLD",
                            "FUZZ_LOCAL",
+                           "FUZZ_PMIX",
+                           "FUZZ_PMIX_SIZE",
+                           "FUZZ_PMIX_LOCAL",
+                           "FUZZ_PMIX_PEERS",
+                           "FUZZ_PMIX_LOCAL_SIZE",
+                           "FUZZ_PMIX_NODES",
                            "FUZZ_ENDPOINT"}) {
     words.push_back(fmt::format("\n{}=", name));
   }

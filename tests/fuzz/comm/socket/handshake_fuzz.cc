@@ -51,14 +51,13 @@ void StrangerCalls(ValueSource source) {
 }
 
 void StrangerAnswers(ValueSource source) {
-  auto connector = ConnectorHandshake::Create(Member(0), {1, Purpose::kCollective, 1});
-  Require(connector.has_value(), "random bytes");
+  ConnectorHandshake connector(Member(0), {1, Purpose::kCollective, 1});
   const Pair pair = Connect();
-  Require(connector->Start(pair.near.get()) == Shake::kDone, "a hello fits");
+  Require(connector.Start(pair.near.get()) == Shake::kDone, "a hello fits");
   Shake shake = Shake::kPending;
   while (!source.empty() && shake == Shake::kPending) {
     Write(pair.far.get(), source.Blob());
-    shake = connector->ReadReply(pair.near.get());
+    shake = connector.ReadReply(pair.near.get());
   }
   Require(shake != Shake::kDone, "a stranger proves nothing");
 }
@@ -68,8 +67,7 @@ void MembersMeet(ValueSource source) {
   const Membership self = Member(1);
   AcceptorHandshake acceptor(self);
   const auto purpose = static_cast<Purpose>(1 + source.Below(3));
-  auto connector = ConnectorHandshake::Create(Member(0), {source.Integer<uint64_t>(), purpose, 1});
-  Require(connector.has_value(), "random bytes");
+  ConnectorHandshake connector(Member(0), {source.Integer<uint64_t>(), purpose, 1});
   const Pair from = Connect();
   const Pair to = Connect();
   const size_t changed_message = source.Below(4);
@@ -86,14 +84,13 @@ void MembersMeet(ValueSource source) {
     }
     Write(out.get(), ByteView(bytes).first(static_cast<size_t>(count)));
   };
-  connector->Start(from.near.get());
+  connector.Start(from.near.get());
   carry(from.far, to.far, 0);
   if (acceptor.Advance(to.near.get()) == Shake::kRejected) return Require(changed, "{}", acceptor.reason());
   carry(to.far, from.far, 1);
-  if (connector->ReadReply(from.near.get()) != Shake::kDone)
-    return Require(changed, "{}", connector->reason());
+  if (connector.ReadReply(from.near.get()) != Shake::kDone) return Require(changed, "{}", connector.reason());
   Require(!changed, "a changed hello or reply is noticed");
-  connector->Prove(from.near.get());
+  connector.Prove(from.near.get());
   carry(from.far, to.far, 2);
   const Shake shake = acceptor.Advance(to.near.get());
   Require((shake == Shake::kDone) == !changed, "a changed proof is noticed");
@@ -116,8 +113,8 @@ void FuzzOne(ByteView input) {
 std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds;
   const Pair pair = Connect();
-  auto connector = ConnectorHandshake::Create(Member(0), {1, Purpose::kInquiry, 1});
-  Require(connector && connector->Start(pair.near.get()) == Shake::kDone, "a hello");
+  ConnectorHandshake connector(Member(0), {1, Purpose::kInquiry, 1});
+  Require(connector.Start(pair.near.get()) == Shake::kDone, "a hello");
   Bytes hello(kHelloBytes);
   Require(read(pair.far.get(), hello.data(), hello.size()) == static_cast<ssize_t>(kHelloBytes), "a hello");
   Bytes call{0, static_cast<uint8_t>(kHelloBytes)};
