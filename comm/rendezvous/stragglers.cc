@@ -62,7 +62,7 @@ std::string WhereIs(const RankReport& report, uint64_t communicator) {
   }
   if (const OperationState* own = LastOn(report, communicator, true)) return "in " + ShortName(*own);
   const OperationState* last = LastOn(report, communicator, false);
-  const std::string seen =
+  std::string seen =
       last == nullptr ? "not seen in any operation so far" : "last seen in " + ShortName(*last);
   for (const OperationState& own : report.operations) {
     if (!own.active) continue;

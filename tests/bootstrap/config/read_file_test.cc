@@ -13,7 +13,7 @@ namespace {
 std::string PathOf(const std::string& name) { return testing::TempDir() + "/" + name; }
 
 std::string Written(const std::string& name, const std::string& text) {
-  const std::string path = PathOf(name);
+  std::string path = PathOf(name);
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }

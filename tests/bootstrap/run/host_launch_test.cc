@@ -65,7 +65,7 @@ TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
   Launch(
       "[ $HOST = alpha ] && exit 3; while [ ! -e go ]; do read -r line || break; done; echo ended >$HOST; "
       "exit 3");
-  std::ofstream(folder + "/go");
+  std::ofstream(folder + "/go").flush();
   EXPECT_EQ(HostLaunch(plan).Run(), 3);
   EXPECT_EQ(Read("beta"), "ended\n");
   EXPECT_EQ(log.Text(), "");

@@ -89,7 +89,8 @@ TEST(ProgramEnvironment, LeavesWhatTorchrunAboveSays) {
                               {"ROLE_RANK", "5"},
                               {"ROLE_WORLD_SIZE", "6"}};
   auto list = ProgramEnvironment(torchrun, FactsOf(roster, 0));
-  for (const auto& [name, value] : torchrun) EXPECT_THAT(list, Contains(name + "=" + value));
+  for (const auto& [name, value] : torchrun)
+    EXPECT_THAT(list, Contains(std::string(name).append("=").append(value)));
   Variables from_muster = torchrun;
   from_muster["TORCHELASTIC_RUN_ID"] = "muster-slurm:3.0:0";
   list = ProgramEnvironment(from_muster, FactsOf(roster, 0));

@@ -32,7 +32,7 @@ class SlurmSchedulerTest : public testing::Test {
   ~SlurmSchedulerTest() override { fs::remove_all(folder); }
 
   std::string Helper(const std::string& script) {
-    const std::string path = folder + "/helper";
+    std::string path = folder + "/helper";
     std::ofstream(path) << script;
     fs::permissions(path, fs::perms(0700));
     return path;

@@ -190,8 +190,8 @@ NcclResult ComputingNccl::GroupEnd() {
 
 NcclResult ComputingNccl::Add(Task task) {
   Grouped& grouped = OfThisThread();
-  if (grouped.depth == 0) return Launch({std::move(task)});
-  grouped.tasks.push_back(std::move(task));
+  if (grouped.depth == 0) return Launch({task});
+  grouped.tasks.push_back(task);
   return NcclResult::kSuccess;
 }
 
@@ -206,7 +206,7 @@ NcclResult ComputingNccl::Launch(const Tasks& tasks) {
         its_tasks, [](const Task& task) { return std::holds_alternative<FakeKernel>(task.work); }));
     result = Begin(
         comm, [] { return true; },
-        [this, comm = comm, its_tasks, first] {
+        [this, comm = comm, its_tasks = its_tasks, first] {
           std::map<CudaStream, std::vector<FakeTransfer>> transfers;
           for (const Task& task : its_tasks) {
             if (const auto* transfer = std::get_if<FakeTransfer>(&task.work)) {

@@ -68,7 +68,7 @@ TEST_F(RanksOnTheirSecondGpu, WorkInAnyThread) {
       const DeviceScope scope(cuda, 1);
       EXPECT_EQ(cuda.CreateStream(&stream), CudaResult::kSuccess);
     }
-    const Status done = Exchange(c, cuda, stream);
+    Status done = Exchange(c, cuda, stream);
     EXPECT_EQ(cuda.DestroyStream(stream), CudaResult::kSuccess);
     return done;
   }),

@@ -21,7 +21,7 @@ NcclSettings Impatient() {
 std::vector<std::string> Start(const std::vector<int>& layout, const NcclSettings& settings,
                                const std::function<void(FakeFabric&)>& prepare) {
   NcclWorld world(layout, NcclWorld::Through::kNothing, settings, prepare);
-  const std::vector<std::string> started = world.started();
+  std::vector<std::string> started = world.started();
   for (int rank = 0; rank < world.size(); ++rank) world.Leave(rank);
   EXPECT_THAT(world.ended(), Each(""));
   EXPECT_EQ(world.fabric().living, 0) << "everything that was begun is aborted or destroyed";

@@ -17,7 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::Each;
-using testing::HasSubstr;
 
 // One float on the device of a rank.
 class OnDevice {

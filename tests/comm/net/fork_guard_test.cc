@@ -28,7 +28,9 @@ bool IsNowhere(int fd) {
 }
 
 TEST(ForkGuard, AChildDoesNotHaveWhatIsGuarded) {
-  auto [guarded, free] = SocketPair();
+  const auto [one, other] = SocketPair();
+  const UniqueFd& guarded = one;
+  const UniqueFd& free = other;
   CloseInForkedChildren(guarded.get());
   EXPECT_EQ(InForkedChild([&] { return IsNowhere(guarded.get()) && !IsNowhere(free.get()) ? 0 : 1; }), 0);
   EXPECT_FALSE(IsNowhere(guarded.get()));

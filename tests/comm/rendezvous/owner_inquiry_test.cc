@@ -9,7 +9,6 @@ namespace muster {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 const OwnerQuestion kQuestion{0, "10.1.2.3", 40000, "10.1.2.1", 61000};

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 class SilentNodesTest : public testing::Test {
  protected:
-  void Look(std::vector<std::string> nodes, Duration patience = milliseconds(1)) {
+  void Look(const std::vector<std::string>& nodes, Duration patience = milliseconds(1)) {
     silent = std::make_unique<SilentNodes>(
         *loop, patience, FreePort(),
         [this, nodes] {

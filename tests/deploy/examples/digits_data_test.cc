@@ -59,7 +59,7 @@ TEST(ParseDigits, NamesFileAndLine) {
        "d.csv:3: value 1 is \"99999999999999999999...\": a pixel is a whole number from 0 to 16"},
   };
   for (const BadCase& bad : cases) {
-    const Error error = ErrorOf(good + bad.third_line + good);
+    const Error error = ErrorOf(std::string(good).append(bad.third_line).append(good));
     EXPECT_EQ(error.code, Code::kConfiguration);
     EXPECT_EQ(error.message, bad.message);
   }

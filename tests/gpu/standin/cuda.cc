@@ -2,6 +2,7 @@
 // that the example deploy/examples/digits calls.
 //
 // Without CUDA's header; the signatures are those of 13.0.
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,7 +17,7 @@ enum { kSuccess = 0, kOutOfMemory = 2, kInvalidPtx = 218, kNotFound = 500 };
 
 using DeviceMemory = unsigned long long;
 
-void* Memory(DeviceMemory address) { return reinterpret_cast<void*>(address); }
+void* Memory(DeviceMemory address) { return std::bit_cast<void*>(address); }
 
 int context = 0;
 std::string problem;

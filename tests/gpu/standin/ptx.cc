@@ -1,5 +1,6 @@
 #include "tests/gpu/standin/ptx.h"
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -208,10 +209,10 @@ void PtxKernel::RunThread(const Thread& thread, void* const* arguments,
         set(value(1) << value(2));
         break;
       case Op::kLoad:
-        set(*reinterpret_cast<const uint8_t*>(value(1)));
+        set(*std::bit_cast<const uint8_t*>(value(1)));
         break;
       case Op::kStore:
-        *reinterpret_cast<uint8_t*>(value(0)) = static_cast<uint8_t>(value(1));
+        *std::bit_cast<uint8_t*>(value(0)) = static_cast<uint8_t>(value(1));
         break;
       default:
         set(Holds(now, value(1), value(2)) ? 1 : 0);

@@ -342,7 +342,7 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
 
 struct SpacesTest : ServerTest {
   void StartSpaces() {
-    Start({.gate = [this](const SocketAddress&, ServerOptions::Verdict verdict) { verdict(next); }});
+    Start({.gate = [this](const SocketAddress&, const ServerOptions::Verdict& verdict) { verdict(next); }});
   }
   Peer ClientOf(Space space) {
     next = space;
