@@ -13,7 +13,9 @@ namespace muster {
 
 class Census {
  public:
-  explicit Census(Roster roster) : roster_(std::move(roster)) {}
+  // `roster` must outlive this.
+  explicit Census(const Roster& roster) : roster_(roster) {}
+  explicit Census(Roster&&) = delete;
 
   // The complete exchange where this was its last contribution. What comes twice or from no rank is ignored.
   std::optional<Exchange> Contribute(const Exchange& part);
@@ -34,7 +36,7 @@ class Census {
   bool Empty() const { return static_cast<int>(left_.size()) == roster_.size(); }
 
  private:
-  Roster roster_;
+  const Roster& roster_;
   std::map<std::string, std::map<int, Bytes>> exchanges_;  // under way
   std::set<std::string> complete_;                         // so that a late copy starts nothing
   std::set<int> left_;

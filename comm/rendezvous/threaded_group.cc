@@ -54,7 +54,6 @@ void ThreadedGroup::Abandon() {
 }
 
 void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
-  roster_ = joined.group.roster;
   key_ = joined.group.key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
@@ -71,6 +70,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   };
   plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), std::vector<int>{rank_}, liveness,
                                           std::move(events));
+  roster_ = &plane_->group().roster;
   activity().set_straggler_after(liveness.straggler_after);
   activity().SetOnLate([this] { loop_->Post([this] { plane_->NoteLate(); }); });
 }
@@ -114,9 +114,9 @@ void ThreadedGroup::OnFailure(const Failure& failure) {
 void ThreadedGroup::OnExchanged(const muster::Exchange& whole) {
   const std::lock_guard lock(mutex_);
   std::vector<Bytes>& by_rank = exchanged_[whole.name];
-  by_rank.resize(static_cast<size_t>(roster_.size()));
+  by_rank.resize(static_cast<size_t>(roster_->size()));
   for (const auto& [rank, bytes] : whole.entries) {
-    if (rank >= 0 && rank < roster_.size()) by_rank[static_cast<size_t>(rank)] = bytes;
+    if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
   }
   changed_.notify_all();
 }
@@ -173,7 +173,7 @@ std::string ThreadedGroup::WhoIsMissing(uint64_t communicator, uint64_t sequence
   std::unique_lock lock(answer->mutex);
   const auto there = [&] { return answer->reports.has_value(); };
   if (!answer->changed.wait_for(lock, patience * 2, there)) return {};
-  return DescribeMissing(roster_, *answer->reports, rank_, communicator, sequence);
+  return DescribeMissing(*roster_, *answer->reports, rank_, communicator, sequence);
 }
 
 Status ThreadedGroup::Leave(Deadline deadline) {

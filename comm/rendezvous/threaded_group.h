@@ -36,7 +36,7 @@ class ThreadedGroup : public Group {
   Status Serve();
 
   int rank() const override { return rank_; }
-  const Roster& roster() const override { return roster_; }
+  const Roster& roster() const override { return *roster_; }
   const GroupKey& key() const override { return key_; }
   Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) override;
   int failure_fd() const override { return failure_fd_.get(); }
@@ -59,7 +59,7 @@ class ThreadedGroup : public Group {
   UniqueFd failure_fd_;
   int rank_;
   std::string exchange_prefix_;
-  Roster roster_;
+  const Roster* roster_ = nullptr;  // the plane's
   GroupKey key_{};
   std::shared_ptr<Board> board_;
   std::unique_ptr<ControlPlane> plane_;

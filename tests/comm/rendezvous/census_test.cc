@@ -8,17 +8,13 @@
 namespace muster {
 namespace {
 
-Roster FourRanks() {
-  Roster roster;
-  roster.nodes = {{"gpu01", {}}, {"gpu02", {}}};
-  roster.members = {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}};
-  return roster;
-}
+const Roster kFourRanks{
+    "", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}}};
 
 Exchange Part(int rank, Bytes bytes) { return {"x", 1000, {{rank, std::move(bytes)}}}; }
 
 TEST(Census, AnExchangeIsCompleteWithItsLastPart) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   EXPECT_TRUE(census.IsUnknown("x"));
   EXPECT_EQ(census.Contribute(Part(3, {3})), std::nullopt);
   EXPECT_FALSE(census.IsUnknown("x"));
@@ -29,7 +25,7 @@ TEST(Census, AnExchangeIsCompleteWithItsLastPart) {
 }
 
 TEST(Census, ALateCopyStartsNothing) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   for (int rank = 0; rank < 4; ++rank) census.Contribute(Part(rank, {}));
   EXPECT_EQ(census.Contribute(Part(0, {1})), std::nullopt);
   EXPECT_FALSE(census.IsUnknown("x"));
@@ -37,7 +33,7 @@ TEST(Census, ALateCopyStartsNothing) {
 }
 
 TEST(Census, TheFirstOfTwoPartsCounts) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   census.Contribute(Part(0, {1}));
   census.Contribute(Part(0, {2}));
   census.Contribute(Part(-1, {}));
@@ -51,7 +47,7 @@ TEST(Census, TheFirstOfTwoPartsCounts) {
 }
 
 TEST(Census, GivingUpNamesWhoIsMissing) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   EXPECT_EQ(census.GiveUp("x", std::chrono::seconds(1)), std::nullopt);
   census.Contribute(Part(1, {}));
   const auto failure = census.GiveUp("x", std::chrono::seconds(90));
@@ -67,7 +63,7 @@ TEST(Census, GivingUpNamesWhoIsMissing) {
 }
 
 TEST(Census, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   census.Goodbye({2});
   EXPECT_EQ(census.FindHopeless(), std::nullopt);
   Exchange part{"program 0/data endpoints", 1000, {{1, {}}}};
@@ -80,7 +76,7 @@ TEST(Census, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
 }
 
 TEST(Census, CountsWhoHasLeft) {
-  Census census(FourRanks());
+  Census census(kFourRanks);
   census.Goodbye({1, 2, 99, -1});
   EXPECT_TRUE(census.HasLeft(1));
   EXPECT_FALSE(census.HasLeft(0));
@@ -93,9 +89,8 @@ TEST(Census, CountsWhoHasLeft) {
 }
 
 TEST(DescribeRanks, GroupsThemByNode) {
-  const Roster roster = FourRanks();
-  EXPECT_EQ(DescribeRanks(roster, {2}), "rank 2 on gpu02");
-  EXPECT_EQ(DescribeRanks(roster, {3, 1, 0}), "ranks 0,1 on gpu01, 3 on gpu02");
+  EXPECT_EQ(DescribeRanks(kFourRanks, {2}), "rank 2 on gpu02");
+  EXPECT_EQ(DescribeRanks(kFourRanks, {3, 1, 0}), "ranks 0,1 on gpu01, 3 on gpu02");
 }
 
 TEST(DescribeRanks, CountsTheNodesOfAThousand) {
