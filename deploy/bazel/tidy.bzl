@@ -10,7 +10,8 @@ _MEANING = ("-D", "-m")
 _ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "mode=shallow,max-nodes=10000"]
 
 def _tidy_impl(target, ctx):
-    if target.label.workspace_name or not hasattr(ctx.rule.attr, "srcs"):
+    # What has no deps is no C++ either: a genrule, a filegroup.
+    if target.label.workspace_name or not hasattr(ctx.rule.attr, "srcs") or not hasattr(ctx.rule.attr, "deps"):
         return []
     files = [file for source in ctx.rule.attr.srcs for file in source.files.to_list()]
     own_headers = [file for headers in getattr(ctx.rule.attr, "hdrs", []) for file in headers.files.to_list()]
