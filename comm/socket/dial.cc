@@ -226,6 +226,7 @@ void Dial::Close(Attempt& attempt) {
 
 // What the kernel already knows and nobody has looked at yet may be either.
 bool Dial::MayHaveReached() const {
+  if (state_ == State::kConnected) return true;
   return std::ranges::any_of(attempts_, [](const Attempt& attempt) {
     if (!attempt.fd || attempt.phase != Attempt::Phase::kConnecting) return static_cast<bool>(attempt.fd);
     pollfd connecting{attempt.fd.get(), POLLOUT, 0};

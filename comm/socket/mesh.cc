@@ -111,8 +111,14 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
     ready_.emplace(key, dial.TakeConnection());
     return;
   }
-  // The peer is late, or reaches this rank only where this rank does not reach it.
-  if (key.peer > self_.rank) return;
+  if (key.peer > self_.rank) {
+    // The peer is late, or reaches this rank only where this rank does not reach it, or something else was
+    // there.
+    if (const auto again = call_back_at_.find(key); again != call_back_at_.end()) {
+      again->second = Deadline::After(options_.call_back_after);
+    }
+    return;
+  }
   std::string tried = dial.Tried();
   if (tried.empty()) tried = "it has no address that this node could reach";
   if (SharesNode(key.peer)) {
@@ -227,6 +233,8 @@ std::vector<UniqueFd> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
   };
   std::erase_if(call_back_at_, [&](const auto& entry) { return is_theirs(entry.first); });
   std::erase_if(unreached_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(failed_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(connected_, is_theirs);
   return unused;
 }
 

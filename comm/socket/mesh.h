@@ -139,7 +139,7 @@ class Mesh {
   std::map<LinkKey, LinkFailure> failed_;
   std::map<LinkKey, std::unique_ptr<Dial>> dials_;
   std::set<LinkKey> connected_;               // taken, or ready
-  std::map<LinkKey, Deadline> call_back_at_;  // to higher ranks; Never: it has been done
+  std::map<LinkKey, Deadline> call_back_at_;  // to higher ranks; Never: under way
   struct Unreached {
     LinkFailure failure;
     Deadline final_at;
