@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <future>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -32,11 +33,23 @@ bool StartAlone(std::function<void()> body) {
   return started;
 }
 
+// Where no descriptor is left: an abort must come about all the same.
+bool RunUnwatched(Deadline deadline, std::function<void()> call) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  const auto body = [ended, call = std::move(call)] {
+    call();
+    ended->set_value();
+  };
+  if (!StartAlone(body)) return false;
+  return end.wait_until(deadline.when()) == std::future_status::ready;
+}
+
 }  // namespace
 
 bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
-  if (!*ended) return false;
+  if (!*ended) return RunUnwatched(deadline, std::move(call));
   const auto body = [ended, call = std::move(call)] {
     call();
     const uint64_t one = 1;

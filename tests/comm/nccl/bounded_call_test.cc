@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <future>
 #include <memory>
@@ -36,6 +37,25 @@ TEST(RunWithin, LeavesBehindWhatHangs) {
   };
   EXPECT_FALSE(RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang));
   release.set_value();
+}
+
+// An abort must come about there as well.
+TEST(RunWithin, NeedsNoDescriptor) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto ran = std::make_shared<bool>(false);
+  std::promise<void> release;
+  const bool came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; });
+  const bool hung = !RunWithin(Deadline::After(std::chrono::milliseconds(20)),
+                               [released = release.get_future().share()] { released.wait(); });
+  release.set_value();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(came_back);
+  EXPECT_TRUE(*ran);
+  EXPECT_TRUE(hung);
 }
 
 }  // namespace
