@@ -71,6 +71,9 @@ until_true() {
   done
 }
 
+# words FILE...: what was said, but for the progress of a wait that is a long one on a busy machine alone.
+words() { sed '/: waiting [0-9.]* s: /d' "$@"; }
+
 # Ends the suite: the line that tests/run reads, and the exit code.
 summary() {
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

@@ -33,7 +33,7 @@ by_nothing() {
 another_secret() {
   fresh
   expect_code 77 step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 sh -c 'MUSTER_SECRET=$(muster secret) exec "$@"' sh \
-    muster run --set rendezvous.auth=secret --set timeouts.rendezvous=3s -- "${member[@]}" 2>"$dir/err"
+    muster run --set rendezvous.auth=secret --set timeouts.rendezvous=10s -- "${member[@]}" 2>"$dir/err"
 }
 
 check_auth() {

@@ -88,9 +88,9 @@ file_of_a_killed_root() {
 
 file_names_the_missing() {
   fresh
-  MUSTER_TIMEOUTS_RENDEZVOUS=6s expect_code 75 by_file step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
-    sh -c '[ "$SLURM_PROCID" != 3 ] || exec sleep 7; exec muster run -- true' 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*the group did not form within 6s: 3/4 ranks; missing gpu02: 3 (never connected)*'
+  MUSTER_TIMEOUTS_RENDEZVOUS=12s expect_code 75 by_file step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
+    sh -c '[ "$SLURM_PROCID" != 3 ] || exec sleep 14; exec muster run -- true' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*the group did not form within 12s: 3/4 ranks; missing gpu02: 3 (never connected)*'
   no_notice_left
 }
 

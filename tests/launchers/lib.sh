@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016,SC2034,SC2119,SC2120,SC2154 # shared with `run` and its parts; the variables are the job's
 
 # A group that lacks a rank, and whatever else hangs, must fail and not block.
-export MUSTER_TIMEOUTS_RENDEZVOUS=40s
+export MUSTER_TIMEOUTS_RENDEZVOUS=80s
 on() { timeout --kill-after=5 "${patience:-120}" "$top/tests/cluster/on" "$@"; }
 ctl() { on ctl "$@"; }
 step() { ctl srun "$@"; }

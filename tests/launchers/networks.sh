@@ -253,24 +253,30 @@ three_ranks() {
   step -N3 --ntasks-per-node=1 -w 'gpu[01-03]' muster run "$@" -- "${member[@]}" 2>"$dir/err"
 }
 
-# REASON: why the higher rank does not reach the lower.
+# REASON: why the higher rank does not reach the lower. Where the lower one comes before the higher has tried, there is
+# nothing to say: that takes a second's stall at the wrong moment.
 the_other_way_round() {
-  evaluated 3
-  expect_like message "$(cat "$dir/err")" "*rank 2 on gpu03: warning: rank 2 on gpu03 cannot reach rank 1 on gpu02, $(
+  local said
+  said="*rank 2 on gpu03: warning: rank 2 on gpu03 cannot reach rank 1 on gpu02, $(
     )though gpu02 reaches it: $1; connected the other way round*"
+  for _ in 1 2 3; do
+    three_ranks
+    evaluated 3
+    # shellcheck disable=SC2053 # the pattern is meant as one
+    [[ $(cat "$dir/err") != $said ]] || return 0
+  done
+  expect_like message "$(cat "$dir/err")" "$said"
 }
 
 one_way_without_a_route() {
   trap both_ways EXIT
   one_way gpu02 gpu03
-  three_ranks
   the_other_way_round '198.18.1.2:*'
 }
 
 one_way_through_a_firewall() {
   trap no_firewall EXIT
   firewall gpu03 gpu02
-  three_ranks
   the_other_way_round 'no answer for *'
 }
 

@@ -16,6 +16,7 @@ namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::Each;
 
 // One float on the device of a rank.
@@ -136,13 +137,12 @@ TEST(NcclDeadline, NamesWhoHasNotCome) {
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     MUSTER_CHECK(AllReduceOnDevice(world, c, 16));
     if (c.rank() == 2) return {};
-    return AllReduceOnDevice(world, c, 8, {.timeout = milliseconds(500)});
+    return AllReduceOnDevice(world, c, 8, {.timeout = seconds(2)});
   });
   for (const int rank : {0, 1, 3}) {
-    EXPECT_THAT(
-        messages[static_cast<size_t>(rank)],
-        testing::MatchesRegex("AllReduce #2 f32.8. of NCCL did not finish within 500ms on rank [013] on "
-                              "gpu0[12]: waiting for rank 2 .gpu02., last seen in AllReduce #1"));
+    EXPECT_THAT(messages[static_cast<size_t>(rank)],
+                testing::MatchesRegex("AllReduce #2 f32.8. of NCCL did not finish within 2s on rank [013] on "
+                                      "gpu0[12]: waiting for rank 2 .gpu02., last seen in AllReduce #1"));
     EXPECT_EQ(messages[static_cast<size_t>(rank)], world.state().failure()->message);
   }
   EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
@@ -151,24 +151,23 @@ TEST(NcclDeadline, NamesWhoHasNotCome) {
 TEST(NcclDeadline, NamesWhoIsInAnotherOperation) {
   NcclWorld world(BlockLayout({2}), kBare);
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
-    if (c.rank() == 0) return AllReduceOnDevice(world, c, 8, {.timeout = milliseconds(500)});
+    if (c.rank() == 0) return AllReduceOnDevice(world, c, 8, {.timeout = seconds(2)});
     const OnDevice data(world.cuda(1), 8);
     MUSTER_CHECK(c.Broadcast(data.buffer(), 0, {.stream = data.stream()}));
     return c.Synchronize();
   });
   EXPECT_THAT(messages,
-              Each("AllReduce #1 f32[8] of NCCL did not finish within 500ms on rank 0 on gpu01: waiting "
+              Each("AllReduce #1 f32[8] of NCCL did not finish within 2s on rank 0 on gpu01: waiting "
                    "for rank 1 (gpu01), in Broadcast #1"));
 }
 
 TEST(NcclDeadline, OfARecvNamesNobodyElse) {
   NcclWorld world(BlockLayout({2}), kBare);
   const OnDevice data(world.cuda(0), 4);
-  EXPECT_EQ(
-      MessageOf(world.at(0).Recv(data.buffer(), 1, {.timeout = milliseconds(200), .stream = data.stream()})),
-      "");
+  EXPECT_EQ(MessageOf(world.at(0).Recv(data.buffer(), 1, {.timeout = seconds(1), .stream = data.stream()})),
+            "");
   EXPECT_EQ(MessageOf(world.at(0).Synchronize()),
-            "Recv #1 f32[4] of NCCL did not finish within 200ms on rank 0 on gpu01");
+            "Recv #1 f32[4] of NCCL did not finish within 1s on rank 0 on gpu01");
 }
 
 // Of each operation; a short timeouts.collective ends none that was given longer.
@@ -205,7 +204,7 @@ TEST(NcclSynchronize, TakesATimeoutOfItsOwn) {
 // The process would end with 69; here it is asked why.
 TEST(NcclAbort, ThatHangsEndsTheProcess) {
   NcclSettings settings = TestSettings();
-  settings.abort_within = milliseconds(100);
+  settings.abort_within = seconds(1);
   NcclWorld world(BlockLayout({2}), kBare, settings);
   {
     const std::lock_guard lock(world.fabric().mutex);
@@ -217,7 +216,7 @@ TEST(NcclAbort, ThatHangsEndsTheProcess) {
   for (const int rank : {0, 1}) world.Leave(rank);
   EXPECT_EQ(world.ended()[0], "");
   EXPECT_EQ(world.ended()[1],
-            "NCCL did not come back from an abort within 100ms, so this process ends; why it was aborted: "
+            "NCCL did not come back from an abort within 1s, so this process ends; why it was aborted: "
             "rank 0 on "
             "gpu01 was killed by signal 9");
 }

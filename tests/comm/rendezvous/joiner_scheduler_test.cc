@@ -39,7 +39,7 @@ class JoinerSchedulerTest : public testing::Test {
       request.scheduler = scheduler;
       request.scheduler_patience = milliseconds(20);
     }
-    requests[0].timeouts.rendezvous = milliseconds(600);
+    requests[0].timeouts.rendezvous = seconds(2);
   }
   std::string FailureWithoutRank3() {
     TestGroup group(loop, std::vector<JoinRequest>{requests[0], requests[1], requests[2]});
@@ -57,7 +57,7 @@ class JoinerSchedulerTest : public testing::Test {
 TEST_F(JoinerSchedulerTest, NamesTheMissingByItsLayout) {
   scheduler->answer = facts;
   EXPECT_EQ(FailureWithoutRank3(),
-            "the group did not form within 600ms: 3/4 ranks; missing b: 3 (never connected)");
+            "the group did not form within 2s: 3/4 ranks; missing b: 3 (never connected)");
   EXPECT_EQ(scheduler->asked, 1);
   EXPECT_TRUE(scheduler->asked_for_layout);
 }
@@ -73,14 +73,14 @@ TEST_F(JoinerSchedulerTest, IsNotAskedByAGroupThatForms) {
 TEST_F(JoinerSchedulerTest, IsNotAskedWhereEverythingIsKnown) {
   scheduler->unknown = {};
   EXPECT_EQ(FailureWithoutRank3(),
-            "the group did not form within 600ms: 3/4 ranks; missing 3 on b: 1 rank (never connected)");
+            "the group did not form within 2s: 3/4 ranks; missing 3 on b: 1 rank (never connected)");
   EXPECT_EQ(scheduler->asked, 0);
 }
 
 TEST_F(JoinerSchedulerTest, OneThatFailsChangesNothingButTheLog) {
   scheduler->answer = Fail(Code::kDeadline, "muster-slurm did not answer in time");
   EXPECT_EQ(FailureWithoutRank3(),
-            "the group did not form within 600ms: 3/4 ranks; missing 3 on b: 1 rank (never connected)");
+            "the group did not form within 2s: 3/4 ranks; missing 3 on b: 1 rank (never connected)");
   EXPECT_TRUE(log.Has("muster-slurm did not answer in time; going on without what it would say"));
 }
 
