@@ -1,0 +1,82 @@
+#include "comm/socket/dial.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <optional>
+
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+// Rank 5 dials; rank 2 listens on loopback, and each step of its answer is the test's.
+class DialTest : public testing::Test {
+ protected:
+  DialTest()
+      : listener_(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0))),
+        dial_(poll_set_, high_, {42, Purpose::kCollective, 2}, {{LocalAddress(listener_.get())}},
+              std::chrono::minutes(1)) {
+    low_.rank = 2;
+    AwaitReadable(listener_.get());
+    auto accepted = Accept(listener_.get());
+    EXPECT_TRUE(accepted);
+    accepted_ = *std::move(accepted);
+  }
+  static void AwaitReadable(int fd) {
+    pollfd entry{fd, POLLIN, 0};
+    EXPECT_EQ(poll(&entry, 1, 30'000), 1);
+  }
+  // The dial goes on with what has come for it.
+  void Go() {
+    AwaitReadable(poll_set_.fd());
+    poll_set_.Dispatch();
+  }
+  Shake Answer() {
+    AwaitReadable(accepted_.get());
+    return acceptor_.Advance(accepted_.get());
+  }
+
+  PollSet poll_set_ = *PollSet::Create();
+  Membership high_{5, 8, {}, "0011"};
+  Membership low_ = high_;
+  UniqueFd listener_;
+  Dial dial_;
+  UniqueFd accepted_;
+  AcceptorHandshake acceptor_{low_};
+};
+
+// Who has taken it takes no other: a connection of the peer's that comes meanwhile must not replace it.
+TEST_F(DialTest, MayHaveReachedThePeerUntilItHasFailed) {
+  EXPECT_TRUE(dial_.MayHaveReached()) << "the kernel has connected, nobody has looked";
+  Go();
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_EQ(Answer(), Shake::kPending);
+  Go();
+  EXPECT_EQ(Answer(), Shake::kDone);
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_EQ(acceptor_.Take(accepted_.get()), Shake::kDone);
+  Go();
+  EXPECT_EQ(dial_.state(), Dial::State::kConnected);
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_TRUE(dial_.TakeConnection());
+}
+
+TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
+  listener_.Reset();
+  accepted_.Reset();
+  while (dial_.state() == Dial::State::kTrying) {
+    pollfd entry{poll_set_.fd(), POLLIN, 0};
+    ASSERT_GE(
+        poll(&entry, 1, dial_.wake().EarlierOf(Deadline::After(std::chrono::minutes(1))).PollMilliseconds()),
+        0);
+    poll_set_.Dispatch();
+    dial_.OnTime();
+  }
+  EXPECT_EQ(dial_.state(), Dial::State::kFailed);
+  EXPECT_FALSE(dial_.MayHaveReached());
+  EXPECT_TRUE(dial_.refused());
+}
+
+}  // namespace
+}  // namespace muster
