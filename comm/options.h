@@ -1,5 +1,5 @@
-// What the configuration says to the communication side. Plain values with the documented defaults (design.md
-// §7); the YAML names are the field names. Filled by bootstrap/config.
+// What the configuration says to the communication side. Plain values with the documented defaults
+// (configs/REFERENCE.md); the YAML names are the field names. Filled by bootstrap/config.
 #pragma once
 
 #include <chrono>

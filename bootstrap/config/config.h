@@ -1,5 +1,6 @@
-// The configuration as a value (design.md §7). The YAML names are the field names; the defaults below are the
-// documented ones, and table.h says for each key its type, range and meaning. LoadConfig (load.h) fills it.
+// The configuration as a value (configs/REFERENCE.md). The YAML names are the field names; the defaults below
+// are the documented ones, and table.h says for each key its type, range and meaning. LoadConfig (load.h)
+// fills it.
 #pragma once
 
 #include <chrono>

@@ -2,8 +2,8 @@
 // boundary.
 //
 // An Error says in one sentence what went wrong, naming its subject (variable, peer rank and node, path,
-// time-out and how long), and in `hint` what to do about it. The code decides the exit status (design.md,
-// "The command").
+// time-out and how long), and in `hint` what to do about it. The code decides the exit status
+// (`muster --help`).
 #pragma once
 
 #include <fmt/core.h>

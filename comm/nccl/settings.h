@@ -11,7 +11,7 @@
 namespace muster {
 
 // The process has no way on: the error is logged, and the process ends at once with the error's exit status
-// (design.md: 69), running nothing more, since NCCL's threads hang in the GPU's driver.
+// (69), running nothing more, since NCCL's threads hang in the GPU's driver.
 [[noreturn]] void EndProcess(const Error& error);
 
 struct NcclSettings {

@@ -1,5 +1,5 @@
 // One process's way into its group: meets its node's other ranks, finds the root or is it, and ends with the
-// roster or with the one sentence that every rank gets. design.md §4 has the rules.
+// roster or with the one sentence that every rank gets. comm/README.md has the rules.
 //
 //   follower --Unix socket--> leader --TCP, authenticated--> root          hello up, roster or failure down
 //

@@ -27,9 +27,9 @@ Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::
   return addresses;
 }
 
-// A rank that spins takes the processor from the one it waits for, unless there is one for each (notes: MPICH
-// is 600 times slower with more ranks than cores). Ranks bound to disjoint processors look crowded here and
-// merely do not spin.
+// A rank that spins takes the processor from the one it waits for, unless there is one for each (MPICH, which
+// spins, is 600 times slower with more ranks than cores). Ranks bound to disjoint processors look crowded
+// here and merely do not spin.
 bool MaySpin(const Roster& roster, int rank) {
   cpu_set_t processors;
   CPU_ZERO(&processors);

@@ -1,4 +1,4 @@
-"""Rows of a benchmark: two medians of one run, their ratio, the goal of design.md §8, and whether it is met."""
+"""Rows of a benchmark: two medians of one run, their ratio, the goal, and whether it is met."""
 
 import dataclasses
 import math

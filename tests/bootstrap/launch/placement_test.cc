@@ -48,7 +48,7 @@ TEST(Placement, OfBlocksIsNotEven) {
 }
 
 TEST(Placement, OfPlanesAsMeasured) {
-  // notes: plane=2 with 8 tasks on 3 nodes gave 6,1,1 and SLURM_GTIDS 0,1,4,5,6,7 | 2 | 3.
+  // Slurm 22.05: plane=2 with 8 tasks on 3 nodes gave 6,1,1 and SLURM_GTIDS 0,1,4,5,6,7 | 2 | 3.
   const auto expected = ElementsAre(0, 0, 1, 2, 0, 0, 0, 0);
   EXPECT_THAT(Place(Step("r[1-3]", "6,1(x2)", 8, "plane=2", 0, "r1", "0,1,4,5,6,7")).node_of_rank, expected);
   EXPECT_THAT(Place(Step("r[1-3]", "6,1(x2)", 8, "plane=2", 1, "r2", "2")).node_of_rank, expected);
