@@ -55,7 +55,8 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
 }  // namespace
 
 void AddResolveCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("resolve", "who am I, and why; no network, but for a bare PMIx rank its server");
+  CLI::App* command =
+      app.add_subcommand("resolve", "who am I, and why; no network, but for a bare PMIx rank its server");
   command->description(
       "Say which rank of which world this process is, what says so, and why nothing else does.");
   command->footer(kFooter);
