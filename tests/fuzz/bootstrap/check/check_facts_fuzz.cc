@@ -1,0 +1,60 @@
+// What other ranks tell `muster check` of themselves, their nodes and their connections. Whatever is read is
+// read as the same again when it has been written.
+#include "bootstrap/check/facts.h"
+#include "bootstrap/check/links.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace muster::fuzz {
+namespace {
+
+constexpr int kNodes = 3;
+
+template <typename Value>
+Bytes Written(const Value& value) {
+  WireWriter writer;
+  Write(writer, value);
+  return writer.Take();
+}
+
+template <typename Read>
+void ReadAgain(ByteView input, Read read) {
+  WireReader reader(input);
+  const auto value = read(reader);
+  if (!reader.Finish("answer")) return;
+  const Bytes written = Written(value);
+  WireReader again(written);
+  Require(read(again) == value && again.Finish("answer"), "it is read back as it was written");
+}
+
+void One(ByteView input) {
+  ReadAgain(input, ReadRankFacts);
+  ReadAgain(input, ReadNodeFacts);
+  ReadAgain(input, [](WireReader& reader) { return ReadNodeLinks(reader, kNodes); });
+  WireReader reader(input);
+  const NodeLinks links = ReadNodeLinks(reader, kNodes);
+  if (!reader.ok()) return;
+  for (const LinkTrouble& trouble : links.troubles) {
+    Require(trouble.node >= 0 && trouble.node < kNodes, "{} is a node", trouble.node);
+  }
+}
+
+std::vector<Bytes> Seeds() {
+  RankFacts rank{1024, 4096, kUnlimited, 8, "0,1"};
+  RankFacts without = rank;
+  without.visible_devices.reset();
+  NodeFacts node;
+  node.muster = "0.1.0";
+  node.interface = "ib0";
+  node.shm_free = node.shm_total = 1 << 30;
+  node.infiniband = true;
+  NodeLinks links;
+  links.troubles = {{2, "10.1.0.2:40001: Connection refused"}};
+  links.measured = 2;
+  return {Written(rank), Written(without), Written(node), Written(NodeFacts{}), Written(links)};
+}
+
+}  // namespace
+
+FuzzTarget TheTarget() { return {One, Seeds}; }
+
+}  // namespace muster::fuzz
