@@ -162,19 +162,42 @@ void CheckBytesOfDifferentLength(World& world) {
   };
   std::vector<Bytes> expected;
   for (int rank = 0; rank < world.size(); ++rank) expected.push_back(bytes_of(rank));
-  const int root = world.size() / 2;
   world.Run([&](Communicator& c) {
     const Bytes mine = bytes_of(c.rank());
-    const auto gathered = c.GatherBytes(mine, root);
-    ASSERT_TRUE(gathered);
-    EXPECT_EQ(*gathered, c.rank() == root ? expected : std::vector<Bytes>());
+    for (const int root : {0, c.size() / 2, c.size() - 1}) {
+      const auto gathered = c.GatherBytes(mine, root);
+      ASSERT_TRUE(gathered);
+      EXPECT_EQ(*gathered, c.rank() == root ? expected : std::vector<Bytes>());
+      const auto one = c.BroadcastBytes(mine, root);
+      ASSERT_TRUE(one);
+      EXPECT_EQ(*one, expected[static_cast<size_t>(root)]);
+    }
     const auto everybody = c.AllGatherBytes(mine);
     ASSERT_TRUE(everybody);
     EXPECT_EQ(*everybody, expected);
-    const auto one = c.BroadcastBytes(mine, root);
-    ASSERT_TRUE(one);
-    EXPECT_EQ(*one, expected[static_cast<size_t>(root)]);
   });
+}
+
+std::vector<Bytes> ReduceNumbersThatRound(World& world, DataType type, ReduceOp operation) {
+  constexpr size_t kCount = 1003;
+  const auto ranks = static_cast<size_t>(world.size());
+  const int root = world.size() - 1;
+  std::vector<Bytes> sums(ranks);
+  std::vector<Bytes> results(ranks);
+  world.Run([&](Communicator& c) {
+    Bytes mine = RoundingElements(type, static_cast<uint32_t>(c.rank()), kCount * ranks);
+    Bytes all(mine.size());
+    Bytes part(mine.size() / ranks);
+    Bytes at_root(c.rank() == root ? mine.size() : 0);
+    ASSERT_EQ(MessageOf(c.AllReduce(Whole(mine, type), Whole(all, type), operation)), "");
+    ASSERT_EQ(MessageOf(c.ReduceScatter(Whole(mine, type), Whole(part, type), operation)), "");
+    ASSERT_EQ(MessageOf(c.Reduce(Whole(mine, type), Whole(at_root, type), operation, root)), "");
+    Bytes& result = results[static_cast<size_t>(c.rank())];
+    for (const Bytes& piece : {all, part, at_root}) result.insert(result.end(), piece.begin(), piece.end());
+    sums[static_cast<size_t>(c.rank())] = std::move(all);
+  });
+  for (const Bytes& sum : sums) EXPECT_TRUE(sum == sums.front()) << Name(type) << " " << Name(operation);
+  return results;
 }
 
 void CheckOneAfterTheOther(World& world) {

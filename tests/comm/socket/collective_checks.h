@@ -50,6 +50,9 @@ void CheckBroadcastAndScatter(World& world, const Plan& plan);
 void CheckGathers(World& world, const Plan& plan);  // Gather, AllGather
 void CheckAllToAll(World& world, const Plan& plan);
 void CheckBytesOfDifferentLength(World& world);
+// Reduces numbers that round; what each rank has in the end: AllReduce, its part of a ReduceScatter, and at
+// the root (the last rank) a Reduce. AllReduce must have given every rank the same bits.
+std::vector<Bytes> ReduceNumbersThatRound(World& world, DataType type, ReduceOp operation);
 void CheckOneAfterTheOther(World& world);  // without a barrier
 void CheckEveryTypeAndOperation(World& world);
 void CheckLongData(World& world);

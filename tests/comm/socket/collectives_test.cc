@@ -3,6 +3,8 @@
 #include "comm/socket/collectives.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <time.h>
 
 #include <mutex>
 #include <random>
@@ -73,6 +75,32 @@ TEST(Reproducible, BitForBitOnEveryRankAndInEveryRun) {
       });
     }
     for (const std::vector<float>& result : results) EXPECT_TRUE(result == results.front()) << count;
+  }
+}
+
+Duration OwnProcessorTime() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+// Whoever waits leaves the processor to the one that is waited for, also where it may spin first.
+TEST(Waiting, IsNotSpinning) {
+  for (const bool spin : {false, true}) {
+    SocketOptions options = TestOptions();
+    options.spin = spin;
+    FakeWorld world(BlockLayout({3, 1}), options);
+    const auto meet = [](Communicator& c) { EXPECT_EQ(MessageOf(c.Barrier()), ""); };
+    world.Run(meet);
+    world.Run([&](Communicator& c) {
+      pollfd nothing{-1, 0, 0};
+      if (c.rank() == 0) {
+        EXPECT_EQ(poll(&nothing, 1, 500), 0);
+      }
+      const Duration before = OwnProcessorTime();
+      meet(c);
+      EXPECT_LT(OwnProcessorTime() - before, std::chrono::milliseconds(100)) << c.rank();
+    });
   }
 }
 

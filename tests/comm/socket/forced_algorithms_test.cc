@@ -91,6 +91,28 @@ TEST(ForcedAlgorithms, MoveLongData) {
   }
 }
 
+// Bit for bit, on every rank and in the next run.
+TEST(ForcedAlgorithms, RoundTheSameEverywhere) {
+  for (const std::vector<int>& nodes :
+       {BlockLayout({5}), BlockLayout({3, 1, 3}), BlockLayout({1, 1, 1, 1}), BlockLayout({4, 4})}) {
+    const Layout layout = LayoutOfRanks({"", nodes});
+    for (size_t turn = 0; turn < Turns(layout); ++turn) {
+      SocketOptions options = TestOptions();
+      options.algorithms = ForcedAt(layout, turn);
+      SCOPED_TRACE(Describe(options.algorithms));
+      FakeWorld one(nodes, options);
+      FakeWorld another(nodes, options);
+      for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32, DataType::kF64}) {
+        for (const ReduceOp operation : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kAvg}) {
+          EXPECT_TRUE(ReduceNumbersThatRound(one, type, operation) ==
+                      ReduceNumbersThatRound(another, type, operation))
+              << Name(type) << " " << Name(operation);
+        }
+      }
+    }
+  }
+}
+
 std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
   return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
 }

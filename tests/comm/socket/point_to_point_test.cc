@@ -58,21 +58,26 @@ TEST(SendRecv, GoBothWaysAtOnceFromTwoThreads) {
 }
 
 TEST(SendRecv, RunBesideCollectives) {
-  FakeWorld world(BlockLayout({2, 2}));
+  FakeWorld world(BlockLayout({2, 3}));
   world.Run([](Communicator& c) {
-    // In a ring, while all of them add up.
-    const int next = (c.rank() + 1) % c.size();
-    const int previous = (c.rank() + c.size() - 1) % c.size();
+    auto half = c.Split(c.rank() % 2, 0);
+    ASSERT_TRUE(half);
+    // Everybody to everybody else, while all of them add up, in the whole and in a part.
+    const auto peer_at = [&](int64_t i, int direction) {
+      const int step = 1 + static_cast<int>(i) % (c.size() - 1);
+      return (c.rank() + direction * step + c.size()) % c.size();
+    };
     std::thread sender([&] {
-      for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(MessageOf(SendNumbers(c, next, 2000, i)), "");
+      for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(MessageOf(SendNumbers(c, peer_at(i, 1), 2000, i)), "");
     });
     std::thread receiver([&] {
-      for (int64_t i = 0; i < 20; ++i) ExpectNumbers(c, previous, 2000, i);
+      for (int64_t i = 0; i < 40; ++i) ExpectNumbers(c, peer_at(i, -1), 2000, i);
     });
     for (int i = 0; i < 50; ++i) {
+      Communicator& group = i % 2 == 0 ? c : **half;
       std::vector<int32_t> ones(static_cast<size_t>(i) * 300, 1);
-      EXPECT_EQ(MessageOf(c.AllReduce(std::span(ones), ReduceOp::kSum)), "");
-      EXPECT_THAT(ones, Each(c.size()));
+      EXPECT_EQ(MessageOf(group.AllReduce(std::span(ones), ReduceOp::kSum)), "");
+      EXPECT_THAT(ones, Each(group.size()));
     }
     sender.join();
     receiver.join();

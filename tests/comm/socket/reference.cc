@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 
 #include "comm/socket/reduce_kernels.h"
 
@@ -86,6 +87,30 @@ double ElementOf(DataType type, ReduceOp operation, uint64_t seed, int rank, siz
 Bytes ElementsOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t count) {
   Bytes bytes(count * SizeOf(type));
   for (size_t i = 0; i < count; ++i) StoreAs(type, bytes, i, ElementOf(type, operation, seed, rank, i));
+  return bytes;
+}
+
+Bytes RoundingElements(DataType type, uint32_t seed, size_t count) {
+  struct Format {
+    int fraction_bits;
+    uint64_t half;  // the bits of 0.5
+  };
+  const auto format = [&]() -> Format {
+    if (type == DataType::kF16) return {10, uint64_t{14} << 10};
+    if (type == DataType::kBF16) return {7, uint64_t{126} << 7};
+    if (type == DataType::kF32) return {23, uint64_t{126} << 23};
+    return {52, uint64_t{1022} << 52};
+  }();
+  const size_t width = SizeOf(type);
+  std::mt19937_64 random(seed);
+  Bytes bytes(count * width);
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t any = random();
+    const uint64_t fraction = any & ((uint64_t{1} << format.fraction_bits) - 1);
+    const uint64_t sign = (any >> 63) << (8 * width - 1);
+    const uint64_t number = format.half | fraction | sign;
+    std::memcpy(bytes.data() + i * width, &number, width);
+  }
   return bytes;
 }
 

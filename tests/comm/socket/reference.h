@@ -20,6 +20,8 @@ inline constexpr ReduceOp kAllOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp
 double ElementOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t index);
 // `count` of them as they lie in memory.
 Bytes ElementsOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t count);
+// `count` floats of ±[0.5, 1) that round whenever they meet, so that the order of a reduction shows.
+Bytes RoundingElements(DataType type, uint32_t seed, size_t count);
 // What reducing those of all ranks gives.
 Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int ranks, size_t count);
 

@@ -15,6 +15,30 @@ int64_t SumOfRanks(Communicator& c, int64_t value) {
   return value;
 }
 
+// A part of two that knows its members by their ranks in the whole.
+void CheckPair(Communicator& pair, int in_whole) {
+  const int other = in_whole ^ 1;
+  const auto name = [](int rank) { return Bytes{static_cast<uint8_t>(rank)}; };
+  EXPECT_EQ(*pair.AllGatherBytes(name(in_whole)),
+            (std::vector<Bytes>{name(in_whole & ~1), name(in_whole | 1)}));
+  for (const int root : {0, 1}) {
+    int32_t word = pair.rank() == root ? in_whole : -1;
+    EXPECT_EQ(MessageOf(pair.Broadcast(std::span(&word, 1), root)), "");
+    EXPECT_EQ(word, (in_whole & ~1) + root);
+  }
+  std::vector<int32_t> two = {10 * in_whole, 10 * in_whole + 1};
+  EXPECT_EQ(MessageOf(pair.AllToAll(HostBuffer(std::span<const int32_t>(two)), HostBuffer(std::span(two)))),
+            "");
+  EXPECT_THAT(two, ElementsAre(10 * (in_whole & ~1) + pair.rank(), 10 * (in_whole | 1) + pair.rank()));
+  int32_t heard = -1;
+  std::thread sender([&] {
+    EXPECT_EQ(MessageOf(pair.Send(HostBuffer(std::span<const int32_t>(&in_whole, 1)), 1 - pair.rank())), "");
+  });
+  EXPECT_EQ(MessageOf(pair.Recv(HostBuffer(std::span(&heard, 1)), 1 - pair.rank())), "");
+  EXPECT_EQ(heard, other);
+  sender.join();
+}
+
 }  // namespace
 
 void CheckSplitOrder(World& world) {
@@ -67,6 +91,7 @@ void CheckSplitAgain(World& world) {
     auto quarters = (*halves)->Split((*halves)->rank() / 2, 0);
     ASSERT_TRUE(quarters);
     EXPECT_EQ(SumOfRanks(**quarters, c.rank()), c.rank() / 2 * 4 + 1);
+    CheckPair(**quarters, c.rank());
     parts[static_cast<size_t>(c.rank())] = *std::move(quarters);
   });
   for (int rank = 0; rank < 8; ++rank) world.Leave(rank);
