@@ -7,6 +7,7 @@
 #include "bootstrap/config/quote.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"
+#include "bootstrap/launch/launchers.h"
 
 namespace muster {
 namespace {
@@ -31,8 +32,17 @@ constexpr std::string_view kHead = R"({
 
 // --- The constraint of each type, without braces. ---
 
+std::string Enumeration(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + JsonQuoted(word);
+  return fmt::format(R"("enum": [{}])", text);
+}
+
+// The one word that stands for something is the launcher's name.
 std::string Constraint(const Key&, const std::string&) {
-  return R"("type": "string", "pattern": "^[a-z0-9-]+$")";
+  std::vector<std::string_view> words = {"auto"};
+  for (const Launcher& launcher : Launchers()) words.push_back(launcher.name);
+  return Enumeration(words);
 }
 std::string Constraint(const Key&, const std::optional<std::string>&) {
   return R"("type": ["string", "null"], "minLength": 1)";
@@ -53,16 +63,15 @@ std::string Constraint(const Key&, const TextMap&) {
 }
 template <typename Enum>
 requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&) {
-  std::string words;
-  const auto add = [&](std::string_view word) { words += (words.empty() ? "" : ", ") + JsonQuoted(word); };
+  std::vector<std::string_view> words;
   for (const std::string_view choice : key.choices) {
     if (std::ranges::find(key.special_words, choice, &SpecialWord::word) == key.special_words.end())
-      add(choice);
+      words.push_back(choice);
   }
   for (const SpecialWord& special : key.special_words) {
-    if (special.refusal.empty()) add(special.word);
+    if (special.refusal.empty()) words.push_back(special.word);
   }
-  return fmt::format(R"("enum": [{}])", words);
+  return Enumeration(words);
 }
 
 std::string Property(const Key& key, std::string_view indent) {

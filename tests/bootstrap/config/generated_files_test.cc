@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
@@ -10,6 +11,7 @@
 #include "bootstrap/config/schema.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/yaml_tree.h"
+#include "bootstrap/launch/launchers.h"
 
 namespace muster {
 namespace {
@@ -56,6 +58,23 @@ TEST(GeneratedFiles, SchemaHasEveryKey) {
     ASSERT_NE(place, nullptr) << key.path;
     EXPECT_NE(Member(*place, NameOf(key.path)), nullptr) << key.path;
   }
+}
+
+// An editor offers every launcher, and underlines what is none.
+TEST(GeneratedFiles, SchemaHasEveryLauncher) {
+  const auto schema = ParseYaml(SchemaText(), "schema.json");
+  ASSERT_TRUE(schema) << schema.error().message;
+  const YamlNode* properties = Member(*schema, "properties");
+  ASSERT_NE(properties, nullptr);
+  const YamlNode* launcher = Member(*properties, "launcher");
+  ASSERT_NE(launcher, nullptr);
+  const YamlNode* names = Member(*launcher, "enum");
+  ASSERT_NE(names, nullptr);
+  std::vector<std::string> offered;
+  for (const YamlNode& name : names->items) offered.push_back(name.text);
+  std::vector<std::string> known = {"auto"};
+  for (const Launcher& each : Launchers()) known.emplace_back(each.name);
+  EXPECT_EQ(offered, known);
 }
 
 }  // namespace
