@@ -1,0 +1,30 @@
+"""What the programs of this folder must do, whichever way the interface came into them."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../python"))
+
+import cases  # noqa: E402  (the path comes first)
+
+RANKS = 3
+
+
+class Results:
+    """For a unittest.TestCase that says in SUFFIX how its programs are called."""
+
+    def lines(self, program):
+        done = cases.launch(RANKS, [os.path.join(HERE, program)])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return sorted(done.stdout.splitlines())
+
+    def test_are_those_of_cpp(self):
+        ours = self.lines("conformance" + self.SUFFIX)
+        self.assertEqual(ours, self.lines("reference"))
+        # For each rank: 9 types with 5 operations of 3 reductions and 6 movements, two more lines, and the parts.
+        self.assertEqual(len(ours), RANKS * (9 * (5 * 3 + 6) + 2) + 3 + 3 * 3 + 3)
+
+    def test_each_mistake_is_an_error(self):
+        done = cases.run([os.path.join(HERE, "misuse" + self.SUFFIX)])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
