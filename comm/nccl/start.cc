@@ -23,12 +23,15 @@ struct Attempt {
   NcclComm comm = nullptr;
   NcclResult result = NcclResult::kInProgress;
   std::string cuda_problem;
+  std::atomic<bool> entered = false;
   // Set by the thread at its end, and by whoever no longer waits for it: the second one has the communicator.
   std::atomic_flag passed;
+  // The waiting thread's: the rest but for `entered` is its own now.
+  bool back = false;
 };
 
-// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context. Null where it did
-// not come back by the deadline, or before the group failed; what it makes after that it ends itself.
+// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context. Not `back` where
+// it did not come back by the deadline, or before the group failed; what it makes after that it ends itself.
 std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
   auto attempt = std::make_shared<Attempt>();
   const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
@@ -38,12 +41,13 @@ std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, De
       attempt->cuda_problem = cuda->Explain(set);
       return;
     }
+    attempt->entered = true;
     attempt->result = nccl->Init(&attempt->comm, size, rank, ids);
     if (!attempt->passed.test_and_set() || attempt->comm == nullptr) return;
     [[maybe_unused]] const NcclResult aborted = nccl->Abort(attempt->comm);
   };
-  if (RunWithin(deadline, call, core.group.failure_fd()) || attempt->passed.test_and_set()) return attempt;
-  return nullptr;
+  attempt->back = RunWithin(deadline, call, core.group.failure_fd()) || attempt->passed.test_and_set();
+  return attempt;
 }
 
 NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) {
@@ -62,6 +66,18 @@ tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
       {Code::kSystem,
        fmt::format("{} could not start NCCL: {}", DescribeRank(core.group.roster(), core.group.rank()), why),
        "NCCL_DEBUG=INFO (nccl.debug: info) says more; backend: socket goes without"}));
+}
+
+StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {
+  if (state == NcclResult::kSuccess) return {StartStage::kThrough, ""};
+  StartReport report;
+  if (attempt.back) {
+    report.stage = StartStage::kWaiting;
+  } else if (attempt.entered) {
+    report.stage = StartStage::kNotReturned;
+  }
+  report.last_words = core.nccl->LastError();
+  return report;
 }
 
 // Everybody says how far it has come; without a failure meanwhile the same sentence comes out on every rank.
@@ -89,18 +105,15 @@ Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
   deadline = terms.deadline;
   const std::shared_ptr<Attempt> attempt = Begin(core, std::move(terms.ids), deadline);
   NcclResult state = NcclResult::kInProgress;
-  if (attempt) {
+  if (attempt->back) {
     if (!attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
     state = AwaitInit(core, *attempt, deadline);
   }
-  StartReport report;
-  report.through = state == NcclResult::kSuccess;
-  report.last_words = report.through ? "" : core.nccl->LastError();
   Status all_through;
   if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
     all_through = Refuse(core, ExplainNccl(*core.nccl, state));
   } else {
-    all_through = Compare(core, report, deadline);
+    all_through = Compare(core, Report(core, *attempt, state), deadline);
     if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
   }
   if (all_through) {
@@ -110,7 +123,7 @@ Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
     }
     all_through = Refuse(core, "its device cannot be used");
   }
-  if (attempt) AbortComm(core, attempt->comm, all_through.error());
+  if (attempt->back) AbortComm(core, attempt->comm, all_through.error());
   return Fail(all_through.error());
 }
 

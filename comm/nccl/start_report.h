@@ -1,6 +1,6 @@
 // What a rank says of its NCCL at the end of its start, and what that means for all.
 //
-//   u8 through | string: NCCL's last words where it is not        little-endian
+//   u8 stage | string: NCCL's last words where it is not through        little-endian
 #pragma once
 
 #include <string>
@@ -13,8 +13,15 @@
 
 namespace muster {
 
+enum class StartStage : uint8_t {
+  kNotEntered,   // CUDA has not given it its device yet
+  kNotReturned,  // in the call that starts NCCL
+  kWaiting,      // the call returned; NCCL brings its ranks together
+  kThrough,
+};
+
 struct StartReport {
-  bool through = false;
+  StartStage stage = StartStage::kNotEntered;
   std::string last_words;
 
   friend bool operator==(const StartReport&, const StartReport&) = default;
@@ -24,8 +31,10 @@ Bytes EncodeStartReport(const StartReport& report);
 // Strict: kInternal "malformed NCCL start: ...".
 Result<StartReport> DecodeStartReport(ByteView bytes);
 
-// kDeadline where not all are through: "NCCL did not start within 10m on ranks 2,3 of 4 (rank 2 on gpu02; its
-// last words: ...)". The same on every rank.
+// kDeadline where not all are through, those first who are furthest behind: "NCCL did not start within 10m on
+// 2 of 4 ranks: rank 3 on gpu02 had entered it and not come back; rank 2 on gpu02 waited in it (its last
+// words:
+// ...); the other ranks were through". The same on every rank.
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit);
 
 }  // namespace muster

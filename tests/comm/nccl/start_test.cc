@@ -42,16 +42,18 @@ TEST(NcclStart, ThatFailsOnOneRankFailsOnAllWithItsWords) {
 TEST(NcclStart, ThatHangsEverywhereEndsAtTheDeadline) {
   EXPECT_THAT(
       Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.never_joins = {1}; }),
-      Each("NCCL did not start within 2s on 3 of 3 ranks: 0-2 (rank 0 on gpu01); no rank was through"));
+      Each("NCCL did not start within 2s on 3 of 3 ranks: ranks 0-2 (the first: rank 0 on gpu01) waited in "
+           "it; no rank was through"));
 }
 
 TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
-  EXPECT_THAT(Start(BlockLayout({2, 2}), Impatient(),
-                    [](FakeFabric& fabric) {
-                      fabric.never_through = {1, 3};
-                    }),
-              Each("NCCL did not start within 2s on 2 of 4 ranks: 1,3 (rank 1 on gpu01); the other ranks "
-                   "were through"));
+  EXPECT_THAT(
+      Start(BlockLayout({2, 2}), Impatient(),
+            [](FakeFabric& fabric) {
+              fabric.never_through = {1, 3};
+            }),
+      Each("NCCL did not start within 2s on 2 of 4 ranks: ranks 1,3 (the first: rank 1 on gpu01) waited "
+           "in it; the other ranks were through"));
 }
 
 // Long before the deadline.
@@ -75,10 +77,11 @@ TEST(NcclStart, ThatComesBackTooLateIsAborted) {
   EXPECT_EQ(world.fabric().living, 0);
 }
 
-TEST(NcclStart, ThatDoesNotComeBackIsLeftBehind) {
+TEST(NcclStart, ThatDoesNotComeBackIsLeftBehindAndNamed) {
   EXPECT_THAT(
-      Start(BlockLayout({2}), Impatient(), [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
-      Each("NCCL did not start within 2s on 2 of 2 ranks: 0,1 (rank 0 on gpu01); no rank was through"));
+      Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
+      Each("NCCL did not start within 2s on 3 of 3 ranks: rank 1 on gpu01 had entered it and not come back; "
+           "ranks 0,2 (the first: rank 0 on gpu01) waited in it; no rank was through"));
 }
 
 }  // namespace

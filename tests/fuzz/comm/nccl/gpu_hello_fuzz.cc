@@ -26,8 +26,8 @@ std::vector<Bytes> Seeds() {
   GpuHello without;
   without.verdict.problem = "no GPU";
   return {EncodeGpuHello({{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
-          EncodeGpuHello(without), EncodeStartReport({true, ""}),
-          EncodeStartReport({false, "connection refused"})};
+          EncodeGpuHello(without), EncodeStartReport({StartStage::kThrough, ""}),
+          EncodeStartReport({StartStage::kWaiting, "connection refused"})};
 }
 
 }  // namespace
