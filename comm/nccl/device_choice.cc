@@ -21,19 +21,11 @@ Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question) {
     return Fail(Code::kInternal, "a device cannot be chosen from {}", DescribeVisible(question));
   }
   if (question.visible == 1) {
-    DeviceChoice choice;
-    if (question.local_size > 1 && !question.share_device) {
-      // Slurm's device cgroup of a task hides the others' GPUs, and with them the short way between them.
-      choice.warning = fmt::format(
-          "local rank {} of {} sees one GPU only: if each sees another one, peer-to-peer and CUDA IPC "
-          "between them may "
-          "not work (srun --gres-flags=allow-task-sharing, or --gpu-bind=none, lets every task see all)",
-          question.local_rank, question.local_size);
-    }
-    return choice;
+    // Slurm's device cgroup of a task hides the others' GPUs, and with them the short way between them.
+    return DeviceChoice{0, question.local_size > 1 && !question.share_device};
   }
   if (question.visible >= question.local_size || question.share_device) {
-    return DeviceChoice{question.local_rank % question.visible, ""};
+    return DeviceChoice{question.local_rank % question.visible, false};
   }
   return WithHint(
       Fail(Code::kConfiguration,

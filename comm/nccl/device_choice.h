@@ -20,7 +20,8 @@ struct DeviceQuestion {
 
 struct DeviceChoice {
   int ordinal = 0;
-  std::string warning;  // for the log; may be empty
+  // Ranks of this node see other GPUs, if any: peer-to-peer and CUDA IPC between them may not work.
+  bool peers_hidden = false;
 };
 
 // One visible: that one (a launcher has bound each task to its own). Enough for all ranks of the node: the

@@ -19,6 +19,7 @@ Bytes EncodeGpuHello(const GpuHello& hello) {
   text(hello.verdict.uuid);
   text(hello.verdict.name);
   writer.U32(static_cast<uint32_t>(hello.verdict.ordinal));
+  writer.U8(hello.verdict.peers_hidden ? 1 : 0);
   text(hello.refusal);
   text(hello.hint);
   text(hello.driver);
@@ -39,6 +40,9 @@ Result<GpuHello> DecodeGpuHello(ByteView bytes) {
   hello.verdict.uuid = text();
   hello.verdict.name = text();
   hello.verdict.ordinal = static_cast<int>(reader.U32());
+  const uint8_t peers_hidden = reader.U8();
+  if (peers_hidden > 1) reader.MarkBad();
+  hello.verdict.peers_hidden = peers_hidden == 1;
   hello.refusal = text();
   hello.hint = text();
   hello.driver = text();

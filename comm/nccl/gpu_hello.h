@@ -1,7 +1,8 @@
 // What every rank tells the others before the backend is chosen: its GPU, or why it has none, and the
 // versions of what it would use.
 //
-//   string problem, uuid, name | u32 ordinal | string refusal, hint | string driver, cuda, nccl little-endian
+//   string problem, uuid, name | u32 ordinal | u8 peers hidden | string refusal, hint | string driver, cuda,
+//   nccl little-endian
 #pragma once
 
 #include <string>

@@ -1,7 +1,5 @@
 #include "comm/nccl/gpu_verdict.h"
 
-#include "comm/base/log.h"
-
 namespace muster {
 namespace {
 
@@ -38,12 +36,11 @@ Result<GpuVerdict> ExamineGpu(CudaApi& cuda, DeviceQuestion question) {
     return None(fmt::format("the GPUs cannot be counted: {}", cuda.Explain(counted)));
   }
   MUSTER_TRY(const DeviceChoice choice, ChooseDevice(question));
-  if (!choice.warning.empty()) LogWarning("{}", choice.warning);
   CudaDevice device;
   if (const CudaResult result = cuda.Describe(choice.ordinal, &device); result != CudaResult::kSuccess) {
     return None(fmt::format("GPU {} does not answer: {}", choice.ordinal, cuda.Explain(result)));
   }
-  return GpuVerdict{"", choice.ordinal, FormatGpuUuid(device.uuid), device.name};
+  return GpuVerdict{"", choice.ordinal, FormatGpuUuid(device.uuid), device.name, choice.peers_hidden};
 }
 
 }  // namespace muster

@@ -11,10 +11,11 @@ namespace muster {
 
 // A value. Without a GPU `problem` says why, and the rest means nothing.
 struct GpuVerdict {
-  std::string problem;  // empty: there is one
-  int ordinal = 0;      // in the visible list
-  std::string uuid;     // "GPU-3b8f..."
-  std::string name;     // "NVIDIA H100 80GB HBM3"
+  std::string problem;        // empty: there is one
+  int ordinal = 0;            // in the visible list
+  std::string uuid;           // "GPU-3b8f..."
+  std::string name;           // "NVIDIA H100 80GB HBM3"
+  bool peers_hidden = false;  // device_choice.h
 
   bool usable() const { return problem.empty(); }
 

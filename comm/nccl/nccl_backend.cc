@@ -128,6 +128,23 @@ void LogChoice(const Group& group, const BackendChoice& choice, const std::vecto
   Log(level, "backend: {} ({})", choice.backend == Backend::kNccl ? "nccl" : "socket", choice.why);
 }
 
+// Once for all ranks, too.
+void AdviseOnHiddenPeers(const Group& group, const std::vector<GpuHello>& hellos) {
+  if (group.rank() != 0) return;
+  std::vector<int> ranks;
+  for (size_t rank = 0; rank < hellos.size(); ++rank) {
+    if (hellos[rank].verdict.peers_hidden) ranks.push_back(static_cast<int>(rank));
+  }
+  if (ranks.empty()) return;
+  LogWarning(
+      "{} of {} ranks see one GPU only where their nodes have several ranks ({}; the first: {}): "
+      "peer-to-peer and "
+      "CUDA IPC between them may not work (srun --gres-flags=allow-task-sharing, or --gpu-bind=none, lets "
+      "every "
+      "task see all)",
+      ranks.size(), hellos.size(), FormatRanges(ranks), DescribeRank(group.roster(), ranks.front()));
+}
+
 }  // namespace
 
 GpuSurroundings RealSurroundings(const LibraryPlaces& places, std::string visible_list) {
@@ -150,6 +167,7 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
     chosen.communicator = std::move(host);
     return chosen;
   }
+  AdviseOnHiddenPeers(group, chosen.hellos);
   NcclSettings settings;
   settings.device = found.hello.verdict.ordinal;
   settings.timeouts = request.timeouts;

@@ -11,7 +11,7 @@ struct Row {
   std::string name;
   DeviceQuestion question;
   int ordinal;
-  bool warns;
+  bool hides;
 };
 
 class DeviceChoiceTable : public testing::TestWithParam<Row> {};
@@ -20,7 +20,7 @@ TEST_P(DeviceChoiceTable, Chooses) {
   const auto choice = ChooseDevice(GetParam().question);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->ordinal, GetParam().ordinal);
-  EXPECT_EQ(!choice->warning.empty(), GetParam().warns);
+  EXPECT_EQ(choice->peers_hidden, GetParam().hides);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, DeviceChoiceTable,
@@ -39,13 +39,6 @@ INSTANTIATE_TEST_SUITE_P(Rows, DeviceChoiceTable,
                                          Row{"SomeOfTheNode", {2, 1, 2, "2,3"}, 1, false},
                                          Row{"OneRankSeesAll", {8, 0, 1, ""}, 0, false}),
                          [](const auto& row) { return row.param.name; });
-
-TEST(ChooseDevice, WarnsThatPeersAreHidden) {
-  EXPECT_EQ(
-      ChooseDevice({1, 3, 4, "3"})->warning,
-      "local rank 3 of 4 sees one GPU only: if each sees another one, peer-to-peer and CUDA IPC between them "
-      "may not work (srun --gres-flags=allow-task-sharing, or --gpu-bind=none, lets every task see all)");
-}
 
 TEST(ChooseDevice, TooFewForAllIsRefusedWithAdvice) {
   const auto choice = ChooseDevice({2, 0, 4, "0,1"});

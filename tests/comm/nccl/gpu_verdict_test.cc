@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/comm/base/log_capture.h"
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/nccl/fake_cuda.h"
 
@@ -26,15 +25,14 @@ TEST(ExamineGpu, PicksThisRanksOwn) {
   FakeCuda cuda({Gpu(1), Gpu(2)});
   const auto verdict = ExamineGpu(cuda, {.local_rank = 1, .local_size = 2});
   ASSERT_TRUE(verdict) << verdict.error().message;
-  EXPECT_EQ(*verdict, (GpuVerdict{"", 1, "GPU-02000000-0000-0000-0000-000000000000", "NVIDIA H100"}));
+  EXPECT_EQ(*verdict, (GpuVerdict{"", 1, "GPU-02000000-0000-0000-0000-000000000000", "NVIDIA H100", false}));
   EXPECT_TRUE(verdict->usable());
 }
 
-TEST(ExamineGpu, WarnsWhereTheOthersGpusAreHidden) {
+TEST(ExamineGpu, SaysWhereTheOthersGpusAreHidden) {
   FakeCuda cuda({Gpu(1)});
-  const LogCapture log;
-  EXPECT_EQ(ProblemOf(cuda, {.local_rank = 1, .local_size = 2}), "");
-  EXPECT_THAT(log.Text(), HasSubstr("local rank 1 of 2 sees one GPU only"));
+  EXPECT_TRUE(ExamineGpu(cuda, {.local_rank = 1, .local_size = 2})->peers_hidden);
+  EXPECT_FALSE(ExamineGpu(cuda, {.local_rank = 0, .local_size = 1})->peers_hidden);
 }
 
 TEST(ExamineGpu, TooFewForAllIsAnErrorAndNoVerdict) {

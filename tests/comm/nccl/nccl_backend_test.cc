@@ -103,6 +103,19 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
 }
 
+// One line for the group, however many ranks see nothing but their own GPU.
+TEST(TakeNccl, SaysOnceThatPeersAreHidden) {
+  LogCapture log(LogLevel::kWarning);
+  Ranks group(std::vector<Machine>(3));
+  EXPECT_THAT(group.Take(Backend::kAuto), Each("nccl"));
+  const std::string said = log.Text();
+  const std::string advice =
+      "2 of 3 ranks see one GPU only where their nodes have several ranks (0,1; the first: rank 0 on gpu01): "
+      "peer-to-peer and CUDA IPC between them may not work";
+  EXPECT_THAT(said, HasSubstr(advice));
+  EXPECT_EQ(said.find("see one GPU only"), said.rfind("see one GPU only"));
+}
+
 // The hello and NCCL's start share one deadline, on all ranks that of the first.
 TEST(TakeNccl, GivesTheStartTheTimeThatIsLeft) {
   Ranks group(std::vector<Machine>(3));
@@ -112,7 +125,8 @@ TEST(TakeNccl, GivesTheStartTheTimeThatIsLeft) {
   };
   EXPECT_THAT(
       group.Take(Backend::kAuto, {}, deadline_of),
-      Each("NCCL did not start within 1m on 3 of 3 ranks: 0-2 (rank 0 on gpu01); no rank was through"));
+      Each("NCCL did not start within 1m on 3 of 3 ranks: ranks 0-2 (the first: rank 0 on gpu01) waited in "
+           "it; no rank was through"));
 }
 
 TEST(TakeSockets, WhereNoRankHasAGpu) {
