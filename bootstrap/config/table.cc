@@ -94,15 +94,16 @@ constexpr auto kKeys = std::to_array<Key>({
     Time("timeouts.connect", MUSTER_FIELD(timeouts.connect), kGroupWide, kShortestTimeout,
          "one connection between two ranks"),
     Time("timeouts.init", MUSTER_FIELD(timeouts.init), kGroupWide, kShortestTimeout,
-         "the backend's start once the roster is complete"),
+         "the start of muster's backend once the roster is complete"),
     Time("timeouts.collective", MUSTER_FIELD(timeouts.collective), kGroupWide, kShortestTimeout,
-         "one collective; evaluation is uneven, so hours are normal and cost nothing: liveness finds dead "
-         "ranks"),
-    Time("timeouts.barrier", MUSTER_FIELD(timeouts.barrier), kGroupWide, kShortestTimeout, "one barrier"),
+         "one collective of muster's own or of muster.torch; evaluation is uneven, so hours are normal and "
+         "cost nothing: liveness finds dead ranks; what a program makes with PyTorch keeps its own timeout"),
+    Time("timeouts.barrier", MUSTER_FIELD(timeouts.barrier), kGroupWide, kShortestTimeout,
+         "one barrier of muster's own"),
     Time("timeouts.shutdown", MUSTER_FIELD(timeouts.shutdown), kGroupWide, kShortestTimeout,
          "saying goodbye to the group"),
     Plain("timeouts.cap_at_job_end", MUSTER_FIELD(timeouts.cap_at_job_end), kGroupWide,
-          "whether no timeout reaches beyond the job's end, where the environment says it"),
+          "whether no timeout reaches beyond the job's end, where the environment or muster-slurm says it"),
 
     Time("liveness.heartbeat", MUSTER_FIELD(liveness.heartbeat), kGroupWide, kShortestHeartbeat,
          "how often nodes say that they are alive"),
@@ -117,8 +118,10 @@ constexpr auto kKeys = std::to_array<Key>({
           "whether two ranks of a node may use one GPU (NCCL_MULTI_RANK_GPU_ENABLE; NCCL 2.30.3 or newer)"),
     Plain("nccl.interface", MUSTER_FIELD(nccl.interface), kOwn,
           "what NCCL's sockets use (NCCL_SOCKET_IFNAME), written as rendezvous.interface; null: as that"),
-    Choice("nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,
-           "how much NCCL says (NCCL_DEBUG); its lines go to the log"),
+    Choice(
+        "nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,
+        "how much NCCL says (NCCL_DEBUG); muster's own backend has it in the log, other programs under run "
+        "get only the variable, where this key is set"),
     Plain("nccl.algorithm", MUSTER_FIELD(nccl.algorithm), kGroupWide,
           "what NCCL chooses its algorithm from (NCCL_ALGO); null: all"),
     Plain("nccl.protocol", MUSTER_FIELD(nccl.protocol), kGroupWide,
