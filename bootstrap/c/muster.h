@@ -51,6 +51,12 @@ extern "C" {
 
 #define MUSTER_EXPORT __attribute__((visibility("default")))
 #define MUSTER_FALLIBLE MUSTER_EXPORT __attribute__((warn_unused_result))
+/* In C++ too an argument may hold any number, which the library then refuses. */
+#ifdef __cplusplus
+#define MUSTER_ANY_NUMBER : unsigned
+#else
+#define MUSTER_ANY_NUMBER
+#endif
 
 /* ---- versions ---- */
 
@@ -157,7 +163,7 @@ MUSTER_EXPORT void muster_comm_free(muster_comm* comm);
 
 /* ---- collectives on elements ---- */
 
-typedef enum muster_type {
+typedef enum muster_type MUSTER_ANY_NUMBER {
   MUSTER_I8 = 0,
   MUSTER_U8 = 1,
   MUSTER_I32 = 2,
@@ -169,7 +175,7 @@ typedef enum muster_type {
   MUSTER_F64 = 8
 } muster_type;
 
-typedef enum muster_operation {
+typedef enum muster_operation MUSTER_ANY_NUMBER {
   MUSTER_SUM = 0,
   MUSTER_PROD = 1,
   MUSTER_MIN = 2,
