@@ -180,6 +180,8 @@ bool Mesh::Wants(const LinkKey& key) const {
   const auto dial = dials_.find(key);
   if (SharesNode(key.peer)) return false;
   if (dial == dials_.end()) return true;
+  // One that has just ended is settled first: what it met is what is told.
+  if (dial->second->state() != Dial::State::kTrying) return false;
   return !dial->second->MayHaveReached() && Clock::now() - dial->second->began() >= options_.call_back_after;
 }
 
