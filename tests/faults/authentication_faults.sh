@@ -8,7 +8,7 @@ secret=$("$muster" secret) other_secret=$("$muster" secret)
 # unlike NAME SCRIPT OPTION...: on gpu03 SCRIPT runs first; it may change what is started ("$@").
 unlike() {
   step "$1" - -- sh -c 'if [ $SLURMD_NODENAME = gpu03 ]; then :; '"$2"'; fi; exec "$@" -- true' sh \
-    "$muster" run --set timeouts.rendezvous=8s "${@:3}"
+    "$muster" run --set timeouts.rendezvous=16s "${@:3}"
 }
 
 # In a mount namespace of its own: slurmd there still needs munge.
@@ -23,7 +23,7 @@ unlike no_secret 'set -- "$@" --set rendezvous.auth=secret'
 
 # refused NAME WHY-THE-OTHERS WHY-GPU03
 refused() {
-  local missing='the group did not form within 8s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node, which gpu01 reaches)'
+  local missing='the group did not form within 16s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node, which gpu01 reaches)'
   finish "$1" 77
   all_ended "$1" 75 0-7,12-15
   all_ended "$1" 77 8-11
@@ -33,7 +33,7 @@ refused() {
   expect_like 'what a follower said' "$(<"$work/$1/9.err")" "muster: rank 9 on gpu03: error: $3"
 }
 
-not_joined='the root, rank 0 on gpu01, was not joined within 8s: 198.18.1.1:*'
+not_joined='the root, rank 0 on gpu01, was not joined within 16s: 198.18.1.1:*'
 turned_away='; turned away: 198.18.1.3:*'
 
 check 'authentication: another secret on one node' refused other_secret \

@@ -62,8 +62,7 @@ told_late() {
   step late_node 8,9,10,11 -- sh -c \
     'if [ $SLURM_PROCID = 5 ]; then exec "$@" --set timeouts.collective=1h -- true; fi; exec "$@" -- true' \
     sh "$muster" "${unhurried[@]}"
-  until_true 20 ended_so late_node 76 1-7,12-15
-  until_true 5 grep -q 'waiting up to' "$work/late_node/0.err"
+  until_true 60 grep -qs 'waiting up to' "$work/late_node/0.err"
   open_gate late_node 4
   finish late_node 76
   all_ended late_node 76 0-15

@@ -84,7 +84,7 @@ squatted_socket() {
   squatted socket
   expect_like 'what the leader said' "$(cat "$work/socket/4.err")" \
     'muster: rank 4 on gpu02: warning: another user holds the socket unix:@muster-*; the ranks of this node meet in a directory instead'
-  expect 'what others said' "$(cat "$work"/socket/{?,1?}.err | grep -v 'rank 4')" ''
+  expect 'what others said' "$(words "$work"/socket/{?,1?}.err | grep -v 'rank 4')" ''
   nothing_left socket
 }
 

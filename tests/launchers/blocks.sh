@@ -43,10 +43,10 @@ refused_on_gpu02() {
 refused_block() {
   refused_on_gpu02 'export MUSTER_TIMEOUTS_COLLECTIVE=soon' 4
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '78 78 78'
-  expect_like 'what the root said' "$(cat "$dir/err.0")" \
+  expect_like 'what the root said' "$(words "$dir/err.0")" \
     'muster: ranks 0-3 on gpu01: error: gpu02 was refused: MUSTER_TIMEOUTS_COLLECTIVE: "soon" is not a duration*'
-  expect_like 'what it said itself' "$(cat "$dir/err.1")" 'muster: gpu02: error: MUSTER_TIMEOUTS_COLLECTIVE: "soon" is not a duration*'
-  expect_like 'what others said' "$(cat "$dir/err.2")" \
+  expect_like 'what it said itself' "$(words "$dir/err.1")" 'muster: gpu02: error: MUSTER_TIMEOUTS_COLLECTIVE: "soon" is not a duration*'
+  expect_like 'what others said' "$(words "$dir/err.2")" \
     'muster: ranks 8-11 on gpu03: error: gpu02 was refused: MUSTER_TIMEOUTS_COLLECTIVE: "soon" is not a duration*'
   expect 'who it was, in the report' "$(field "$dir/report" '["failure"]["rank"], r["failure"]["node"]')" "(4, 'gpu02')"
 }
@@ -55,7 +55,7 @@ refused_block() {
 block_without_gpus() {
   CUDA_VISIBLE_DEVICES=0,1 refused_on_gpu02 'export CUDA_VISIBLE_DEVICES=' gpu
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '64 64 64'
-  expect_like 'what the root said' "$(cat "$dir/err.0")" \
+  expect_like 'what the root said' "$(words "$dir/err.0")" \
     'muster: ranks 0-1 on gpu01: error: gpu02 was refused: --nproc-per-node gpu: this node has no GPU that this process may use*'
   expect 'who it was, in the report' "$(field "$dir/report" '["failure"]["rank"], r["failure"]["node"]')" '(None, None)'
 }

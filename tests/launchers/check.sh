@@ -65,7 +65,7 @@ broken_pair() {
   reported '[(f["code"], f["nodes"]) for f in d["failures"]] == [("pair_unreachable", ["gpu02", "gpu03"])]'
   reported 'd["exclude"] == [] and d["exit_status"] == 69 and d["collectives"] == []'
   reported '[n["links"]["measured"] for n in d["nodes"]] == [3, 2, 2, 3]'
-  expect_like 'message' "$(grep '^muster' "$dir/err")" \
+  expect_like 'message' "$(words "$dir/err" | grep '^muster')" \
     'muster: rank 0 on gpu01: error: muster check failed: gpu02 and gpu03 cannot reach each other: *'
   nothing_remains
 }

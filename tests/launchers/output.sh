@@ -10,9 +10,9 @@ labelled() {
   step -N4 --ntasks-per-node=3 muster run --label -- sh -c \
     'i=0; while [ $i -lt 200 ]; do echo "line $i of $RANK"; echo "error $i of $RANK" >&2; i=$((i + 1)); done
      printf "last of $RANK"' >"$dir/out" 2>"$dir/err"
-  expect 'lines' "$(wc -l <"$dir/out") $(wc -l <"$dir/err")" '2412 2400'
+  expect 'lines' "$(wc -l <"$dir/out") $(words "$dir/err" | wc -l)" '2412 2400'
   expect 'lines that are not whole' "$(grep -vE '^ ?([0-9]+): (line [0-9]+|last) of \1$' "$dir/out")" ''
-  expect 'errors that are not whole' "$(grep -vE '^ ?([0-9]+): error [0-9]+ of \1$' "$dir/err")" ''
+  expect 'errors that are not whole' "$(grep -vE '^ ?([0-9]+): error [0-9]+ of \1$' <(words "$dir/err"))" ''
   for rank in 0 11; do
     expect "lines of rank $rank in their order" \
       "$(sed -n "s/^ *$rank: line \([0-9]*\) .*/\1/p" "$dir/out" | md5sum)" "$(seq 0 199 | md5sum)"

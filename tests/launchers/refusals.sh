@@ -32,7 +32,7 @@ names_the_stale_rank() {
     )(RANK=0, WORLD_SIZE=6), and neither started the other (look for an \"export RANK\" in the batch script or a profile $(
     )and remove it, or force the right one with MUSTER_LAUNCHER=slurm (also --launcher slurm, or launcher: slurm in the $(
     )configuration) or torch-env)*"
-  expect_like 'what rank 0 said' "$(cat "$dir/err.0")" \
+  expect_like 'what rank 0 said' "$(words "$dir/err.0")" \
     'muster: rank 0 on gpu01: error: rank [1-5] on gpu0[1-3] was refused: slurm says *'
 }
 
@@ -57,14 +57,14 @@ stale_in_check_json() {
 stale_in_a_program() {
   six "$stale" bazel-bin/deploy/examples/digits
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '65 65 65 65 65 65'
-  expect_like 'what rank 0 said' "$(cat "$dir/err.0")" '*rank [1-5] on gpu0[1-3] was refused: slurm says rank *'
+  expect_like 'what rank 0 said' "$(words "$dir/err.0")" '*rank [1-5] on gpu0[1-3] was refused: slurm says rank *'
 }
 
 # Exported before the step: to task 0 the numbers look like those of a process that mp.spawn started in it.
 stale_larger_world() {
   RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 MASTER_ADDR=gpu01 MASTER_PORT=29500 each=1 six true "${run[@]}"
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '65 65 65'
-  expect_like 'what rank 0 said' "$(cat "$dir/err.0")" \
+  expect_like 'what rank 0 said' "$(words "$dir/err.0")" \
     'muster: rank 0 on gpu01: error: slurm says rank 0 of 3 (*), but torch-env says rank 0 of 6 (RANK=0, WORLD_SIZE=6), and neither *'
   expect_code 1 test -e "$dir/ran"
   nothing_remains

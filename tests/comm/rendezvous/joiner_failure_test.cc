@@ -67,11 +67,11 @@ TEST_F(JoinerFailureTest, AMissingLeaderIsNamedNotItsFollowers) {
 
 TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
   Make({"a", "b", "b"});
-  SetAll([](JoinRequest& request) { request.timeouts.rendezvous = milliseconds(150); });
+  SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
   TestGroup group(loop, Without(0));
   const Error error{
       Code::kDeadline,
-      fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 150ms; 127.0.0.1:{}: Connection "
+      fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 1s; 127.0.0.1:{}: Connection "
                   "refused",
                   requests[0].meeting.endpoint->port),
       fmt::format("{}; a group that has formed lets nobody in: this process may be one too many",
@@ -81,7 +81,7 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
 
 TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   Make({"a", "b"});
-  SetAll([](JoinRequest& request) { request.timeouts.rendezvous = milliseconds(100); });
+  SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
   // It takes the hello and is never heard of again.
   RootDoor* held = nullptr;
   std::unique_ptr<FrameStream> link;
@@ -96,7 +96,7 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
       held->Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
   TestGroup group(loop, Without(0));
   EXPECT_TRUE(group.AllRefusedWith(
-      {Code::kDeadline, "the group did not form within 100ms, and rank 0 on 127.0.0.1 fell silent",
+      {Code::kDeadline, "the group did not form within 1s, and rank 0 on 127.0.0.1 fell silent",
        kTimeoutHint}));
 }
 
@@ -326,7 +326,7 @@ TEST_F(JoinerFailureTest, NobodyIsWaitedForPastTheDeadline) {
 
 TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   Make({"a", "b", "b"});
-  requests[2].timeouts.rendezvous = milliseconds(100);
+  requests[2].timeouts.rendezvous = seconds(1);
   const LocalNames names = MakeLocalNames(requests[2].meeting.key, "b", {}, getuid());
   auto silent = Listen(*SocketAddress::Abstract(names.abstract_name));
   ASSERT_TRUE(silent);
@@ -334,7 +334,7 @@ TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
   EXPECT_EQ(follower.refused()->error,
-            (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 100ms",
+            (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 1s",
                    kTimeoutHint}));
 }
 
