@@ -3,6 +3,23 @@
 #include "comm/net/chosen_interfaces.h"
 
 namespace muster {
+namespace {
+
+LibraryPlaces PlacesIn(const Environment& environment) {
+  const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
+  LibraryPlaces places;
+  places.nccl_home = value("NCCL_HOME");
+  places.cuda_home = value("CUDA_HOME");
+  places.virtual_env = value("VIRTUAL_ENV");
+  places.conda_prefix = value("CONDA_PREFIX");
+  places.user_base = value("PYTHONUSERBASE");
+  if (const std::string home = value("HOME"); places.user_base.empty() && !home.empty()) {
+    places.user_base = home + "/.local";
+  }
+  return places;
+}
+
+}  // namespace
 
 DataOptions MakeDataOptions(const Environment& environment, const Config& config,
                             const TimeoutOptions& timeouts) {
@@ -16,9 +33,7 @@ DataOptions MakeDataOptions(const Environment& environment, const Config& config
   options.route_nccl_log = !environment.Has("NCCL_DEBUG_FILE");
   const std::string blocking = value("NCCL_COMM_BLOCKING");
   options.nccl_calls_block = !blocking.empty() && blocking != "0";
-  const LibraryPlaces places{value("NCCL_HOME"), value("CUDA_HOME"), value("VIRTUAL_ENV"),
-                             value("CONDA_PREFIX")};
-  options.gpu = RealSurroundings(places, value("CUDA_VISIBLE_DEVICES"));
+  options.gpu = RealSurroundings(PlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
   return options;
 }
 

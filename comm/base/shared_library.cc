@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <filesystem>
+#include <optional>
 
 namespace muster {
 namespace {
@@ -22,7 +23,8 @@ bool Exists(const std::string& file) {
 }  // namespace
 
 Result<SharedLibrary> SharedLibrary::Open(const std::vector<std::string>& names,
-                                          const std::vector<std::string>& files) {
+                                          const std::vector<std::string>& files,
+                                          const std::vector<std::string>& last_resorts) {
   std::string tried;
   const auto open = [&](const std::string& name, int flags) -> void* {
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
@@ -35,13 +37,18 @@ Result<SharedLibrary> SharedLibrary::Open(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     if (void* handle = open(name, RTLD_NOLOAD)) return SharedLibrary(handle, PathOf(handle, name));
   }
-  for (const std::string& file : files) {
-    if (!Exists(file)) continue;
-    if (void* handle = open(file, 0)) return SharedLibrary(handle, PathOf(handle, file));
-  }
+  const auto open_first = [&](const std::vector<std::string>& paths) -> std::optional<SharedLibrary> {
+    for (const std::string& path : paths) {
+      if (!Exists(path)) continue;
+      if (void* handle = open(path, 0)) return SharedLibrary(handle, PathOf(handle, path));
+    }
+    return std::nullopt;
+  };
+  if (auto found = open_first(files)) return *std::move(found);
   for (const std::string& name : names) {
     if (void* handle = open(name, 0)) return SharedLibrary(handle, PathOf(handle, name));
   }
+  if (auto found = open_first(last_resorts)) return *std::move(found);
   return Fail(Code::kConfiguration, "cannot load {}: {}", names.front(), tried);
 }
 

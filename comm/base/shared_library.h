@@ -15,10 +15,11 @@ namespace muster {
 class SharedLibrary {
  public:
   // The first that opens of: what this process has loaded already (PyTorch's), by each of `names`; then
-  // `files`; then the loader's own search, by name. Error: kConfiguration, says what was tried and why it
-  // failed.
+  // `files`; then the loader's own search, by name; then `last_resorts`. Error: kConfiguration, says what was
+  // tried and why it failed.
   static Result<SharedLibrary> Open(const std::vector<std::string>& names,
-                                    const std::vector<std::string>& files);
+                                    const std::vector<std::string>& files,
+                                    const std::vector<std::string>& last_resorts = {});
 
   const std::string& path() const { return path_; }
 

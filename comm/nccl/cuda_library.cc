@@ -173,9 +173,9 @@ class CudaLibrary final : public CudaApi {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaApi>> LoadCuda(const std::vector<std::string>& files) {
-  Result<SharedLibrary> library =
-      SharedLibrary::Open({"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}, files);
+Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files) {
+  Result<SharedLibrary> library = SharedLibrary::Open(
+      {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}, files.preferred, files.last_resorts);
   if (!library) {
     return WithHint(
         Fail(library.error()),

@@ -6,18 +6,17 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "comm/base/error.h"
 #include "comm/nccl/cuda_api.h"
+#include "comm/nccl/library_files.h"
 
 namespace muster {
 
 inline constexpr int kLeastCuda = 11'040;  // 11.4
 
-// `files` are tried before the loader's own search; those that are not there are skipped.
+// Those of `files` that are not there are skipped.
 // Error: kConfiguration: not found, too old, or this muster was built without CUDA's headers.
-Result<std::unique_ptr<CudaApi>> LoadCuda(const std::vector<std::string>& files);
+Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files);
 
 }  // namespace muster

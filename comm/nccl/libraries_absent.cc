@@ -15,10 +15,8 @@ tl::unexpected<Error> BuiltWithout(std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<NcclApi>> LoadNccl(const std::vector<std::string>&) { return BuiltWithout("NCCL"); }
+Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles&) { return BuiltWithout("NCCL"); }
 
-Result<std::unique_ptr<CudaApi>> LoadCuda(const std::vector<std::string>&) {
-  return BuiltWithout("the CUDA runtime");
-}
+Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles&) { return BuiltWithout("the CUDA runtime"); }
 
 }  // namespace muster

@@ -26,14 +26,16 @@ void AddHome(const std::string& home, const Names& names, std::vector<std::strin
   for (const char* library : {"lib", "lib64"}) AddFiles(fs::path(home) / library, names, files);
 }
 
-// PREFIX/lib/python3.12/site-packages/nvidia, for each Python that is there.
+// PREFIX/lib/python3.12/site-packages/nvidia (Debian's: dist-packages), for each Python that is there.
 std::vector<fs::path> NvidiaPackages(const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(fs::path(prefix) / "lib", error), end; !error && entry != end;
        entry.increment(error)) {
     if (!entry->path().filename().string().starts_with("python3")) continue;
-    found.push_back(entry->path() / "site-packages" / "nvidia");
+    for (const char* packages : {"site-packages", "dist-packages"}) {
+      found.push_back(entry->path() / packages / "nvidia");
+    }
   }
   std::ranges::sort(found);
   return found;
@@ -53,24 +55,30 @@ std::string CudaHome(const LibraryPlaces& places) {
   return places.cuda_home.empty() ? "/usr/local/cuda" : places.cuda_home;
 }
 
+void AddPythons(const LibraryPlaces& places, const Names& packages, const Names& names, LibraryFiles& files) {
+  for (const std::string& prefix : {places.virtual_env, places.conda_prefix}) {
+    AddPython(prefix, packages, names, files.preferred);
+  }
+  AddPython(places.user_base, packages, names, files.last_resorts);
+  for (const std::string& prefix : places.system_prefixes) {
+    AddPython(prefix, packages, names, files.last_resorts);
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> FindNcclFiles(const LibraryPlaces& places) {
-  std::vector<std::string> files;
-  AddHome(places.nccl_home, kNccl, files);
-  AddHome(CudaHome(places), kNccl, files);
-  for (const std::string& prefix : {places.virtual_env, places.conda_prefix}) {
-    AddPython(prefix, {"nccl"}, kNccl, files);
-  }
+LibraryFiles FindNcclFiles(const LibraryPlaces& places) {
+  LibraryFiles files;
+  AddHome(places.nccl_home, kNccl, files.preferred);
+  AddHome(CudaHome(places), kNccl, files.preferred);
+  AddPythons(places, {"nccl"}, kNccl, files);
   return files;
 }
 
-std::vector<std::string> FindCudaFiles(const LibraryPlaces& places) {
-  std::vector<std::string> files;
-  AddHome(CudaHome(places), kCudart, files);
-  for (const std::string& prefix : {places.virtual_env, places.conda_prefix}) {
-    AddPython(prefix, {"cu13", "cuda_runtime"}, kCudart, files);
-  }
+LibraryFiles FindCudaFiles(const LibraryPlaces& places) {
+  LibraryFiles files;
+  AddHome(CudaHome(places), kCudart, files.preferred);
+  AddPythons(places, {"cu13", "cuda_runtime"}, kCudart, files);
   return files;
 }
 

@@ -213,8 +213,8 @@ class NcclLibrary final : public NcclApi {
 
 }  // namespace
 
-Result<std::unique_ptr<NcclApi>> LoadNccl(const std::vector<std::string>& files) {
-  Result<SharedLibrary> library = SharedLibrary::Open({"libnccl.so.2"}, files);
+Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files) {
+  Result<SharedLibrary> library = SharedLibrary::Open({"libnccl.so.2"}, files.preferred, files.last_resorts);
   if (!library) {
     return WithHint(
         Fail(library.error()),

@@ -5,10 +5,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "comm/base/error.h"
+#include "comm/nccl/library_files.h"
 #include "comm/nccl/nccl_api.h"
 
 namespace muster {
@@ -16,8 +15,8 @@ namespace muster {
 // Non-blocking communicators that can be split and aborted.
 inline constexpr NcclVersion kLeastNccl = {2, 18, 0};
 
-// `files` are tried before the loader's own search; those that are not there are skipped.
+// Those of `files` that are not there are skipped.
 // Error: kConfiguration: not found, too old, or this muster was built without NCCL's headers.
-Result<std::unique_ptr<NcclApi>> LoadNccl(const std::vector<std::string>& files);
+Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files);
 
 }  // namespace muster

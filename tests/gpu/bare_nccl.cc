@@ -41,8 +41,9 @@ struct Nccl {
 };
 
 Result<Nccl> OpenNccl() {
+  const LibraryFiles files = FindNcclFiles(PlacesOfThisProcess());
   MUSTER_TRY(const SharedLibrary library,
-             SharedLibrary::Open({"libnccl.so.2"}, FindNcclFiles(PlacesOfThisProcess())));
+             SharedLibrary::Open({"libnccl.so.2"}, files.preferred, files.last_resorts));
   Nccl nccl;
   MUSTER_CHECK(library.Need("ncclGetUniqueId", &nccl.get_unique_id));
   MUSTER_CHECK(library.Need("ncclCommInitRank", &nccl.init));

@@ -10,7 +10,12 @@ namespace muster {
 LibraryPlaces PlacesOfThisProcess() {
   const Environment environment = Environment::OfThisProcess();
   const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
-  return {value("NCCL_HOME"), value("CUDA_HOME"), value("VIRTUAL_ENV"), value("CONDA_PREFIX")};
+  LibraryPlaces places;
+  places.nccl_home = value("NCCL_HOME");
+  places.cuda_home = value("CUDA_HOME");
+  places.virtual_env = value("VIRTUAL_ENV");
+  places.conda_prefix = value("CONDA_PREFIX");
+  return places;
 }
 
 }  // namespace muster

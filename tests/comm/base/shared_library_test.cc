@@ -38,6 +38,15 @@ TEST(SharedLibrary, TriesEveryNameInTurn) {
   EXPECT_THAT(library->path(), EndsWith("libc.so.6"));
 }
 
+TEST(SharedLibrary, TakesALastResortAfterTheLoadersOwnSearch) {
+  const auto found = SharedLibrary::Open({"libm.so.6"}, {}, {kOld});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(found->path(), EndsWith("libm.so.6"));
+  const auto last = SharedLibrary::Open({"libmuster-no-such.so.1"}, {}, {"/nonexistent/lib.so", kOld});
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_THAT(last->path(), EndsWith(kOld));
+}
+
 TEST(SharedLibrary, SaysWhatWasTriedAndWhy) {
   const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {"/dev/null"});
   ASSERT_FALSE(library);

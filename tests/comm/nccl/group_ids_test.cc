@@ -23,7 +23,7 @@ Result<std::vector<NcclId>> JoinForIds(const JoinRequest& request, NcclApi& nccl
 }
 
 TEST(GroupIds, EveryRankGetsTheIdThatRankZeroHasDrawn) {
-  auto nccl = LoadNccl(RealFiles("libnccl.so."));
+  auto nccl = LoadNccl({RealFiles("libnccl.so."), {}});
   ASSERT_TRUE(nccl) << ToString(nccl.error());
   const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "b", "b", "c"});
   std::vector<std::future<Result<std::vector<NcclId>>>> running;

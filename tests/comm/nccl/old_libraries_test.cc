@@ -17,7 +17,7 @@ using testing::EndsWith;
 const std::string kOld = std::getenv("OLD_LIBRARY");
 
 TEST(OldLibraries, NcclIsRefused) {
-  const auto nccl = LoadNccl({kOld});
+  const auto nccl = LoadNccl({{kOld}, {}});
   ASSERT_FALSE(nccl);
   EXPECT_EQ(nccl.error().code, Code::kConfiguration);
   EXPECT_THAT(nccl.error().message, EndsWith(kOld + " is NCCL 2.10.5"));
@@ -25,7 +25,7 @@ TEST(OldLibraries, NcclIsRefused) {
 }
 
 TEST(OldLibraries, CudaIsRefused) {
-  const auto cuda = LoadCuda({kOld});
+  const auto cuda = LoadCuda({{kOld}, {}});
   ASSERT_FALSE(cuda);
   EXPECT_EQ(cuda.error().code, Code::kConfiguration);
   EXPECT_THAT(cuda.error().message, EndsWith(kOld + " is the runtime of CUDA 10.2"));

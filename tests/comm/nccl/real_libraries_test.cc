@@ -14,13 +14,13 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 std::unique_ptr<NcclApi> TheNccl() {
-  auto nccl = LoadNccl(RealFiles("libnccl.so."));
+  auto nccl = LoadNccl({RealFiles("libnccl.so."), {}});
   EXPECT_TRUE(nccl) << ToString(nccl.error());
   return nccl ? *std::move(nccl) : nullptr;
 }
 
 std::unique_ptr<CudaApi> TheCuda() {
-  auto cuda = LoadCuda(RealFiles("libcudart.so."));
+  auto cuda = LoadCuda({RealFiles("libcudart.so."), {}});
   EXPECT_TRUE(cuda) << ToString(cuda.error());
   return cuda ? *std::move(cuda) : nullptr;
 }
