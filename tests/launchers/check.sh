@@ -87,6 +87,18 @@ few_open_files() {
     'warning: only 256 open files (nofile) on gpu02; a group of 16 should have 1024'
 }
 
+# gpu02 has a small /dev/shm, gpu03 another MTU.
+unlike_nodes() {
+  on gpu03 ip link set eth0 mtu 1400
+  trap 'on gpu03 ip link set eth0 mtu 1500' EXIT
+  fresh
+  step -N4 --ntasks-per-node=2 -w 'gpu[01-04]' unshare --mount sh -c 'size=8g
+    [ "$SLURMD_NODENAME" != gpu02 ] || size=8m
+    mount -t tmpfs -o size=$size none /dev/shm && exec muster check --quick' >"$dir/out"
+  expect_like 'warning of /dev/shm' "$(grep '^warning: .*/dev/shm' "$dir/out")" 'warning: only 8* free in /dev/shm on gpu02*'
+  expect_like 'warning of the MTU' "$(grep '^warning: .*MTU' "$dir/out")" 'warning: *1400 on gpu03*'
+}
+
 missing_node() {
   fresh
   MUSTER_TIMEOUTS_RENDEZVOUS=12s expect_code 75 step -N4 --ntasks-per-node=4 -w 'gpu[01-04]' \
@@ -131,6 +143,7 @@ check_check() {
   check 'check: two nodes that cannot reach each other' broken_pair
   check 'check: a node that reaches only the root' cut_off_node
   check 'check: few open files on one node' few_open_files
+  check 'check: nodes that are unlike the others' unlike_nodes
   check 'check: a node that never comes' missing_node
   check 'check && run, five times' check_and_run
   check 'check: under muster launch' under_launch
