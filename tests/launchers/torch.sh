@@ -33,7 +33,7 @@ torch_starts_again() {
   fresh
   expect output "$(step -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 --max-restarts 1 -- \
     sh -c 'python "$1" "$TORCHELASTIC_RESTART_COUNT" 0 && [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' \
-    sh "$here/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || cat "$dir/err"
+    sh "$here/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || fail "$(cat "$dir/err")"
 }
 
 # Rank 0's supervisor is neither the root nor on the first node.
@@ -42,7 +42,7 @@ rank_0_elsewhere() {
   printf '%s\n' gpu03 gpu01 gpu02 gpu03 >"$dir/hosts"
   expect output "$(ctl env SLURM_HOSTFILE="$dir/hosts" srun -n4 -m arbitrary muster run -- \
     sh -c 'python "$1" a; python "$1" b a' sh "$here/program_after.py" 2>"$dir/err")" \
-    $'a: sum 6 of 4\nb: sum 6 of 4' || cat "$dir/err"
+    $'a: sum 6 of 4\nb: sum 6 of 4' || fail "$(cat "$dir/err")"
   nothing_remains
 }
 
