@@ -121,24 +121,52 @@ only_six() {
   expect_like 'connections to the root' "$(cat "$dir/connections")" '*\[fd00:18::2\]:* \[fd00:18::1\]:6*'
 }
 
-# Two nodes that have no other address, and ranks without Slurm.
-nothing_but_six() {
-  trap 'for node in gpu03 gpu04; do
-      on $node ip addr add "198.18.1.$((10#${node#gpu}))/15" dev eth0 2>/dev/null
-    done
-    six_again' EXIT
-  local rank pids=() secret
+# Two nodes that have no other address.
+two_of_six() {
+  local node
+  trap four_again EXIT
   six_ranks
   hosts_are 'fd00:18::3 gpu03' 'fd00:18::4 gpu04'
   for node in gpu03 gpu04; do on "$node" ip addr flush dev eth0 scope global to 198.18.0.0/15; done
-  fresh
+}
+four_again() {
+  local node
+  for node in gpu03 gpu04; do
+    on "$node" ip addr add "198.18.1.$((10#${node#gpu}))/15" dev eth0 2>/dev/null || true
+  done
+  six_again
+}
+
+# on_two COMMAND...: as four ranks there, without Slurm.
+on_two() {
+  local rank pids=()
   for rank in 0 1 2 3; do
     TOLD="$rank $((rank % 2))" on "gpu0$((3 + rank / 2))" muster run --rank "$rank" --world-size 4 \
-      --local-rank $((rank % 2)) --endpoint gpu03:61888 -- "${member[@]}" &
+      --local-rank $((rank % 2)) --endpoint gpu03:61888 -- "$@" &
     pids+=($!)
   done
-  for rank in "${pids[@]}"; do wait "$rank"; done
+  for rank in "${pids[@]}"; do wait "$rank" || return; done
+}
+
+nothing_but_six() {
+  two_of_six
+  fresh
+  on_two "${member[@]}"
   MASTER_NETWORK=fd00:18:: evaluated 4
+}
+
+# PyTorch's ranks meet in the store that muster serves, and Gloo connects them.
+torch_over_six() {
+  local OMP_NUM_THREADS=1
+  export OMP_NUM_THREADS
+  PATH=$("$top/tests/python/venv")/bin:$PATH
+  two_of_six
+  fresh
+  expect 'IPv4 addresses' "$(on gpu03 ip -4 -o addr show scope global; on gpu04 ip -4 -o addr show scope global)" ''
+  on_two sh -c 'echo "$MASTER_ADDR $TORCHELASTIC_USE_AGENT_STORE" >"$1/ranks/$RANK" && exec python "$2"' sh \
+    "$dir" "$here/gloo.py" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
+  expect output "$(grep -v '^\[Gloo\]' "$dir/out")" 'sum 6 of 4'
+  expect 'where the store is, and whose' "$(cat "$dir"/ranks/* | uniq -c | xargs)" '4 fd00:18::3 True'
 }
 
 # A name with two addresses, of which one leads nowhere.
@@ -300,6 +328,7 @@ check_networks() {
   check 'network: names that do not resolve, a shared file' names_unknown_and_a_file
   check 'network: names mean IPv6' only_six
   check 'network: IPv6 alone, no Slurm' nothing_but_six
+  check 'network: IPv6 alone, PyTorch' torch_over_six
   check 'network: both families' both_families
   check 'network: IPv6 that leads nowhere' six_that_leads_nowhere
   check 'network: bridges with one address everywhere' bridges_of_containers
