@@ -4,7 +4,7 @@ import jax
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_cpu_collectives_implementation", "gloo")
-jax.distributed.initialize(cluster_detection_method="slurm")
+jax.distributed.initialize()
 
 import jax.numpy as jnp  # noqa: E402  (after the processes have met)
 from jax.experimental import multihost_utils  # noqa: E402
