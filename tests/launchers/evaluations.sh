@@ -13,16 +13,18 @@ comes_out() {
 
 two_by_two() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 "$@"; }
 
-# One rank is killed while the others wait for it, as long as evaluations may: all end now, with its name.
+# One rank is killed while the others wait for it, as long as evaluations may, 60000 s: all end now, with its name.
 rank_is_killed() {
-  local code=0 pid
+  local code=0 pid began
   fresh
   PIDS=$dir/ranks two_by_two muster run -c configs/eval.yaml -- python "$here/training.py" waits_for_ever >"$dir/out" 2>&1 &
   until_true 60 has_files "$dir/ranks" 4
   until_true 10 test -s "$dir/ranks/1"
   read -r pid <"$dir/ranks/1" || true
+  began=$SECONDS
   kill -KILL "$pid"
   wait $! || code=$?
+  [[ $((SECONDS - began)) -le 60 ]] || fail "the others ended after $((SECONDS - began)) s"
   expect 'exit code' "$code" 137
   expect_like 'what was said' "$(cat "$dir/out")" '*rank 1 on gpu01 failed: signal 9*'
 }
