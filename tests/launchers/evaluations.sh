@@ -3,12 +3,12 @@
 # shellcheck disable=SC2016,SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir
 
 # What a program says besides: each PyTorch client asks for the name of the address it connects to, and has none.
-printed() { "$@" 2>"$dir/err" | grep -v '^\[Gloo\]'; }
+printed() { (set -o pipefail && "$@" 2>"$dir/err" | grep -v '^\[Gloo\]'); }
 
-# comes_out LINE COMMAND...: that is all it says.
+# comes_out LINES COMMAND...: that is all it says, and it does not fail.
 comes_out() {
   fresh
-  expect output "$(printed "${@:2}" || cat "$dir/err")" "$1"
+  expect output "$(printed "${@:2}" || { echo "exit code $?:" && cat "$dir/err"; })" "$1"
 }
 
 two_by_two() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 "$@"; }
