@@ -29,6 +29,12 @@ rank_is_killed() {
   expect_like 'what was said' "$(cat "$dir/out")" '*rank 1 on gpu01 failed: signal 9*'
 }
 
+# through_muster LAUNCHER COMMAND...: it starts two ranks, whose program leaves to muster.torch how they meet.
+through_muster() {
+  comes_out "sum 1 of 2
+started by $1" "${@:2}" env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks launcher
+}
+
 mpi() {
   fresh
   mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
@@ -57,12 +63,13 @@ harness() {
 }
 
 check_evaluations() {
-  local patience=300 OMP_NUM_THREADS=1 PATH=$PATH LD_LIBRARY_PATH PYTHONPATH=$top/bootstrap/python
+  local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH LD_LIBRARY_PATH PYTHONPATH=$top/bootstrap/python
   LD_LIBRARY_PATH=$(readlink -f bazel-bin)/bootstrap/c
   export OMP_NUM_THREADS PATH LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
   export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
   check 'evaluations: PyTorch, the harnesses and JAX' "$top/tests/python/venv" eval
   PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
+  torchrun=$("$top/tests/python/venv")/bin/torchrun
 
   check 'PyTorch: DDP, FSDP, objects and barriers' comes_out 'DDP: the losses of 4 ranks are those of one
 FSDP: the losses of 4 ranks are those of one
@@ -78,6 +85,11 @@ objects and barriers of 4 ranks' \
     two_by_two env THROUGH_MUSTER=1 python "$here/training.py" objects
   check 'muster.torch: under muster run' comes_out 'sum 6 of 4' \
     two_by_two muster run -- env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
+  check 'muster.torch: under torchrun' through_muster torchrun \
+    on gpu01 "$torchrun" --no-python --standalone --nproc-per-node 2
+  check 'muster.torch: under mpirun of Open MPI, two nodes' through_muster openmpi \
+    ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=1 mpirun.openmpi -n 2
+  check 'muster.torch: under mpirun of MPICH' through_muster hydra on gpu01 mpirun.mpich -n 2
   check 'muster.torch: a world of one' comes_out 'sum 0 of 1' \
     on gpu01 env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
   check 'muster.torch: the group is there already' comes_out 'sum 6 of 4' \

@@ -83,6 +83,13 @@ def sum_of_ranks():
         print(f"sum {int(total)} of {dist.get_world_size()}")
 
 
+def launcher():
+    import muster
+
+    if dist.get_rank() == 0:
+        print(f"started by {muster.launcher()}")
+
+
 def already():
     """PyTorch's group is there: muster's module leaves it, forms none of its own and says nothing."""
     import muster.torch
@@ -124,7 +131,7 @@ def through_muster():
 
 
 def main():
-    cases = {case.__name__: case for case in (ddp, fsdp, objects, sum_of_ranks, already, waits_for_ever)}
+    cases = {case.__name__: case for case in (ddp, fsdp, objects, sum_of_ranks, launcher, already, waits_for_ever)}
     if os.environ.get("THROUGH_MUSTER"):
         through_muster()
     else:
