@@ -247,9 +247,8 @@ TEST(JoinGroup, WhoDoesNotFormSaysWhy) {
   EXPECT_EQ(joined.error().code, Code::kDeadline);
   EXPECT_EQ(
       joined.error().message,
-      fmt::format(
-          "the root, rank 0 on 127.0.0.1, did not answer within 1s; 127.0.0.1:{}: Connection refused",
-          requests[1].meeting.endpoint->port));
+      fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 1s; 127.0.0.1:{}: Connection refused",
+                  requests[1].meeting.endpoint->port));
 }
 
 TEST(GroupOfOne, WorksAndOpensNothing) {

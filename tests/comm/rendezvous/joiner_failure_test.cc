@@ -95,9 +95,9 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   ASSERT_TRUE(
       held->Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
   TestGroup group(loop, Without(0));
-  EXPECT_TRUE(group.AllRefusedWith(
-      {Code::kDeadline, "the group did not form within 1s, and rank 0 on 127.0.0.1 fell silent",
-       kTimeoutHint}));
+  EXPECT_TRUE(group.AllRefusedWith({Code::kDeadline,
+                                    "the group did not form within 1s, and rank 0 on 127.0.0.1 fell silent",
+                                    kTimeoutHint}));
 }
 
 TEST_F(JoinerFailureTest, WhoEndsMeanwhileIsNamed) {
@@ -333,9 +333,9 @@ TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   TestRank follower(*loop, requests[2]);
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
-  EXPECT_EQ(follower.refused()->error,
-            (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 1s",
-                   kTimeoutHint}));
+  EXPECT_EQ(
+      follower.refused()->error,
+      (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 1s", kTimeoutHint}));
 }
 
 TEST_F(JoinerFailureTest, AfterAFailureNothingIsLeftOpen) {
