@@ -7,8 +7,8 @@
 namespace muster {
 namespace {
 
-// An agent may be slow once or twice on a crowded node. A store of an older dialect waits for the rest of
-// what it takes for a key of a gigabyte, and never answers.
+// An agent may be slow once or twice on a crowded node, or about to end. A store of an older dialect never
+// answers: it hangs up each time.
 constexpr int kMostSilences = 3;
 
 }  // namespace

@@ -57,16 +57,32 @@ Result<std::unique_ptr<Client>> Client::Connect(const SocketAddress& address, De
   if (const int error = ConnectError(client->fd_.get()); error != 0) {
     return Fail(Code::kSystem, "cannot connect to the store at {}: {}", client->peer_, ErrnoText(error));
   }
-  MUSTER_CHECK(client->Send({Operation::kValidate, {}, kValidationNumber}, "greet it", deadline));
-  // Not PING: a server before 2.5 would close the connection.
-  const Result<int64_t> answer = client->NumKeys(deadline);
-  if (answer) return client;
-  if (answer.error().code != Code::kDeadline) return tl::unexpected<Error>(answer.error());
+  const Status greeted = client->Greet(deadline);
+  if (greeted) return client;
+  const bool silent = greeted.error().code == Code::kDeadline;
   return Fail(
       Code::kDisagreement,
-      "what listens at {} takes connections and does not answer as a store: it is none, or that of PyTorch "
-      "before 2.2, or it is stopped",
-      client->peer_);
+      "what listens at {} takes connections and {}: it is none, or that of PyTorch before 2.2, or it {}",
+      client->peer_, silent ? "does not answer as a store" : "hangs up instead of answering as a store",
+      silent ? "is stopped" : "turns this process away");
+}
+
+// VALIDATE, and four times a question that every dialect from 2.2 on answers (not PING: a server before 2.5
+// would hang up). An older store takes these nine bytes for SET and the length of a key. Were they fewer it
+// would wait for the rest, and serve nobody meanwhile; a key of that length it cannot hold: it hangs up at
+// once.
+Status Client::Greet(Deadline deadline) {
+  constexpr int kQuestions = 4;
+  constexpr std::string_view kWhat = "greet it";
+  output_.clear();
+  Encode({Operation::kValidate, {}, kValidationNumber}, output_);
+  for (int i = 0; i < kQuestions; ++i) Encode({Operation::kNumKeys, {}}, output_);
+  MUSTER_CHECK(SendOutput(kWhat, deadline));
+  for (int i = 0; i < kQuestions; ++i) {
+    AnswerDecoder decoder(limits_, Operation::kNumKeys);
+    MUSTER_CHECK(Receive(decoder, kWhat, deadline));
+  }
+  return {};
 }
 
 Status Client::Set(std::string_view key, std::string_view value, Deadline deadline) {
@@ -223,6 +239,10 @@ Status Client::Send(const Request& request, std::string_view what, Deadline dead
     return Fail(Code::kSystem, "cannot {}: the connection to the store at {} was closed", what, peer_);
   output_.clear();
   Encode(request, output_);
+  return SendOutput(what, deadline);
+}
+
+Status Client::SendOutput(std::string_view what, Deadline deadline) {
   for (size_t sent = 0; sent < output_.size();) {
     const ssize_t count = send(fd_.get(), output_.data() + sent, std::min(output_.size() - sent, kSentAtOnce),
                                MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -74,7 +74,9 @@ class Client {
   Status WaitFor(const Request& request, std::string_view what, Deadline deadline);
   Status CancelWait(std::string_view what);
 
+  Status Greet(Deadline deadline);
   Status Send(const Request& request, std::string_view what, Deadline deadline);
+  Status SendOutput(std::string_view what, Deadline deadline);
   Result<Answer> Receive(AnswerDecoder& decoder, std::string_view what, Deadline deadline);
   Status Await(short events, std::string_view what, Deadline deadline);
   tl::unexpected<Error> Broken(std::string_view what, std::string_view reason);

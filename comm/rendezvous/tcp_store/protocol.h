@@ -32,7 +32,8 @@ enum class Operation : uint8_t {
 };
 inline constexpr size_t kOperations = 19;
 
-// What a client says first. In the dialects before 2.2 the same bytes would begin a SET with a key of 1 GB.
+// What a client says first. In the dialects before 2.2 the same bytes would begin a SET with a key of 1 GB or
+// more.
 inline constexpr uint32_t kValidationNumber = 0x3C85F7CE;
 
 inline constexpr uint8_t kReady = 0;  // the answers to kCheck

@@ -6,6 +6,7 @@
 #include "comm/rendezvous/tcp_store/server_thread.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/rendezvous/older_store.h"
 
 namespace muster {
 namespace {
@@ -69,7 +70,6 @@ TEST_F(TorchStoreBulletinTest, NobodyThereMayChange) {
   EXPECT_EQ(leader.Describe(), "the store at " + address.ToString());
 }
 
-// As one of PyTorch 1.13 to 2.1, which waits for the rest of a key.
 TEST_F(TorchStoreBulletinTest, AStoreThatNeverAnswersIsGivenUp) {
   const UniqueFd listener = Listener();
   const uint16_t port = LocalAddress(listener.get()).port();
@@ -85,6 +85,32 @@ TEST_F(TorchStoreBulletinTest, AStoreThatNeverAnswersIsGivenUp) {
                   "none, or that of PyTorch before 2.2, or it is stopped",
                   port));
   EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
+}
+
+// One of PyTorch 1.13 to 2.1, which serves nobody else while it waits for the rest of a request.
+TEST_F(TorchStoreBulletinTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) {
+  const OlderStore store;
+  OlderClient before(store.address());
+  before.Set("a", "1");
+  TorchStoreBulletin leader(Endpoint{"127.0.0.1", store.address().port()}, "key");
+  Error error;
+  for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
+    // Not by that: whoever waits for it keeps the store's thread.
+    error = leader.LookUp(Deadline::After(std::chrono::minutes(10))).error();
+    EXPECT_EQ(error.code, code);
+    EXPECT_EQ(before.Get("a"), "1");
+  }
+  EXPECT_EQ(store.turned_away(), 3);
+  EXPECT_EQ(
+      error.message,
+      fmt::format(
+          "what listens at 127.0.0.1:{} takes connections and hangs up instead of answering as a store: "
+          "it is none, or that of PyTorch before 2.2, or it turns this process away",
+          store.address().port()));
+  EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
+  OlderClient after(store.address());
+  after.Set("b", "2");
+  EXPECT_EQ(after.Get("b"), "2");
 }
 
 }  // namespace
