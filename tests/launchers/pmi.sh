@@ -34,7 +34,7 @@ openmpi_alone() {
 
 # What a rank of mpirun says, in a file of its own. mpirun's own output is no place to look: once a rank has failed, that of
 # Open MPI 4.1 drops what others, or this one, have just written (one launch in seven here).
-said_apart() { "$1" sh -c 'exec 2>"$0/err.${PMI_RANK-$OMPI_COMM_WORLD_RANK}"; exec "$@"' "$dir" "${@:2}"; }
+said_apart() { "$1" sh -c 'exec 2>"$0/err.${PMI_RANK-${OMPI_COMM_WORLD_RANK-$RANK}}"; exec "$@"' "$dir" "${@:2}"; }
 
 # The ladder has nowhere to begin.
 mpirun_alone_needs_its_server() {
