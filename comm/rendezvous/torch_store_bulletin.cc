@@ -13,8 +13,8 @@ constexpr int kMostSilences = 3;
 
 }  // namespace
 
-TorchStoreBulletin::TorchStoreBulletin(Endpoint store, std::string key)
-    : endpoint_(std::move(store)), key_(std::move(key)) {}
+TorchStoreBulletin::TorchStoreBulletin(Endpoint store, std::string key, Duration patience)
+    : endpoint_(std::move(store)), key_(std::move(key)), patience_(patience) {}
 
 std::string TorchStoreBulletin::Describe() const {
   return fmt::format("the store at {}", ToString(endpoint_));
@@ -45,7 +45,8 @@ Error TorchStoreBulletin::Judge(Error error) {
     silences_ = 0;
     return error;
   }
-  if (++silences_ < kMostSilences) return error;
+  if (silences_++ == 0) silent_since_ = Clock::now();
+  if (silences_ < kMostSilences || Clock::now() - silent_since_ < patience_) return error;
   return {Code::kConfiguration, std::move(error.message),
           "with PyTorch before 2.2, set rendezvous.method: tcp"};
 }

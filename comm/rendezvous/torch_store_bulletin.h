@@ -4,6 +4,7 @@
 #pragma once
 
 #include "comm/address.h"
+#include "comm/base/deadline.h"
 #include "comm/rendezvous/bulletin.h"
 #include "comm/rendezvous/tcp_store/client.h"
 
@@ -11,7 +12,8 @@ namespace muster {
 
 class TorchStoreBulletin : public Bulletin {
  public:
-  TorchStoreBulletin(Endpoint store, std::string key);
+  // What takes connections and is no store is so for good after `patience` and a few tries: kConfiguration.
+  TorchStoreBulletin(Endpoint store, std::string key, Duration patience = std::chrono::seconds(2));
 
   Status Publish(std::string_view notice, Deadline deadline) override;
   Result<std::optional<std::string>> LookUp(Deadline deadline) override;
@@ -24,7 +26,9 @@ class TorchStoreBulletin : public Bulletin {
   Endpoint endpoint_;
   std::string key_;
   std::unique_ptr<tcp_store::Client> client_;
+  const Duration patience_;
   int silences_ = 0;  // in a row
+  Clock::time_point silent_since_;
 };
 
 }  // namespace muster

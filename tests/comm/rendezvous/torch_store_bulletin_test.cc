@@ -73,7 +73,7 @@ TEST_F(TorchStoreBulletinTest, NobodyThereMayChange) {
 TEST_F(TorchStoreBulletinTest, AStoreThatNeverAnswersIsGivenUp) {
   const UniqueFd listener = Listener();
   const uint16_t port = LocalAddress(listener.get()).port();
-  TorchStoreBulletin leader(Endpoint{"127.0.0.1", port}, "key");
+  TorchStoreBulletin leader(Endpoint{"127.0.0.1", port}, "key", Duration::zero());
   Error error;
   for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
     error = leader.LookUp(Deadline::After(std::chrono::milliseconds(20))).error();
@@ -92,7 +92,7 @@ TEST_F(TorchStoreBulletinTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) 
   const OlderStore store;
   OlderClient before(store.address());
   before.Set("a", "1");
-  TorchStoreBulletin leader(Endpoint{"127.0.0.1", store.address().port()}, "key");
+  TorchStoreBulletin leader(Endpoint{"127.0.0.1", store.address().port()}, "key", Duration::zero());
   Error error;
   for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
     // Not by that: whoever waits for it keeps the store's thread.
@@ -111,6 +111,15 @@ TEST_F(TorchStoreBulletinTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) 
   OlderClient after(store.address());
   after.Set("b", "2");
   EXPECT_EQ(after.Get("b"), "2");
+}
+
+// A store that is about to be there may hang up a few times first, and is asked every few milliseconds.
+TEST_F(TorchStoreBulletinTest, WhoHangsUpIsGivenAWhile) {
+  const OlderStore store;
+  TorchStoreBulletin leader(Endpoint{"127.0.0.1", store.address().port()}, "key", std::chrono::hours(1));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(leader.LookUp(Deadline::After(std::chrono::minutes(10))).error().code, Code::kDisagreement);
+  }
 }
 
 }  // namespace
