@@ -7,7 +7,7 @@
 lacks_rank_2() {
   printf 'gpu03\ngpu01\ngpu03\ngpu02\n' >"$files/hosts"
   fresh
-  SLURM_HOSTFILE=$files/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-12s} expect_code 75 step -n4 -m arbitrary sh -c '
+  SLURM_HOSTFILE=$files/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-8s} expect_code 75 step -n4 -m arbitrary sh -c '
     if [ "$SLURM_PROCID" = 2 ]; then
       until [ -e "$0/ended" ]; do sleep 0.1; done
       exit
@@ -92,10 +92,10 @@ helper_is_absent() {
   mkdir -p "$files/alone"
   cp -L "$(type -P muster)" "$files/alone/muster"
   lacks_rank_2 env PATH=/usr/bin:/bin "$files/alone/muster" run -- true
-  expect_like message "$(cat "$dir/err")" "*within 12s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect 'what is said of it' "$(grep -c muster-slurm "$dir/err")" 0
   lacks_rank_2 muster run --set rendezvous.slurm_helper=none -- true
-  expect_like message "$(cat "$dir/err")" "*within 12s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
 }
 
 # It is there, and what it was built for is not.
@@ -104,14 +104,14 @@ helper_has_no_libslurm() {
       [ -L "$file" ] || mount --bind /dev/null "$file" || exit
     done
     exec "$@"' sh muster run -- true
-  expect_like message "$(cat "$dir/err")" "*within 12s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect 'what is said of it' "$(grep -c 'muster-slurm .*; going on without' "$dir/err")" 1
 }
 
 helper_hangs() {
   fake 'exec sleep 1000'
-  limit=15s by_fake
-  expect_like message "$(cat "$dir/err")" "*within 15s: $roughly*"
+  limit=11s by_fake
+  expect_like message "$(cat "$dir/err")" "*within 11s: $roughly*"
   expect 'what is said of it' "$(grep -c 'muster-slurm did not answer in time; going on without what it would say' "$dir/err")" 1
   test -e "$files/fake/asked"
   # It goes with the root, too.
@@ -124,7 +124,7 @@ no_sleep() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -q 'sleep
 helper_crashes() {
   fake 'kill -SEGV $$'
   by_fake
-  expect_like message "$(cat "$dir/err")" "*within 12s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect_like 'what is said of it' "$(sed 's/was killed by signal 11/ended without an answer/' "$dir/err")" \
     '*muster-slurm ended without an answer; going on without*'
   fake 'echo "{layouts"'
@@ -135,7 +135,7 @@ helper_crashes() {
 # end_after_forming [muster run --]: a group that had formed long before it is asked. The answer is one that Slurm, which
 # counts in minutes, would take longer for. Operations that begin after it end with the job, the latest 10 s before.
 end_after_forming() {
-  fake 'echo "{\"end_time\": $(($(date +%s) + 24))}"'
+  fake 'echo "{\"end_time\": $(($(date +%s) + 20))}"'
   fresh
   MUSTER_RENDEZVOUS_SLURM_HELPER=$files/fake/helper expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
     sh -c 'unset SLURM_JOB_END_TIME; exec "$@"' sh "$@" \

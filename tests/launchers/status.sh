@@ -120,7 +120,7 @@ suspended() {
   laggards "$1" 5 "$go"
   until_true 20 says 'for rank 5 (gpu02)'
   ctl scontrol suspend "$job"
-  sleep 26
+  sleep 20
   ctl scontrol resume "$job"
   until_true 20 grep -q 'this process stood still for ' "$dir/err"
   until_true 20 says 'for rank 5 (gpu02)'
@@ -178,7 +178,7 @@ check_status() {
   check "a leader's worker outlives it" forked_worker
   check "the job's end" job_end
   export MUSTER_LIVENESS_HEARTBEAT=200ms MUSTER_LIVENESS_SUSPECT_AFTER=1s MUSTER_LIVENESS_DEAD_AFTER=5s
-  export MUSTER_TIMEOUTS_COLLECTIVE=24s
+  export MUSTER_TIMEOUTS_COLLECTIVE=18s
   for how in library run; do check "scontrol suspend, then resume ($how)" suspended "$how"; done
   unset MUSTER_LIVENESS_HEARTBEAT MUSTER_LIVENESS_SUSPECT_AFTER MUSTER_LIVENESS_DEAD_AFTER \
     MUSTER_LIVENESS_STRAGGLER_AFTER MUSTER_TIMEOUTS_COLLECTIVE
