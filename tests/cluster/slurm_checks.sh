@@ -157,7 +157,7 @@ check_slurm() {
   check 'srun: arbitrary' srun_arbitrary
   check 'srun: heterogeneous' srun_het
   check 'srun: --multi-prog' srun_multi_prog
-  check 'srun: --mpi=pmix, Open MPI' mpi pmix mpicc.openmpi
+  check 'srun: --mpi=pmix, Open MPI' unless_open_mpi_crashes mpi pmix mpicc.openmpi
   check 'srun: --mpi=pmi2, MPICH' mpi pmi2 mpicc.mpich
   check 'srun: --overcommit' overcommit
   check 'srun: exit code' exit_codes

@@ -250,8 +250,8 @@ check_pmi() {
   check 'PMI: an MPICH program below' mpi_below pmi mpicc.mpich in_salloc mpirun.mpich -n 6
   check 'MPICH alone: an MPICH program below' mpi_below auto mpicc.mpich mpich_alone
   check 'MPICH alone: beside MPI' mpi_beside mpicc.mpich mpich_alone
-  check 'Open MPI alone: beside MPI' mpi_beside mpicc.openmpi openmpi_alone
-  check 'PMIx of srun: beside MPI' mpi_beside mpicc.openmpi of_pmix step -N3 --ntasks-per-node=2
+  check 'Open MPI alone: beside MPI' unless_open_mpi_crashes mpi_beside mpicc.openmpi openmpi_alone
+  check 'PMIx of srun: beside MPI' unless_open_mpi_crashes mpi_beside mpicc.openmpi of_pmix step -N3 --ntasks-per-node=2
   check 'PMI-2 of srun: no MPICH program below' mpi_below_srun of_pmi2 mpicc.mpich '*Unable to write to PMI_fd*'
   check 'PMIx of srun: no Open MPI program below' mpi_below_srun of_pmix mpicc.openmpi '*An error occurred in MPI_Init*'
   check 'PMIx of srun: three groups in a row' pmix_after_pmix of_pmix step -N3 --ntasks-per-node=2
