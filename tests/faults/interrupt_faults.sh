@@ -29,10 +29,10 @@ while_forming() {
   nothing_left forming
 }
 
-# A try in which srun kills at once what is just ending (137) says nothing about muster; one of three must be whole.
+# A try in which srun kills at once what is just ending (137) says nothing about muster; one of six must be whole.
 while_running() {
   local try name said
-  for try in 1 2 3; do
+  for try in 1 2 3 4 5 6; do
     name=running$try
     endless "$name"
     ctrl_c "$name"
