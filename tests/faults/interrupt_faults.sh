@@ -10,6 +10,14 @@ ctrl_c() {
   kill -INT "$(<"$work/$1/srun.pid")"
 }
 
+# Where srun kills at once what is just ending, nobody of a node may be left to remove the place where its ranks meet.
+clear_after_kill() {
+  local node
+  [[ $(<"$work/$1/srun.end") == 137 ]] || return 0
+  for node in "${gpus[@]}"; do on "$node" sh -c 'rm -rf /dev/shm/muster-*'; done
+  rm -rf "$work/$1/tmp"/muster-*
+}
+
 # The signal reaches all of them, but one may hear first that another has ended of it; and once in a while srun
 # kills at once what is just ending.
 while_forming() {
@@ -26,6 +34,7 @@ while_forming() {
   done
   expect_like 'what the root said' "$(tail -n 1 "$work/forming/0.err")" 'muster: rank * ended*while the group was forming'
   [[ -n $(ranks_with forming 130) ]] || fail 'nobody ended of the signal'
+  clear_after_kill forming
   nothing_left forming
 }
 
@@ -37,6 +46,7 @@ while_running() {
     endless "$name"
     ctrl_c "$name"
     until_true 20 has_ended "$name"
+    clear_after_kill "$name"
     nothing_left "$name"
     [[ $(<"$work/$name/srun.end") == 137 ]] || break
   done
