@@ -3,9 +3,8 @@
 #include "comm/net/chosen_interfaces.h"
 
 namespace muster {
-namespace {
 
-LibraryPlaces PlacesIn(const Environment& environment) {
+LibraryPlaces LibraryPlacesIn(const Environment& environment) {
   const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
   LibraryPlaces places;
   places.nccl_home = value("NCCL_HOME");
@@ -19,8 +18,6 @@ LibraryPlaces PlacesIn(const Environment& environment) {
   return places;
 }
 
-}  // namespace
-
 DataOptions MakeDataOptions(const Environment& environment, const Config& config,
                             const TimeoutOptions& timeouts) {
   const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
@@ -33,7 +30,7 @@ DataOptions MakeDataOptions(const Environment& environment, const Config& config
   options.route_nccl_log = !environment.Has("NCCL_DEBUG_FILE");
   const std::string blocking = value("NCCL_COMM_BLOCKING");
   options.nccl_calls_block = !blocking.empty() && blocking != "0";
-  options.gpu = RealSurroundings(PlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
+  options.gpu = RealSurroundings(LibraryPlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
   return options;
 }
 

@@ -11,4 +11,7 @@ namespace muster {
 DataOptions MakeDataOptions(const Environment& environment, const Config& config,
                             const TimeoutOptions& timeouts);
 
+// Where this process is to look for the libraries of NCCL and CUDA.
+LibraryPlaces LibraryPlacesIn(const Environment& environment);
+
 }  // namespace muster
