@@ -18,13 +18,14 @@ Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnAccept on_accept)
 }
 
 Acceptor::~Acceptor() {
-  loop_.Cancel(timer_);
+  loop_.Cancel(rest_timer_);
+  loop_.Cancel(accept_timer_);
   loop_.Forget(listener_.get());
   ForgetForForks(listener_.get());
 }
 
 Status Acceptor::Start() {
-  return loop_.Watch(listener_.get(), EPOLLIN, [this](uint32_t) { AcceptAll(); });
+  return loop_.Watch(listener_.get(), EPOLLIN, [this](uint32_t) { OnReadable(); });
 }
 
 void Acceptor::SetPaused(bool paused) {
@@ -33,9 +34,18 @@ void Acceptor::SetPaused(bool paused) {
   UpdateInterest();
 }
 
-void Acceptor::AcceptAll() {
+// As a timer, so that those that are due run first.
+void Acceptor::OnReadable() {
+  if (accept_timer_ != 0) return;
+  accept_timer_ = loop_.After(Duration::zero(), [this] {
+    accept_timer_ = 0;
+    AcceptSome();
+  });
+}
+
+void Acceptor::AcceptSome() {
   const std::weak_ptr<bool> alive = alive_;
-  while (!alive.expired() && !paused_) {
+  for (int i = 0; i < kAcceptsPerWake && !alive.expired() && !paused_; ++i) {
     SocketAddress peer;
     Result<UniqueFd> fd = Accept(listener_.get(), &peer);
     if (!fd) return Rest(fd.error());
@@ -51,7 +61,7 @@ void Acceptor::Rest(const Error& error) {
   complained_ = true;
   resting_ = true;
   UpdateInterest();
-  timer_ = loop_.After(kRest, [this] {
+  rest_timer_ = loop_.After(kRest, [this] {
     resting_ = false;
     UpdateInterest();
   });

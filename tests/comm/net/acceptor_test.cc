@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -34,6 +36,21 @@ class AcceptorTest : public testing::Test {
 TEST_F(AcceptorTest, TakesAllThatWait) {
   for (int i = 0; i < 5; ++i) Connect();
   ASSERT_TRUE(loop.Until([&] { return accepted.size() == 5; }));
+}
+
+TEST_F(AcceptorTest, AFloodLeavesTheLoopItsTurn) {
+  for (int i = 0; i < 3 * Acceptor::kAcceptsPerWake; ++i) Connect();
+  loop->RunOnce(Deadline::After(std::chrono::seconds(1)));
+  EXPECT_EQ(accepted.size(), static_cast<size_t>(Acceptor::kAcceptsPerWake));
+  ASSERT_TRUE(loop.Until([&] { return accepted.size() == 3 * Acceptor::kAcceptsPerWake; }));
+}
+
+TEST_F(AcceptorTest, TimersThatAreDueComeFirst) {
+  std::optional<size_t> accepted_before;
+  loop->After(Duration::zero(), [&] { accepted_before = accepted.size(); });
+  Connect();
+  ASSERT_TRUE(loop.Until([&] { return accepted.size() == 1; }));
+  EXPECT_EQ(accepted_before, 0u);
 }
 
 TEST_F(AcceptorTest, WhilePausedTheyWait) {
