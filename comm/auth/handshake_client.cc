@@ -55,7 +55,7 @@ class ClientMachine final : public HandshakeMachine {
   void OnVerdict(ByteView message) {
     const Result<Bytes> opened = sealed().opener.Open(SealedPartOf(message));
     if (!opened) return EndRejected(OtherKeys());
-    const std::optional<Verdict> verdict = ParseVerdict(*opened);
+    const std::optional<VerdictMessage> verdict = ParseVerdict(*opened);
     if (!verdict) return RejectAsMalformed(MessageType::kVerdict);
     if (verdict->accepted) return Succeed();
     EndRejected({Code::kAuthentication, fmt::format("{} refused this rank: {}", peer(), verdict->message),

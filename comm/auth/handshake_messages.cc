@@ -87,7 +87,7 @@ Bytes EncodeSealed(MessageType type, ByteView sealed) {
   return writer.Take();
 }
 
-Bytes EncodeVerdict(const Verdict& verdict) {
+Bytes EncodeVerdict(const VerdictMessage& verdict) {
   WireWriter writer;
   writer.U8(verdict.accepted ? 1 : 0);
   writer.String(verdict.message.substr(0, kMaxVerdictText));
@@ -141,9 +141,9 @@ std::optional<RejectMessage> ParseReject(ByteView message) {
 
 ByteView SealedPartOf(ByteView message) { return message.subspan(kHeaderBytes); }
 
-std::optional<Verdict> ParseVerdict(ByteView opened) {
+std::optional<VerdictMessage> ParseVerdict(ByteView opened) {
   WireReader reader(opened);
-  Verdict verdict;
+  VerdictMessage verdict;
   verdict.accepted = reader.U8() == 1;
   verdict.message = Printable(reader.String());
   verdict.hint = Printable(reader.String());

@@ -63,7 +63,7 @@ struct RejectMessage {
 };
 
 // Server to client, sealed: accepted, or refused with the server's reason.
-struct Verdict {
+struct VerdictMessage {
   bool accepted = false;
   std::string message;
   std::string hint;
@@ -73,7 +73,7 @@ Bytes Encode(const HelloMessage& hello);
 Bytes Encode(const AnswerMessage& answer);
 Bytes Encode(const RejectMessage& reject);
 Bytes EncodeSealed(MessageType type, ByteView sealed);  // kProof, kVerdict
-Bytes EncodeVerdict(const Verdict& verdict);            // what is to be sealed
+Bytes EncodeVerdict(const VerdictMessage& verdict);     // what is to be sealed
 
 // Absent: not a message of muster's.
 std::optional<MessageType> TypeOf(ByteView message);
@@ -82,7 +82,7 @@ std::optional<HelloMessage> ParseHello(ByteView message);
 std::optional<AnswerMessage> ParseAnswer(ByteView message);
 std::optional<RejectMessage> ParseReject(ByteView message);
 ByteView SealedPartOf(ByteView message);  // of kProof and kVerdict
-std::optional<Verdict> ParseVerdict(ByteView opened);
+std::optional<VerdictMessage> ParseVerdict(ByteView opened);
 
 // "hello", "answer", ...
 std::string_view MessageTypeName(MessageType type);

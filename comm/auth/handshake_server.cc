@@ -65,7 +65,7 @@ class ServerMachine final : public HandshakeMachine {
                  status.error().hint});
   }
 
-  void SendVerdict(const Verdict& verdict) {
+  void SendVerdict(const VerdictMessage& verdict) {
     Transmit(EncodeSealed(MessageType::kVerdict, sealed().sealer.Seal(EncodeVerdict(verdict))));
   }
 };

@@ -1,9 +1,11 @@
-// Something that other processes of this node bring about in shared memory, as Exchange::Await waits for it.
+// Something that other processes of this node bring about in shared memory, as ProgressEngine::Await waits
+// for it.
 //
-// There is one place where a rank sleeps, the poll() of Exchange: a rank that waits in shared memory goes on
-// serving everything it serves when it waits for messages, and learns of a lost peer, a failed group and its
-// deadline in the same way. A futex would be a second place that serves none of that, or a thread. So a rank
-// that goes to sleep says in shared memory for whom, and whoever that is rings its doorbell, a descriptor.
+// There is one place where a rank sleeps, the poll() of ProgressEngine: a rank that waits in shared memory
+// goes on serving everything it serves when it waits for messages, and learns of a lost peer, a failed group
+// and its deadline in the same way. A futex would be a second place that serves none of that, or a thread. So
+// a rank that goes to sleep says in shared memory for whom, and whoever that is rings its doorbell, a
+// descriptor.
 //
 // Threads: one.
 #pragma once

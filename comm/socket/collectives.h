@@ -1,6 +1,6 @@
 // The collective operations on host memory, each by the algorithm that choice.h gives.
 //
-// All BLOCK as Exchange::Run does. Arguments have been checked (arguments.h). Buffers are the caller's.
+// All BLOCK as ProgressEngine::Run does. Arguments have been checked (arguments.h). Buffers are the caller's.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "comm/base/error.h"
 #include "comm/communicator.h"
 #include "comm/socket/choice.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 #include "comm/socket/shm/hierarchical.h"
 #include "comm/socket/shm/node_memory.h"
 #include "comm/socket/topology.h"
@@ -22,7 +22,7 @@ namespace muster {
 
 // Where a collective runs.
 struct Collective {
-  Exchange& exchange;
+  ProgressEngine& exchange;
   const Topology& topology;
   Chooser& chooser;
   NodeMemory* memory = nullptr;  // what this node's ranks share; needed where the choice says so

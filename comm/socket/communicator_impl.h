@@ -77,7 +77,7 @@ class SocketCommunicator final : public Communicator {
   uint64_t sequence_ = 0;
   Chooser chooser_;
   Lane lane_;
-  Exchange exchange_;
+  ProgressEngine exchange_;
   bool memory_settled_ = false;  // shared, or known not to be
   std::unique_ptr<NodeMemory> memory_;
   PointToPoint point_to_point_;

@@ -30,16 +30,16 @@ inline constexpr size_t kTurnBytes = size_t{256} * 1024;
 
 // How many bytes of a message are in place; kAllArrived where it is complete, which for an empty one is the
 // only news.
-using Arrival = size_t;
-inline constexpr Arrival kAllArrived = SIZE_MAX;
+using ArrivedBytes = size_t;
+inline constexpr ArrivedBytes kAllArrived = SIZE_MAX;
 
 // A message on its way out. The payload stays the caller's until it is sent.
 struct OutgoingMessage {
   FrameBytes header{};
   ByteView payload;
-  size_t sent = 0;                   // bytes of header and payload
-  int descriptor = -1;               // goes along, on a Unix socket; stays the caller's
-  const Arrival* follows = nullptr;  // no more of the payload than this may go yet; null: all of it
+  size_t sent = 0;                        // bytes of header and payload
+  int descriptor = -1;                    // goes along, on a Unix socket; stays the caller's
+  const ArrivedBytes* follows = nullptr;  // no more of the payload than this may go yet; null: all of it
 
   size_t total() const { return header.size() + payload.size(); }
   // How far it may be sent now.

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "comm/rendezvous/group.h"
-#include "comm/socket/exchange.h"
 #include "comm/socket/mesh.h"
+#include "comm/socket/progress_engine.h"
 #include "comm/socket/socket_communicator.h"
 
 namespace muster {

@@ -24,7 +24,7 @@ std::string ClosedText(int error_number) {
 
 }  // namespace
 
-Dial::Dial(PollSet& poll_set, const Membership& self, const LinkKey& key, DialStages stages,
+Dial::Dial(PollSet& poll_set, const GroupMember& self, const LinkKey& key, DialStages stages,
            Duration connect_timeout)
     : poll_set_(poll_set),
       self_(self),

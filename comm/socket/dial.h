@@ -31,7 +31,7 @@ class Dial {
   enum class State { kTrying, kConnected, kFailed };
 
   // `self` and `poll_set` outlive it. `connect_timeout` bounds each wait for the kernel to connect.
-  Dial(PollSet& poll_set, const Membership& self, const LinkKey& key, DialStages stages,
+  Dial(PollSet& poll_set, const GroupMember& self, const LinkKey& key, DialStages stages,
        Duration connect_timeout);
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
@@ -80,7 +80,7 @@ class Dial {
   bool AnyOpen() const;
 
   PollSet& poll_set_;
-  const Membership& self_;
+  const GroupMember& self_;
   const LinkKey key_;
   const DialStages stages_;
   const Duration connect_timeout_;

@@ -1,4 +1,4 @@
-// The waiting half of Exchange: what a blocked rank watches, and what it does about the time.
+// The waiting half of ProgressEngine: what a blocked rank watches, and what it does about the time.
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "comm/base/parse.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 
 namespace muster {
 namespace {
@@ -25,7 +25,7 @@ constexpr Duration kStall = std::chrono::seconds(2);
 
 }  // namespace
 
-Status Exchange::Wait() {
+Status ProgressEngine::Wait() {
   StartClock();
   if (vigil_.Blocked()) vigil_.Attend(WaitingFor());
   MUSTER_CHECK(UseWaker());
@@ -42,7 +42,7 @@ Status Exchange::Wait() {
 }
 
 // The time in which this process stood still counts for nobody: suspended jobs suspend all their ranks.
-void Exchange::NoticeStall(Clock::time_point slept_from, Duration longest) {
+void ProgressEngine::NoticeStall(Clock::time_point slept_from, Duration longest) {
   const Duration stall = Clock::now() - slept_from - longest;
   if (stall < kStall) return;
   if (!deadline_.IsNever()) deadline_ = Deadline::At(deadline_.when() + stall);
@@ -50,7 +50,7 @@ void Exchange::NoticeStall(Clock::time_point slept_from, Duration longest) {
   vigil_.Postpone(stall);
 }
 
-Status Exchange::AwaitAsleep() {
+Status ProgressEngine::AwaitAsleep() {
   while (!awaited_->Happened()) {
     awaited_->FallAsleep();
     Status status = Wait();
@@ -61,11 +61,13 @@ Status Exchange::AwaitAsleep() {
   return {};
 }
 
-bool Exchange::Settled() const { return Unfinished() == 0 && (awaited_ == nullptr || awaited_->Happened()); }
+bool ProgressEngine::Settled() const {
+  return Unfinished() == 0 && (awaited_ == nullptr || awaited_->Happened());
+}
 
 // Connections and answers that another thread completes are announced by the waker. Looked at once more after
 // it has been added, so that nothing is missed in between.
-Status Exchange::UseWaker() {
+Status ProgressEngine::UseWaker() {
   bool unconnected = false;
   for (size_t i = 0; i < active_; ++i) {
     unconnected = unconnected || (!streams_[i].done() && streams_[i].connection() == nullptr);
@@ -79,7 +81,7 @@ Status Exchange::UseWaker() {
   return AdvanceAll(moved);
 }
 
-void Exchange::PreparePoll() {
+void ProgressEngine::PreparePoll() {
   polled_.assign(kFixedPolls, pollfd{-1, POLLIN, 0});
   polled_streams_.clear();
   polled_[kFailurePoll].fd = group_.failure_fd();
@@ -99,7 +101,7 @@ void Exchange::PreparePoll() {
 
 // A peer that goes on may already have sent what belongs to a later call: only the end of its connection
 // counts.
-void Exchange::WatchAwaited() {
+void ProgressEngine::WatchAwaited() {
   polled_[kDoorbellPoll].fd = awaited_->doorbell_fd();
   watched_.clear();
   for (const int peer : awaited_->WaitingFor()) {
@@ -111,7 +113,7 @@ void Exchange::WatchAwaited() {
   }
 }
 
-Status Exchange::NoticeEnds() {
+Status ProgressEngine::NoticeEnds() {
   if (polled_[kDoorbellPoll].revents != 0) awaited_->Drain();
   for (size_t i = 0; i < watched_.size(); ++i) {
     if (polled_[kFixedPolls + i].revents != 0) MUSTER_CHECK(NoticeEnd(watched_[i]));
@@ -120,7 +122,7 @@ Status Exchange::NoticeEnds() {
 }
 
 // A peer may end as soon as it has done its part.
-Status Exchange::NoticeEnd(int peer) {
+Status ProgressEngine::NoticeEnd(int peer) {
   const std::vector<int> waiting = awaited_->WaitingFor();
   if (std::ranges::find(waiting, peer) == waiting.end()) return {};
   if (LeftWithGoodbye(*lane_.Existing(peer))) {
@@ -131,14 +133,14 @@ Status Exchange::NoticeEnd(int peer) {
   return {};
 }
 
-Deadline Exchange::WakeAt() const {
+Deadline ProgressEngine::WakeAt() const {
   Deadline wake = deadline_.EarlierOf(mesh_.wake()).EarlierOf(vigil_.wake());
   // Everything may have been done while the waker was put up.
   if (Settled()) wake = Deadline::At(Clock::now());
   return loss_ ? wake.EarlierOf(loss_->report_at) : wake;
 }
 
-Status Exchange::AfterPoll() {
+Status ProgressEngine::AfterPoll() {
   if (polled_[kFailurePoll].revents != 0) {
     if (std::optional<Error> failure = group_.failure()) return muster::Fail(*std::move(failure));
   }
@@ -165,13 +167,13 @@ Status Exchange::AfterPoll() {
   return {};
 }
 
-Status Exchange::ServeMesh() {
+Status ProgressEngine::ServeMesh() {
   Status served = mesh_.Serve();
   if (!served) return Fail(served.error());
   return {};
 }
 
-Status Exchange::CheckTime() {
+Status ProgressEngine::CheckTime() {
   if (mesh_.wake().Expired()) MUSTER_CHECK(ServeMesh());
   if (Settled()) return {};
   if (const std::optional<int> gone = vigil_.Gone(); gone && !loss_) {
@@ -185,7 +187,7 @@ Status Exchange::CheckTime() {
   return {};
 }
 
-std::vector<int> Exchange::UnfinishedPeers() const {
+std::vector<int> ProgressEngine::UnfinishedPeers() const {
   std::vector<int> peers;
   for (size_t i = 0; i < active_; ++i) {
     if (!streams_[i].done()) peers.push_back(streams_[i].rank());
@@ -197,14 +199,14 @@ std::vector<int> Exchange::UnfinishedPeers() const {
   return peers;
 }
 
-std::vector<int> Exchange::WaitingFor() const {
+std::vector<int> ProgressEngine::WaitingFor() const {
   std::vector<int> ranks = UnfinishedPeers();
   for (int& rank : ranks) rank = lane_.WorldRank(rank);
   std::ranges::sort(ranks);
   return ranks;
 }
 
-Error Exchange::DeadlineError() {
+Error ProgressEngine::DeadlineError() {
   const std::vector<int> culprits = vigil_.Culprits(WaitingFor());
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(culprits.size(), kNamedCulprits); ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x4853554d;  // "MUSH"
 
-MemberContext ContextOf(const Membership& self, const LinkKey& key, int connector, int acceptor) {
+MemberContext ContextOf(const GroupMember& self, const LinkKey& key, int connector, int acceptor) {
   MemberContext context;
   context.group_key = self.key;
   // An answer made for one purpose must not open a connection for another.
@@ -50,7 +50,7 @@ Shake FixedMessages::Write(int fd, ByteView message) {
   return Broken(sent < 0 ? errno : EAGAIN);
 }
 
-ConnectorHandshake::ConnectorHandshake(const Membership& self, const LinkKey& key)
+ConnectorHandshake::ConnectorHandshake(const GroupMember& self, const LinkKey& key)
     : key_(key), context_(ContextOf(self, key, self.rank, key.peer)), mine_(MakeChallenge()) {}
 
 Shake ConnectorHandshake::Start(int fd) {

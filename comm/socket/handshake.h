@@ -41,7 +41,7 @@ struct LinkKey {
 };
 
 // This rank as a member of the group.
-struct Membership {
+struct GroupMember {
   int rank = 0;
   int size = 0;
   GroupKey key{};
@@ -77,7 +77,7 @@ inline constexpr size_t kReplyBytes = 64;
 
 class ConnectorHandshake {
  public:
-  ConnectorHandshake(const Membership& self, const LinkKey& key);
+  ConnectorHandshake(const GroupMember& self, const LinkKey& key);
 
   // Sends the hello; the descriptor is connected.
   Shake Start(int fd);
@@ -104,7 +104,7 @@ class ConnectorHandshake {
 
 class AcceptorHandshake {
  public:
-  explicit AcceptorHandshake(const Membership& self) : self_(self) {}
+  explicit AcceptorHandshake(const GroupMember& self) : self_(self) {}
 
   // Goes on as far as the bytes that have arrived allow. kDone: proven, but Take has still to be called.
   Shake Advance(int fd);
@@ -121,7 +121,7 @@ class AcceptorHandshake {
   Shake ReadHello(int fd);
   Shake Reject(std::string reason);
 
-  const Membership& self_;
+  const GroupMember& self_;
   bool greeted_ = false;
   LinkKey key_;
   MemberContext context_;

@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-Membership MembershipOf(const Group& group) {
+GroupMember MembershipOf(const Group& group) {
   return {group.rank(), group.roster().size(), group.key(), group.roster().group_id};
 }
 

@@ -10,12 +10,12 @@
 // decides which connection both use: the lower one's only where its own has failed, has not got through for
 // as long, or has not begun. Where its own has failed it waits for the lower one's a while before it says so.
 //
-// Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (Exchange::Run), and
-// there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for every
-// communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its handshake"
-// ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that X needs it
-// for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of data between
-// ranks in the same call, has no cycle (exchange.h).
+// Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (ProgressEngine::Run),
+// and there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for
+// every communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its
+// handshake" ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that
+// X needs it for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of
+// data between ranks in the same call, has no cycle (exchange.h).
 //
 // Threads: all functions may be called from any thread; none waits. Ownership: the Group outlives it.
 #pragma once
@@ -131,7 +131,7 @@ class Mesh {
   const std::unique_ptr<SocketEndpoint> endpoint_;
   const std::vector<EndpointAddress> addresses_;
   const MeshOptions options_;
-  const Membership self_;
+  const GroupMember self_;
 
   mutable std::mutex mutex_;
   PollSet poll_set_;

@@ -34,8 +34,8 @@ struct IncomingMessage {
   std::span<uint8_t> into;
   Bytes* grow = nullptr;  // takes whatever length comes
   std::optional<Combining> combine;
-  Arrival* arrival = nullptr;  // told how much is in place, if anybody wants to know
-  size_t got = 0;              // payload bytes
+  ArrivedBytes* arrival = nullptr;  // told how much is in place, if anybody wants to know
+  size_t got = 0;                   // payload bytes
   bool begun = false;
 
   size_t bytes() const { return combine ? combine->bytes : into.size(); }

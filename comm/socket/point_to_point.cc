@@ -1,7 +1,7 @@
 #include "comm/socket/point_to_point.h"
 
 #include "comm/base/parse.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 
 namespace muster {
 namespace {
@@ -62,7 +62,7 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
   return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call) {
     ExchangeOptions options = core_.exchange_options();
     options.sole_reader = false;
-    Exchange exchange(lane_, nullptr, options);
+    ProgressEngine exchange(lane_, nullptr, options);
     exchange.Begin(call, timeout);
     exchange.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
     return exchange.Run();
@@ -72,7 +72,7 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
 Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
   const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
   return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call) {
-    Exchange exchange(lane_, nullptr, core_.exchange_options());
+    ProgressEngine exchange(lane_, nullptr, core_.exchange_options());
     exchange.Begin(call, timeout);
     exchange.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
     return exchange.Run();

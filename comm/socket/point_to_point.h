@@ -25,7 +25,7 @@ class PointToPoint {
  public:
   PointToPoint(const SocketCore& core, const Members& members);
 
-  // Arguments have been checked. BLOCK like Exchange::Run.
+  // Arguments have been checked. BLOCK like ProgressEngine::Run.
   Status Send(ConstBuffer buffer, int to, Duration timeout);
   Status Recv(Buffer buffer, int from, Duration timeout);
   void SayGoodbye() { lane_.SayGoodbye(); }

@@ -1,4 +1,4 @@
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 
 #include <fmt/core.h>
 
@@ -26,23 +26,23 @@ void Relax() {
 
 }  // namespace
 
-Exchange::Exchange(Lane& lane, Ledger* ledger, const ExchangeOptions& options)
+ProgressEngine::ProgressEngine(Lane& lane, Ledger* ledger, const ExchangeOptions& options)
     : lane_(lane),
       mesh_(lane.mesh()),
       group_(mesh_.group()),
       options_(options),
       vigil_(mesh_, ledger, options.patience) {}
 
-Exchange::~Exchange() { End(); }
+ProgressEngine::~ProgressEngine() { End(); }
 
-void Exchange::Begin(const Call& call, Duration timeout) {
+void ProgressEngine::Begin(const Call& call, Duration timeout) {
   call_ = call;
   timeout_ = timeout;
 }
 
 // An operation that never waits need not know what time it is: reading the clock is a good part of a short
 // one.
-void Exchange::StartClock() {
+void ProgressEngine::StartClock() {
   if (clock_started_) return;
   clock_started_ = true;
   deadline_ = Deadline::After(timeout_);
@@ -52,7 +52,7 @@ void Exchange::StartClock() {
   vigil_.Begin(call_, deadline_, timeout_);
 }
 
-void Exchange::End() {
+void ProgressEngine::End() {
   active_ = 0;
   arrivals_.clear();
   loss_.reset();
@@ -62,7 +62,7 @@ void Exchange::End() {
   waker_added_ = false;
 }
 
-PeerStream& Exchange::StreamTo(int peer) {
+PeerStream& ProgressEngine::StreamTo(int peer) {
   for (size_t i = active_; i > 0; --i) {
     if (streams_[i - 1].rank() == peer) return streams_[i - 1];
   }
@@ -72,47 +72,47 @@ PeerStream& Exchange::StreamTo(int peer) {
   return stream;
 }
 
-void Exchange::Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
+void ProgressEngine::Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
 
-void Exchange::SendArriving(int peer, ByteView payload, const Arrival* arrival) {
+void ProgressEngine::SendArriving(int peer, ByteView payload, const ArrivedBytes* arrival) {
   OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload};
   message.follows = arrival;
   StreamTo(peer).Queue(message);
 }
 
-const Arrival* Exchange::QueueWatched(int peer, IncomingMessage message) {
+const ArrivedBytes* ProgressEngine::QueueWatched(int peer, IncomingMessage message) {
   message.arrival = &arrivals_.emplace_back(0);
   StreamTo(peer).Queue(message);
   return message.arrival;
 }
 
-const Arrival* Exchange::Receive(int peer, std::span<uint8_t> into) {
+const ArrivedBytes* ProgressEngine::Receive(int peer, std::span<uint8_t> into) {
   IncomingMessage message;
   message.into = into;
   return QueueWatched(peer, message);
 }
 
-void Exchange::ReceiveBytes(int peer, Bytes& into) {
+void ProgressEngine::ReceiveBytes(int peer, Bytes& into) {
   IncomingMessage message;
   message.grow = &into;
   StreamTo(peer).Queue(message);
 }
 
-const Arrival* Exchange::ReceiveCombined(int peer, const Combining& combining) {
+const ArrivedBytes* ProgressEngine::ReceiveCombined(int peer, const Combining& combining) {
   if (!scratch_) scratch_ = std::make_unique<uint8_t[]>(kScratchBytes);
   IncomingMessage message;
   message.combine = combining;
   return QueueWatched(peer, message);
 }
 
-Status Exchange::Run() {
+Status ProgressEngine::Run() {
   Status status = Drive();
   active_ = 0;
   arrivals_.clear();
   return status;
 }
 
-Status Exchange::Drive() {
+Status ProgressEngine::Drive() {
   bool moved = false;
   MUSTER_CHECK(AdvanceAll(moved));
   while (Unfinished() > 0) {
@@ -122,26 +122,26 @@ Status Exchange::Drive() {
   return {};
 }
 
-int Exchange::Unfinished() const {
+int ProgressEngine::Unfinished() const {
   int unfinished = 0;
   for (size_t i = 0; i < active_; ++i) unfinished += streams_[i].done() ? 0 : 1;
   return unfinished;
 }
 
-Status Exchange::AdvanceAll(bool& moved) {
+Status ProgressEngine::AdvanceAll(bool& moved) {
   for (size_t i = 0; i < active_; ++i) MUSTER_CHECK(Advance(streams_[i], moved));
   return moved ? AdvanceHeld(moved) : Status();
 }
 
 // What one stream has received another one may be waiting to pass on.
-Status Exchange::AdvanceHeld(bool& moved) {
+Status ProgressEngine::AdvanceHeld(bool& moved) {
   for (size_t i = 0; i < active_; ++i) {
     if (streams_[i].held() && streams_[i].MaySend()) MUSTER_CHECK(Advance(streams_[i], moved));
   }
   return {};
 }
 
-Status Exchange::Advance(PeerStream& stream, bool& moved) {
+Status ProgressEngine::Advance(PeerStream& stream, bool& moved) {
   const bool lost = loss_ && loss_->rank == stream.rank();
   if (stream.done() || lost) return {};
   if (stream.connection() == nullptr) MUSTER_CHECK(Connect(stream));
@@ -154,7 +154,7 @@ Status Exchange::Advance(PeerStream& stream, bool& moved) {
   return {};
 }
 
-Status Exchange::Connect(PeerStream& stream) {
+Status ProgressEngine::Connect(PeerStream& stream) {
   Lane::Found found = lane_.Get(stream.rank());
   stream.set_connection(found.connection);
   if (!found.failure) return {};
@@ -162,14 +162,14 @@ Status Exchange::Connect(PeerStream& stream) {
   return {};
 }
 
-std::string Exchange::DescribeFailure(int peer, const LinkFailure& failure) const {
+std::string ProgressEngine::DescribeFailure(int peer, const LinkFailure& failure) const {
   if (failure.refused) return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
   const std::string own = DescribeRank(group_.roster(), group_.rank());
   return fmt::format("{} cannot connect to {} for {}: {}{}", own, Subject(peer), Describe(call_),
                      failure.tried, failure.apart ? "; nor has that one connected to it" : "");
 }
 
-Status Exchange::OnEvent(PeerStream& stream, StreamEvent event) {
+Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
   const int self = group_.rank();
   const int peer = lane_.WorldRank(stream.rank());
   switch (event) {
@@ -203,19 +203,19 @@ Status Exchange::OnEvent(PeerStream& stream, StreamEvent event) {
 }
 
 // A broken connection may still hold the goodbye that explains it.
-bool Exchange::LeftWithGoodbye(Connection& connection) const {
+bool ProgressEngine::LeftWithGoodbye(Connection& connection) const {
   if (!options_.sole_reader) return connection.PeekGoodbye();
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kGoodbye;
 }
 
-void Exchange::Lose(int peer, std::string message) {
+void ProgressEngine::Lose(int peer, std::string message) {
   if (loss_) return;
   StartClock();
   loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""},
                Deadline::After(options_.cause_grace).EarlierOf(deadline_)};
 }
 
-Status Exchange::Spin() {
+Status ProgressEngine::Spin() {
   StartClock();
   Clock::time_point give_up = Clock::now() + kSpinFor;
   for (;;) {
@@ -229,22 +229,22 @@ Status Exchange::Spin() {
   }
 }
 
-void Exchange::SendWithDescriptor(int peer, ByteView payload, int descriptor) {
+void ProgressEngine::SendWithDescriptor(int peer, ByteView payload, int descriptor) {
   OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0, descriptor};
   StreamTo(peer).Queue(message);
 }
 
-UniqueFd Exchange::TakeDescriptor(int peer) {
+UniqueFd ProgressEngine::TakeDescriptor(int peer) {
   Connection* connection = lane_.Existing(peer);
   return connection != nullptr ? connection->TakeDescriptor() : UniqueFd();
 }
 
-bool Exchange::SharesNetworkNamespace(int peer) {
+bool ProgressEngine::SharesNetworkNamespace(int peer) {
   const Connection* connection = lane_.Existing(peer);
   return connection != nullptr && connection->SharesNetworkNamespace();
 }
 
-Status Exchange::Await(Awaited& awaited) {
+Status ProgressEngine::Await(Awaited& awaited) {
   if (options_.spin) SpinFor(awaited);
   awaited.Idle();
   if (awaited.Happened()) return {};
@@ -256,7 +256,7 @@ Status Exchange::Await(Awaited& awaited) {
 }
 
 // The clock costs as much as many looks.
-void Exchange::SpinFor(Awaited& awaited) {
+void ProgressEngine::SpinFor(Awaited& awaited) {
   constexpr int kLooks = 32;
   std::optional<Clock::time_point> give_up;
   for (;;) {
@@ -272,12 +272,16 @@ void Exchange::SpinFor(Awaited& awaited) {
   }
 }
 
-Status Exchange::Disagree(int peer, const Call& theirs) {
+Status ProgressEngine::Disagree(int peer, const Call& theirs) {
   return Fail(Disagreement(group_.roster(), group_.rank(), call_, lane_.WorldRank(peer), theirs));
 }
 
-tl::unexpected<Error> Exchange::Fail(const Error& error) { return muster::Fail(FailGroup(group_, error)); }
+tl::unexpected<Error> ProgressEngine::Fail(const Error& error) {
+  return muster::Fail(FailGroup(group_, error));
+}
 
-std::string Exchange::Subject(int peer) const { return DescribeRank(group_.roster(), lane_.WorldRank(peer)); }
+std::string ProgressEngine::Subject(int peer) const {
+  return DescribeRank(group_.roster(), lane_.WorldRank(peer));
+}
 
 }  // namespace muster

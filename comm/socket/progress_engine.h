@@ -44,13 +44,13 @@ struct ExchangeOptions {
   bool sole_reader = true;              // nobody else receives on the lane's connections
 };
 
-class Exchange {
+class ProgressEngine {
  public:
   // `lane` and `ledger` (may be null) outlive it.
-  Exchange(Lane& lane, Ledger* ledger, const ExchangeOptions& options);
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-  ~Exchange();
+  ProgressEngine(Lane& lane, Ledger* ledger, const ExchangeOptions& options);
+  ProgressEngine(const ProgressEngine&) = delete;
+  ProgressEngine& operator=(const ProgressEngine&) = delete;
+  ~ProgressEngine();
 
   void Begin(const Call& call, Duration timeout);
   void End();
@@ -64,12 +64,12 @@ class Exchange {
   // Peers are ranks of this communicator, never this rank itself. What Receive and ReceiveCombined give is
   // good for SendArriving, until Run returns.
   void Send(int peer, ByteView payload);
-  const Arrival* Receive(int peer, std::span<uint8_t> into);
+  const ArrivedBytes* Receive(int peer, std::span<uint8_t> into);
   void ReceiveBytes(int peer, Bytes& into);  // of whatever length
-  const Arrival* ReceiveCombined(int peer, const Combining& combining);
+  const ArrivedBytes* ReceiveCombined(int peer, const Combining& combining);
   // `payload` is what a receive of this same round writes, and goes out as it gets there: the next step of a
   // pipeline, without waiting for the whole of the one before.
-  void SendArriving(int peer, ByteView payload, const Arrival* arrival);
+  void SendArriving(int peer, ByteView payload, const ArrivedBytes* arrival);
 
   // Until everything queued is done. BLOCKS, at most until the deadline and the time it takes to agree on an
   // error.
@@ -91,7 +91,7 @@ class Exchange {
 
  private:
   PeerStream& StreamTo(int peer);
-  const Arrival* QueueWatched(int peer, IncomingMessage message);
+  const ArrivedBytes* QueueWatched(int peer, IncomingMessage message);
   Status Drive();
   Status AdvanceAll(bool& moved);
   Status AdvanceHeld(bool& moved);
@@ -141,7 +141,7 @@ class Exchange {
   std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
   size_t active_ = 0;
   std::unique_ptr<uint8_t[]> scratch_;
-  std::deque<Arrival> arrivals_;  // of this round; they stay where they are while it grows
+  std::deque<ArrivedBytes> arrivals_;  // of this round; they stay where they are while it grows
 
   struct Loss {
     int rank = 0;

@@ -46,7 +46,7 @@ Status RawReduce(const Collective& collective, Reduction reduction, ByteView sen
 
 Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction reduction, ByteView send,
                     std::span<uint8_t> receive) {
-  Exchange& exchange = collective.exchange;
+  ProgressEngine& exchange = collective.exchange;
   const Team& everyone = collective.topology.everyone();
   if (everyone.size() == 1) {
     Copy(send, receive);

@@ -21,7 +21,7 @@ constexpr size_t kStrangersLogged = 20;
 
 }  // namespace
 
-Reception::Reception(PollSet& poll_set, const Membership& self, const SocketEndpoint& endpoint,
+Reception::Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
                      const ReceptionOptions& options, Arrived arrived)
     : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
   doors_.push_back({endpoint.unix_fd(), /*unix_socket=*/true});

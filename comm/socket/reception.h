@@ -42,7 +42,7 @@ class Reception {
   using Arrived = std::function<void(const LinkKey&, UniqueFd)>;
 
   // Everything passed by reference outlives it.
-  Reception(PollSet& poll_set, const Membership& self, const SocketEndpoint& endpoint,
+  Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
             const ReceptionOptions& options, Arrived arrived);
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
@@ -63,7 +63,7 @@ class Reception {
     size_t half_open = 0;
   };
   struct Newcomer {
-    Newcomer(Door& came_by, const Membership& self) : door(came_by), handshake(self) {}
+    Newcomer(Door& came_by, const GroupMember& self) : door(came_by), handshake(self) {}
     Door& door;
     UniqueFd fd;
     PollSet::Id watch = 0;
@@ -85,7 +85,7 @@ class Reception {
   UniqueFd Forget(Newcomer* newcomer);
 
   PollSet& poll_set_;
-  const Membership& self_;
+  const GroupMember& self_;
   const ReceptionOptions options_;
   const Arrived arrived_;
   std::list<Door> doors_;                           // others point into it

@@ -25,7 +25,7 @@ class Fold {
   int index() const { return index_; }  // within the core; -1: folded into a neighbour
   int RankAt(int index) const { return team_.at(index < extra_ ? 2 * index + 1 : index + extra_); }
 
-  Status In(Exchange& exchange, Reduction reduction, std::span<uint8_t> data) const {
+  Status In(ProgressEngine& exchange, Reduction reduction, std::span<uint8_t> data) const {
     if (team_.index >= 2 * extra_) return {};
     if (index_ < 0) {
       exchange.Send(team_.at(team_.index + 1), data);
@@ -36,7 +36,7 @@ class Fold {
     return exchange.Run();
   }
 
-  Status Out(Exchange& exchange, std::span<uint8_t> data) const {
+  Status Out(ProgressEngine& exchange, std::span<uint8_t> data) const {
     if (team_.index >= 2 * extra_) return {};
     if (index_ < 0) {
       exchange.Receive(team_.at(team_.index + 1), data);
@@ -67,8 +67,8 @@ std::span<uint8_t> BytesOf(std::span<uint8_t> data, Range range, size_t element)
 
 // Recursive halving: at each step this rank keeps one half of its range and gives the other away; `kept`
 // remembers the ranges for the way back.
-Status HalveAndReduce(Exchange& exchange, const Fold& fold, Reduction reduction, std::span<uint8_t> data,
-                      std::vector<Range>& kept) {
+Status HalveAndReduce(ProgressEngine& exchange, const Fold& fold, Reduction reduction,
+                      std::span<uint8_t> data, std::vector<Range>& kept) {
   const size_t element = SizeOf(reduction.type);
   kept.push_back({0, data.size() / element});
   for (int mask = fold.core() / 2; mask > 0; mask /= 2) {
@@ -87,7 +87,7 @@ Status HalveAndReduce(Exchange& exchange, const Fold& fold, Reduction reduction,
   return {};
 }
 
-Status DoubleAndGather(Exchange& exchange, const Fold& fold, size_t element, std::span<uint8_t> data,
+Status DoubleAndGather(ProgressEngine& exchange, const Fold& fold, size_t element, std::span<uint8_t> data,
                        std::vector<Range>& kept) {
   for (int mask = 1; mask < fold.core(); mask *= 2) {
     const Range have = kept.back();
@@ -129,7 +129,7 @@ struct Ring {
 
 }  // namespace
 
-Status RecursiveDoublingAllReduce(Exchange& exchange, const Team& team, Reduction reduction,
+Status RecursiveDoublingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
                                   std::span<uint8_t> data) {
   const Fold fold(team);
   MUSTER_CHECK(fold.In(exchange, reduction, data));
@@ -151,7 +151,7 @@ Status RecursiveDoublingAllReduce(Exchange& exchange, const Team& team, Reductio
   return fold.Out(exchange, data);
 }
 
-Status RabenseifnerAllReduce(Exchange& exchange, const Team& team, Reduction reduction,
+Status RabenseifnerAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
                              std::span<uint8_t> data) {
   const Fold fold(team);
   MUSTER_CHECK(fold.In(exchange, reduction, data));
@@ -163,7 +163,7 @@ Status RabenseifnerAllReduce(Exchange& exchange, const Team& team, Reduction red
   return fold.Out(exchange, data);
 }
 
-Status RingAllReduce(Exchange& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
                      std::span<uint8_t> receive) {
   const Ring ring(team);
   const size_t element = SizeOf(reduction.type);
@@ -175,7 +175,7 @@ Status RingAllReduce(Exchange& exchange, const Team& team, Reduction reduction, 
   // The first part that leaves has not been combined with anything yet.
   const Range first = part(ring.Back(1));
   exchange.Send(ring.next, send.subspan(first.begin * element, (first.end - first.begin) * element));
-  const Arrival* arrival = nullptr;
+  const ArrivedBytes* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
     if (step > 0) exchange.SendArriving(ring.next, received(ring.Back(step + 1)), arrival);
     const std::span<uint8_t> into = received(ring.Back(step + 2));
@@ -190,7 +190,7 @@ Status RingAllReduce(Exchange& exchange, const Team& team, Reduction reduction, 
   return exchange.Run();
 }
 
-Status RingReduceScatter(Exchange& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingReduceScatter(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
                          std::span<uint8_t> receive) {
   const Ring ring(team);
   const size_t block = receive.size();
@@ -212,12 +212,12 @@ Status RingReduceScatter(Exchange& exchange, const Team& team, Reduction reducti
   return {};
 }
 
-Status RingAllGather(Exchange& exchange, const Team& team, std::span<uint8_t> all, size_t block) {
+Status RingAllGather(ProgressEngine& exchange, const Team& team, std::span<uint8_t> all, size_t block) {
   const Ring ring(team);
   const auto part = [&](int index) {
     return all.subspan(static_cast<size_t>(team.at(index)) * block, block);
   };
-  const Arrival* arrival = nullptr;
+  const ArrivedBytes* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
     exchange.SendArriving(ring.next, part(ring.Back(step)), arrival);
     arrival = exchange.Receive(ring.previous, part(ring.Back(step + 1)));

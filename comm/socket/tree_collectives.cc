@@ -26,7 +26,7 @@ std::span<Byte> Segment(std::span<Byte> data, size_t index) {
 // One rank's share of a reduction along a tree, segment by segment.
 class SegmentReducer {
  public:
-  SegmentReducer(Exchange& exchange, const Tree& tree, Reduction reduction, ByteView mine,
+  SegmentReducer(ProgressEngine& exchange, const Tree& tree, Reduction reduction, ByteView mine,
                  std::span<uint8_t> result)
       : exchange_(exchange), tree_(tree), reduction_(reduction), mine_(mine), result_(result) {
     width_ = std::min(kSegment, mine.size());
@@ -48,12 +48,12 @@ class SegmentReducer {
   }
 
  private:
-  uint8_t* Arrival(size_t child) { return arrivals_.get() + child * width_; }
+  uint8_t* ArrivedBytes(size_t child) { return arrivals_.get() + child * width_; }
 
   void ReceiveFromChildren(size_t index) {
     const size_t bytes = Segment(mine_, index).size();
     for (size_t child = 0; child < tree_.children.size(); ++child) {
-      exchange_.Receive(tree_.children[child].rank, {Arrival(child), bytes});
+      exchange_.Receive(tree_.children[child].rank, {ArrivedBytes(child), bytes});
     }
   }
 
@@ -63,14 +63,14 @@ class SegmentReducer {
         tree_.parent >= 0 ? outgoing_.get() + (index % 2) * width_ : Segment(result_, index).data();
     const uint8_t* left = mine.data();
     for (size_t child = 0; child < tree_.children.size(); ++child) {
-      Combine(reduction_.type, reduction_.operation, out, left, Arrival(child),
+      Combine(reduction_.type, reduction_.operation, out, left, ArrivedBytes(child),
               mine.size() / SizeOf(reduction_.type));
       left = out;
     }
     return {out, mine.size()};
   }
 
-  Exchange& exchange_;
+  ProgressEngine& exchange_;
   const Tree& tree_;
   const Reduction reduction_;
   const ByteView mine_;
@@ -100,13 +100,13 @@ Status ReadEntries(ByteView blob, std::vector<Bytes>& by_rank) {
 
 }  // namespace
 
-Status TreeBroadcast(Exchange& exchange, const Tree& tree, std::span<uint8_t> data) {
-  const Arrival* arrival = tree.parent >= 0 ? exchange.Receive(tree.parent, data) : nullptr;
+Status TreeBroadcast(ProgressEngine& exchange, const Tree& tree, std::span<uint8_t> data) {
+  const ArrivedBytes* arrival = tree.parent >= 0 ? exchange.Receive(tree.parent, data) : nullptr;
   for (const Branch& child : tree.children) exchange.SendArriving(child.rank, data, arrival);
   return exchange.Run();
 }
 
-Status TreeReduce(Exchange& exchange, const Tree& tree, Reduction reduction, ByteView mine,
+Status TreeReduce(ProgressEngine& exchange, const Tree& tree, Reduction reduction, ByteView mine,
                   std::span<uint8_t> result) {
   if (!tree.children.empty()) return SegmentReducer(exchange, tree, reduction, mine, result).Run();
   if (tree.parent < 0) {
@@ -118,7 +118,7 @@ Status TreeReduce(Exchange& exchange, const Tree& tree, Reduction reduction, Byt
   return exchange.Run();
 }
 
-Status TreeGather(Exchange& exchange, const Tree& tree, ByteView mine, std::span<uint8_t> all) {
+Status TreeGather(ProgressEngine& exchange, const Tree& tree, ByteView mine, std::span<uint8_t> all) {
   const size_t block = mine.size();
   if (block > 0) std::memmove(all.data(), mine.data(), block);
   for (const Branch& child : tree.children) {
@@ -131,7 +131,7 @@ Status TreeGather(Exchange& exchange, const Tree& tree, ByteView mine, std::span
   return exchange.Run();
 }
 
-Status TreeScatter(Exchange& exchange, const Tree& tree, size_t block, std::span<uint8_t> all) {
+Status TreeScatter(ProgressEngine& exchange, const Tree& tree, size_t block, std::span<uint8_t> all) {
   if (tree.parent >= 0) {
     exchange.Receive(tree.parent, all.first((tree.end - tree.begin) * block));
     MUSTER_CHECK(exchange.Run());
@@ -143,7 +143,8 @@ Status TreeScatter(Exchange& exchange, const Tree& tree, size_t block, std::span
   return exchange.Run();
 }
 
-Result<std::vector<Bytes>> TreeGatherBytes(Exchange& exchange, const Tree& tree, int rank, ByteView mine) {
+Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& exchange, const Tree& tree, int rank,
+                                           ByteView mine) {
   std::vector<Bytes> blobs(tree.children.size());
   for (size_t i = 0; i < blobs.size(); ++i) exchange.ReceiveBytes(tree.children[i].rank, blobs[i]);
   MUSTER_CHECK(exchange.Run());
@@ -162,7 +163,7 @@ Result<std::vector<Bytes>> TreeGatherBytes(Exchange& exchange, const Tree& tree,
   return by_rank;
 }
 
-Status TreeBroadcastBytes(Exchange& exchange, const Tree& tree, Bytes& data) {
+Status TreeBroadcastBytes(ProgressEngine& exchange, const Tree& tree, Bytes& data) {
   WireWriter length;
   length.U64(data.size());
   std::array<uint8_t, 8> wire{};

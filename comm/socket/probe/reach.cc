@@ -149,7 +149,7 @@ class Prober {
   Group& group_;
   const std::vector<ReachPeer>& peers_;
   const ReachOptions& options_;
-  const Membership self_;
+  const GroupMember self_;
   PollSet poll_set_;
   std::map<int, size_t> index_of_;
   std::vector<Reached> reached_;

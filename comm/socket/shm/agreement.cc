@@ -20,7 +20,7 @@ constexpr size_t kLongestReason = 256;
 
 class Agreement {
  public:
-  Agreement(Exchange& exchange, const Topology& topology, size_t slot_bytes)
+  Agreement(ProgressEngine& exchange, const Topology& topology, size_t slot_bytes)
       : exchange_(exchange), topology_(topology), local_(topology.local()) {
     shape_ = SegmentShape::For(local_.size(), slot_bytes);
   }
@@ -146,7 +146,7 @@ class Agreement {
     return std::make_unique<NodeMemory>(exchange_, std::move(segment_), *std::move(doorbell_), local_);
   }
 
-  Exchange& exchange_;
+  ProgressEngine& exchange_;
   const Topology& topology_;
   const Team& local_;
   SegmentShape shape_;
@@ -157,7 +157,7 @@ class Agreement {
 
 }  // namespace
 
-Result<SharedMemoryAgreement> AgreeOnSharedMemory(Exchange& exchange, const Topology& topology,
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& exchange, const Topology& topology,
                                                   size_t slot_bytes) {
   return Agreement(exchange, topology, slot_bytes).Run();
 }

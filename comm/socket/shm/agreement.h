@@ -10,14 +10,14 @@
 // All or none: one rank that cannot (a container with a network namespace of its own, a limit, a refused
 // memfd) makes every rank do without, and its node's first rank logs one line that says why.
 //
-// BLOCKS as Exchange::Run.
+// BLOCKS as ProgressEngine::Run.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
 #include "comm/base/error.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
 #include "comm/socket/topology.h"
 
@@ -29,7 +29,7 @@ struct SharedMemoryAgreement {
 };
 
 // `slot_bytes`: 0, or what a test wants. An error is the call's.
-Result<SharedMemoryAgreement> AgreeOnSharedMemory(Exchange& exchange, const Topology& topology,
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& exchange, const Topology& topology,
                                                   size_t slot_bytes);
 
 }  // namespace muster

@@ -19,7 +19,7 @@ constexpr size_t kShortBytes = size_t{16} * 1024;
 constexpr size_t kChainBytes = size_t{256} * 1024;
 constexpr size_t kBroadcastChunk = size_t{1024} * 1024;
 
-Status AmongNodes(Exchange& exchange, const Team& team, Reduction reduction, std::span<uint8_t> data) {
+Status AmongNodes(ProgressEngine& exchange, const Team& team, Reduction reduction, std::span<uint8_t> data) {
   if (data.size() <= kShortBytes) return RecursiveDoublingAllReduce(exchange, team, reduction, data);
   if (data.size() / static_cast<size_t>(team.size()) >= kShortBytes) {
     return RingAllReduce(exchange, team, reduction, data, data);
@@ -134,7 +134,7 @@ class Streams {
     return {};
   }
 
-  Exchange& exchange_;
+  ProgressEngine& exchange_;
   NodeMemory* const memory_;
   const Reduction reduction_;
   const ByteView send_;

@@ -1,7 +1,7 @@
 // Operations over several nodes whose ranks share memory inside each: up in memory, messages between nodes,
 // down in memory. A node with one rank has no memory (null) and only sends messages.
 //
-// All BLOCK as Exchange::Run. `type` of a Reduction is a WorkType.
+// All BLOCK as ProgressEngine::Run. `type` of a Reduction is a WorkType.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
 #include "comm/socket/topology.h"
 #include "comm/socket/tree_collectives.h"
@@ -18,7 +18,7 @@ namespace muster {
 
 // One communicator's means.
 struct Hierarchy {
-  Exchange& exchange;
+  ProgressEngine& exchange;
   const Topology& topology;
   NodeMemory* memory;
 };

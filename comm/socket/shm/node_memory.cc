@@ -20,7 +20,8 @@ bool IsCrowded(const Segment& segment) {
 
 }  // namespace
 
-NodeMemory::NodeMemory(Exchange& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local)
+NodeMemory::NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell,
+                       Team local)
     : exchange_(exchange),
       segment_(std::move(segment)),
       doorbell_(std::move(doorbell)),

@@ -30,7 +30,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/socket/awaited.h"
-#include "comm/socket/exchange.h"
+#include "comm/socket/progress_engine.h"
 #include "comm/socket/shm/doorbell.h"
 #include "comm/socket/shm/segment.h"
 #include "comm/socket/topology.h"
@@ -40,7 +40,7 @@ namespace muster {
 class NodeMemory final : private Awaited {
  public:
   // `local` names the ranks of the communicator that share the segment, in its order.
-  NodeMemory(Exchange& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local);
+  NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local);
 
   int ranks() const { return local_.size(); }
   int index() const { return local_.index; }
@@ -48,12 +48,12 @@ class NodeMemory final : private Awaited {
   // The place in `local` of a rank of the communicator that is there.
   int IndexOf(int rank) const;
   int RankAt(int index) const { return local_.at(index); }
-  Exchange& exchange() const { return exchange_; }
+  ProgressEngine& exchange() const { return exchange_; }
   // Whether some rank sleeps at once when it waits: there are fewer processors than ranks. The same on all.
   bool crowded() const { return crowded_; }
 
-  // Before the slots of the next `steps` steps (at most 2) are written. BLOCKS as Exchange::Await, like all
-  // that returns a Status.
+  // Before the slots of the next `steps` steps (at most 2) are written. BLOCKS as ProgressEngine::Await, like
+  // all that returns a Status.
   Status Claim(uint64_t steps = 1);
   // This rank's slot of the next step.
   uint8_t* NextSlot() const { return segment_->slot(local_.index, step_ + 1); }
@@ -91,7 +91,7 @@ class NodeMemory final : private Awaited {
   void RingSleepers();
   void Ring(int index);
 
-  Exchange& exchange_;
+  ProgressEngine& exchange_;
   const std::unique_ptr<Segment> segment_;
   const Doorbell doorbell_;
   const Team local_;

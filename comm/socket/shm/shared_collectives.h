@@ -4,8 +4,8 @@
 // is copied in once and out once and reduced on the way by one rank, all in the cache. The order of every
 // reduction is that of the ranks, whatever the length; all ranks get the same bits, run after run.
 //
-// All BLOCK as Exchange::Await. Buffers are the caller's. Peers and roots are places in NodeMemory's team.
-// Sources: Graham and Shipman, "MPI Support for Multi-core Architectures: Optimized Shared Memory
+// All BLOCK as ProgressEngine::Await. Buffers are the caller's. Peers and roots are places in NodeMemory's
+// team. Sources: Graham and Shipman, "MPI Support for Multi-core Architectures: Optimized Shared Memory
 // Collectives" (2008); Li, Hoefler, Snir, "NUMA-aware Shared-memory Collective Communication for MPI" (2013).
 #pragma once
 

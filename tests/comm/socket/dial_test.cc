@@ -38,8 +38,8 @@ class DialTest : public testing::Test {
   }
 
   PollSet poll_set_ = *PollSet::Create();
-  Membership high_{5, 8, {}, "0011"};
-  Membership low_ = high_;
+  GroupMember high_{5, 8, {}, "0011"};
+  GroupMember low_ = high_;
   UniqueFd listener_;
   Dial dial_;
   UniqueFd accepted_;

@@ -30,8 +30,8 @@ class HandshakeTest : public testing::Test {
 
   UniqueFd connector_fd_;
   UniqueFd acceptor_fd_;
-  Membership low_;   // accepts
-  Membership high_;  // connects
+  GroupMember low_;   // accepts
+  GroupMember high_;  // connects
   const LinkKey to_low_{42, Purpose::kPointToPoint, 2};
 };
 
@@ -86,11 +86,11 @@ TEST_F(HandshakeTest, BindsTheProofToItsPurpose) {
 
 TEST_F(HandshakeTest, SaysWhoIsNotWelcome) {
   struct Case {
-    Membership from;
+    GroupMember from;
     LinkKey to;
     const char* reason;
   };
-  Membership outsider = high_;
+  GroupMember outsider = high_;
   outsider.rank = 8;
   const Case cases[] = {
       {high_, {42, Purpose::kCollective, 3}, "it looks for rank 3"},

@@ -83,7 +83,7 @@ TEST_F(PeerStreamTest, PassesOnWhatArrivesAndNothingElse) {
   const Bytes payload = {1, 2, 3, 4, 5};
   const Bytes wire = Wire(call_, payload);
   Bytes into(payload.size());
-  Arrival arrival = 0;
+  ArrivedBytes arrival = 0;
   IncomingMessage incoming;
   incoming.into = into;
   incoming.arrival = &arrival;
@@ -118,7 +118,7 @@ TEST_F(PeerStreamTest, PassesOnWholeElementsOnly) {
   std::memcpy(payload.data(), theirs.data(), payload.size());
   const Bytes wire = Wire(call_, payload);
   auto* memory = reinterpret_cast<uint8_t*>(own.data());
-  Arrival arrival = 0;
+  ArrivedBytes arrival = 0;
   IncomingMessage incoming;
   incoming.combine = Combining{DataType::kI32, ReduceOp::kSum, memory, memory, payload.size(), true};
   incoming.arrival = &arrival;
@@ -135,7 +135,7 @@ TEST_F(PeerStreamTest, PassesOnWholeElementsOnly) {
 
 // What releases a barrier must not overtake it.
 TEST_F(PeerStreamTest, HoldsAnEmptyMessageUntilTheOneBeforeHasCome) {
-  Arrival arrival = 0;
+  ArrivedBytes arrival = 0;
   IncomingMessage incoming;
   incoming.arrival = &arrival;
   stream_.Queue(incoming);

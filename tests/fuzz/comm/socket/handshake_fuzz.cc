@@ -31,14 +31,14 @@ void Write(int fd, ByteView bytes) {
   [[maybe_unused]] const ssize_t count = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-Membership Member(int rank) {
-  Membership self{rank, 4, {}, "0123456789abcdef0123456789abcdef"};
+GroupMember Member(int rank) {
+  GroupMember self{rank, 4, {}, "0123456789abcdef0123456789abcdef"};
   self.key.fill(7);
   return self;
 }
 
 void StrangerCalls(ValueSource source) {
-  const Membership self = Member(1);
+  const GroupMember self = Member(1);
   AcceptorHandshake acceptor(self);
   const Pair pair = Connect();
   Shake shake = Shake::kPending;
@@ -64,7 +64,7 @@ void StrangerAnswers(ValueSource source) {
 
 // Both ends are members; on the way one message may be changed.
 void MembersMeet(ValueSource source) {
-  const Membership self = Member(1);
+  const GroupMember self = Member(1);
   AcceptorHandshake acceptor(self);
   const auto purpose = static_cast<Purpose>(1 + source.Below(3));
   ConnectorHandshake connector(Member(0), {source.Integer<uint64_t>(), purpose, 1});
