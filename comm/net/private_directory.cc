@@ -1,0 +1,305 @@
+#include "comm/net/private_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace muster {
+namespace {
+
+constexpr size_t kRandomDigits = 8;
+constexpr size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 1;
+// Until a socket listens it has a name of its own.
+constexpr char kNotReady = '~';
+constexpr size_t kLongestSocketName = 52;
+// Each failed attempt is another process's success.
+constexpr int kAttempts = 64;
+constexpr uid_t kUsualOverflowUid = 65534;
+
+using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { closedir(directory); })>;
+
+std::string ReadText(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+uint64_t RandomNumber() {
+  uint64_t number = 0;
+  // Without GRND_NONBLOCK this waits only while the machine boots.
+  [[maybe_unused]] const ssize_t got = getrandom(&number, sizeof number, 0);
+  return number;
+}
+
+std::string RandomText() { return fmt::format("{:08x}", static_cast<uint32_t>(RandomNumber())); }
+
+// Absent /proc: all such processes are on one node as far as anybody can tell.
+const std::string& BootId() {
+  static const std::string id = [] {
+    const std::string text = ReadText("/proc/sys/kernel/random/boot_id").substr(0, kRandomDigits);
+    const bool usable = text.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return usable && text.size() == kRandomDigits ? text : std::string(kRandomDigits, '0');
+  }();
+  return id;
+}
+
+std::string NamePrefix() { return fmt::format("muster-{}-{}-", geteuid(), BootId()); }
+
+bool IsName(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) && name.size() == prefix.size() + kRandomDigits;
+}
+
+// Empty: whoever else may write in it cannot rename or remove what is ours.
+std::string ProblemOfBase(const std::string& base) {
+  struct stat status {};
+  if (stat(base.c_str(), &status) != 0) return ErrnoText(errno);
+  if (!S_ISDIR(status.st_mode)) return ErrnoText(ENOTDIR);
+  const bool safe = (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0;
+  return safe ? "" : "all users may write there and the sticky bit is not set";
+}
+
+bool IsPrivate(int base, const char* name) {
+  struct stat status {};
+  return fstatat(base, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+}
+
+UniqueFd Lock(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.Reset();
+  return fd;
+}
+
+uid_t OverflowUid() {
+  static const uid_t uid = [] {
+    const std::string text = ReadText("/proc/sys/kernel/overflowuid");
+    return text.empty() ? kUsualOverflowUid : static_cast<uid_t>(std::strtoul(text.c_str(), nullptr, 10));
+  }();
+  return uid;
+}
+
+}  // namespace
+
+std::vector<std::string> PrivateBases(std::string_view temporary) {
+  std::vector<std::string> bases = {"/dev/shm", "/tmp"};
+  if (temporary.starts_with('/') && std::ranges::count(bases, temporary) == 0) bases.emplace_back(temporary);
+  std::string of_session = fmt::format("/run/user/{}", geteuid());
+  if (access(of_session.c_str(), F_OK) == 0 && std::ranges::count(bases, of_session) == 0)
+    bases.push_back(std::move(of_session));
+  return bases;
+}
+
+bool UserIdIsReliable(uid_t uid, uid_t overflow_uid, std::string_view uid_map) {
+  if (uid != overflow_uid) return true;
+  // "inside outside count": the one line that maps every user.
+  return uid_map.find("4294967295") != std::string_view::npos;
+}
+
+bool UserIdsAreReliable() {
+  const uid_t uid = geteuid();
+  return uid != OverflowUid() || UserIdIsReliable(uid, OverflowUid(), ReadText("/proc/self/uid_map"));
+}
+
+// ---- directories
+
+PrivateDirectory::PrivateDirectory(std::string base, std::string name)
+    : base_(std::move(base)), name_(std::move(name)) {
+  if (path().size() + 1 + kLongestSocketName <= kLongestPath) return;
+  base_fd_ = std::make_shared<UniqueFd>(open(base_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::vector<PrivateDirectory> PrivateDirectory::FindIn(const std::string& base) {
+  std::vector<PrivateDirectory> found;
+  if (!UserIdsAreReliable() || !ProblemOfBase(base).empty()) return found;
+  const Directory entries(opendir(base.c_str()));
+  if (!entries) return found;
+  const std::string prefix = NamePrefix();
+  while (const dirent* entry = readdir(entries.get())) {
+    if (!IsName(entry->d_name, prefix)) continue;
+    if (IsPrivate(dirfd(entries.get()), entry->d_name)) found.push_back({base, entry->d_name});
+  }
+  std::ranges::sort(found, {}, &PrivateDirectory::name_);
+  return found;
+}
+
+Result<PrivateDirectory> PrivateDirectory::MakeIn(const std::string& base) {
+  if (!UserIdsAreReliable()) {
+    return WithHint(
+        muster::Fail(Code::kSystem,
+                     "{}: this user namespace does not map this user, so that user ids prove nothing", base),
+        "map the user: unshare --map-current-user");
+  }
+  if (const std::string problem = ProblemOfBase(base); !problem.empty())
+    return muster::Fail(Code::kSystem, "{}: {}", base, problem);
+  for (;;) {
+    PrivateDirectory directory(base, NamePrefix() + RandomText());
+    if (mkdir(directory.path().c_str(), 0700) == 0) return directory;
+    if (errno != EEXIST)
+      return muster::Fail(Code::kSystem, "cannot create {}: {}", directory.path(), ErrnoText(errno));
+  }
+}
+
+Result<PrivateDirectory> PrivateDirectory::FindOrMakeIn(const std::string& base) {
+  if (auto found = FindIn(base); !found.empty()) return std::move(found.front());
+  MUSTER_TRY(PrivateDirectory made, MakeIn(base));
+  auto found = FindIn(base);
+  if (found.empty() || found.front().name_ == made.name_) return made;
+  rmdir(made.path().c_str());
+  return std::move(found.front());
+}
+
+Result<SocketAddress> PrivateDirectory::AddressOf(std::string_view socket) const {
+  if (!base_fd_) return SocketAddress::Path(PathOf(socket));
+  return SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}/{}", base_fd_->get(), name_, socket));
+}
+
+bool PrivateDirectory::Has(std::string_view socket) const {
+  return faccessat(AT_FDCWD, PathOf(socket).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// A datagram socket cannot connect to one that listens, and is told why: the listener's queue stays as it is.
+PrivateDirectory::Presence PrivateDirectory::Look(std::string_view socket) const {
+  const auto address = AddressOf(socket);
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!address || !probe) return Presence::kBound;
+  if (connect(probe.get(), address->get(), address->length()) == 0) return Presence::kBound;
+  if (errno == ENOENT || errno == ENOTDIR) return Presence::kAbsent;
+  return errno == ECONNREFUSED ? Presence::kDead : Presence::kBound;
+}
+
+bool PrivateDirectory::RemoveDead(std::string_view socket) const {
+  const UniqueFd lock = Lock(path());
+  if (!lock) return false;
+  if (Look(socket) == Presence::kDead) unlink(PathOf(socket).c_str());
+  return true;
+}
+
+std::vector<std::string> PrivateDirectory::Sockets() const {
+  std::vector<std::string> sockets;
+  const Directory entries(opendir(path().c_str()));
+  if (!entries) return sockets;
+  while (const dirent* entry = readdir(entries.get())) {
+    struct stat status {};
+    const bool is_socket = entry->d_type == DT_SOCK ||
+                           (entry->d_type == DT_UNKNOWN &&
+                            fstatat(dirfd(entries.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                            S_ISSOCK(status.st_mode));
+    if (is_socket) sockets.emplace_back(entry->d_name);
+  }
+  return sockets;
+}
+
+void PrivateDirectory::Tidy(Extent extent) const {
+  if (rmdir(path().c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  const UniqueFd lock = Lock(path());
+  if (!lock) return;
+  for (const std::string& socket : Sockets()) {
+    const Presence presence = Look(socket);
+    if (presence == Presence::kDead) unlink(PathOf(socket).c_str());
+    if (presence == Presence::kBound && extent == Extent::kUntilBound) return;
+  }
+  rmdir(path().c_str());
+}
+
+// ---- names
+
+PrivateName::PrivateName(PrivateDirectory directory, std::string socket)
+    : directory_(std::move(directory)), socket_(std::move(socket)), owner_(getpid()) {}
+
+PrivateName::PrivateName(PrivateName&& other) noexcept
+    : directory_(std::exchange(other.directory_, std::nullopt)),
+      socket_(std::move(other.socket_)),
+      owner_(other.owner_) {}
+
+PrivateName& PrivateName::operator=(PrivateName&& other) noexcept {
+  if (this == &other) return *this;
+  Remove();
+  directory_ = std::exchange(other.directory_, std::nullopt);
+  socket_ = std::move(other.socket_);
+  owner_ = other.owner_;
+  return *this;
+}
+
+void PrivateName::Remove() {
+  if (!directory_ || owner_ != getpid()) return;
+  unlink(path().c_str());
+  directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+  directory_.reset();
+}
+
+// ---- sockets
+
+Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std::string_view socket,
+                                          Kind kind, int* error_number) {
+  const std::string not_ready = fmt::format("{}{}{}", socket, kNotReady, RandomText());
+  const auto fail = [&](const char* what) {
+    const int number = errno;
+    if (error_number != nullptr) *error_number = number;
+    unlink(directory.PathOf(not_ready).c_str());
+    return muster::Fail(Code::kSystem, "cannot {} {}: {}", what, directory.PathOf(socket), ErrnoText(number));
+  };
+  MUSTER_TRY(const SocketAddress address, directory.AddressOf(not_ready));
+  const int type = kind == Kind::kListener ? SOCK_STREAM : SOCK_DGRAM;
+  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail("open a socket for");
+  if (bind(fd.get(), address.get(), address.length()) != 0) return fail("bind");
+  if (kind == Kind::kListener && listen(fd.get(), SOMAXCONN) != 0) return fail("listen on");
+  if (link(directory.PathOf(not_ready).c_str(), directory.PathOf(socket).c_str()) != 0) return fail("name");
+  unlink(directory.PathOf(not_ready).c_str());
+  return PrivateSocket{std::move(fd), PrivateName(directory, std::string(socket))};
+}
+
+Result<PrivateSocket> PrivateSocket::OpenIn(const std::string& base, std::string_view socket, Kind kind) {
+  for (int attempt = 1;; ++attempt) {
+    MUSTER_TRY(const PrivateDirectory directory, PrivateDirectory::FindOrMakeIn(base));
+    int error = 0;
+    Result<PrivateSocket> opened = Bind(directory, socket, kind, &error);
+    if (opened || error != ENOENT || attempt == kAttempts) return opened;
+  }
+}
+
+Result<PrivateSocket> PrivateSocket::Open(const std::vector<std::string>& bases, std::string_view socket,
+                                          Kind kind) {
+  std::vector<std::string> problems;
+  std::string hint;
+  for (const std::string& base : bases) {
+    Result<PrivateSocket> opened = OpenIn(base, socket, kind);
+    if (opened) return opened;
+    problems.push_back(std::move(opened.error().message));
+    hint = std::move(opened.error().hint);
+  }
+  if (problems.empty()) problems.emplace_back("no directory was given");
+  return WithHint(
+      muster::Fail(Code::kSystem, "no directory for a socket of this user: {}", fmt::join(problems, "; ")),
+      hint);
+}
+
+std::string UniqueSocketName(std::string_view prefix) {
+  return fmt::format("{}-{:012x}", prefix, RandomNumber() >> 16);
+}
+
+std::optional<PrivateDirectory> FindPrivateSocket(const std::vector<std::string>& bases,
+                                                  std::string_view socket) {
+  for (const std::string& base : bases) {
+    for (PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      if (directory.Has(socket)) return std::move(directory);
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsListedByKernel(std::string_view socket) {
+  return ReadText("/proc/net/unix").find(fmt::format("/{}{}", socket, kNotReady)) != std::string::npos;
+}
+
+}  // namespace muster
