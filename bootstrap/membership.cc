@@ -19,7 +19,7 @@ TimeoutOptions Limited(const TimeoutOptions& configured, const LimitTimeouts& li
 }
 
 Result<std::unique_ptr<SocketEndpoint>> OpenEndpoint(const Environment& environment) {
-  return SocketEndpoint::Open({.tcp = true, .directories = SharedDirectories(environment)});
+  return SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
 }
 
 Status Take(Result<DataPlane> plane, Membership& membership) {

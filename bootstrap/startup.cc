@@ -9,6 +9,7 @@
 #include "bootstrap/slurm/slurm_scheduler.h"
 #include "comm/auth/munge.h"
 #include "comm/base/log.h"
+#include "comm/net/private_directory.h"
 #include "comm/rendezvous/join.h"
 #include "comm/rendezvous/pmix_inquiry.h"
 
@@ -222,9 +223,7 @@ ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const
 }
 
 std::vector<std::string> SharedDirectories(const Environment& environment) {
-  std::vector<std::string> directories = {"/dev/shm"};
-  directories.emplace_back(environment.Get("TMPDIR").value_or("/tmp"));
-  return directories;
+  return PrivateBases(environment.Get("TMPDIR").value_or(""));
 }
 
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,

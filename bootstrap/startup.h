@@ -35,7 +35,7 @@ Status StartLog(const EffectiveConfig& effective);
 tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
                                                 const Asked& asked);
 
-// Where the ranks of one node can meet by files: /dev/shm, and TMPDIR.
+// Where the processes of one node meet, in directories of their own below these (net/private_directory.h).
 std::vector<std::string> SharedDirectories(const Environment& environment);
 
 struct Started {

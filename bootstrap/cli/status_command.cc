@@ -8,6 +8,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/rank_list.h"
 #include "bootstrap/launch/environment.h"
+#include "bootstrap/startup.h"
 #include "bootstrap/status/report.h"
 #include "bootstrap/status/stack.h"
 #include "comm/base/log.h"
@@ -49,9 +50,11 @@ struct StatusFlags {
 };
 
 // The answer may take half as long again where the root is silent.
-Result<AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks, uid_t uid) {
+Result<AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks,
+                        const Environment& environment) {
   const Deadline deadline = Deadline::After(std::chrono::milliseconds(2 * milliseconds) + seconds(1));
-  return AskGroupsOnThisNode({0, milliseconds, stacks}, uid, deadline);
+  return AskGroupsOnThisNode({0, milliseconds, stacks}, environment.process()->uid,
+                             SharedDirectories(environment), deadline);
 }
 
 // Inside a job its groups alone, where there are any.
@@ -79,7 +82,7 @@ void LookNearBy(GroupStatus& status, const std::vector<int>& ranks) {
   }
 }
 
-Status AddStacks(GroupStatus& status, const StatusFlags& flags, uid_t uid) {
+Status AddStacks(GroupStatus& status, const StatusFlags& flags, const Environment& environment) {
   std::vector<int> ranks = RanksToLookAt(status, kMostStacks);
   if (!flags.ranks.empty()) {
     MUSTER_TRY(ranks, ParseRankList(flags.ranks, "--ranks"));
@@ -87,7 +90,7 @@ Status AddStacks(GroupStatus& status, const StatusFlags& flags, uid_t uid) {
   const auto size = static_cast<int>(status.node_of_rank.size());
   std::erase_if(ranks, [size](int rank) { return rank >= size; });
   if (ranks.empty()) return {};
-  MUSTER_TRY(AskedGroups asked, Ask(kStacksMilliseconds, ranks, uid));
+  MUSTER_TRY(AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
   const auto again = std::ranges::find(asked.groups, status.group_id, &GroupStatus::group_id);
   if (again != asked.groups.end()) status = std::move(*again);
   LookNearBy(status, ranks);
@@ -110,12 +113,11 @@ Error NoGroup(const AskedGroups& asked, const Environment& environment) {
 
 Result<int> ShowStatus(const StatusFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  const uid_t uid = environment.process()->uid;
-  MUSTER_TRY(AskedGroups asked, Ask(kSurveyMilliseconds, {}, uid));
+  MUSTER_TRY(AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
   KeepJob(asked.groups, environment);
   for (GroupStatus& group : asked.groups) {
-    if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, uid));
+    if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, environment));
   }
   std::string text;
   for (const GroupStatus& group : asked.groups) {

@@ -25,6 +25,7 @@ JoinRequest Begin(const Environment& environment, const Config& config) {
   request.timeouts = config.timeouts;
   request.liveness = config.liveness;
   request.uid = process.uid;
+  request.shared_directories = SharedDirectories(environment);
   request.log_file = LogFileNumber();
   return request;
 }
@@ -52,7 +53,6 @@ Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config
   request.self.agreement.world_size = nodes;
   request.meeting.find_root = FindRoot::kEndpoint;
   request.meeting.endpoint = endpoint;
-  request.shared_directories = SharedDirectories(environment);
   request.munge_socket = kDefaultMungeSocket;
   request.terminal = isatty(STDERR_FILENO) == 1;
   if (const auto text = environment.Get("MUSTER_SECRET")) {

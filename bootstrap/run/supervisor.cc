@@ -189,8 +189,9 @@ void Supervisor::OnJoined(Joined joined) {
   };
   plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), own_ranks, plan_.config.liveness,
                                           std::move(events));
-  auto desk = ProgramDesk::Open(*loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key},
-                                [this](int rank) { OnProgramLost(rank); });
+  auto desk = ProgramDesk::Open(
+      *loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
+      [this](int rank) { OnProgramLost(rank); });
   if (!desk) {
     return Report({desk.error(), own_ranks.front(), -1, ""});
   }
@@ -244,7 +245,7 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
   facts.master_host = MasterHost(group.roster);
   facts.master_port = alone ? uint16_t{0} : MasterPortOf(group.roster);
   facts.agent_store = !alone && plan_.config.run.store == RunStore::kMuster;
-  facts.control = desk_ ? desk_->name() : "";
+  facts.control = desk_ ? desk_->path() : "";
   facts.supervisor_pid = getpid();
   facts.restarts = plan_.restarts;
   facts.max_restarts = plan_.max_restarts;

@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -20,18 +21,6 @@ constexpr int kKeepAliveProbes = 3;
 const sockaddr_in* AsIpv4(const sockaddr* address) { return reinterpret_cast<const sockaddr_in*>(address); }
 const sockaddr_in6* AsIpv6(const sockaddr* address) { return reinterpret_cast<const sockaddr_in6*>(address); }
 const sockaddr_un* AsUnix(const sockaddr* address) { return reinterpret_cast<const sockaddr_un*>(address); }
-
-Result<SocketAddress> MakeUnix(std::string_view name, bool abstract) {
-  sockaddr_un address{};
-  const size_t skip = abstract ? 1 : 0;
-  if (name.empty() || name.size() + skip + (abstract ? 0 : 1) > sizeof address.sun_path) {
-    return Fail(Code::kInternal, "the socket name \"{}\" is empty or too long", name);
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + skip, name.data(), name.size());
-  const size_t length = offsetof(sockaddr_un, sun_path) + skip + name.size() + (abstract ? 0 : 1);
-  return SocketAddress(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(length));
-}
 
 bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
 
@@ -92,8 +81,16 @@ SocketAddress SocketAddress::AnyIpv6(uint16_t port) {
   return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
 }
 
-Result<SocketAddress> SocketAddress::Abstract(std::string_view name) { return MakeUnix(name, true); }
-Result<SocketAddress> SocketAddress::Path(std::string_view path) { return MakeUnix(path, false); }
+Result<SocketAddress> SocketAddress::Path(std::string_view path) {
+  sockaddr_un address{};
+  if (path.empty() || path.size() + 1 > sizeof address.sun_path) {
+    return Fail(Code::kInternal, "the socket name \"{}\" is empty or too long", path);
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const size_t length = offsetof(sockaddr_un, sun_path) + path.size() + 1;
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(length));
+}
 
 uint16_t SocketAddress::port() const {
   if (family() == AF_INET) return ntohs(AsIpv4(get())->sin_port);
@@ -118,9 +115,11 @@ bool SocketAddress::IsLinkLocal() const {
   return false;
 }
 
-bool SocketAddress::HasPath() const {
-  return family() == AF_UNIX && length_ > offsetof(sockaddr_un, sun_path) &&
-         reinterpret_cast<const sockaddr_un*>(&storage_)->sun_path[0] != '\0';
+std::string SocketAddress::path() const {
+  constexpr size_t kPathAt = offsetof(sockaddr_un, sun_path);
+  if (family() != AF_UNIX || length_ <= kPathAt) return "";
+  const char* path = AsUnix(get())->sun_path;
+  return std::string(path, strnlen(path, length_ - kPathAt));
 }
 
 std::string SocketAddress::Host() const {
@@ -211,6 +210,11 @@ std::optional<PeerCredentials> CredentialsOf(int fd) {
   socklen_t length = sizeof credentials;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return std::nullopt;
   return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+uint32_t OwnNetworkNamespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/net", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
 }
 
 }  // namespace muster

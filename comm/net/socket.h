@@ -26,8 +26,7 @@ class SocketAddress {
   static std::optional<SocketAddress> FromNumeric(std::string_view host, uint16_t port);
   static SocketAddress AnyIpv4(uint16_t port);
   static SocketAddress AnyIpv6(uint16_t port);
-  // A name in the abstract namespace: nothing in the file system, gone with its owner. Error: too long.
-  static Result<SocketAddress> Abstract(std::string_view name);
+  // A Unix socket in the file system. Error: too long.
   static Result<SocketAddress> Path(std::string_view path);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -37,9 +36,9 @@ class SocketAddress {
   void set_port(uint16_t port);
   bool IsLoopback() const;       // 127.0.0.0/8, ::1, and unix
   bool IsLinkLocal() const;      // 169.254.0.0/16, fe80::/10
-  bool HasPath() const;          // a Unix socket in the file system
+  std::string path() const;      // of a Unix socket in the file system; else empty
   std::string Host() const;      // numeric, without port
-  std::string ToString() const;  // "10.1.2.3:61000", "[::1]:61000", "unix:@name"
+  std::string ToString() const;  // "10.1.2.3:61000", "[::1]:61000", "unix:/tmp/name"
 
   friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
     return a.ToString() == b.ToString();
@@ -72,5 +71,8 @@ struct PeerCredentials {
 };
 // Of a connected Unix socket: who the kernel says made the other end.
 std::optional<PeerCredentials> CredentialsOf(int fd);
+
+// A number that differs between network namespaces of one machine; 0 if the kernel does not say.
+uint32_t OwnNetworkNamespace();
 
 }  // namespace muster

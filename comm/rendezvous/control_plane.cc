@@ -23,6 +23,17 @@ constexpr Duration kCollectGoodbyes = milliseconds(5);
 // For peers to hang up.
 constexpr Duration kFarewell = seconds(2);
 
+std::vector<Branches::Branch> TakeUnheard(Branches& branches) {
+  std::vector<Branches::Branch> unheard;
+  for (auto entry = branches.all().begin(); entry != branches.all().end();) {
+    const auto branch = entry++;
+    if (!branch->second.ranks.empty()) continue;
+    unheard.push_back(std::move(branch->second));
+    branches.all().erase(branch);
+  }
+  return unheard;
+}
+
 }  // namespace
 
 ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_ranks,
@@ -67,6 +78,7 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
   branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
                          [this](Branches::Source source, const Branches::Branch& branch,
                                 const Error& reason) { OnBranchClosed(source, branch, reason); });
+  std::vector<Branches::Branch> unheard = TakeUnheard(*branches_);
   for (const auto& [source, branch] : branches_->all()) {
     if (branch.same_node) WatchProcess(source, branch.stream->fd());
   }
@@ -77,7 +89,8 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
     log_file_ = joined.request->log_file;
     later_ = std::make_unique<LaterDesk>(loop_, std::move(joined.request), is_root_,
                                          [this](int rank) { return StillHere(rank); });
-    later_->OpenLocally();
+    later_->OpenLocally(std::move(joined.local_door));
+    for (Branches::Branch& visitor : unheard) later_->Take(std::move(visitor));
   }
   if (!OtherNodes().empty()) {
     pulse_ = std::make_unique<Pulse>(

@@ -1,8 +1,13 @@
 #include "comm/rendezvous/join.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 
+#include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/bulletin_choice.h"
 #include "comm/rendezvous/joiner.h"
@@ -46,12 +51,62 @@ class GroupOfOne : public Group {
   std::optional<Error> failure_;
 };
 
+constexpr std::string_view kEndedHint =
+    "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster run";
+
+std::string SocketOf(const std::string& control) { return control.substr(control.rfind('/') + 1); }
+
+// A supervisor runs, but in another mount namespace. Its directory must have been given as a path.
+bool IsOutOfSight(const std::string& control) {
+  return control.starts_with('/') && access(control.c_str(), F_OK) != 0 &&
+         IsListedByKernel(SocketOf(control));
+}
+
+Error OutOfSight(const std::string& control) {
+  const std::string directory = control.substr(0, control.rfind('/'));
+  return {
+      Code::kBadEnvironment,
+      fmt::format(
+          "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this process is "
+          "in a container that does not share {}",
+          control, directory.substr(0, directory.rfind('/'))),
+      "bind that directory into the container"};
+}
+
+// Also if the path is too long for a socket.
+Result<UniqueFd> DialPath(const std::string& path) {
+  if (const auto address = SocketAddress::Path(path)) return StartConnect(*address);
+  const std::string directory = path.substr(0, path.rfind('/'));
+  const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", directory, ErrnoText(errno));
+  MUSTER_TRY(const SocketAddress address,
+             SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}", fd.get(), SocketOf(path))));
+  return StartConnect(address);
+}
+
 Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
-  MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(control));
-  MUSTER_TRY(UniqueFd fd, StartConnect(address));
+  if (!control.starts_with('/'))
+    return WithHint(Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} is not the path of a socket", control),
+                    std::string(kEndedHint));
+  if (!UserIdsAreReliable()) {
+    return WithHint(
+        Fail(Code::kBadEnvironment,
+             "MUSTER_CONTROL={} cannot be verified: this user namespace does not map this user", control),
+        "map the user: unshare --map-current-user");
+  }
+  Result<UniqueFd> dialed = DialPath(control);
+  if (!dialed && IsOutOfSight(control)) return Fail(OutOfSight(control));
+  if (!dialed) {
+    return WithHint(Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
+                         dialed.error().message),
+                    std::string(kEndedHint));
+  }
+  UniqueFd fd = *std::move(dialed);
   const auto credentials = CredentialsOf(fd.get());
   if (!credentials || credentials->uid != uid) {
-    return Fail(Code::kBadEnvironment, "the socket {} in MUSTER_CONTROL belongs to another user", control);
+    return WithHint(
+        Fail(Code::kBadEnvironment, "the socket in MUSTER_CONTROL={} belongs to another user", control),
+        std::string(kEndedHint));
   }
   return fd;
 }
@@ -108,23 +163,19 @@ ToldRefusal TellRefusal(JoinRequest request) {
 }
 
 bool IsSupervisorThere(const std::string& control, uid_t uid) {
-  return DialSupervisor(control, uid).has_value();
+  if (!control.starts_with('/')) return false;
+  if (!UserIdsAreReliable()) return access(control.c_str(), F_OK) == 0;
+  return DialSupervisor(control, uid).has_value() || IsOutOfSight(control);
 }
 
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
                                 const LivenessOptions& liveness, Deadline deadline) {
-  Result<UniqueFd> fd = DialSupervisor(control, uid);
-  if (!fd) {
-    return WithHint(
-        Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
-             fd.error().message),
-        "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster run");
-  }
+  MUSTER_TRY(UniqueFd fd, DialSupervisor(control, uid));
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
   std::optional<Adoption> adoption;
   bool closed = false;
   const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
-  auto stream = std::make_unique<FrameStream>(group->loop(), *std::move(fd), kLongestMessage);
+  auto stream = std::make_unique<FrameStream>(group->loop(), std::move(fd), kLongestMessage);
   stream->Start(
       [&](ByteView frame) {
         Result<Adoption> decoded = DecodeAdopted(frame);

@@ -10,9 +10,11 @@
 
 #include "comm/auth/secret.h"
 #include "comm/meeting.h"
+#include "comm/net/private_directory.h"
 #include "comm/options.h"
 #include "comm/rendezvous/board.h"
 #include "comm/rendezvous/branches.h"
+#include "comm/rendezvous/local_door.h"
 #include "comm/rendezvous/messages.h"
 #include "comm/rendezvous/scheduler.h"
 #include "comm/rendezvous/status_desk.h"
@@ -31,9 +33,8 @@ struct JoinRequest {
   uid_t uid = 0;
   // self.node is what this machine calls itself: nobody else of the launch has its addresses.
   bool named_by_host = false;
-  // Directories that all processes of this node are likely to share; for when the abstract socket name cannot
-  // be used.
-  std::vector<std::string> shared_directories;
+  // Where the processes of this node meet, in directories of their own below these (net/private_directory.h).
+  std::vector<std::string> shared_directories = PrivateBases();
   std::optional<JobSecret> secret;
   // FindRoot::kBulletin without `secret`: drawn by the root, and read from its notice by the others.
   std::optional<JobSecret> notice_secret;
@@ -62,6 +63,7 @@ struct Joined {
   std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
   std::unique_ptr<StatusDesk> status_desk{};  // a leader's, where it could be opened
+  std::unique_ptr<LocalDoor> local_door{};    // a leader's, open: a node's ranks find it without a gap
 };
 
 }  // namespace muster

@@ -305,7 +305,7 @@ Error Joiner::DescribeDeadline() const {
   } else if (upstream_) {
     error.message = fmt::format("{} took the connection and said nothing for {}", upstream_name_, limit);
   } else if (const std::string& node = request_.self.node; leader_ || RootHosts() != std::vector{node}) {
-    const bool no_leader = !leader_ && request_.meeting.find_root != FindRoot::kSameNode;
+    const bool no_leader = !leader_ && !alone_ && request_.meeting.find_root != FindRoot::kSameNode;
     const std::string problem = search_ ? search_->Problem() : "";
     error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
                                 no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
@@ -325,7 +325,7 @@ void Joiner::OnRootOutcome(RootSide::Outcome outcome) {
 }
 
 void Joiner::Form(FormedGroup group, ByteView frame) {
-  // Who has connected but not been heard is no part of it.
+  // A process that has connected but was not heard is no part of it; the new owner answers it.
   for (const auto& [source, branch] : branches_->all()) {
     if (!branch.ranks.empty()) branch.stream->Send(frame);
   }
@@ -334,7 +334,7 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
   reporter_.reset();
   // A program of this rank may talk to it next.
   if (request_.board) request_.board->Rest();
-  if (local_door_) local_door_->Close();
+  if (local_door_ && !local_door_->open()) local_door_.reset();
   ended_ = Failure{};
   // At once: what the branches say next is for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
@@ -343,7 +343,8 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
                  std::move(branches_),
                  leader_ ? std::make_shared<const JoinRequest>(request_) : nullptr,
                  {},
-                 std::move(status_desk_)});
+                 std::move(status_desk_),
+                 std::move(local_door_)});
 }
 
 void Joiner::Fail(Failure failure) {

@@ -4,7 +4,8 @@
 //   follower --Unix socket--> leader --TCP, authenticated--> root          hello up, roster or failure down
 //
 // A follower whose leader does not appear goes to the root itself, so that the leader is what is named as
-// missing.
+// missing. So does one that shares no directory with its leader (a container with its own /dev/shm and /tmp),
+// earlier and without blaming it.
 //
 // Who cannot be part of the group (JoinRequest::self.refused) goes the same way, and says so: the root ends
 // the group at once.
@@ -67,9 +68,11 @@ class Joiner {
   void FollowOrLead();
   void RetryLocally(void (Joiner::*step)());
   bool AttachToLeader();
+  bool LeaderIsOutOfSight();
+  void GoWithoutLeader(const std::string& reason, const std::string& hint);
   void OpenLocalDoor();
   void BecomeLeader();
-  void OfferDirectory();
+  void OpenElsewhere();
   void OpenStatusDesk();
 
   // To the root.
@@ -145,6 +148,8 @@ class Joiner {
   bool leader_ = false;
   bool accepted_ = false;  // the root has heard us: its clock counts
   bool parked_ = false;    // the previous group is still running
+  bool alone_ = false;     // this process cannot meet the others of its node, and goes to the root itself
+  std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   std::optional<Failure> ended_;
   std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
   bool told_from_above_ = false;          // that the group has failed

@@ -11,14 +11,25 @@ using std::chrono::milliseconds;
 
 constexpr Duration kFirstLocalPause = milliseconds(1);
 constexpr Duration kLongestLocalPause = milliseconds(100);
-// Ranks of one node start together; one that is later than this may be unable to see the abstract socket.
-constexpr Duration kOfferDirectoryAfter = milliseconds(500);
+// Ranks of one node start together; one that is later than this may not see the first directory.
+constexpr Duration kOpenElsewhereAfter = milliseconds(20);
+// The kernel lists the leader's socket before it has its name in a directory, and the leader opens the other
+// directories later than the first.
+constexpr Duration kOutOfSightAfter = milliseconds(250);
+// The list is long on a busy node; a leader that is just coming needs none of it.
+constexpr Duration kLookAtListFrom = milliseconds(64);
 
 }  // namespace
 
 void Joiner::MeetLocally() {
   local_pause_ = kFirstLocalPause;
+  out_of_sight_since_.reset();
   const int local_rank = first_claim().local_rank;
+  if (!UserIdsAreReliable()) {
+    if (local_rank <= 0 && request_.meeting.find_root != FindRoot::kSameNode) return BecomeLeader();
+    return GoWithoutLeader("this user namespace does not map this user, so that user ids prove nothing",
+                           "map the user: unshare --map-current-user");
+  }
   if (local_rank == 0) return Lead();
   if (local_rank > 0) return Follow();
   FollowOrLead();
@@ -68,10 +79,40 @@ void Joiner::Follow() {
   if (AttachToLeader()) return;
   if (patience_timer_ == 0) {
     patience_timer_ = loop_.After(request_.leader_patience, [this] {
-      if (!upstream_ && request_.meeting.find_root != FindRoot::kSameNode) SearchRoot();
+      if (!upstream_ && !alone_ && request_.meeting.find_root != FindRoot::kSameNode) SearchRoot();
     });
   }
-  RetryLocally(&Joiner::Follow);
+  if (LeaderIsOutOfSight()) {
+    GoWithoutLeader("the leader of this node has its socket in a directory that this process does not see",
+                    "bind /dev/shm or /tmp of the node into the container");
+  }
+  if (!ended_) RetryLocally(&Joiner::Follow);
+}
+
+// The list proves nothing. Whoever imitates the entry makes this process go to the root at once, which lets it
+// in as well.
+bool Joiner::LeaderIsOutOfSight() {
+  if (alone_ || local_pause_ < kLookAtListFrom) return false;
+  if (!IsListedByKernel(local_names_.socket)) {
+    out_of_sight_since_.reset();
+    return false;
+  }
+  const auto now = Clock::now();
+  if (!out_of_sight_since_) out_of_sight_since_ = now;
+  return now - *out_of_sight_since_ >= kOutOfSightAfter;
+}
+
+void Joiner::GoWithoutLeader(const std::string& reason, const std::string& hint) {
+  alone_ = true;
+  if (request_.meeting.find_root == FindRoot::kSameNode) {
+    return Fail(Error{Code::kSystem,
+                      fmt::format("rank {} on {} cannot meet the other ranks of its node: {}",
+                                  first_claim().rank, request_.self.node, reason),
+                      hint});
+  }
+  LogDebug("{}; going to the root without it", reason);
+  loop_.Cancel(std::exchange(patience_timer_, 0));
+  SearchRoot();
 }
 
 void Joiner::FollowOrLead() {
@@ -86,19 +127,19 @@ void Joiner::BecomeLeader() {
   local_claims_ += static_cast<int>(request_.self.claims.size());
   if (!SoleRankOfNode()) {
     loop_.Cancel(directory_timer_);
-    directory_timer_ = loop_.After(kOfferDirectoryAfter, [this] { OfferDirectory(); });
+    directory_timer_ = loop_.After(kOpenElsewhereAfter, [this] { OpenElsewhere(); });
   }
   GoToRoot();
 }
 
-void Joiner::OfferDirectory() {
-  if (WholeNodeIsHere()) return;
-  if (const Status opened = local_door_->OpenDirectory(); !opened) LogDebug("{}", opened.error().message);
+void Joiner::OpenElsewhere() {
+  if (local_door_ && local_door_->open() && !WholeNodeIsHere()) local_door_->OpenElsewhere();
 }
 
 // While it forms: what is missing. The group itself is described by its ControlPlane.
 void Joiner::OpenStatusDesk() {
-  Result<std::unique_ptr<StatusDesk>> desk = StatusDesk::Open(loop_, request_.uid, first_claim().rank);
+  Result<std::unique_ptr<StatusDesk>> desk =
+      StatusDesk::Open(loop_, request_.uid, first_claim().rank, request_.shared_directories);
   if (!desk) return LogDebug("muster status cannot ask here: {}", desk.error().message);
   status_desk_ = *std::move(desk);
   status_desk_->SetAnswer([this](const Survey&, const StatusDesk::Reply& reply) {

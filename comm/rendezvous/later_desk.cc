@@ -38,19 +38,23 @@ void LaterDesk::OpenLadder() {
   listener_->Start();
 }
 
-void LaterDesk::OpenLocally() {
-  const Party& self = request_->self;
-  local_door_ = std::make_unique<LocalDoor>(
-      loop_,
-      MakeLocalNames(request_->meeting.LocalKey(), self.node, request_->shared_directories, request_->uid),
-      [this](UniqueFd fd, PeerCredentials credentials) {
-        visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
-                      fmt::format("pid {} on this node", credentials.pid), true);
-      });
-  // The rendezvous has said what stands in the way.
-  local_door_->SetWarned();
+void LaterDesk::OpenLocally(std::unique_ptr<LocalDoor> door) {
+  const auto admit = [this](UniqueFd fd, PeerCredentials credentials) {
+    visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
+                  fmt::format("pid {} on this node", credentials.pid), true);
+  };
+  local_door_ = std::move(door);
+  if (local_door_) return local_door_->SetOnConnection(admit);
+  local_door_ = std::make_unique<LocalDoor>(loop_,
+                                            MakeLocalNames(request_->meeting.LocalKey(), request_->self.node,
+                                                           request_->shared_directories, request_->uid),
+                                            admit);
   const auto opened = local_door_->Open();
   if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
+}
+
+void LaterDesk::Take(Branches::Branch visitor) {
+  visitors_.Add(std::move(visitor.stream), std::move(visitor.name), visitor.same_node);
 }
 
 void LaterDesk::OnFrame(Branches::Source source, ByteView frame) {

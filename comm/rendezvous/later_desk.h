@@ -29,8 +29,11 @@ class LaterDesk {
   LaterDesk(const LaterDesk&) = delete;
   LaterDesk& operator=(const LaterDesk&) = delete;
 
-  // What cannot be opened is logged: the comers then wait until their own deadline.
-  void OpenLocally();
+  // `door`: open already, else null. If it cannot be opened, that is logged, and processes that come wait until
+  // their own deadline.
+  void OpenLocally(std::unique_ptr<LocalDoor> door);
+  // A process that had connected when the group formed, and had not said who it is.
+  void Take(Branches::Branch visitor);
   // Where this is the root, and those who come find it without a launcher's board. Harmless when it is open.
   void OpenLadder();
 

@@ -1,9 +1,6 @@
 #include "comm/rendezvous/local_door.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <cerrno>
 
 #include "comm/base/log.h"
@@ -12,14 +9,8 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kSocketInDirectory = "/leader";
-
-// A directory that somebody else made, or that others may enter, proves nothing.
-bool IsPrivateDirectory(const std::string& path, uid_t uid) {
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid &&
-         (status.st_mode & 077) == 0;
-}
+// Each failed attempt is another process's success.
+constexpr int kAttempts = 64;
 
 UniqueFd DialIfOurs(const Result<SocketAddress>& address, uid_t uid) {
   if (!address) return {};
@@ -30,42 +21,20 @@ UniqueFd DialIfOurs(const Result<SocketAddress>& address, uid_t uid) {
   return *std::move(fd);
 }
 
-enum class Holder { kNobody, kUs, kStranger };
-
-Holder WhoHolds(const SocketAddress& address, uid_t uid) {
-  int error = 0;
-  const Result<UniqueFd> fd = StartConnect(address, &error);
-  if (!fd) return error == ECONNREFUSED ? Holder::kNobody : Holder::kStranger;
-  const auto credentials = CredentialsOf(fd->get());
-  return credentials && credentials->uid == uid ? Holder::kUs : Holder::kStranger;
-}
-
-// Two leaders must not both clear a leftover away, or one unlinks what the other has just bound. Empty where
-// another process is at it.
-UniqueFd LockDirectory(const std::string& directory) {
-  UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.Reset();
-  return fd;
-}
-
 }  // namespace
 
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
                           const std::vector<std::string>& bases, uid_t uid) {
-  LocalNames names{LocalSocketName(meeting_key, node), {}, uid};
-  for (const std::string& base : bases)
-    names.directories.push_back(LocalSocketDirectory(base, meeting_key, node));
-  return names;
+  return {LocalSocketName(meeting_key, node), bases, uid};
 }
 
 UniqueFd DialLocal(const LocalNames& names) {
-  UniqueFd fd = DialIfOurs(SocketAddress::Abstract(names.abstract_name), names.uid);
-  for (const std::string& directory : names.directories) {
-    if (fd) break;
-    if (!IsPrivateDirectory(directory, names.uid)) continue;
-    fd = DialIfOurs(SocketAddress::Path(directory + std::string(kSocketInDirectory)), names.uid);
+  for (const std::string& base : names.bases) {
+    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      if (UniqueFd fd = DialIfOurs(directory.AddressOf(names.socket), names.uid)) return fd;
+    }
   }
-  return fd;
+  return {};
 }
 
 LocalDoor::LocalDoor(EventLoop& loop, LocalNames names, OnConnection on_connection)
@@ -74,94 +43,86 @@ LocalDoor::LocalDoor(EventLoop& loop, LocalNames names, OnConnection on_connecti
 LocalDoor::~LocalDoor() { Close(); }
 
 Result<LocalDoor::Opened> LocalDoor::Open() {
-  MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(names_.abstract_name));
-  int error = 0;
-  Result<UniqueFd> listener = Listen(address, &error);
-  if (!listener && error == EADDRINUSE) {
-    const Holder holder = WhoHolds(address, names_.uid);
-    // Nobody: its holder has just gone; the caller tries again.
-    if (holder != Holder::kStranger) return Opened::kTaken;
-    if (!std::exchange(warned_, true)) {
-      LogWarning("another user holds the socket {}; the ranks of this node meet in a directory instead",
-                 address.ToString());
-    }
+  std::string problems;
+  std::string hint;
+  for (const std::string& base : names_.bases) {
+    const Result<Opened> opened = OpenIn(base);
+    if (opened) return *opened;
+    problems += "; " + opened.error().message;
+    hint = opened.error().hint;
   }
-  if (!listener) return TryDirectories();
-  MUSTER_TRY(abstract_, StartAccepting(*std::move(listener)));
+  return WithHint(Fail(Code::kSystem, "the ranks of this node have no place to meet{}", problems), hint);
+}
+
+void LocalDoor::OpenElsewhere() {
+  for (const std::string& base : names_.bases) {
+    if (std::ranges::count(entrances_, base, &Entrance::base) > 0) continue;
+    if (const auto opened = OpenIn(base); !opened) LogDebug("{}", opened.error().message);
+  }
+}
+
+Result<LocalDoor::Opened> LocalDoor::OpenIn(const std::string& base) {
+  Opened opened = Opened::kTaken;
+  MUSTER_TRY(PrivateSocket socket, BindIn(base, opened));
+  if (opened == Opened::kTaken || AnotherLeads(socket.name.directory())) return Opened::kTaken;
+  auto acceptor = std::make_unique<Acceptor>(
+      loop_, std::move(socket.fd), [this](UniqueFd fd, const SocketAddress&) { Admit(std::move(fd)); });
+  Entrance entrance{base, std::move(acceptor), std::move(socket.name)};
+  MUSTER_CHECK(entrance.acceptor->Start());
+  entrances_.push_back(std::move(entrance));
+  // What killed processes of this user have left.
+  for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base))
+    directory.Tidy(PrivateDirectory::Extent::kAll);
   return Opened::kOpen;
 }
 
-Status LocalDoor::OpenDirectory() {
-  MUSTER_TRY(const Opened opened, TryDirectories());
-  if (opened == Opened::kOpen) return {};
-  return Fail(Code::kSystem, "another process of this user meets its ranks in the same directory");
-}
-
-Result<LocalDoor::Opened> LocalDoor::TryDirectories() {
-  if (in_directory_) return Opened::kOpen;
-  std::string problems;
-  for (const std::string& directory : names_.directories) {
-    const Result<SocketAddress> address = SocketAddress::Path(directory + std::string(kSocketInDirectory));
-    if (!address) {
-      problems += fmt::format("; {} is too long for a socket", directory);
-      continue;
-    }
-    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-      problems += fmt::format("; cannot create {}: {}", directory, ErrnoText(errno));
-      continue;
-    }
-    if (!IsPrivateDirectory(directory, names_.uid)) {
-      problems += fmt::format("; {} belongs to somebody else", directory);
-      continue;
-    }
-    const UniqueFd lock = LockDirectory(directory);
-    if (!lock) return Opened::kTaken;
-    const Holder holder = WhoHolds(*address, names_.uid);
-    if (holder == Holder::kUs) return Opened::kTaken;
-    // What a killed leader left behind answers nobody.
-    if (holder == Holder::kNobody) unlink((directory + std::string(kSocketInDirectory)).c_str());
+// An empty socket and kTaken: the name is in use.
+Result<PrivateSocket> LocalDoor::BindIn(const std::string& base, Opened& opened) {
+  bool in_a_new_one = false;
+  for (int attempt = 1;; ++attempt) {
+    MUSTER_TRY(const PrivateDirectory directory,
+               in_a_new_one ? PrivateDirectory::MakeIn(base) : PrivateDirectory::FindOrMakeIn(base));
     int error = 0;
-    Result<UniqueFd> listener = Listen(*address, &error);
-    // A leader that left has just taken the directory with it.
-    if (!listener && error == ENOENT) return Opened::kTaken;
-    if (!listener) {
-      problems += "; " + listener.error().message;
-      continue;
+    Result<PrivateSocket> socket =
+        PrivateSocket::Bind(directory, names_.socket, PrivateSocket::Kind::kListener, &error);
+    if (socket) opened = Opened::kOpen;
+    if (socket || (error != ENOENT && error != EEXIST) || attempt == kAttempts) return socket;
+    if (error == ENOENT) continue;
+    const auto presence = directory.Look(names_.socket);
+    if (presence == PrivateDirectory::Presence::kBound) return PrivateSocket{};
+    // A process that was stopped while it held the lock must not keep this one from leading.
+    if (presence == PrivateDirectory::Presence::kDead) in_a_new_one = !directory.RemoveDead(names_.socket);
+  }
+}
+
+// Two bases may be one directory by two paths; the random names tell.
+bool LocalDoor::AnotherLeads(const PrivateDirectory& ours) const {
+  for (const std::string& base : names_.bases) {
+    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      if (directory.name() == ours.name() || IsOurs(directory)) continue;
+      if (directory.Look(names_.socket) == PrivateDirectory::Presence::kBound) return true;
     }
-    MUSTER_TRY(in_directory_, StartAccepting(*std::move(listener)));
-    directory_ = directory;
-    return Opened::kOpen;
   }
-  return Fail(Code::kSystem, "the ranks of this node have no place to meet{}", problems);
+  return false;
 }
 
-void LocalDoor::Close() {
-  abstract_.reset();
-  if (!directory_.empty()) {
-    // While it still listens: nobody else can have put a socket of his own there.
-    unlink((directory_ + std::string(kSocketInDirectory)).c_str());
-    rmdir(directory_.c_str());
-    directory_.clear();
-  }
-  in_directory_.reset();
+bool LocalDoor::IsOurs(const PrivateDirectory& directory) const {
+  return std::ranges::any_of(entrances_, [&](const Entrance& entrance) {
+    return entrance.name.directory().name() == directory.name();
+  });
 }
 
-Result<std::unique_ptr<Acceptor>> LocalDoor::StartAccepting(UniqueFd listener) {
-  auto acceptor = std::make_unique<Acceptor>(
-      loop_, std::move(listener), [this](UniqueFd fd, const SocketAddress&) { Admit(std::move(fd)); });
-  MUSTER_CHECK(acceptor->Start());
-  return acceptor;
-}
+void LocalDoor::Close() { entrances_.clear(); }
 
 void LocalDoor::Admit(UniqueFd fd) {
   const auto credentials = CredentialsOf(fd.get());
-  if (!credentials || credentials->uid != names_.uid) {
-    const uid_t uid = credentials ? credentials->uid : 0;
-    LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}}, "refused a connection of uid {} on this node",
-             uid);
-    return;
+  if (credentials && credentials->uid == names_.uid) {
+    const OnConnection handler = on_connection_;  // a copy: it may be replaced by what follows from it
+    return handler(std::move(fd), *credentials);
   }
-  on_connection_(std::move(fd), *credentials);
+  const uid_t uid = credentials ? credentials->uid : 0;
+  rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                  fmt::format("refused a connection of uid {} on this node", uid));
 }
 
 }  // namespace muster

@@ -1,6 +1,11 @@
-// Where the ranks of one node meet: an abstract Unix socket named by the meeting key, held by the node's
-// leader. Where a stranger sits on that name, or where ranks live in different network namespaces
-// (containers), the same socket in a directory of mode 0700 serves. SO_PEERCRED proves the uid on both sides.
+// Where the ranks of one node meet: a Unix socket of the node's leader, named by the meeting key, in a
+// directory that no other user can enter (net/private_directory.h). SO_PEERCRED proves the uid on both sides.
+//
+// The leader has the same socket in several bases (/dev/shm, /tmp, ...): containers may share only one.
+//
+// One process leads. A name exists once in a directory; and since a base may have several directories, whoever
+// has bound the name then looks for it in all others, and gives up if it finds one in use. Of two processes
+// that bind it, the one that does so later looks after both have; it finds the other. So no two remain.
 #pragma once
 
 #include <sys/types.h>
@@ -11,24 +16,24 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/base/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 
 namespace muster {
 
 struct LocalNames {
-  std::string abstract_name;
-  std::vector<std::string> directories;  // to try in turn
+  std::string socket;
+  std::vector<std::string> bases;  // in the order in which they are tried
   uid_t uid = 0;
 };
 
-// `bases`: directories that all ranks of a node are likely to share (/dev/shm, TMPDIR).
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
                           const std::vector<std::string>& bases, uid_t uid);
 
-// A connection to whoever leads this node, proven to be of our uid; empty when nobody does yet. Does not
-// block.
+// A connection to the leader of this node, proven to be of our uid; empty if there is none. Does not block.
 UniqueFd DialLocal(const LocalNames& names);
 
 // The leader's side. Lives on one EventLoop; owns its sockets and removes what it made in the file system.
@@ -46,27 +51,34 @@ class LocalDoor {
   LocalDoor& operator=(const LocalDoor&) = delete;
   ~LocalDoor();
 
-  // The abstract name, or the directory where a stranger holds that. Error: kSystem where neither can be had.
+  // Replaces that of a former owner.
+  void SetOnConnection(OnConnection on_connection) { on_connection_ = std::move(on_connection); }
+
+  // In the first base in which that works. Error: kSystem if there is none, with the reasons.
   Result<Opened> Open();
-  // The directory as well, for ranks that cannot see the abstract name. Harmless when it is open.
-  Status OpenDirectory();
+  // In all other bases as well, where that works. Harmless if they are open.
+  void OpenElsewhere();
   void Close();
-  // Somebody else has warned of a stranger there.
-  void SetWarned() { warned_ = true; }
-  bool open() const { return abstract_ || in_directory_; }
+  bool open() const { return !entrances_.empty(); }
 
  private:
-  Result<Opened> TryDirectories();
-  Result<std::unique_ptr<Acceptor>> StartAccepting(UniqueFd listener);
+  struct Entrance {
+    std::string base;
+    std::unique_ptr<Acceptor> acceptor;
+    PrivateName name;  // removed first
+  };
+
+  Result<Opened> OpenIn(const std::string& base);
+  Result<PrivateSocket> BindIn(const std::string& base, Opened& opened);
+  bool AnotherLeads(const PrivateDirectory& ours) const;
+  bool IsOurs(const PrivateDirectory& directory) const;
   void Admit(UniqueFd fd);
 
   EventLoop& loop_;
   LocalNames names_;
   OnConnection on_connection_;
-  std::unique_ptr<Acceptor> abstract_;
-  std::unique_ptr<Acceptor> in_directory_;
-  std::string directory_;  // ours, to be removed
-  bool warned_ = false;
+  std::vector<Entrance> entrances_;
+  RejectionLog rejections_{"connections on this node"};
 };
 
 }  // namespace muster

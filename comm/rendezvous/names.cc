@@ -23,10 +23,6 @@ std::string HashToText(std::string_view use, std::string_view meeting_key, std::
   return text;
 }
 
-std::string HashToName(std::string_view meeting_key, std::string_view node) {
-  return "muster-" + HashToText("muster local socket", meeting_key, node);
-}
-
 }  // namespace
 
 std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports) {
@@ -42,7 +38,7 @@ std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports) 
 }
 
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node) {
-  return HashToName(meeting_key, node);
+  return "leader-" + HashToText("muster local socket", meeting_key, node);
 }
 
 std::string BulletinTopic(std::string_view meeting_key) {
@@ -51,10 +47,6 @@ std::string BulletinTopic(std::string_view meeting_key) {
 
 std::string BulletinFile(std::string_view meeting_key) {
   return "root-" + HashToText("muster bulletin", meeting_key, "");
-}
-
-std::string LocalSocketDirectory(std::string_view base, std::string_view meeting_key, std::string_view node) {
-  return fmt::format("{}/{}", base, HashToName(meeting_key, node));
 }
 
 }  // namespace muster

@@ -20,8 +20,8 @@ inline constexpr int kLadderLength = 8;
 // fewer).
 std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports);
 
-// The abstract Unix socket of this launch's leader on this node. `node` is in it because several nodes may
-// share one network namespace (several slurmd on one host).
+// The socket of this launch's leader on this node, in a private directory (net/private_directory.h). `node` is
+// in it because several nodes may share one directory (several slurmd on one host).
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node);
 
 // The key of the root's notice, where a launcher's store says where the root is.
@@ -29,8 +29,5 @@ std::string BulletinTopic(std::string_view meeting_key);
 
 // The name of the file that says it, in a directory that all nodes share.
 std::string BulletinFile(std::string_view meeting_key);
-
-// The directory that holds the same socket where the abstract name cannot be used, below `base`.
-std::string LocalSocketDirectory(std::string_view base, std::string_view meeting_key, std::string_view node);
 
 }  // namespace muster

@@ -10,11 +10,12 @@ namespace muster {
 Result<std::unique_ptr<ProgramDesk>> ProgramDesk::Open(EventLoop& loop, ControlPlane& plane, Params params,
                                                        OnLost on_lost) {
   std::unique_ptr<ProgramDesk> desk(new ProgramDesk(loop, plane, std::move(params), std::move(on_lost)));
-  MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(desk->name_));
-  MUSTER_TRY(UniqueFd listener, Listen(address));
+  MUSTER_TRY(PrivateSocket socket, PrivateSocket::Open(desk->params_.bases, UniqueSocketName("control"),
+                                                       PrivateSocket::Kind::kListener));
   ProgramDesk* raw = desk.get();
   desk->acceptor_ = std::make_unique<Acceptor>(
-      loop, std::move(listener), [raw](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+      loop, std::move(socket.fd), [raw](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+  desk->name_ = std::move(socket.name);
   MUSTER_CHECK(desk->acceptor_->Start());
   return desk;
 }
@@ -24,7 +25,6 @@ ProgramDesk::ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, On
       plane_(plane),
       params_(std::move(params)),
       on_lost_(std::move(on_lost)),
-      name_(fmt::format("muster-control-{}-{}", plane.group().roster.group_id, plane.own_ranks().front())),
       surveyor_(loop, {plane.group().roster,
                        programs_,
                        {},
@@ -43,8 +43,8 @@ void ProgramDesk::Admit(UniqueFd fd) {
   const auto credentials = CredentialsOf(fd.get());
   if (!credentials || credentials->uid != params_.uid) {
     const uid_t uid = credentials ? credentials->uid : 0;
-    LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}}, "refused a program of uid {}", uid);
-    return;
+    return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                           fmt::format("refused a program of uid {}", uid));
   }
   programs_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
                 fmt::format("pid {}", credentials->pid), true);

@@ -10,9 +10,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "comm/base/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/surveyor.h"
@@ -25,6 +28,7 @@ class ProgramDesk {
     uid_t uid = 0;
     std::string configuration;  // handed to the programs
     std::string job_key;
+    std::vector<std::string> bases = PrivateBases();  // where the socket may be, in turn
   };
   // A program of this rank is gone that had been adopted and has not said goodbye.
   using OnLost = std::function<void(int rank)>;
@@ -36,8 +40,8 @@ class ProgramDesk {
   ProgramDesk& operator=(const ProgramDesk&) = delete;
   ~ProgramDesk();
 
-  // For MUSTER_CONTROL: the abstract socket's name.
-  const std::string& name() const { return name_; }
+  // For MUSTER_CONTROL: the path of the socket.
+  std::string path() const { return name_.path(); }
 
   // What the control plane's events bring is passed on with these.
   void Publish(const Exchange& whole);
@@ -59,8 +63,9 @@ class ProgramDesk {
   ControlPlane& plane_;
   Params params_;
   OnLost on_lost_;
-  std::string name_;
+  RejectionLog rejections_{"connections of programs"};
   std::unique_ptr<Acceptor> acceptor_;
+  PrivateName name_;
   Branches programs_;
   Surveyor surveyor_;
   std::map<int, int> adopted_;  // by rank: how many so far

@@ -1,14 +1,14 @@
 #include "comm/rendezvous/status_client.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <charconv>
 #include <memory>
 #include <optional>
 
 #include "comm/base/parse.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
+#include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/status_desk.h"
 
@@ -16,20 +16,14 @@ namespace muster {
 namespace {
 
 struct Visit {
-  std::string name;
+  int pid = 0;  // of the leader, as its socket is named
   std::unique_ptr<FrameStream> stream;
   std::optional<GroupStatus> status;
   bool over = false;
 };
 
-// 0: not known.
-int PidOf(std::string_view name) {
-  name.remove_prefix(kStatusSocketPrefix.size());
-  return ParseInteger<int>(name.substr(0, name.find('-'))).value_or(0);
-}
-
-UniqueFd Dial(const std::string& name, uid_t uid) {
-  const auto address = SocketAddress::Abstract(name);
+UniqueFd Dial(const PrivateDirectory& directory, const std::string& name, uid_t uid) {
+  const auto address = directory.AddressOf(name);
   if (!address) return {};
   auto fd = StartConnect(*address);
   if (!fd) return {};
@@ -38,9 +32,9 @@ UniqueFd Dial(const std::string& name, uid_t uid) {
   return *std::move(fd);
 }
 
-std::unique_ptr<Visit> Begin(EventLoop& loop, const std::string& name, UniqueFd fd, const Survey& survey) {
+std::unique_ptr<Visit> Begin(EventLoop& loop, int pid, UniqueFd fd, const Survey& survey) {
   auto visit = std::make_unique<Visit>();
-  visit->name = name;
+  visit->pid = pid;
   visit->stream = std::make_unique<FrameStream>(loop, std::move(fd), kLongestMessage);
   visit->stream->Start(
       [raw = visit.get()](ByteView frame) {
@@ -57,39 +51,40 @@ std::unique_ptr<Visit> Begin(EventLoop& loop, const std::string& name, UniqueFd 
 
 }  // namespace
 
-std::vector<std::string> FindStatusSockets(std::string_view proc_net_unix) {
-  std::vector<std::string> names;
-  while (!proc_net_unix.empty()) {
-    const size_t end = std::min(proc_net_unix.find('\n'), proc_net_unix.size());
-    const std::string_view line = proc_net_unix.substr(0, end);
-    proc_net_unix.remove_prefix(std::min(end + 1, proc_net_unix.size()));
-    // The last column is the name; '@' stands for the byte that makes it abstract.
-    const size_t at = line.rfind(" @");
-    if (at == std::string_view::npos) continue;
-    const std::string_view name = line.substr(at + 2);
-    if (name.starts_with(kStatusSocketPrefix)) names.emplace_back(name);
-  }
-  // Connections that were accepted bear the same name.
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+std::optional<StatusSocket> ParseStatusSocket(std::string_view name) {
+  if (!name.starts_with(kStatusSocketPrefix)) return std::nullopt;
+  const auto parts = Split(name.substr(kStatusSocketPrefix.size()), '-');
+  if (parts.size() != 4) return std::nullopt;
+  StatusSocket socket;
+  const char* end = parts[0].data() + parts[0].size();
+  const auto [rest, error] = std::from_chars(parts[0].data(), end, socket.network_namespace, 16);
+  const auto pid = ParseInteger<int>(parts[1]);
+  if (error != std::errc() || rest != end || !pid) return std::nullopt;
+  socket.pid = *pid;
+  return socket;
 }
 
-Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid, Deadline deadline) {
-  std::ifstream file("/proc/net/unix");
-  if (!file) return Fail(Code::kSystem, "cannot read /proc/net/unix, which names the sockets of this node");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
+                                        const std::vector<std::string>& bases, Deadline deadline) {
   MUSTER_TRY(auto loop, EventLoop::Create());
   std::vector<std::unique_ptr<Visit>> visits;
-  for (const std::string& name : FindStatusSockets(text)) {
-    if (UniqueFd fd = Dial(name, uid)) visits.push_back(Begin(*loop, name, std::move(fd), survey));
+  const uint32_t here = OwnNetworkNamespace();
+  for (const std::string& base : bases) {
+    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      for (const std::string& name : directory.Sockets()) {
+        const auto socket = ParseStatusSocket(name);
+        if (!socket || socket->network_namespace != here) continue;
+        if (UniqueFd fd = Dial(directory, name, uid))
+          visits.push_back(Begin(*loop, socket->pid, std::move(fd), survey));
+      }
+    }
   }
   loop->RunUntil([&] { return std::ranges::all_of(visits, [](const auto& visit) { return visit->over; }); },
                  deadline);
   AskedGroups asked;
   for (auto& visit : visits) {
     if (!visit->status) {
-      asked.silent.push_back(PidOf(visit->name));
+      asked.silent.push_back(visit->pid);
       continue;
     }
     // Several nodes may share one network namespace: the same group, asked twice.

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,15 +15,20 @@
 
 namespace muster {
 
-// Names of the abstract sockets of status desks, from the text of /proc/net/unix.
-std::vector<std::string> FindStatusSockets(std::string_view proc_net_unix);
+// The process and the network namespace in the name of a status socket; absent if it is not one.
+struct StatusSocket {
+  uint32_t network_namespace = 0;
+  int pid = 0;
+};
+std::optional<StatusSocket> ParseStatusSocket(std::string_view name);
 
 struct AskedGroups {
   std::vector<GroupStatus> groups;  // each once, in the order of the sockets
   std::vector<int> silent;          // processes of leaders that did not answer in time, as their names say
 };
-// What each leader on this node answers; those of other users are passed over. BLOCKS until all have
-// answered, at most until the deadline. Error: kSystem.
-Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid, Deadline deadline);
+// What each leader of this user on this node answers (in this network namespace). `bases`: where their sockets
+// may be. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
+Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
+                                        const std::vector<std::string>& bases, Deadline deadline);
 
 }  // namespace muster

@@ -12,26 +12,25 @@ namespace {
 
 constexpr size_t kMostVisitors = 16;
 constexpr size_t kLongestQuestion = size_t{1} << 20;
-// Processes of two process namespaces may share their numbers and a network namespace.
-constexpr int kMostNames = 16;
 
 }  // namespace
 
-Result<std::unique_ptr<StatusDesk>> StatusDesk::Open(EventLoop& loop, uid_t uid, int rank) {
+std::string StatusSocketName(int rank) {
+  return UniqueSocketName(
+      fmt::format("{}{:x}-{}-{}", kStatusSocketPrefix, OwnNetworkNamespace(), getpid(), rank));
+}
+
+Result<std::unique_ptr<StatusDesk>> StatusDesk::Open(EventLoop& loop, uid_t uid, int rank,
+                                                     const std::vector<std::string>& bases) {
   std::unique_ptr<StatusDesk> desk(new StatusDesk(loop, uid));
-  for (int attempt = 0;; ++attempt) {
-    MUSTER_TRY(const SocketAddress address, SocketAddress::Abstract(fmt::format(
-                                                "{}{}-{}-{}", kStatusSocketPrefix, getpid(), rank, attempt)));
-    int error = 0;
-    Result<UniqueFd> listener = Listen(address, &error);
-    if (!listener && error == EADDRINUSE && attempt < kMostNames) continue;
-    if (!listener) return tl::unexpected<Error>(listener.error());
-    desk->acceptor_ = std::make_unique<Acceptor>(
-        loop, *std::move(listener),
-        [raw = desk.get()](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
-    MUSTER_CHECK(desk->acceptor_->Start());
-    return desk;
-  }
+  MUSTER_TRY(PrivateSocket socket,
+             PrivateSocket::Open(bases, StatusSocketName(rank), PrivateSocket::Kind::kListener));
+  desk->acceptor_ = std::make_unique<Acceptor>(
+      loop, std::move(socket.fd),
+      [raw = desk.get()](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+  desk->name_ = std::move(socket.name);
+  MUSTER_CHECK(desk->acceptor_->Start());
+  return desk;
 }
 
 StatusDesk::StatusDesk(EventLoop& loop, uid_t uid) : loop_(loop), uid_(uid) {
@@ -42,8 +41,9 @@ StatusDesk::StatusDesk(EventLoop& loop, uid_t uid) : loop_(loop), uid_(uid) {
 void StatusDesk::Admit(UniqueFd fd) {
   const auto credentials = CredentialsOf(fd.get());
   if (!credentials || credentials->uid != uid_) {
-    LogWarning("refused to tell uid {} what this group is doing", credentials ? credentials->uid : 0);
-    return;
+    const uid_t uid = credentials ? credentials->uid : 0;
+    return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                           fmt::format("refused to report to uid {} what this group is doing", uid));
   }
   // More at once are no people.
   if (visitors_.all().size() >= kMostVisitors) return;

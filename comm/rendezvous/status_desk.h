@@ -1,6 +1,6 @@
-// Where `muster status` asks: an abstract Unix socket of a node's leader, for processes of the same user
-// (SO_PEERCRED). Its name starts with kStatusSocketPrefix; who asks finds it in /proc/net/unix, since a step
-// of its own cannot know the meeting key of another.
+// Where `muster status` asks: a Unix socket of a node's leader in a directory that no other user can enter
+// (net/private_directory.h). A step of its own cannot know the meeting key of another: the name starts with
+// kStatusSocketPrefix, and whoever asks lists the directories.
 //
 // Opened when a process begins to lead its node, handed from the Joiner to the ControlPlane. Lives on one
 // EventLoop.
@@ -10,16 +10,23 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "comm/base/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/survey_messages.h"
 
 namespace muster {
 
-inline constexpr std::string_view kStatusSocketPrefix = "muster-status-";
+inline constexpr std::string_view kStatusSocketPrefix = "status-";
+
+// "status-NAMESPACE-PID-RANK-RANDOM"; NAMESPACE is that of the network: virtual nodes may share a directory.
+std::string StatusSocketName(int rank);
 
 class StatusDesk {
  public:
@@ -27,8 +34,9 @@ class StatusDesk {
   // May reply later, or never.
   using Answer = std::function<void(const Survey& survey, Reply reply)>;
 
-  // `rank`: one of this process's, for the name. Error: kSystem.
-  static Result<std::unique_ptr<StatusDesk>> Open(EventLoop& loop, uid_t uid, int rank);
+  // `bases`: where the socket may be, in turn. `rank`: one of this process's, for the name. Error: kSystem.
+  static Result<std::unique_ptr<StatusDesk>> Open(EventLoop& loop, uid_t uid, int rank,
+                                                  const std::vector<std::string>& bases);
   StatusDesk(const StatusDesk&) = delete;
   StatusDesk& operator=(const StatusDesk&) = delete;
 
@@ -44,7 +52,9 @@ class StatusDesk {
   uid_t uid_;
   Answer answer_;
   Branches visitors_;
+  RejectionLog rejections_{"connections to the status socket"};
   std::unique_ptr<Acceptor> acceptor_;
+  PrivateName name_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

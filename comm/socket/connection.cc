@@ -101,10 +101,13 @@ void Connection::KeepDescriptor(msghdr& message) {
   descriptor_.Reset(descriptor);
 }
 
-bool Connection::SharesNetworkNamespace() const {
-  const SocketAddress own = LocalAddress(fd_.get());
-  const SocketAddress peer = PeerAddress(fd_.get());
-  return own.family() == AF_UNIX && !own.HasPath() && !peer.HasPath();
+std::string Connection::PrivateDirectoryName() const {
+  std::string path = LocalAddress(fd_.get()).path();
+  if (path.empty()) path = PeerAddress(fd_.get()).path();
+  const size_t end = path.rfind('/');
+  if (end == std::string::npos || end == 0) return "";
+  const size_t begin = path.rfind('/', end - 1);
+  return begin == std::string::npos ? "" : path.substr(begin + 1, end - begin - 1);
 }
 
 Flow Connection::ReadHeader() {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
@@ -68,8 +69,8 @@ class Connection {
   void FinishMessage() { header_.reset(); }
   // What came along with the last message that had a descriptor; empty: nothing.
   UniqueFd TakeDescriptor() { return std::move(descriptor_); }
-  // A Unix socket that both ends know by abstract names, so that each can reach the other by such a name.
-  bool SharesNetworkNamespace() const;
+  // The name of the private directory in which one end of a Unix socket is bound; empty over TCP.
+  std::string PrivateDirectoryName() const;
 
   // Whether the next thing in the kernel's buffer is a goodbye; for a sender, who may not read.
   bool PeekGoodbye() const;

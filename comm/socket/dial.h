@@ -1,8 +1,7 @@
 // One outbound connection: the addresses of a peer, tried side by side until one has proven to be the peer
 // and has taken the connection (handshake.h).
 //
-// Same node: its Unix socket, and if that leads nowhere TCP; in another network namespace a Unix socket with
-// a path (directory_doors.h), which may not be there yet. Only the wait for the kernel to connect has a
+// Same node: its Unix socket, and if that leads nowhere TCP. Only the wait for the kernel to connect has a
 // deadline of its own: a connected peer that does not answer is busy with the user's program, and whoever
 // waits for it has a deadline already.
 //

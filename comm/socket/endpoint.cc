@@ -1,35 +1,34 @@
 #include "comm/socket/endpoint.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <utility>
 
+#include "comm/base/log.h"
 #include "comm/net/socket.h"
 #include "comm/net/wire.h"
 
 namespace muster {
 namespace {
 
-constexpr uint8_t kVersion = 2;
-// The kernel's own names have five characters; an abstract name cannot be longer than this.
-constexpr size_t kMaxUnixName = sizeof(sockaddr_un::sun_path) - 1;
+constexpr uint8_t kVersion = 3;
+constexpr size_t kLongestName = 32;
 
-// Bind with nothing but the family: the kernel chooses an abstract name that is free (unix(7), "autobind").
-SocketAddress AutobindAddress() {
-  sockaddr address{};
-  address.sa_family = AF_UNIX;
-  return {&address, sizeof address.sa_family};
+// What EncodeEndpoint may have written; never a path.
+bool IsSocketName(std::string_view name) {
+  return name.size() <= kLongestName &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
 }
 
-Result<std::string> AbstractName(int fd) {
-  sockaddr_un address{};
-  socklen_t length = sizeof address;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return Fail(Code::kSystem, "cannot read the name of a Unix socket: {}", ErrnoText(errno));
-  }
-  constexpr size_t kNameAt = offsetof(sockaddr_un, sun_path) + 1;
-  if (length <= kNameAt) return Fail(Code::kSystem, "the kernel gave a Unix socket no name");
-  return std::string(address.sun_path + 1, length - kNameAt);
+// Two mounts of one node have different numbers, one mount has the same in every process. 0: unknown.
+uint32_t NumberOfBase(const std::string& base) {
+  struct stat status {};
+  if (stat(base.c_str(), &status) != 0) return 0;
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+  return static_cast<uint32_t>((status.st_dev * kSpread + status.st_ino) * kSpread >> 32);
 }
 
 Result<UniqueFd> ListenOnTcp() {
@@ -49,6 +48,7 @@ Bytes EncodeEndpoint(const EndpointAddress& address) {
   writer.U8(kVersion);
   writer.U16(address.port);
   writer.U32(address.network_namespace);
+  writer.U32(address.base);
   writer.U8(static_cast<uint8_t>(address.unix_name.size()));
   writer.Raw(AsBytes(address.unix_name));
   return writer.Take();
@@ -64,9 +64,10 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
   EndpointAddress address;
   address.port = reader.U16();
   address.network_namespace = reader.U32();
+  address.base = reader.U32();
   const size_t length = reader.U8();
   address.unix_name = AsText(reader.Raw(length));
-  if (!reader.ok() || reader.remaining() > 0 || length > kMaxUnixName) {
+  if (!reader.ok() || reader.remaining() > 0 || !IsSocketName(address.unix_name)) {
     return Fail(Code::kDisagreement, "{} brought a malformed data endpoint", DescribeRank(roster, rank));
   }
   return address;
@@ -74,20 +75,70 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 
 Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpointOptions& options) {
   std::unique_ptr<SocketEndpoint> endpoint(new SocketEndpoint);
-  MUSTER_TRY(endpoint->unix_, Listen(AutobindAddress()));
-  MUSTER_TRY(endpoint->address_.unix_name, AbstractName(endpoint->unix_.get()));
+  endpoint->bases_ = options.bases;
+  const std::string name = UniqueSocketName("data");
+  if (auto opened = PrivateSocket::Open(options.bases, name, PrivateSocket::Kind::kListener)) {
+    endpoint->address_.unix_name = name;
+    endpoint->address_.base = NumberOfBase(opened->name.directory().base());
+    endpoint->known_.push_back(opened->name.directory());
+    endpoint->unix_.push_back(*std::move(opened));
+  } else if (options.tcp) {
+    endpoint->why_no_unix_ = opened.error().message;
+    LogDebug("{}; TCP inside this node", opened.error().message);
+  } else {
+    return muster::Fail(std::move(opened).error());
+  }
   if (options.tcp) {
     MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
     endpoint->address_.port = LocalAddress(endpoint->tcp_.get()).port();
   }
   endpoint->address_.network_namespace = OwnNetworkNamespace();
-  endpoint->directories_ = options.directories;
   return endpoint;
 }
 
-Status SocketEndpoint::OpenDirectories(std::string_view group_id, int rank) {
-  MUSTER_TRY(directory_doors_, DirectoryDoors::Open(directories_, group_id, rank));
-  return {};
+Status SocketEndpoint::OpenElsewhere() {
+  for (const std::string& base : bases_) {
+    auto opened = PrivateSocket::OpenIn(base, address_.unix_name, PrivateSocket::Kind::kListener);
+    if (opened) unix_.push_back(*std::move(opened));
+  }
+  if (!unix_.empty()) return {};
+  return muster::Fail(
+      Code::kSystem,
+      "the ranks of this node are in different network namespaces, and have no place to meet: {}",
+      why_no_unix_);
+}
+
+std::vector<int> SocketEndpoint::unix_fds() const {
+  std::vector<int> fds;
+  for (const PrivateSocket& socket : unix_) fds.push_back(socket.fd.get());
+  return fds;
+}
+
+std::optional<SocketAddress> SocketEndpoint::Find(const std::string& unix_name) {
+  if (Known(unix_name) == nullptr) LookForDirectories();
+  const PrivateDirectory* directory = Known(unix_name);
+  if (directory == nullptr) return std::nullopt;
+  const auto address = directory->AddressOf(unix_name);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
+std::optional<PrivateDirectory> SocketEndpoint::FindDirectory(const std::string& name) {
+  LookForDirectories();
+  const auto found = std::ranges::find(known_, name, &PrivateDirectory::name);
+  return found == known_.end() ? std::nullopt : std::optional(*found);
+}
+
+const PrivateDirectory* SocketEndpoint::Known(const std::string& unix_name) const {
+  const auto found = std::ranges::find_if(
+      known_, [&](const PrivateDirectory& directory) { return directory.Has(unix_name); });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+void SocketEndpoint::LookForDirectories() {
+  known_.clear();
+  for (const std::string& base : bases_) {
+    for (PrivateDirectory& directory : PrivateDirectory::FindIn(base)) known_.push_back(std::move(directory));
+  }
 }
 
 }  // namespace muster

@@ -4,36 +4,39 @@
 // Opened BEFORE the rendezvous, because its payload() goes into the hello; handed to MakeSocketCommunicator
 // after it. Nothing is accepted in between: connections of quick peers wait in the kernel's queue.
 //
-// Ownership: owns both listeners and closes them with itself. Threads: immutable after Open. Nothing here
-// blocks.
+// The Unix socket is in one private directory (net/private_directory.h). If the ranks of a node turn out to use
+// different bases (containers that do not share /dev/shm), each opens the same name in all other bases as well.
+//
+// Ownership: owns its listeners and closes them with itself. Threads: one at a time. Nothing here blocks.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
+#include "comm/net/private_directory.h"
 #include "comm/roster.h"
-#include "comm/socket/directory_doors.h"
 
 namespace muster {
 
 struct SocketEndpointOptions {
-  // Without it no port is opened: for a group on one node whose ranks share a network namespace.
+  // Without it no port is opened: for a group on one node.
   bool tcp = true;
-  // Where the ranks of one node meet if each is in a network namespace of its own (directory_doors.h).
-  std::vector<std::string> directories;
+  // Where the ranks of one node have their Unix sockets, in directories of their own below these.
+  std::vector<std::string> bases = PrivateBases();
 };
 
 // Where one rank can be reached; the decoded payload. A value.
 struct EndpointAddress {
-  std::string unix_name;           // abstract name without its leading NUL; empty: none
+  std::string unix_name;           // of a socket in a private directory; empty: none
   uint16_t port = 0;               // TCP, at each of its node's addresses; 0: none
-  uint32_t network_namespace = 0;  // that names and ports belong to; 0: unknown
+  uint32_t network_namespace = 0;  // that the port belongs to; 0: unknown
+  uint32_t base = 0;               // a number for the base: ranks with the same one see each other's sockets
 
   friend bool operator==(const EndpointAddress&, const EndpointAddress&) = default;
 };
@@ -45,33 +48,39 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 class SocketEndpoint {
  public:
   // A TCP listener on all addresses (IPv6 and IPv4 in one socket; IPv4 alone where there is no IPv6) on a
-  // port that the kernel chooses, and an abstract Unix socket whose name the kernel chooses. Error: kSystem.
+  // port that the kernel chooses, and a Unix socket in the first base in which that works; without any, ranks of
+  // one node use TCP. Error: kSystem.
   static Result<std::unique_ptr<SocketEndpoint>> Open(const SocketEndpointOptions& options = {});
 
   SocketEndpoint(const SocketEndpoint&) = delete;
   SocketEndpoint& operator=(const SocketEndpoint&) = delete;
 
   const EndpointAddress& address() const { return address_; }
-  const std::vector<std::string>& directories() const { return directories_; }
   Bytes payload() const { return EncodeEndpoint(address_); }
 
-  // After the rendezvous, where the ranks of this node turn out to be in different network namespaces. Error:
-  // kSystem.
-  Status OpenDirectories(std::string_view group_id, int rank);
+  // After the rendezvous, if the ranks of this node use different bases. Error: kSystem, if there is none.
+  Status OpenElsewhere();
+
+  // Where a peer of this node has its socket; absent if this process does not see it. Remembers directories.
+  std::optional<SocketAddress> Find(const std::string& unix_name);
+  std::optional<PrivateDirectory> FindDirectory(const std::string& name);
 
   // Non-blocking listeners for comm/socket's own use; tcp_fd is -1 without a port.
   int tcp_fd() const { return tcp_.get(); }
-  int unix_fd() const { return unix_.get(); }
-  std::vector<int> directory_fds() const { return directory_doors_.fds(); }
+  std::vector<int> unix_fds() const;
 
  private:
   SocketEndpoint() = default;
 
+  const PrivateDirectory* Known(const std::string& unix_name) const;
+  void LookForDirectories();
+
   UniqueFd tcp_;
-  UniqueFd unix_;
+  std::vector<PrivateSocket> unix_;
+  std::string why_no_unix_;
   EndpointAddress address_;
-  std::vector<std::string> directories_;
-  DirectoryDoors directory_doors_;
+  std::vector<std::string> bases_;
+  std::vector<PrivateDirectory> known_;
 };
 
 }  // namespace muster

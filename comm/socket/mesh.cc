@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "comm/base/log.h"
@@ -20,12 +22,26 @@ bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
   return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
 }
 
-// Whether the ranks of this node are in more than one network namespace.
-bool NodeIsDivided(const Group& group, const std::vector<EndpointAddress>& addresses) {
-  const Roster& roster = group.roster();
-  const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
-  return std::ranges::any_of(roster.RanksOn(roster.NodeOf(group.rank())),
-                             [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
+// The nodes whose ranks are in several network namespaces or use several bases.
+std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
+  std::map<int, const EndpointAddress*> first;
+  std::set<int> divided;
+  for (int rank = 0; rank < roster.size(); ++rank) {
+    const EndpointAddress& address = addresses[static_cast<size_t>(rank)];
+    const EndpointAddress& other = *first.try_emplace(roster.NodeOf(rank), &address).first->second;
+    if (Apart(address, other) || address.base != other.base) divided.insert(roster.NodeOf(rank));
+  }
+  return divided;
+}
+
+// Every rank opens its sockets in all bases before any rank looks for them, so that all find the same ways.
+Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
+                        Duration patience) {
+  const std::set<int> divided = DividedNodes(group.roster(), addresses);
+  if (divided.empty()) return {};
+  if (divided.contains(group.roster().NodeOf(group.rank()))) MUSTER_CHECK(endpoint.OpenElsewhere());
+  MUSTER_CHECK(group.Exchange("data sockets of divided nodes", {}, Deadline::After(patience)));
+  return {};
 }
 
 ReceptionOptions Choosy(ReceptionOptions options, std::function<bool(const LinkKey&)> wanted) {
@@ -52,9 +68,7 @@ Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketE
                                            std::vector<EndpointAddress> addresses,
                                            const MeshOptions& options) {
   MUSTER_TRY(PollSet poll_set, PollSet::Create());
-  if (NodeIsDivided(group, addresses)) {
-    MUSTER_CHECK(endpoint->OpenDirectories(group.roster().group_id, group.rank()));
-  }
+  MUSTER_CHECK(OpenDividedNodes(group, *endpoint, addresses, options.connect));
   std::shared_ptr<Mesh> mesh(
       new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(poll_set)));
   MUSTER_CHECK(mesh->reception_.Start());
@@ -63,6 +77,11 @@ Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketE
 
 bool Mesh::SharesNode(int peer) const {
   return group_.roster().NodeOf(peer) == group_.roster().NodeOf(self_.rank);
+}
+
+std::optional<PrivateDirectory> Mesh::FindDirectory(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return endpoint_->FindDirectory(name);
 }
 
 Deadline Mesh::wake() const {
@@ -120,9 +139,13 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
     return;
   }
   std::string tried = dial.Tried();
-  if (tried.empty()) tried = "it has no address that this node could reach";
+  const bool nowhere = tried.empty();
+  if (nowhere) tried = "it has no address that this rank could reach";
   if (SharesNode(key.peer)) {
-    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused()});
+    // In another network namespace a socket that is not seen is no sign that the peer has gone.
+    const bool apart =
+        Apart(addresses_[static_cast<size_t>(key.peer)], addresses_[static_cast<size_t>(self_.rank)]);
+    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused() && !(nowhere && apart)});
     return;
   }
   // From another node "refused" may be a firewall's word, but more often the peer has gone.
@@ -246,14 +269,12 @@ std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
 
 DialStages Mesh::StagesTo(int peer) const {
   const EndpointAddress& address = addresses_[static_cast<size_t>(peer)];
-  // Names and ports of another network namespace are strangers' here, or nobody's.
-  if (SharesNode(peer) && Apart(address, addresses_[static_cast<size_t>(self_.rank)])) {
-    return {DirectoryDoors::Addresses(endpoint_->directories(), group_.roster().group_id, peer)};
-  }
   DialStages stages;
   if (SharesNode(peer) && !address.unix_name.empty()) {
-    if (auto name = SocketAddress::Abstract(address.unix_name)) stages.push_back({*name});
+    if (const auto found = endpoint_->Find(address.unix_name)) stages.push_back({*found});
   }
+  // A port of another network namespace is another process's here, or unused.
+  if (SharesNode(peer) && Apart(address, addresses_[static_cast<size_t>(self_.rank)])) return stages;
   if (auto tcp = TcpAddressesOf(peer); !tcp.empty()) stages.push_back(std::move(tcp));
   return stages;
 }

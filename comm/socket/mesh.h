@@ -70,6 +70,8 @@ class Mesh {
 
   Group& group() const { return group_; }
   bool SharesNode(int peer) const;
+  // A private directory of this node, by its name; absent if this process does not see it.
+  std::optional<PrivateDirectory> FindDirectory(const std::string& name) const;
 
   // Readable when Serve has something to do.
   int poll_fd() const { return poll_set_.fd(); }

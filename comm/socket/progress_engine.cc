@@ -239,9 +239,9 @@ UniqueFd ProgressEngine::TakeDescriptor(int peer) {
   return connection != nullptr ? connection->TakeDescriptor() : UniqueFd();
 }
 
-bool ProgressEngine::SharesNetworkNamespace(int peer) {
+std::string ProgressEngine::PrivateDirectoryName(int peer) {
   const Connection* connection = lane_.Existing(peer);
-  return connection != nullptr && connection->SharesNetworkNamespace();
+  return connection != nullptr ? connection->PrivateDirectoryName() : "";
 }
 
 Status ProgressEngine::Await(Awaited& awaited) {

@@ -75,11 +75,15 @@ class ProgressEngine {
   // error.
   Status Run();
 
-  // `descriptor` goes along with `payload`; only where SharesNetworkNamespace. The receiver's TakeDescriptor
+  // `descriptor` goes along with `payload`; only over a Unix socket. The receiver's TakeDescriptor
   // after its Run gives a duplicate, empty where none came.
   void SendWithDescriptor(int peer, ByteView payload, int descriptor);
   UniqueFd TakeDescriptor(int peer);
-  bool SharesNetworkNamespace(int peer);
+  // Of the connection to `peer`: Connection::PrivateDirectoryName.
+  std::string PrivateDirectoryName(int peer);
+  std::optional<PrivateDirectory> FindDirectory(const std::string& name) const {
+    return mesh_.FindDirectory(name);
+  }
   int WorldRank(int rank) const { return lane_.WorldRank(rank); }
 
   // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.

@@ -24,8 +24,7 @@ constexpr size_t kStrangersLogged = 20;
 Reception::Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
                      const ReceptionOptions& options, Arrived arrived)
     : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
-  doors_.push_back({endpoint.unix_fd(), /*unix_socket=*/true});
-  for (const int fd : endpoint.directory_fds()) doors_.push_back({fd, /*unix_socket=*/true});
+  for (const int fd : endpoint.unix_fds()) doors_.push_back({fd, /*unix_socket=*/true});
   if (endpoint.tcp_fd() >= 0) doors_.push_back({endpoint.tcp_fd(), /*unix_socket=*/false});
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 using Flag = std::array<uint8_t, 1>;
 constexpr size_t kLongestReason = 256;
+// A flag, then the name of a private directory, filled up with zeros.
+using OfferBytes = std::array<uint8_t, 65>;
 
 class Agreement {
  public:
@@ -46,7 +48,8 @@ class Agreement {
     for (int i = 1; i < local_.size(); ++i) exchange_.Receive(local_.at(i), up[static_cast<size_t>(i)]);
     MUSTER_CHECK(exchange_.Run());
     Prepare();
-    const Flag offer = {reason_.empty()};
+    OfferBytes offer = {reason_.empty()};
+    std::ranges::copy(directory_name_.substr(0, offer.size() - 1), offer.begin() + 1);
     for (int i = 1; i < local_.size(); ++i) {
       exchange_.SendWithDescriptor(local_.at(i), offer, reason_.empty() ? segment_->fd() : -1);
     }
@@ -57,9 +60,11 @@ class Agreement {
   // What can go wrong here has happened before anything is offered.
   void Prepare() {
     for (int i = 1; i < local_.size(); ++i) {
-      if (!exchange_.SharesNetworkNamespace(local_.at(i))) {
-        return Refuse(local_.at(i), "it is connected by TCP or through a directory");
-      }
+      std::string name = exchange_.PrivateDirectoryName(local_.at(i));
+      if (name.empty()) return Refuse(local_.at(i), "it is connected by TCP");
+      if (i > 1 && name != directory_name_)
+        return Refuse(local_.at(i), "it is connected through another directory than the others");
+      directory_name_ = std::move(name);
     }
     if (local_.size() > kMaxSharingRanks) return Refuse(first(), "there are too many ranks on this node");
     auto segment = Segment::Create(shape_);
@@ -84,10 +89,12 @@ class Agreement {
 
   Status Answer() {
     const Flag up = {1};
-    Flag offer{};
+    OfferBytes offer{};
     exchange_.Send(first(), up);
     exchange_.Receive(first(), offer);
     MUSTER_CHECK(exchange_.Run());
+    const auto end = std::ranges::find(offer.begin() + 1, offer.end(), 0);
+    directory_name_.assign(offer.begin() + 1, end);
     if (offer[0] != 0) Join(exchange_.TakeDescriptor(first()));
     const std::string reason = reason_.substr(0, kLongestReason);
     exchange_.Send(first(), AsBytes(reason));
@@ -106,7 +113,9 @@ class Agreement {
 
   // Writes who this rank is.
   Status Enrol() {
-    MUSTER_TRY(Doorbell doorbell, Doorbell::Open());
+    directory_ = exchange_.FindDirectory(directory_name_);
+    if (!directory_) return Fail(Code::kSystem, "it does not see the directory {}", directory_name_);
+    MUSTER_TRY(Doorbell doorbell, Doorbell::Open(*directory_));
     SegmentMember& member = segment_->member(local_.index);
     if (doorbell.name().size() > member.doorbell.size()) {
       return Fail(Code::kSystem, "the name of a datagram socket is too long");
@@ -143,7 +152,8 @@ class Agreement {
     if (!segment_) return nullptr;
     segment_->CloseFd();
     if (OwnProcessors(*segment_)) exchange_.AllowSpinning();
-    return std::make_unique<NodeMemory>(exchange_, std::move(segment_), *std::move(doorbell_), local_);
+    return std::make_unique<NodeMemory>(exchange_, std::move(segment_), *std::move(doorbell_), *directory_,
+                                        local_);
   }
 
   ProgressEngine& exchange_;
@@ -151,6 +161,8 @@ class Agreement {
   const Team& local_;
   SegmentShape shape_;
   std::unique_ptr<Segment> segment_;
+  std::string directory_name_;  // of the doorbells
+  std::optional<PrivateDirectory> directory_;
   std::optional<Doorbell> doorbell_;
   std::string reason_;  // why not; empty: all is well
 };

@@ -2,7 +2,7 @@
 // that wants it first, over its connections, so that every message of it is checked against that call.
 //
 //     member -> first of its node   u8 1: this connection is up
-//     first -> member               u8 1 and the memfd, or u8 0
+//     first -> member               u8 1, the memfd, and the name of a directory for doorbells (64 B); or u8 0
 //     member -> first               why it cannot, or nothing
 //     first ranks among each other  the least of their verdicts
 //     first -> member               u8 verdict

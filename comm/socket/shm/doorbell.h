@@ -1,37 +1,38 @@
 // How a rank that works wakes one that sleeps in poll(): a datagram to the sleeper's socket.
 //
 // A datagram needs no connection and no descriptor of the other: 256 ranks of a node have one descriptor each
-// where eventfds would take 256 each. The name is abstract and chosen by the kernel. A stranger who guesses
-// it can wake a rank for nothing, and no more.
+// where eventfds would take 256 each. The socket is in a directory that no other user can enter.
 //
 // Threads: one at a time. Nothing here blocks.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
+#include "comm/net/private_directory.h"
+#include "comm/net/socket.h"
 
 namespace muster {
 
 class Doorbell {
  public:
   // Error: kSystem.
-  static Result<Doorbell> Open();
+  static Result<Doorbell> Open(const PrivateDirectory& directory);
 
-  int fd() const { return fd_.get(); }
-  const std::string& name() const { return name_; }  // abstract, without its leading NUL
+  int fd() const { return socket_.fd.get(); }
+  const std::string& name() const { return socket_.name.socket(); }
 
-  // Whether the other will wake up; not for now where the kernel has no room.
-  bool Ring(std::string_view name) const;
+  // Whether the other will wake up; not for now if the kernel has no room. `other`: its socket's address.
+  bool Ring(const SocketAddress& other) const;
+  // At most kDrainedPerWake rings; further ones wake the poll() again.
+  static constexpr int kDrainedPerWake = 64;
   void Drain() const;
 
  private:
-  Doorbell(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  explicit Doorbell(PrivateSocket socket) : socket_(std::move(socket)) {}
 
-  UniqueFd fd_;
-  std::string name_;
+  PrivateSocket socket_;
 };
 
 }  // namespace muster

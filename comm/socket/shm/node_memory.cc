@@ -21,10 +21,12 @@ bool IsCrowded(const Segment& segment) {
 }  // namespace
 
 NodeMemory::NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell,
-                       Team local)
+                       PrivateDirectory directory, Team local)
     : exchange_(exchange),
       segment_(std::move(segment)),
       doorbell_(std::move(doorbell)),
+      directory_(std::move(directory)),
+      doorbells_(static_cast<size_t>(local.size())),
       local_(std::move(local)),
       crowded_(IsCrowded(*segment_)) {}
 
@@ -111,12 +113,23 @@ void NodeMemory::RingSleepers() {
 void NodeMemory::Ring(int index) {
   uint32_t mine = static_cast<uint32_t>(local_.index) + 1;
   if (!segment_->sleeper(index).compare_exchange_strong(mine, 0)) return;
-  const SegmentMember& member = segment_->member(index);
-  const size_t length = std::min<size_t>(member.doorbell_length, member.doorbell.size());
-  if (doorbell_.Ring({member.doorbell.data(), length})) return;
+  const std::optional<SocketAddress>& other = AddressOf(index);
+  if (!other || doorbell_.Ring(*other)) return;
   uint32_t awake = 0;
   segment_->sleeper(index).compare_exchange_strong(awake, static_cast<uint32_t>(local_.index) + 1);
   rings_due_ = true;
+}
+
+// What a peer has written is a name, never a path.
+const std::optional<SocketAddress>& NodeMemory::AddressOf(int index) {
+  std::optional<SocketAddress>& address = doorbells_[static_cast<size_t>(index)];
+  if (address) return address;
+  const SegmentMember& member = segment_->member(index);
+  const std::string name(member.doorbell.data(),
+                         std::min<size_t>(member.doorbell_length, member.doorbell.size()));
+  if (name.find('/') != std::string::npos) return address;
+  if (const auto found = directory_.AddressOf(name)) address = *found;
+  return address;
 }
 
 std::vector<int> NodeMemory::WaitingFor() {

@@ -40,7 +40,9 @@ namespace muster {
 class NodeMemory final : private Awaited {
  public:
   // `local` names the ranks of the communicator that share the segment, in its order.
-  NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell, Team local);
+  // `directory`: where their doorbells are.
+  NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell,
+             PrivateDirectory directory, Team local);
 
   int ranks() const { return local_.size(); }
   int index() const { return local_.index; }
@@ -90,10 +92,13 @@ class NodeMemory final : private Awaited {
   Status CheckCall(int index, uint64_t step);
   void RingSleepers();
   void Ring(int index);
+  const std::optional<SocketAddress>& AddressOf(int index);
 
   ProgressEngine& exchange_;
   const std::unique_ptr<Segment> segment_;
   const Doorbell doorbell_;
+  const PrivateDirectory directory_;
+  std::vector<std::optional<SocketAddress>> doorbells_;  // of the others, once they have been rung
   const Team local_;
 
   const bool crowded_;

@@ -24,7 +24,7 @@ class StatusTest : public testing::Test {
     std::atomic<bool> over = false;
     Result<AskedGroups> asked = Fail(Code::kInternal, "not asked");
     std::thread asker([&] {
-      asked = AskGroupsOnThisNode({0, patience, {}}, getuid(),
+      asked = AskGroupsOnThisNode({0, patience, {}}, getuid(), PrivateBases(),
                                   Deadline::After(milliseconds(2 * patience) + seconds(1)));
       over = true;
       loop->Post([] {});
@@ -148,16 +148,14 @@ TEST_F(StatusTest, WhoIsLateIsToldToTheRootWhichSaysSo) {
   EXPECT_EQ(log.Text(), "");
 }
 
-TEST(FindStatusSockets, TakesOursAlone) {
-  EXPECT_THAT(FindStatusSockets("Num RefCount Protocol Flags Type St Inode Path\n"
-                                "0000: 00000002 00000000 00010000 0001 01 1 @muster-status-7-0-0\n"
-                                "0000: 00000003 00000000 00000000 0001 03 2 @muster-status-7-0-0\n"
-                                "0000: 00000002 00000000 00010000 0001 01 3 /run/muster-status-8\n"
-                                "0000: 00000002 00000000 00010000 0001 01 4 @muster-0123\n"
-                                "0000: 00000002 00000000 00010000 0001 01 5\n"
-                                "0000: 00000002 00000000 00010000 0001 01 6 @muster-status-9-4-0"),
-              ElementsAre("muster-status-7-0-0", "muster-status-9-4-0"));
-  EXPECT_THAT(FindStatusSockets(""), testing::IsEmpty());
+TEST(StatusSocket, IsReadBack) {
+  const auto socket = ParseStatusSocket(StatusSocketName(7));
+  ASSERT_TRUE(socket);
+  EXPECT_EQ(socket->pid, getpid());
+  EXPECT_EQ(socket->network_namespace, OwnNetworkNamespace());
+  for (const char* other : {"", "status-", "status-1-2", "leader-1-2-3-4", "status-f0-2-3-4-5",
+                            "status-g-2-3-4", "status-f0-x-3-4", "status-fffffffff-2-3-4", "status--2-3-4"})
+    EXPECT_FALSE(ParseStatusSocket(other)) << other;
 }
 
 }  // namespace

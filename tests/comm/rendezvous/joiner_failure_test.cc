@@ -5,6 +5,7 @@
 
 #include "comm/rendezvous/joiner.h"
 #include "comm/rendezvous/local_door.h"
+#include "comm/rendezvous/names.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -327,8 +328,9 @@ TEST_F(JoinerFailureTest, NobodyIsWaitedForPastTheDeadline) {
 TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   Make({"a", "b", "b"});
   requests[2].timeouts.rendezvous = seconds(1);
-  const LocalNames names = MakeLocalNames(requests[2].meeting.key, "b", {}, getuid());
-  auto silent = Listen(*SocketAddress::Abstract(names.abstract_name));
+  const auto silent = PrivateSocket::Open(requests[2].shared_directories,
+                                          LocalSocketName(requests[2].meeting.LocalKey(), "b"),
+                                          PrivateSocket::Kind::kListener);
   ASSERT_TRUE(silent);
   TestRank follower(*loop, requests[2]);
   follower.Start();

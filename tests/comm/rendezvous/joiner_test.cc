@@ -7,6 +7,7 @@
 
 #include "comm/rendezvous/names.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster {
@@ -232,35 +233,113 @@ TEST(JoinerSeveralNodes, TwoLaunchesShareARangeOfTwoPorts) {
   EXPECT_NE((*groups[0])[0].plane().group().key, (*groups[1])[0].plane().group().key);
 }
 
-TEST(JoinerSeveralNodes, RanksThatCannotSeeTheNameMeetInTheDirectory) {
+// In a process of its own, after `enter`. 0: its rank has formed a group; 2: `enter` is not allowed here.
+pid_t InContainer(const JoinRequest& request, const std::function<bool()>& enter) {
+  const pid_t container = fork();
+  if (container != 0) return container;
+  if (!enter()) _exit(2);
+  TestLoop own_loop;
+  TestRank rank(*own_loop, request);
+  rank.Start();
+  own_loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(60)));
+  if (rank.refused()) fmt::print(stderr, "{}\n", ToString(rank.refused()->error));
+  _exit(rank.formed() ? 0 : 1);
+}
+
+// 0, or 2 as above.
+int StatusOf(pid_t container) {
+  int status = 0;
+  EXPECT_EQ(waitpid(container, &status, 0), container);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST(JoinerSeveralNodes, RanksOfANodeMeetAcrossNetworkNamespaces) {
   if (getuid() != 0) GTEST_SKIP() << "needs root: for a network namespace";
-  // What a container does: the abstract name of the others is out of sight. A directory is not.
   TestLoop loop;
+  const TestBase base;
   auto requests = MakeRequests({"a", "a"});
-  std::string directory = "/tmp/muster-joiner-XXXXXX";
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
   SetAll(requests, [&](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kSameNode;
-    request.shared_directories = {directory};
+    request.shared_directories = {base.path};
   });
-  const pid_t container = fork();
-  if (container == 0) {
-    if (unshare(CLONE_NEWNET) != 0) _exit(2);
-    TestLoop own_loop;
-    TestRank follower(*own_loop, requests[1]);
-    follower.Start();
-    own_loop->RunUntil([&] { return follower.ended(); }, Deadline::After(seconds(10)));
-    _exit(follower.formed() ? 0 : 1);
-  }
+  const pid_t container = InContainer(requests[1], [] { return unshare(CLONE_NEWNET) == 0; });
   TestRank leader(*loop, requests[0]);
   leader.Start();
   EXPECT_TRUE(loop.Until([&] { return leader.ended(); }));
-  int status = 0;
-  EXPECT_EQ(waitpid(container, &status, 0), container);
-  rmdir(directory.c_str());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
-  EXPECT_TRUE(leader.formed());
+  const int status = StatusOf(container);
+  if (status == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
   EXPECT_EQ(status, 0);
+  EXPECT_TRUE(leader.formed());
+}
+
+// Containers with a /dev/shm of their own: the second base is the one that they share.
+TEST(JoinerSeveralNodes, RanksOfANodeMeetInAnyBaseThatTheyShare) {
+  TestLoop loop;
+  const TestBase shared;
+  const TestBase first;
+  const TestBase second;
+  auto requests = MakeRequests({"a", "a"});
+  SetAll(requests, [&](JoinRequest& request) { request.meeting.find_root = FindRoot::kSameNode; });
+  requests[0].shared_directories = {first.path, shared.path};
+  requests[1].shared_directories = {second.path, shared.path};
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(group.AllFormed());
+}
+
+// They share none: who follows goes to the root at once, and no word of a missing leader.
+TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryGoToTheRootWithoutTheirLeader) {
+  TestLoop loop;
+  const LogCapture log;
+  const TestBase first;
+  const TestBase second;
+  auto requests = MakeRequests({"a", "b", "b"});
+  SetAll(requests, [&](JoinRequest& request) { request.leader_patience = std::chrono::hours(1); });
+  requests[1].shared_directories = {first.path};
+  requests[2].shared_directories = {second.path};
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(group.AllFormed());
+  EXPECT_EQ(log.Text(), "");
+}
+
+TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryAndHaveNoRootToGoToAreToldWhy) {
+  TestLoop loop;
+  const TestBase first;
+  const TestBase second;
+  auto requests = MakeRequests({"a", "a"});
+  SetAll(requests, [&](JoinRequest& request) { request.meeting.find_root = FindRoot::kSameNode; });
+  requests[0].shared_directories = {first.path};
+  requests[1].shared_directories = {second.path};
+  TestRank leader(*loop, requests[0]);
+  leader.Start();
+  TestRank follower(*loop, requests[1]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
+  EXPECT_EQ(
+      follower.refused()->error,
+      (Error{
+          Code::kSystem,
+          "rank 1 on a cannot meet the other ranks of its node: the leader of this node has its socket in a "
+          "directory that this process does not see",
+          "bind /dev/shm or /tmp of the node into the container"}));
+}
+
+// There every user without a mapping has the same uid: the root's authentication is what counts.
+TEST(JoinerSeveralNodes, ARankWhoseUserIsNotMappedMeetsNobodyLocally) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: for a user namespace";
+  TestLoop loop;
+  auto requests = MakeRequests({"a", "b", "b"});
+  SetAll(requests, [&](JoinRequest& request) { request.leader_patience = std::chrono::hours(1); });
+  const pid_t container = InContainer(requests[2], [] { return unshare(CLONE_NEWUSER) == 0; });
+  TestRank root(*loop, requests[0]);
+  TestRank leader(*loop, requests[1]);
+  root.Start();
+  leader.Start();
+  EXPECT_TRUE(loop.Until([&] { return root.ended() && leader.ended(); }));
+  const int status = StatusOf(container);
+  if (status == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(root.formed() && leader.formed());
 }
 
 TEST(Joiner, LeavesNoDescriptorBehind) {

@@ -146,6 +146,51 @@ TEST(LaterDesk, TellsTheOnlyRankOfANodeAsWell) {
   EXPECT_TRUE(group[0].failures.empty() && group[1].failures.empty());
 }
 
+// At no moment is the name free for a second leader: it is told at once, instead of waiting for a group of its own.
+TEST(LaterDesk, ASecondLeaderIsToldWheneverItComes) {
+  for (int round = 0; round < 20; ++round) {
+    TestLoop loop;
+    const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "a"});
+    std::vector<std::unique_ptr<TestRank>> ranks;
+    for (const JoinRequest& request : requests) {
+      ranks.push_back(std::make_unique<TestRank>(*loop, request));
+      ranks.back()->Start();
+    }
+    // It comes while the group forms, or just after: it looks again and again.
+    TestRank twice(*loop, requests[0]);
+    ranks.push_back(nullptr);
+    loop->After(milliseconds(round % 5), [&] { twice.Start(); });
+    ASSERT_TRUE(loop.Until([&] { return twice.ended() && ranks[0]->ended(); })) << round;
+    ASSERT_TRUE(twice.refused() || ranks[0]->refused()) << round;
+    const Error& error = (twice.refused() ? twice : *ranks[0]).refused()->error;
+    EXPECT_EQ(error.code, Code::kDisagreement) << error.message;
+  }
+}
+
+// It had connected when the group formed, and spoke when it had formed.
+TEST(LaterDesk, WhoHadConnectedBeforeIsAnsweredToo) {
+  TestLoop loop;
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "a"});
+  TestRank leader(*loop, requests[0]);
+  leader.Start();
+  const LocalNames names =
+      MakeLocalNames(requests[0].meeting.LocalKey(), "a", requests[0].shared_directories, getuid());
+  UniqueFd early;
+  ASSERT_TRUE(loop.Until([&] { return static_cast<bool>(early = DialLocal(names)); }));
+  loop.Settle();
+  TestRank follower(*loop, requests[1]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.formed() && follower.formed(); }));
+  std::optional<Failure> told;
+  FrameStream stream(*loop, std::move(early), kLongestMessage);
+  stream.Start([&](ByteView frame) { told = *DecodeFailure(frame); }, [](const Error&) {});
+  stream.Send(Encode(HelloOf({requests[0].self})));
+  ASSERT_TRUE(loop.Until([&] { return told.has_value(); }));
+  EXPECT_EQ(told->error.message,
+            "rank 0 on a is already at work in this launch's present group, as pid 1000");
+  EXPECT_TRUE(leader.failures.empty());
+}
+
 // `muster check && muster run --nproc-per-node 8`: its ranks are not those of the group at work.
 TEST(LaterDesk, AWorldOfAnotherSizeWaits) {
   TestLoop loop;

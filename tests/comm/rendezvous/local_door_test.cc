@@ -1,60 +1,29 @@
 #include "comm/rendezvous/local_door.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <filesystem>
 
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/other_user.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster {
 namespace {
 
-constexpr uid_t kNobody = 65534;
-
-// A process of another user; ends with the object.
-class Stranger {
- public:
-  explicit Stranger(const std::function<bool()>& act) {
-    int ready[2];
-    EXPECT_EQ(pipe(ready), 0);
-    pid_ = fork();
-    if (pid_ == 0) {
-      const bool done = setgid(kNobody) == 0 && setuid(kNobody) == 0 && act();
-      if (done) [[maybe_unused]]
-        const ssize_t told = write(ready[1], "x", 1);
-      if (done) pause();
-      _exit(1);
-    }
-    close(ready[1]);
-    char byte = 0;
-    acted_ = read(ready[0], &byte, 1) == 1;
-    close(ready[0]);
-  }
-  ~Stranger() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  bool acted() const { return acted_; }
-
- private:
-  pid_t pid_ = 0;
-  bool acted_ = false;
-};
-
 class LocalDoorTest : public testing::Test {
  protected:
   LocalDoorTest() {
-    // Short: a socket's path has 107 bytes at most.
-    std::string pattern = "/tmp/muster-door-XXXXXX";
-    base = mkdtemp(pattern.data());
     static int number = 0;
-    names =
-        MakeLocalNames(fmt::format("local_door_test {} {}", getpid(), number++), "gpu01", {base}, getuid());
+    names = MakeLocalNames(fmt::format("local_door_test {} {}", getpid(), number++), "gpu01", {base.path},
+                           getuid());
   }
-  ~LocalDoorTest() override { std::filesystem::remove_all(base); }
 
   std::unique_ptr<LocalDoor> MakeDoor() {
     return std::make_unique<LocalDoor>(*loop, names, [this](UniqueFd fd, PeerCredentials credentials) {
@@ -74,10 +43,16 @@ class LocalDoorTest : public testing::Test {
     ASSERT_TRUE(fd);
     ASSERT_TRUE(loop.Until([&] { return arrived.size() > before; }));
   }
-  std::string SocketPath() const { return names.directories.front() + "/leader"; }
+  std::optional<PrivateDirectory> Where() const { return FindPrivateSocket({base.path}, names.socket); }
+  // What a killed leader leaves.
+  void LeaveBehind(const PrivateDirectory& directory) const {
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto address = directory.AddressOf(names.socket);
+    ASSERT_EQ(bind(fd.get(), address->get(), address->length()), 0);
+  }
 
   TestLoop loop;
-  std::string base;
+  TestBase base;
   LocalNames names;
   std::vector<UniqueFd> arrived;
 };
@@ -89,14 +64,13 @@ TEST_F(LocalDoorTest, OfTheSameUserIsFound) {
   ExpectOpens(*door);
   EXPECT_TRUE(door->open());
   ExpectDialReaches();
-  EXPECT_TRUE(std::filesystem::is_empty(base)) << "nothing is made in the file system unless it is needed";
+  EXPECT_TRUE(IsListedByKernel(names.socket));
 }
 
 TEST_F(LocalDoorTest, IsOneNodesOwn) {
   auto door = MakeDoor();
   ExpectOpens(*door);
-  LocalNames other = MakeLocalNames("another key", "gpu01", {base}, getuid());
-  EXPECT_FALSE(DialLocal(other));
+  EXPECT_FALSE(DialLocal(MakeLocalNames("another key", "gpu01", {base.path}, getuid())));
 }
 
 TEST_F(LocalDoorTest, ASecondLeaderFindsItTakenUntilItCloses) {
@@ -105,6 +79,8 @@ TEST_F(LocalDoorTest, ASecondLeaderFindsItTakenUntilItCloses) {
   ExpectOpens(*first);
   ExpectOpens(*second, LocalDoor::Opened::kTaken);
   EXPECT_FALSE(second->open());
+  loop.Settle();
+  EXPECT_TRUE(arrived.empty()) << "a look is no connection";
   first->Close();
   ExpectOpens(*second);
   ExpectDialReaches();
@@ -114,163 +90,209 @@ TEST_F(LocalDoorTest, ClosingLeavesNothingBehind) {
   const auto before = OpenDescriptors();
   auto door = MakeDoor();
   ExpectOpens(*door);
-  ASSERT_TRUE(door->OpenDirectory());
-  ASSERT_TRUE(door->OpenDirectory());
-  EXPECT_TRUE(std::filesystem::exists(SocketPath()));
+  door->OpenElsewhere();
+  EXPECT_TRUE(Where());
   door.reset();
-  EXPECT_TRUE(std::filesystem::is_empty(base));
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
   EXPECT_FALSE(DialLocal(names));
   EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
 }
 
-TEST_F(LocalDoorTest, TheDirectoryServesThoseWhoCannotSeeTheName) {
+TEST_F(LocalDoorTest, IsHandedOverWhileItIsOpen) {
   auto door = MakeDoor();
   ExpectOpens(*door);
-  ASSERT_TRUE(door->OpenDirectory());
-  struct stat status {};
-  ASSERT_EQ(stat(names.directories.front().c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0700u);
-  LocalNames elsewhere = names;
-  elsewhere.abstract_name = "muster-seen-by-nobody";
-  const UniqueFd fd = DialLocal(elsewhere);
-  ASSERT_TRUE(fd);
+  // Both have connected before; only one is accepted before.
+  const UniqueFd early = DialLocal(names);
   ASSERT_TRUE(loop.Until([&] { return arrived.size() == 1; }));
+  const UniqueFd late = DialLocal(names);
+  int next_owner = 0;
+  door->SetOnConnection([&](UniqueFd, PeerCredentials) { ++next_owner; });
+  ASSERT_TRUE(loop.Until([&] { return next_owner == 1; }));
+  EXPECT_EQ(arrived.size(), 1U);
 }
 
-TEST_F(LocalDoorTest, WhatAKilledLeaderLeftIsClearedAway) {
-  ASSERT_EQ(mkdir(names.directories.front().c_str(), 0700), 0);
-  { const auto killed = Listen(*SocketAddress::Path(SocketPath())); }
-  ASSERT_TRUE(std::filesystem::exists(SocketPath()));
+// Containers that share only one of the bases.
+TEST_F(LocalDoorTest, IsInAllBasesForThoseWhoSeeOnlyOne) {
+  const TestBase second;
+  names.bases = {base.path, second.path};
   auto door = MakeDoor();
-  ASSERT_TRUE(door->OpenDirectory());
-  LocalNames elsewhere = names;
-  elsewhere.abstract_name = "muster-seen-by-nobody";
-  EXPECT_TRUE(DialLocal(elsewhere));
+  ExpectOpens(*door);
+  EXPECT_TRUE(std::filesystem::is_empty(second.path)) << "the others only if they are needed";
+  door->OpenElsewhere();
+  door->OpenElsewhere();
+  names.bases = {second.path};
+  ExpectDialReaches();
+  door.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(second.path));
 }
 
-TEST_F(LocalDoorTest, ALivingLeaderInTheDirectoryIsNotDisturbed) {
-  auto first = MakeDoor();
-  ASSERT_TRUE(first->OpenDirectory());
-  auto second = MakeDoor();
-  const Status opened = second->OpenDirectory();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error(),
-            (Error{Code::kSystem, "another process of this user meets its ranks in the same directory", ""}));
+TEST_F(LocalDoorTest, TheNextBaseIsTried) {
+  names.bases = {"/proc/nowhere", base.path};
+  auto door = MakeDoor();
+  ExpectOpens(*door);
   ExpectDialReaches();
 }
 
-TEST_F(LocalDoorTest, ADirectoryThatOthersMayEnterIsNotUsed) {
-  ASSERT_EQ(mkdir(names.directories.front().c_str(), 0700), 0);
-  ASSERT_EQ(chmod(names.directories.front().c_str(), 0750), 0);
+// A base by two paths, as TMPDIR=/tmp/ beside /tmp.
+TEST_F(LocalDoorTest, IsNotTakenForItsOwnRival) {
+  names.bases = {base.path, base.path + "/"};
   auto door = MakeDoor();
-  const Status opened = door->OpenDirectory();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().message,
-            fmt::format("the ranks of this node have no place to meet; {} belongs to somebody else",
-                        names.directories.front()));
-  // Nor is whoever listens there believed.
-  const auto trap = Listen(*SocketAddress::Path(SocketPath()));
-  ASSERT_TRUE(trap);
-  EXPECT_FALSE(DialLocal(names));
-}
-
-TEST_F(LocalDoorTest, ALinkToADirectoryIsNotUsed) {
-  std::filesystem::create_directory(base + "/own");
-  ASSERT_EQ(chmod((base + "/own").c_str(), 0700), 0);
-  std::filesystem::create_symlink(base + "/own", names.directories.front());
-  auto door = MakeDoor();
-  EXPECT_FALSE(door->OpenDirectory());
-}
-
-TEST_F(LocalDoorTest, TheNextDirectoryIsTried) {
-  names.directories.insert(names.directories.begin(), "/proc/nowhere/at-all");
-  auto door = MakeDoor();
-  ASSERT_TRUE(door->OpenDirectory());
-  names.abstract_name = "muster-seen-by-nobody";
+  ExpectOpens(*door);
+  door->OpenElsewhere();
   ExpectDialReaches();
 }
 
 TEST_F(LocalDoorTest, WithoutAnyPlaceItSaysWhy) {
-  names.directories = {"/proc/nowhere", base + "/" + std::string(100, 'x')};
+  names.bases = {"/proc/nowhere", base.path + "/missing"};
   auto door = MakeDoor();
-  const Status opened = door->OpenDirectory();
+  const auto opened = door->Open();
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().message,
-            fmt::format(
-                "the ranks of this node have no place to meet; cannot create /proc/nowhere: No such file or "
-                "directory; {} is too long for a socket",
-                names.directories.back()));
+  EXPECT_EQ(opened.error(),
+            (Error{Code::kSystem,
+                   fmt::format("the ranks of this node have no place to meet; /proc/nowhere: No such file or "
+                               "directory; {}/missing: No such file or directory",
+                               base.path),
+                   ""}));
 }
 
-class StrangerTest : public LocalDoorTest {
- protected:
-  void SetUp() override {
-    if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
-  }
-  bool Squat() const {
-    static UniqueFd held;
-    auto listener = Listen(*SocketAddress::Abstract(names.abstract_name));
-    if (!listener) return false;
-    held = *std::move(listener);
-    return true;
-  }
-};
-
-TEST_F(StrangerTest, OnTheNameIsAvoided) {
-  const Stranger stranger([this] { return Squat(); });
-  ASSERT_TRUE(stranger.acted());
+TEST_F(LocalDoorTest, WhatAKilledLeaderLeftIsClearedAway) {
+  const auto directory = PrivateDirectory::MakeIn(base.path);
+  LeaveBehind(*directory);
   EXPECT_FALSE(DialLocal(names));
   auto door = MakeDoor();
-  testing::internal::CaptureStderr();
   ExpectOpens(*door);
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      fmt::format("muster: warning: another user holds the socket unix:@{}; the ranks of this node meet in a "
-                  "directory instead\n",
-                  names.abstract_name));
   ExpectDialReaches();
-  // Without local ranks, all try to lead at once: the second must find the first there.
+  EXPECT_EQ(PrivateDirectory::FindIn(base.path).size(), 1U);
+}
+
+TEST_F(LocalDoorTest, AlsoWhileAStoppedProcessHoldsTheLock) {
+  const auto directory = PrivateDirectory::MakeIn(base.path);
+  LeaveBehind(*directory);
+  const UniqueFd lock(open(directory->path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  auto door = MakeDoor();
+  ExpectOpens(*door);
+  ExpectDialReaches();
   auto second = MakeDoor();
   ExpectOpens(*second, LocalDoor::Opened::kTaken);
 }
 
-TEST_F(StrangerTest, OnTheNameAndNoDirectoryIsAnError) {
-  names.directories.clear();
-  const Stranger stranger([this] { return Squat(); });
-  ASSERT_TRUE(stranger.acted());
-  auto door = MakeDoor();
-  const auto opened = door->Open();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error(), (Error{Code::kSystem, "the ranks of this node have no place to meet", ""}));
+TEST_F(LocalDoorTest, ANeighbourLosesNothing) {
+  LocalNames other = names;
+  other.socket += "-of-another-job";
+  auto neighbour = std::make_unique<LocalDoor>(
+      *loop, other, [this](UniqueFd fd, PeerCredentials) { arrived.push_back(std::move(fd)); });
+  ExpectOpens(*neighbour);
+  for (int i = 0; i < 20; ++i) {
+    auto door = MakeDoor();
+    ExpectOpens(*door);
+  }
+  const UniqueFd fd = DialLocal(other);
+  ASSERT_TRUE(fd);
+  ASSERT_TRUE(loop.Until([&] { return arrived.size() == 1; }));
 }
 
-TEST_F(StrangerTest, WithADirectoryOfOurNameIsAvoided) {
-  ASSERT_EQ(chmod(base.c_str(), 0777), 0);
-  const Stranger stranger([this] { return mkdir(names.directories.front().c_str(), 0700) == 0; });
-  ASSERT_TRUE(stranger.acted());
+TEST_F(LocalDoorTest, ALeaderInAnotherDirectoryIsFoundToo) {
+  std::vector<PrivateDirectory> directories = {*PrivateDirectory::MakeIn(base.path),
+                                               *PrivateDirectory::MakeIn(base.path)};
+  std::ranges::sort(directories, {}, &PrivateDirectory::name);
+  const auto leader = PrivateSocket::Bind(directories.back(), names.socket, PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(leader);
   auto door = MakeDoor();
-  EXPECT_EQ(door->OpenDirectory().error().message,
-            fmt::format("the ranks of this node have no place to meet; {} belongs to somebody else",
-                        names.directories.front()));
+  ExpectOpens(*door, LocalDoor::Opened::kTaken);
+  EXPECT_FALSE(directories.front().Has(names.socket)) << "it has withdrawn";
+  EXPECT_TRUE(DialLocal(names));
 }
 
-TEST_F(StrangerTest, WhoConnectsIsTurnedAway) {
+// Processes that all want to lead, each with directories coming and going: never two at a time.
+TEST_F(LocalDoorTest, OfAllWhoRaceForItOneLeads) {
+  constexpr int kProcesses = 6;
+  constexpr int kWins = 40;
+  const std::string token = base.path + "/leading";
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    for (int wins = 0; wins < kWins;) {
+      TestLoop own_loop;
+      LocalDoor door(*own_loop, names, [](UniqueFd, PeerCredentials) {});
+      const auto opened = door.Open();
+      if (!opened) _exit(1);
+      if (*opened == LocalDoor::Opened::kTaken) {
+        usleep(static_cast<useconds_t>(100 + 50 * i));
+        continue;
+      }
+      ++wins;
+      const UniqueFd mine(open(token.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      if (!mine) _exit(2);
+      if (!DialLocal(names)) _exit(3);
+      unlink(token.c_str());
+    }
+    _exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
+class LocalDoorStrangerTest : public LocalDoorTest {
+ protected:
+  void SetUp() override {
+    if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
+    ASSERT_EQ(chmod(base.path.c_str(), 01777), 0);
+  }
+};
+
+TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
   auto door = MakeDoor();
   ExpectOpens(*door);
-  const Stranger stranger([this] {
-    static UniqueFd held;
-    auto fd = StartConnect(*SocketAddress::Abstract(names.abstract_name));
-    if (!fd) return false;
-    held = *std::move(fd);
-    return true;
-  });
-  ASSERT_TRUE(stranger.acted());
-  testing::internal::CaptureStderr();
+  const std::string path = Where()->PathOf(names.socket);
+  const OtherProcess stranger(
+      [&] {
+        for (int i = 0; i < 1000; ++i) {
+          int error = 0;
+          if (StartConnect(*SocketAddress::Path(path), &error) || error != EACCES) return false;
+        }
+        return !DialLocal(names);
+      },
+      OtherProcess::kNobody);
+  EXPECT_TRUE(stranger.acted());
   loop.Settle();
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "muster: warning: refused a connection of uid 65534 on this node\n");
   EXPECT_TRUE(arrived.empty());
   ExpectDialReaches();
+}
+
+// If the directory were open, the kernel would still tell who connects: a few lines, then their number.
+TEST_F(LocalDoorStrangerTest, IsTurnedAwayInAFewLines) {
+  auto door = MakeDoor();
+  ExpectOpens(*door);
+  const PrivateDirectory directory = *Where();
+  ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
+  ASSERT_EQ(chmod(directory.PathOf(names.socket).c_str(), 0777), 0);
+  const OtherProcess stranger(
+      [&] {
+        static std::vector<UniqueFd> held;
+        for (int i = 0; i < 50; ++i) {
+          auto fd = StartConnect(*directory.AddressOf(names.socket));
+          if (!fd) return false;
+          held.push_back(*std::move(fd));
+        }
+        return true;
+      },
+      OtherProcess::kNobody);
+  ASSERT_TRUE(stranger.acted());
+  const LogCapture log;
+  for (int i = 0; i < 20; ++i) loop.Settle();
+  door.reset();
+  EXPECT_TRUE(arrived.empty());
+  std::string expected;
+  for (int i = 0; i < 5; ++i) expected += "muster: warning: refused a connection of uid 65534 on this node\n";
+  EXPECT_EQ(
+      log.Text(),
+      expected + "muster: warning: rejected 45 more connections on this node (not logged one by one)\n");
 }
 
 }  // namespace

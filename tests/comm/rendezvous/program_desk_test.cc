@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <future>
 
 #include "comm/rendezvous/join.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster {
@@ -43,7 +45,7 @@ class ProgramDeskTest : public testing::Test {
   }
   Result<AdoptedGroup> Adopt(size_t rank, const std::string& id) {
     return OnThread<Result<AdoptedGroup>>([&] {
-      return AdoptGroup(desks[rank]->name(), id, static_cast<int>(rank), getuid(), {},
+      return AdoptGroup(desks[rank]->path(), id, static_cast<int>(rank), getuid(), {},
                         Deadline::After(seconds(10)));
     });
   }
@@ -74,8 +76,8 @@ TEST_F(ProgramDeskTest, AProgramIsGivenItsGroup) {
   EXPECT_EQ(adopted->configuration, "log: {level: debug}\n");
   EXPECT_EQ(adopted->job_key, "job 7");
   EXPECT_EQ(adopted->incarnation, 0);
-  EXPECT_TRUE(IsSupervisorThere(desks[1]->name(), getuid()));
-  EXPECT_FALSE(IsSupervisorThere(desks[1]->name(), getuid() + 1));
+  EXPECT_TRUE(IsSupervisorThere(desks[1]->path(), getuid()));
+  EXPECT_FALSE(IsSupervisorThere(desks[1]->path(), getuid() + 1));
 }
 
 TEST_F(ProgramDeskTest, TheNextProgramIsCounted) {
@@ -103,38 +105,92 @@ TEST_F(ProgramDeskTest, AForeignGroupIsALeftover) {
   ASSERT_FALSE(adopted);
   EXPECT_EQ(adopted.error(), (Error{Code::kBadEnvironment,
                                     fmt::format("MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}",
-                                                desks[0]->name(), group_id(), std::string(32, '0')),
+                                                desks[0]->path(), group_id(), std::string(32, '0')),
                                     ""}));
 }
 
 TEST_F(ProgramDeskTest, ARankOfAnotherSupervisorIsRefused) {
   const LogCapture log;
   const auto adopted = OnThread<Result<AdoptedGroup>>([&] {
-    return AdoptGroup(desks[0]->name(), group_id(), 1, getuid(), {}, Deadline::After(seconds(10)));
+    return AdoptGroup(desks[0]->path(), group_id(), 1, getuid(), {}, Deadline::After(seconds(10)));
   });
   ASSERT_FALSE(adopted);
   EXPECT_EQ(
       adopted.error(),
       (Error{Code::kBadEnvironment,
-             fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", desks[0]->name()), ""}));
+             fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", desks[0]->path()), ""}));
   EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
 }
 
 TEST_F(ProgramDeskTest, WithoutASupervisorItSaysSo) {
-  const auto adopted = AdoptGroup("muster-nobody", group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
+  const TestBase base;
+  const std::string control = base.path + "/muster-0-0-0/control-0";
+  const auto adopted = AdoptGroup(control, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{
+          Code::kBadEnvironment,
+          fmt::format("no supervisor answers at MUSTER_CONTROL={0}: cannot connect to unix:{0}: No such file "
+                      "or directory",
+                      control),
+          "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster "
+          "run"}));
+  EXPECT_FALSE(IsSupervisorThere(control, getuid()));
+  // As older versions had it, and what anybody may have set.
+  for (const char* other : {"muster-control-0-0", "", "/", "/dev/null"})
+    EXPECT_FALSE(IsSupervisorThere(other, getuid())) << other;
+}
+
+TEST_F(ProgramDeskTest, OfAKilledSupervisorIsALeftover) {
+  const TestBase base;
+  std::string path;
+  {
+    const auto killed = PrivateSocket::OpenIn(base.path, "control-1", PrivateSocket::Kind::kListener);
+    path = killed->name.path();
+    // Its file stays.
+    ASSERT_EQ(link(path.c_str(), (base.path + "/left").c_str()), 0);
+  }
+  EXPECT_FALSE(IsSupervisorThere(base.path + "/left", getuid()));
+  EXPECT_FALSE(IsSupervisorThere(path, getuid()));
+}
+
+// A container without /dev/shm and /tmp of the node: no leftover, and not its own fault.
+TEST_F(ProgramDeskTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
+  const TestBase base;
+  const auto supervisor =
+      PrivateSocket::OpenIn(base.path, UniqueSocketName("control"), PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(supervisor);
+  const std::string here = "/no-such-place/muster-0-0-0/" + supervisor->name.socket();
+  EXPECT_TRUE(IsSupervisorThere(here, getuid()));
+  const auto adopted = AdoptGroup(here, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
   ASSERT_FALSE(adopted);
   EXPECT_EQ(
       adopted.error(),
       (Error{Code::kBadEnvironment,
-             "no supervisor answers at MUSTER_CONTROL=muster-nobody: cannot connect to unix:@muster-nobody: "
-             "Connection refused",
-             "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster "
-             "run"}));
+             fmt::format(
+                 "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this "
+                 "process is in a container that does not share /no-such-place",
+                 here),
+             "bind that directory into the container"}));
+}
+
+TEST_F(ProgramDeskTest, ALongPathServesAsWell) {
+  const TestBase base;
+  const std::string deep = base.path + "/" + std::string(100, 'x');
+  std::filesystem::create_directory(deep);
+  auto desk = ProgramDesk::Open(*loop, group[0].plane(), {getuid(), "", "job 7", {deep}}, [](int) {});
+  ASSERT_TRUE(desk);
+  desks[0] = *std::move(desk);
+  ASSERT_TRUE(desks[0]->path().starts_with(deep));
+  const auto adopted = Adopt(0, group_id());
+  EXPECT_TRUE(adopted) << adopted.error().message;
 }
 
 TEST_F(ProgramDeskTest, ASupervisorThatDoesNotAnswerIsWaitedForOnlySoLong) {
-  const std::string name = fmt::format("muster-silent-{}", getpid());
-  const auto listener = Listen(*SocketAddress::Abstract(name));
+  const TestBase base;
+  const std::string name = base.path + "/silent";
+  const auto listener = Listen(*SocketAddress::Path(name));
   const auto adopted =
       AdoptGroup(name, group_id(), 0, getuid(), {}, Deadline::After(std::chrono::milliseconds(20)));
   ASSERT_FALSE(adopted);
@@ -194,7 +250,7 @@ TEST_F(ProgramDeskTest, ASupervisorThatEndsIsNamed) {
 }
 
 TEST_F(ProgramDeskTest, WhoTalksNonsenseIsTurnedAway) {
-  auto fd = StartConnect(*SocketAddress::Abstract(desks[0]->name()));
+  auto fd = StartConnect(*SocketAddress::Path(desks[0]->path()));
   ASSERT_TRUE(fd);
   bool closed = false;
   FrameStream stream(*loop, *std::move(fd), 1000);

@@ -118,12 +118,14 @@ FakeWorld::FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& 
     : FakeWorld(MakeRoster(node_of_rank), options, nullptr) {}
 
 FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper,
-                     const std::vector<std::string>& directories)
+                     const std::vector<std::vector<std::string>>& bases)
     : state_(roster) {
   std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
   std::vector<Bytes> payloads;
   for (int rank = 0; rank < size(); ++rank) {
-    auto endpoint = SocketEndpoint::Open({.tcp = true, .directories = directories});
+    auto endpoint = bases.empty()
+                        ? SocketEndpoint::Open()
+                        : SocketEndpoint::Open({.tcp = true, .bases = bases.at(static_cast<size_t>(rank))});
     EXPECT_TRUE(endpoint) << endpoint.error().message;
     addresses_.push_back((*endpoint)->address());
     EndpointAddress brought = addresses_.back();
@@ -132,12 +134,22 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
     endpoints.push_back(*std::move(endpoint));
     groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
   }
-  for (size_t rank = 0; rank < endpoints.size(); ++rank) {
+  communicators_.resize(endpoints.size());
+  const auto make = [&](size_t rank) {
     auto communicator =
         MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), ViewsOf(payloads), options);
     EXPECT_TRUE(communicator) << communicator.error().message;
-    communicators_.push_back(*std::move(communicator));
+    if (communicator) communicators_[rank] = *std::move(communicator);
+  };
+  // Ranks of a divided node wait for each other.
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < endpoints.size(); ++rank) {
+    if (bases.empty())
+      make(rank);
+    else
+      threads.emplace_back(make, rank);
   }
+  for (std::thread& thread : threads) thread.join();
 }
 
 void World::Run(const std::function<void(Communicator&)>& body) {

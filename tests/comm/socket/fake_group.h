@@ -107,8 +107,9 @@ class FakeWorld final : public World {
   using Tamper = std::function<void(int rank, EndpointAddress& address)>;
 
   explicit FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options = TestOptions());
+  // `bases`: for each rank where its Unix socket may be; empty: the usual ones.
   FakeWorld(const Roster& roster, const SocketOptions& options, const Tamper& tamper,
-            const std::vector<std::string>& directories = {});
+            const std::vector<std::vector<std::string>>& bases = {});
 
   int size() const override { return state_.roster().size(); }
   FakeGroupState& state() { return state_; }

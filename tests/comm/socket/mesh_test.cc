@@ -139,7 +139,7 @@ TEST(Addresses, FallBackToTcpOnTheSameNode) {
 }
 
 TEST(Addresses, FallBackToTcpWhereTheNameBelongsToAnotherGroup) {
-  // As between containers: names repeat in every network namespace.
+  // What a peer brings need not be true.
   Roster other_roster = MakeRoster(BlockLayout({2}));
   other_roster.group_id = "ffffffffffffffffffffffffffffffff";
   FakeWorld other(other_roster, TestOptions(), nullptr);

@@ -70,7 +70,7 @@ TEST(Agreement, IsNotSoughtWhereItIsOffOrWouldBeOfNoUse) {
 }
 
 TEST(Agreement, IsToDoWithoutWhereOneRankIsConnectedByTcp) {
-  // As in a container with a network namespace of its own, where the others' abstract names lead nowhere.
+  // As in a container that shares no directory with the others.
   const LogCapture log(LogLevel::kDebug);
   FakeWorld world(MakeRoster(BlockLayout({3, 2})), TestOptions(), [](int rank, EndpointAddress& address) {
     if (rank == 0) address.unix_name.clear();
@@ -79,7 +79,7 @@ TEST(Agreement, IsToDoWithoutWhereOneRankIsConnectedByTcp) {
   EXPECT_EQ(MappedSegments(), 0U);
   EXPECT_THAT(log.Text(),
               HasSubstr("muster: no shared memory inside this node, Unix sockets instead: rank 1: it is "
-                        "connected by TCP or through a directory\n"));
+                        "connected by TCP\n"));
   EXPECT_THAT(log.Text(), HasSubstr("5 ranks, 2 nodes: ring\n"));
   EXPECT_THAT(log.Text(), Not(HasSubstr("shared-memory")));
 }

@@ -3,51 +3,99 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <filesystem>
+
+#include "tests/comm/net/other_user.h"
+#include "tests/comm/net/test_base.h"
+
 namespace muster {
 namespace {
 
-bool Rung(const Doorbell& doorbell) {
-  pollfd polled{doorbell.fd(), POLLIN, 0};
-  return poll(&polled, 1, 0) == 1;
-}
+class DoorbellTest : public testing::Test {
+ protected:
+  DoorbellTest() : directory(*PrivateDirectory::MakeIn(base.path)) {}
 
-TEST(Doorbell, RingsUntilDrained) {
-  const auto mine = Doorbell::Open();
-  const auto theirs = Doorbell::Open();
-  ASSERT_TRUE(mine && theirs);
-  EXPECT_NE(mine->name(), theirs->name());
-  EXPECT_FALSE(Rung(*theirs));
-  EXPECT_TRUE(mine->Ring(theirs->name()));
-  EXPECT_TRUE(mine->Ring(theirs->name()));
-  EXPECT_TRUE(Rung(*theirs));
-  EXPECT_FALSE(Rung(*mine));
-  theirs->Drain();
-  EXPECT_FALSE(Rung(*theirs));
-}
+  static bool Rung(const Doorbell& doorbell) {
+    pollfd polled{doorbell.fd(), POLLIN, 0};
+    return poll(&polled, 1, 0) == 1;
+  }
+  SocketAddress AddressOf(const Doorbell& doorbell) const { return *directory.AddressOf(doorbell.name()); }
 
-TEST(Doorbell, OfNobodyIsNoReasonToTryAgain) {
-  const auto mine = Doorbell::Open();
-  ASSERT_TRUE(mine);
-  std::string gone;
+  TestBase base;
+  PrivateDirectory directory;
+};
+
+TEST_F(DoorbellTest, RingsUntilDrained) {
   {
-    const auto theirs = Doorbell::Open();
+    const auto mine = Doorbell::Open(directory);
+    const auto theirs = Doorbell::Open(directory);
+    ASSERT_TRUE(mine && theirs);
+    EXPECT_NE(mine->name(), theirs->name());
+    EXPECT_FALSE(Rung(*theirs));
+    EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
+    EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
+    EXPECT_TRUE(Rung(*theirs));
+    EXPECT_FALSE(Rung(*mine));
+    theirs->Drain();
+    EXPECT_FALSE(Rung(*theirs));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
+TEST_F(DoorbellTest, OfNobodyIsNoReasonToTryAgain) {
+  const auto mine = Doorbell::Open(directory);
+  ASSERT_TRUE(mine);
+  SocketAddress gone;
+  {
+    const auto theirs = Doorbell::Open(directory);
     ASSERT_TRUE(theirs);
-    gone = theirs->name();
+    gone = AddressOf(*theirs);
   }
   EXPECT_TRUE(mine->Ring(gone));
-  EXPECT_TRUE(mine->Ring(std::string(200, 'x')));
-  EXPECT_TRUE(mine->Ring(""));
+  EXPECT_TRUE(mine->Ring(*directory.AddressOf("never-there")));
 }
 
-TEST(Doorbell, SaysWhenThereIsNoRoom) {
-  const auto mine = Doorbell::Open();
-  const auto theirs = Doorbell::Open();
+TEST_F(DoorbellTest, SaysWhenThereIsNoRoom) {
+  const auto mine = Doorbell::Open(directory);
+  const auto theirs = Doorbell::Open(directory);
   ASSERT_TRUE(mine && theirs);
   int rings = 0;
-  while (rings < 1'000'000 && mine->Ring(theirs->name())) ++rings;
+  while (rings < 1'000'000 && mine->Ring(AddressOf(*theirs))) ++rings;
   EXPECT_LT(rings, 1'000'000);
-  theirs->Drain();
-  EXPECT_TRUE(mine->Ring(theirs->name()));
+  for (int i = 0; i <= rings / Doorbell::kDrainedPerWake; ++i) theirs->Drain();
+  EXPECT_FALSE(Rung(*theirs));
+  EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
+}
+
+// Each wake ends, whatever keeps ringing meanwhile.
+TEST_F(DoorbellTest, AFloodDoesNotKeepItDraining) {
+  const auto mine = Doorbell::Open(directory);
+  ASSERT_TRUE(mine);
+  const SocketAddress address = AddressOf(*mine);
+  const OtherProcess flood([&] {
+    if (fork() != 0) return true;
+    const auto theirs = Doorbell::Open(directory);
+    const pid_t parent = getppid();
+    while (theirs && getppid() == parent) theirs->Ring(address);
+    _exit(0);
+  });
+  ASSERT_TRUE(flood.acted());
+  for (int i = 0; i < 1000; ++i) mine->Drain();
+}
+
+TEST_F(DoorbellTest, IsOutOfReachOfOtherUsers) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
+  const auto mine = Doorbell::Open(directory);
+  ASSERT_TRUE(mine);
+  const SocketAddress address = AddressOf(*mine);
+  const OtherProcess stranger(
+      [&] {
+        const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        return sendto(fd.get(), "", 1, 0, address.get(), address.length()) < 0 && errno == EACCES;
+      },
+      OtherProcess::kNobody);
+  EXPECT_TRUE(stranger.acted());
+  EXPECT_FALSE(Rung(*mine));
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ void CheckAddress(std::string_view text) {
   for (const char* local : {"10.1.2.3", "fd00::1", "127.0.0.1"}) {
     MatchesInterface({"eth0", *SocketAddress::FromNumeric(local, 0), 24}, text);
   }
-  const auto abstract = SocketAddress::Abstract(text);
-  Require(!abstract || abstract->ToString().starts_with("unix:"), "a Unix socket");
+  const auto path = SocketAddress::Path(text);
+  Require(!path || path->ToString().starts_with("unix:"), "a Unix socket");
 }
 
 void CheckSecret(std::string_view text) {
