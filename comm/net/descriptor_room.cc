@@ -9,6 +9,9 @@ namespace {
 
 // Standard descriptors, event loops, listeners, the log, half-open connections of strangers.
 constexpr rlim_t kEverydayUse = 48;
+// An eighth is not given to strangers, but not more than this.
+constexpr rlim_t kKeptPart = 8;
+constexpr rlim_t kMostKept = 64;
 
 struct Before {
   std::mutex mutex;
@@ -58,6 +61,13 @@ Result<uint64_t> RaiseDescriptorLimit() {
   MUSTER_TRY(const rlimit limit, CurrentLimit());
   if (limit.rlim_cur != limit.rlim_max) MUSTER_CHECK(Raise(limit, limit.rlim_max));
   return limit.rlim_max;
+}
+
+bool DescriptorsAreScarce(int newest) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  const rlim_t kept = std::min(kMostKept, limit.rlim_cur / kKeptPart);
+  return static_cast<rlim_t>(newest) + kept >= limit.rlim_cur;
 }
 
 std::optional<rlimit> DescriptorLimitBefore() {

@@ -22,6 +22,10 @@ Status MakeRoomForDescriptors(size_t needed, std::string_view what);
 // Raises the soft limit to the hard one; the limit that holds now. Error: kSystem.
 Result<uint64_t> RaiseDescriptorLimit();
 
+// Whether a connection that was accepted as `newest` belongs to the last descriptors of this process. They are
+// for its own connections, and not for strangers. The kernel gives out the lowest free number.
+bool DescriptorsAreScarce(int newest);
+
 // What was in force before the first of these changed it; absent where none did.
 std::optional<rlimit> DescriptorLimitBefore();
 

@@ -146,7 +146,7 @@ Status ProgressEngine::AfterPoll() {
   }
   bool look_again = false;
   if (polled_[kMeshPoll].revents != 0) {
-    MUSTER_CHECK(ServeMesh());
+    mesh_.Serve();
     look_again = true;
   }
   if (polled_[kWakerPoll].revents != 0) {
@@ -167,14 +167,8 @@ Status ProgressEngine::AfterPoll() {
   return {};
 }
 
-Status ProgressEngine::ServeMesh() {
-  Status served = mesh_.Serve();
-  if (!served) return Fail(served.error());
-  return {};
-}
-
 Status ProgressEngine::CheckTime() {
-  if (mesh_.wake().Expired()) MUSTER_CHECK(ServeMesh());
+  if (mesh_.wake().Expired()) mesh_.Serve();
   if (Settled()) return {};
   if (const std::optional<int> gone = vigil_.Gone(); gone && !loss_) {
     for (const int peer : UnfinishedPeers()) {

@@ -94,7 +94,7 @@ Deadline Mesh::wake() const {
   return wake;
 }
 
-Status Mesh::Serve() {
+void Mesh::Serve() {
   const std::lock_guard lock(mutex_);
   poll_set_.Dispatch();
   // After what has arrived: a deadline that passed while nobody looked must not strike a peer that was in
@@ -106,7 +106,6 @@ Status Mesh::Serve() {
   const bool given_up = GiveUp();
   const bool questions = SettleQuestions();
   if (dials || given_up || questions) WakeAll();
-  return reception_.status();
 }
 
 bool Mesh::SettleDials() {

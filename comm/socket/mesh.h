@@ -77,8 +77,7 @@ class Mesh {
   int poll_fd() const { return poll_set_.fd(); }
   // When Serve has something to do without being readable.
   Deadline wake() const;
-  // Error: kSystem, connections can no longer be accepted.
-  Status Serve();
+  void Serve();
 
   // The connection for `key`, as soon as there is one; begins to connect where that is this rank's part.
   // Neither ready nor failed: a Waker is written to when that changes.

@@ -1,9 +1,8 @@
 #include "comm/socket/poll_set.h"
 
-#include <sys/epoll.h>
-
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace muster {
 
@@ -36,14 +35,17 @@ void PollSet::Remove(Id id, int fd) {
 }
 
 void PollSet::Dispatch() {
-  std::array<epoll_event, 64> events{};
+  // Room for all: whoever applies deadlines afterwards must not find anything unread. A handler may add more.
+  std::vector<epoll_event> events = std::exchange(events_, {});
+  events.resize(std::max<size_t>(handlers_.size(), 1));
   const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < ready; ++i) {
-    const auto found = handlers_.find(events.at(static_cast<size_t>(i)).data.u64);
+    const auto found = handlers_.find(events[static_cast<size_t>(i)].data.u64);
     if (found == handlers_.end()) continue;
     const Handler handler = found->second;  // a copy: it may remove itself
     handler();
   }
+  events_ = std::move(events);
 }
 
 }  // namespace muster

@@ -5,9 +5,12 @@
 // caller's; Remove before closing one.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
+#include <vector>
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
@@ -27,7 +30,7 @@ class PollSet {
   Result<Id> Add(int fd, uint32_t events, Handler handler);
   void Change(Id id, int fd, uint32_t events);
   void Remove(Id id, int fd);
-  // Calls the handlers of what is ready now; does not wait.
+  // Calls the handlers of all that is ready now, each at most once; does not wait.
   void Dispatch();
 
  private:
@@ -36,6 +39,7 @@ class PollSet {
   UniqueFd epoll_;
   // By number and not by pointer: an event of the same batch may be for what a handler has just removed.
   std::unordered_map<Id, Handler> handlers_;
+  std::vector<epoll_event> events_;
   Id next_ = 1;
 };
 

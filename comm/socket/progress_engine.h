@@ -112,7 +112,6 @@ class ProgressEngine {
   void PreparePoll();
   Deadline WakeAt() const;
   Status AfterPoll();
-  Status ServeMesh();
   Status CheckTime();
   Status UseWaker();
   Status NoticeEnd(int peer);

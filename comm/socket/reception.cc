@@ -4,35 +4,40 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/net/descriptor_room.h"
 #include "comm/net/socket.h"
 
 namespace muster {
 namespace {
 
-// A scanner must not fill the log.
-constexpr size_t kStrangersLogged = 20;
+// How long a listener rests after accept(2) has failed.
+constexpr Duration kRest = std::chrono::milliseconds(100);
+
+// Whether the peer of a fresh connection has gone again: nothing is to be set up for it.
+bool HasHungUp(int fd) {
+  char byte = 0;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
 
 }  // namespace
 
 Reception::Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
                      const ReceptionOptions& options, Arrived arrived)
     : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
-  for (const int fd : endpoint.unix_fds()) doors_.push_back({fd, /*unix_socket=*/true});
-  if (endpoint.tcp_fd() >= 0) doors_.push_back({endpoint.tcp_fd(), /*unix_socket=*/false});
+  const auto add = [&](int fd, bool unix_socket) {
+    doors_.emplace_back(fd, unix_socket, options_.half_open_limit);
+  };
+  for (const int fd : endpoint.unix_fds()) add(fd, /*unix_socket=*/true);
+  if (endpoint.tcp_fd() >= 0) add(endpoint.tcp_fd(), /*unix_socket=*/false);
 }
 
 Reception::~Reception() {
   while (!newcomers_.empty()) Forget(newcomers_.front().get());
   for (Door& door : doors_) Watch(door, false);
-  if (strangers_ > kStrangersLogged)
-    LogWarning("closed {} data connections of strangers altogether", strangers_);
 }
 
 Status Reception::Start() {
@@ -41,29 +46,82 @@ Status Reception::Start() {
 }
 
 Status Reception::Open(Door& door) {
-  MUSTER_TRY(door.watch, poll_set_.Add(door.fd, EPOLLIN, [this, &door] { OnDoor(door); }));
+  MUSTER_TRY(door.watch, poll_set_.Add(door.fd, EPOLLIN, [&door] { door.ready = true; }));
   door.watched = true;
   return {};
 }
 
 void Reception::Watch(Door& door, bool on) {
+  if (on) door.again = Deadline::Never();
   if (door.watch == 0 || door.watched == on) return;
   poll_set_.Change(door.watch, door.fd, on ? EPOLLIN : 0U);
   door.watched = on;
 }
 
-void Reception::OnDoor(Door& door) {
-  while (door.half_open < options_.half_open_limit || MakeRoom(door)) {
+void Reception::AcceptSome(Door& door) {
+  for (int i = 0; i < kAcceptsPerWake; ++i) {
+    if (!HasRoom(door)) {
+      door.again = door.unix_socket ? Deadline::Never() : door.half_open.NextVictim();
+      return Watch(door, false);
+    }
     SocketAddress address;
     Result<UniqueFd> fd = Accept(door.fd, &address);
-    if (!fd) {
-      status_ = tl::unexpected<Error>(std::move(fd).error());
+    if (!fd && SaveDescriptors()) fd = Accept(door.fd, &address);
+    if (!fd) return Rest(door, fd.error());
+    if (!*fd) {
+      door.ready = false;  // the kernel says when there is another one
       return;
     }
-    if (!*fd) return;
+    complained_ = false;
+    if (DescriptorsAreScarce(fd->get())) SaveDescriptors();
     Admit(door, *std::move(fd), address);
   }
+}
+
+void Reception::Rest(Door& door, const Error& error) {
+  if (!complained_) LogWarning("{}; trying again", error.message);
+  complained_ = true;
+  door.again = Deadline::After(kRest);
   Watch(door, false);
+}
+
+// The other users of this node are closed when they are accepted: a Unix listener has no strangers.
+bool Reception::HasRoom(Door& door) {
+  while (door.half_open.full()) {
+    const auto victim = door.unix_socket ? std::nullopt : door.half_open.Victim(Clock::now());
+    if (!victim) return false;
+    GiveUpOne(*victim, door, "others need its place and it proves nothing");
+  }
+  return true;
+}
+
+// What it has sent is read first; true when it has gone.
+bool Reception::GiveUpOne(HalfOpenTable::Id id, const Door& door, const std::string& reason) {
+  Newcomer* newcomer = Find(door, id);
+  const bool had_greeted = newcomer->handshake.greeted();
+  Advance(newcomer);
+  newcomer = Find(door, id);
+  if (newcomer == nullptr) return true;
+  if (newcomer->handshake.greeted() != had_greeted) return false;
+  Dismiss(newcomer, reason);
+  return true;
+}
+
+// Closes a newcomer when this process has hardly a descriptor left; false when there is none.
+bool Reception::SaveDescriptors() {
+  for (Door& door : doors_) {
+    if (door.unix_socket) continue;  // these are this user's own
+    while (const auto victim = door.half_open.AnyVictim()) {
+      if (GiveUpOne(*victim, door, "this process has hardly a file descriptor left")) return true;
+    }
+  }
+  return false;
+}
+
+Reception::Newcomer* Reception::Find(const Door& door, HalfOpenTable::Id id) const {
+  const auto found = std::ranges::find_if(
+      newcomers_, [&](const auto& newcomer) { return &newcomer->door == &door && newcomer->id == id; });
+  return found == newcomers_.end() ? nullptr : found->get();
 }
 
 void Reception::Admit(Door& door, UniqueFd fd, const SocketAddress& address) {
@@ -74,48 +132,39 @@ void Reception::Admit(Door& door, UniqueFd fd, const SocketAddress& address) {
   if (peer && peer->uid == geteuid())
     return AdmitFrom(door, std::move(fd), fmt::format("process {}", peer->pid), "");
   const uid_t uid = peer ? peer->uid : 0;
-  LogEvent(LogLevel::kWarning, "stranger", {{"uid", uid}},
-           "closed a data connection from a Unix socket: it belongs to user {}", uid);
+  rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                  fmt::format("closed a data connection from a Unix socket: it belongs to user {}", uid));
 }
 
-// Only where there is no room, and never who has greeted as a member does: the ranks of a large node may all
-// have come while this one computed.
-bool Reception::MakeRoom(const Door& door) {
-  if (door.unix_socket) return false;
-  std::map<std::string_view, std::vector<Newcomer*>> silent;  // by address, the oldest first
-  for (const auto& newcomer : newcomers_) {
-    if (&newcomer->door == &door && !newcomer->handshake.greeted())
-      silent[newcomer->host].push_back(newcomer.get());
+void Reception::AdmitFrom(Door& door, UniqueFd fd, std::string address, const std::string& host) {
+  if (HasHungUp(fd.get())) {
+    return rejections_.Add(
+        LogLevel::kWarning, {{"peer", address}},
+        fmt::format("closed a data connection from {}: it closed before it had proven who it is", address));
   }
-  const auto most =
-      std::ranges::max_element(silent, {}, [](const auto& address) { return address.second.size(); });
-  if (most == silent.end() || most->second.size() <= options_.most_from_one_address) return false;
-  Dismiss(most->second.front(),
-          fmt::format("its address has more than {} that prove nothing", options_.most_from_one_address));
-  return true;
-}
-
-void Reception::AdmitFrom(Door& door, UniqueFd fd, std::string address, std::string host) {
   auto newcomer = std::make_unique<Newcomer>(door, self_);
   Newcomer* raw = newcomer.get();
   Result<PollSet::Id> watch = poll_set_.Add(fd.get(), EPOLLIN, [this, raw] { Advance(raw); });
   if (!watch) {
-    status_ = tl::unexpected<Error>(std::move(watch).error());
-    return;
+    return rejections_.Add(
+        LogLevel::kWarning, {{"peer", address}},
+        fmt::format("closed a data connection from {}: {}", address, watch.error().message));
   }
   raw->fd = std::move(fd);
   raw->watch = *watch;
   raw->address = std::move(address);
-  raw->host = std::move(host);
   raw->deadline = Deadline::After(options_.handshake);
-  ++door.half_open;
+  raw->id = door.half_open.Add(host, Clock::now());
   newcomers_.push_back(std::move(newcomer));
   Advance(raw);
 }
 
 void Reception::Advance(Newcomer* newcomer) {
+  const bool had_greeted = newcomer->handshake.greeted();
   switch (newcomer->handshake.Advance(newcomer->fd.get())) {
     case Shake::kPending:
+      if (newcomer->handshake.greeted() && !had_greeted)
+        newcomer->door.half_open.SetSilent(newcomer->id, Clock::now());
       return;
     case Shake::kDone:
       return Finish(newcomer);
@@ -139,13 +188,11 @@ void Reception::Dismiss(Newcomer* newcomer, const std::string& reason) {
   // A peer that found what it wanted elsewhere (another address, an answer to its question) hangs up in good
   // faith.
   const bool member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
-  strangers_ += member ? 0 : 1;
-  if (strangers_ <= kStrangersLogged) {
-    Log(member ? LogLevel::kDebug : LogLevel::kWarning, "closed a data connection from {}: {}",
-        newcomer->address, reason);
-  } else if (!member && strangers_ == kStrangersLogged + 1) {
-    LogWarning("more than {} data connections of strangers closed; the rest are not logged",
-               kStrangersLogged);
+  const std::string text = fmt::format("closed a data connection from {}: {}", newcomer->address, reason);
+  if (member) {
+    LogDebug("{}", text);
+  } else {
+    rejections_.Add(LogLevel::kWarning, {{"peer", newcomer->address}, {"reason", reason}}, text);
   }
   Forget(newcomer);
 }
@@ -154,20 +201,26 @@ UniqueFd Reception::Forget(Newcomer* newcomer) {
   poll_set_.Remove(newcomer->watch, newcomer->fd.get());
   UniqueFd fd = std::move(newcomer->fd);
   Door& door = newcomer->door;
-  --door.half_open;
+  door.half_open.Remove(newcomer->id);
   std::erase_if(newcomers_, [newcomer](const auto& other) { return other.get() == newcomer; });
   Watch(door, true);
   return fd;
 }
 
 Deadline Reception::wake() const {
-  return newcomers_.empty() ? Deadline::Never() : newcomers_.front()->deadline;
+  Deadline wake = newcomers_.empty() ? Deadline::Never() : newcomers_.front()->deadline;
+  for (const Door& door : doors_) wake = wake.EarlierOf(door.again);
+  return wake;
 }
 
 void Reception::OnTime() {
   while (!newcomers_.empty() && newcomers_.front()->deadline.Expired()) {
     Dismiss(newcomers_.front().get(),
             fmt::format("it did not prove who it is within {}", FormatDuration(options_.handshake)));
+  }
+  for (Door& door : doors_) {
+    if (door.again.Expired()) Watch(door, true);
+    if (door.ready && door.watched) AcceptSome(door);
   }
 }
 
