@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 
 namespace muster {
 
@@ -20,6 +22,15 @@ class BlockingWorker {
   // dropped, never called. So a job owns everything it touches (shared_ptr, copies) and refers to nothing of
   // its caller.
   virtual void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) = 0;
+
+  // The same for one of many askers. Sources are served in turn, so that one with many jobs delays the others by
+  // one job. Destroying the result cancels a job that has not begun; null: it has begun already.
+  using Pending = std::shared_ptr<void>;
+  virtual Pending RunFor([[maybe_unused]] const std::string& source, std::function<void()> blocking_job,
+                         std::function<void()> done_on_loop) {
+    Run(std::move(blocking_job), std::move(done_on_loop));
+    return nullptr;
+  }
 };
 
 }  // namespace muster

@@ -50,6 +50,7 @@ class Handshake {
     MeetingId meeting{};             // MeetingIdOf(the meeting key)
     std::string peer;                // for messages: "198.18.0.3:61001"
     std::string self = "this rank";  // for messages that others will read as well: "rank 0 on gpu01"
+    std::string source{};            // the peer's host: whose turn it is where proofs have to wait
   };
   using Send = std::function<void(Bytes)>;
   using Done = std::function<void(HandshakeResult)>;

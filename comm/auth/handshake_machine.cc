@@ -48,8 +48,10 @@ bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key,
 
 void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
   proving_ = true;
-  prover_.Make(
-      params_.role, transcript_, [weak = weak_from_this(), next = std::move(next)](Result<Bytes> proof) {
+  const auto keep = shared_from_this();
+  Prover::Pending pending = prover_.MakeFor(
+      params_.source, params_.role, transcript_,
+      [weak = weak_from_this(), next = std::move(next)](Result<Bytes> proof) {
         const auto self = weak.lock();
         if (!self || self->over_) return;
         self->proving_ = false;
@@ -59,6 +61,7 @@ void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
                                                           self->peer(), proof.error().message),
                                               proof.error().hint});
       });
+  if (pending && !over_) pending_ = std::move(pending);
 }
 
 void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> next) {
@@ -68,13 +71,17 @@ void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> ne
   }
   const Role peer_role = params_.role == Role::kClient ? Role::kServer : Role::kClient;
   proving_ = true;
-  prover_.Check(peer_role, transcript_, proof,
-                [weak = weak_from_this(), next = std::move(next)](Status status) {
-                  const auto self = weak.lock();
-                  if (!self || self->over_) return;
-                  self->proving_ = false;
-                  next(std::move(status));
-                });
+  const auto keep = shared_from_this();
+  Prover::Pending pending =
+      prover_.CheckFor(params_.source, peer_role, transcript_, proof,
+                       [weak = weak_from_this(), next = std::move(next)](Status status) {
+                         const auto self = weak.lock();
+                         if (!self || self->over_) return;
+                         self->proving_ = false;
+                         next(std::move(status));
+                       });
+  // Null where it was answered meanwhile: what was asked next may be under way already.
+  if (pending && !over_) pending_ = std::move(pending);
 }
 
 void HandshakeMachine::Succeed() {
@@ -167,6 +174,7 @@ void HandshakeMachine::OnReject(ByteView message) {
 void HandshakeMachine::Finish(HandshakeResult result) {
   if (over_) return;
   over_ = true;
+  pending_.reset();
   outcome_ = result.outcome;
   // The caller's closures may own what owns this machine.
   const Handshake::Done done = std::exchange(done_, nullptr);

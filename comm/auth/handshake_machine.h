@@ -24,7 +24,10 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   void Start();
   void OnMessage(ByteView message);
   // From here on no callback is called.
-  void Abandon() { over_ = true; }
+  void Abandon() {
+    over_ = true;
+    pending_.reset();
+  }
   Outcome outcome() const { return outcome_; }
   bool waits_for_prover() const { return proving_ && !over_; }
 
@@ -74,6 +77,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   Handshake::Done done_;
   bool over_ = false;
   bool proving_ = false;
+  Prover::Pending pending_;  // what the prover was asked
   Outcome outcome_ = Outcome::kInProgress;
   std::optional<MessageType> expected_;
   Digest transcript_{};

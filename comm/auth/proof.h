@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "comm/auth/secret.h"
 #include "comm/base/bytes.h"
@@ -49,6 +51,20 @@ class Prover {
   // wrong with it.
   virtual void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
                      std::function<void(Status)> done) = 0;
+
+  // The same for one of many peers. Where the answer takes a while, `source` (the peer's host) has its turn among
+  // the others, and destroying the result withdraws the question; null: it is answered, or cannot be withdrawn.
+  using Pending = std::shared_ptr<void>;
+  virtual Pending MakeFor([[maybe_unused]] const std::string& source, Role role, ByteView transcript_hash,
+                          std::function<void(Result<Bytes>)> done) {
+    Make(role, transcript_hash, std::move(done));
+    return nullptr;
+  }
+  virtual Pending CheckFor([[maybe_unused]] const std::string& source, Role peer_role,
+                           ByteView transcript_hash, ByteView proof, std::function<void(Status)> done) {
+    Check(peer_role, transcript_hash, proof, std::move(done));
+    return nullptr;
+  }
 };
 
 std::unique_ptr<Prover> MakeNoneProver();

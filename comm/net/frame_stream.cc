@@ -1,6 +1,5 @@
 #include "comm/net/frame_stream.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -16,6 +15,8 @@ namespace {
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kReadBytes = 64 * 1024;
 constexpr size_t kMostAtOnce = size_t{1} << 20;
+// More than the kernel keeps for a connection that has ended.
+constexpr size_t kMostReadAtTheEnd = size_t{64} << 20;
 
 uint32_t ReadLength(const uint8_t* bytes) {
   return static_cast<uint32_t>(bytes[0]) | static_cast<uint32_t>(bytes[1]) << 8 |
@@ -28,19 +29,21 @@ std::array<uint8_t, kLengthBytes> EncodeLength(size_t length) {
   return bytes;
 }
 
+Error Broken(int error) {
+  return {Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(error)), {}};
+}
+
 bool MayComeLater(int error) { return error == EAGAIN || error == EINTR; }
 
-// How much the kernel took of both. A broken connection is reported by the read side, after what the peer
-// said last: here it takes everything.
-size_t SendBoth(int fd, ByteView first, ByteView second) {
+// How much the kernel took of both; -1 with errno: the connection is broken.
+ssize_t SendBoth(int fd, ByteView first, ByteView second) {
   std::array<iovec, 2> parts{iovec{const_cast<uint8_t*>(first.data()), first.size()},
                              iovec{const_cast<uint8_t*>(second.data()), second.size()}};
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
   const ssize_t count = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (count >= 0) return static_cast<size_t>(count);
-  return MayComeLater(errno) ? 0 : first.size() + second.size();
+  return count < 0 && MayComeLater(errno) ? 0 : count;
 }
 
 }  // namespace
@@ -83,17 +86,24 @@ void FrameStream::Seal(Sealer sealer, Opener opener) {
 }
 
 void FrameStream::Send(ByteView frame) {
-  if (!fd_ || closing_) return;
+  if (!fd_ || closing_ || broken_) return;
+  if (queued_ > kMostQueued) {
+    return Break(
+        {Code::kPeerLost, fmt::format("it has not read {} MiB that were sent to it", kMostQueued >> 20), {}});
+  }
   const Bytes sealed = sealer_ ? sealer_->Seal(frame) : Bytes{};
   const ByteView body = sealer_ ? ByteView(sealed) : frame;
   const auto length = EncodeLength(body.size());
-  const size_t sent = output_.empty() ? SendBoth(fd_.get(), length, body) : 0;
+  const ssize_t taken = output_.empty() ? SendBoth(fd_.get(), length, body) : 0;
+  if (taken < 0) return Break(Broken(errno));
+  const auto sent = static_cast<size_t>(taken);
   if (sent == length.size() + body.size()) return;
   Bytes& rest = output_.emplace_back();
   rest.reserve(length.size() + body.size() - sent);
   const auto of_length = static_cast<ptrdiff_t>(std::min(sent, length.size()));
   rest.insert(rest.end(), length.begin() + of_length, length.end());
   rest.insert(rest.end(), body.begin() + static_cast<ptrdiff_t>(sent) - of_length, body.end());
+  queued_ += rest.size();
   UpdateInterest();
 }
 
@@ -102,6 +112,23 @@ void FrameStream::CloseAfterFlush() {
   on_frame_ = nullptr;
   on_close_ = nullptr;
   if (output_.empty()) Close({});
+}
+
+// What the peer said last is delivered before the end; not from within Send, whose callers are not prepared
+// to lose the stream.
+void FrameStream::Break(Error reason) {
+  broken_ = true;
+  output_.clear();
+  output_sent_ = 0;
+  queued_ = 0;
+  loop_.Post([this, alive = alive_, reason = std::move(reason)] {
+    if (!*alive || !fd_) return;
+    const std::shared_ptr<bool> still_alive = alive;
+    for (size_t left = kMostReadAtTheEnd / kReadBytes; left > 0 && ReadSome() != Read::kNothing; --left) {
+      if (!DeliverFrames()) break;
+    }
+    if (*still_alive) Close(reason);
+  });
 }
 
 void FrameStream::OnEvents(uint32_t events) {
@@ -129,7 +156,7 @@ FrameStream::Read FrameStream::ReadSome() {
   }
   if (count < 0 && MayComeLater(errno)) return Read::kNothing;
   if (count < 0) {
-    Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
+    Close(Broken(errno));
   } else if (input_.size() > input_start_) {
     Close({Code::kSystem, "the connection ended in the middle of a message", {}});
   } else {
@@ -199,15 +226,12 @@ void FrameStream::WriteSome() {
     const ssize_t count = send(fd_.get(), front.data() + output_sent_, front.size() - output_sent_,
                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) {
-      // A broken connection is reported by the read side, after what the peer said last.
-      if (!MayComeLater(errno)) {
-        output_.clear();
-        output_sent_ = 0;
-      }
+      if (!MayComeLater(errno)) Break(Broken(errno));
       break;
     }
     output_sent_ += static_cast<size_t>(count);
     if (output_sent_ == front.size()) {
+      queued_ -= front.size();
       output_.pop_front();
       output_sent_ = 0;
     }

@@ -1,9 +1,12 @@
 // Frames over one connected stream socket: u32 length, then as many bytes. After Seal() each frame's bytes
 // are encrypted and authenticated (comm/auth/sealed_channel.h).
 //
-// Lives on one EventLoop and its thread. Send never blocks: what the kernel does not take is queued. Handlers
-// may destroy the stream. The stream owns its descriptor.
+// Lives on one EventLoop and its thread. Send never blocks: what the kernel does not take is queued. A peer
+// that leaves more than kMostQueued unread loses the connection. Handlers may destroy the stream. The stream
+// owns its descriptor.
 #pragma once
+
+#include <sys/epoll.h>
 
 #include <cstdint>
 #include <deque>
@@ -22,6 +25,9 @@ namespace muster {
 class FrameStream {
  public:
   using FrameHandler = std::function<void(ByteView frame)>;
+  // Bytes. The longest message of a group of 2048 ranks, its roster, has less than 2 MiB; a peer that has not
+  // read dozens of them will not read the next one either. One frame may always be queued, however long.
+  static constexpr size_t kMostQueued = size_t{64} << 20;
   // Called once: an error, or an Error with an empty message where the peer closed the stream between two
   // frames.
   using CloseHandler = std::function<void(const Error& reason)>;
@@ -35,6 +41,8 @@ class FrameStream {
   // Starts to read. Call again to hand the stream to another owner. No handler is called before it returns.
   void Start(FrameHandler on_frame, CloseHandler on_close);
   void Send(ByteView frame);
+  // Delivers what has arrived without waiting for the loop.
+  void ReadNow() { OnEvents(EPOLLIN); }
   void Seal(Sealer sealer, Opener opener);
   void set_longest_frame(size_t bytes) { longest_frame_ = bytes; }
 
@@ -60,6 +68,7 @@ class FrameStream {
   bool DeliverFrames();
   void WriteSome();
   void UpdateInterest();
+  void Break(Error reason);
   void Close(const Error& reason);
 
   EventLoop& loop_;
@@ -72,7 +81,9 @@ class FrameStream {
   Bytes input_;
   size_t input_start_ = 0;
   std::deque<Bytes> output_;
-  size_t output_sent_ = 0;
+  size_t output_sent_ = 0;  // of the first
+  size_t queued_ = 0;       // bytes in output_
+  bool broken_ = false;     // nothing can be sent any more; Close follows
   bool closing_ = false;
   Clock::time_point last_received_ = Clock::now();
   // Handlers may destroy the stream: whoever calls one looks here afterwards.

@@ -25,7 +25,8 @@ const sockaddr_un* AsUnix(const sockaddr* address) { return reinterpret_cast<con
 bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
 
 // Also makes the kernel notice a peer that went without a word, for connections that have no heartbeat of
-// their own.
+// their own. Not TCP_USER_TIMEOUT: it ends a connection to a peer that lives and merely does not read
+// (zero window), as a rank that computes for an hour.
 void SetUpTcp(int fd) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
@@ -154,6 +155,8 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
   if (IsTcp(address.family())) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const int zero = 0;
   if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+  // What it accepts inherits this, at no cost for each connection.
+  if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (bind(fd.get(), address.get(), address.length()) != 0)
     return SystemFailure("bind", address, error_number);
   if (listen(fd.get(), SOMAXCONN) != 0) return SystemFailure("listen on", address, error_number);
@@ -186,9 +189,13 @@ Result<UniqueFd> Accept(int listener, SocketAddress* peer) {
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
     return Fail(Code::kSystem, "cannot accept a connection: {}", ErrnoText(errno));
   }
-  if (IsTcp(storage.ss_family)) SetUpTcp(fd.get());
   if (peer != nullptr) *peer = SocketAddress(reinterpret_cast<const sockaddr*>(&storage), length);
   return fd;
+}
+
+bool PeerHasHungUp(int fd) {
+  char byte = 0;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 SocketAddress LocalAddress(int fd) {

@@ -49,18 +49,20 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
-// Bound and listening. kSystem; `*error_number` (may be null) gets errno, so that a caller can tell a taken
+// Bound and listening; what is accepted on it has the options that StartConnect sets. kSystem; `*error_number` (may be null) gets errno, so that a caller can tell a taken
 // address.
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
 
 // Starts to connect; the descriptor becomes writable when that has ended, then ConnectError says how.
-// TCP_NODELAY and
-// keep-alive (a peer that is gone is noticed within 30 s) are set.
+// TCP_NODELAY and keep-alive are set: a peer that is gone is noticed within 30 s if nothing is in flight to it.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
 int ConnectError(int fd);  // 0: connected
 
-// One waiting connection, non-blocking, TCP_NODELAY where it is TCP; an empty UniqueFd when none waits.
+// One waiting connection, non-blocking; an empty UniqueFd when none waits.
 Result<UniqueFd> Accept(int listener, SocketAddress* peer = nullptr);
+
+// Whether the peer has closed the connection and has sent nothing that is unread.
+bool PeerHasHungUp(int fd);
 
 SocketAddress LocalAddress(int fd);
 SocketAddress PeerAddress(int fd);

@@ -1,9 +1,12 @@
 #include "comm/net/thread_worker.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "comm/base/detached_thread.h"
 
@@ -11,6 +14,7 @@ namespace muster {
 
 struct ThreadWorker::Shared {
   struct Job {
+    uint64_t number = 0;
     std::function<void()> work;
     std::function<void()> done;
   };
@@ -19,15 +23,51 @@ struct ThreadWorker::Shared {
   std::shared_ptr<Mailbox> mailbox;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Job> jobs;
+  std::map<std::string, std::deque<Job>> jobs;  // by source; none is empty
+  std::deque<std::string> turn;                 // the sources, in the order in which they are served
+  uint64_t last_number = 0;
   bool abandoned = false;
+
+  uint64_t Add(const std::string& source, Job job) {
+    const std::lock_guard lock(mutex);
+    job.number = ++last_number;
+    std::deque<Job>& queue = jobs[source];
+    if (queue.empty()) turn.push_back(source);
+    queue.push_back(std::move(job));
+    changed.notify_one();
+    return last_number;
+  }
 
   std::optional<Job> Next() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return abandoned || !jobs.empty(); });
+    changed.wait(lock, [this] { return abandoned || !turn.empty(); });
     if (abandoned) return std::nullopt;
-    Job job = std::move(jobs.front());
-    jobs.pop_front();
+    const std::string source = std::move(turn.front());
+    turn.pop_front();
+    const auto queue = jobs.find(source);
+    Job job = std::move(queue->second.front());
+    queue->second.pop_front();
+    if (queue->second.empty()) {
+      jobs.erase(queue);
+    } else {
+      turn.push_back(source);
+    }
+    return job;
+  }
+
+  // What it holds is destroyed outside the lock.
+  Job Cancel(const std::string& source, uint64_t number) {
+    const std::lock_guard lock(mutex);
+    const auto queue = jobs.find(source);
+    if (queue == jobs.end()) return {};
+    const auto found = std::ranges::find(queue->second, number, &Job::number);
+    if (found == queue->second.end()) return {};
+    Job job = std::move(*found);
+    queue->second.erase(found);
+    if (queue->second.empty()) {
+      std::erase(turn, source);
+      jobs.erase(queue);
+    }
     return job;
   }
 
@@ -50,6 +90,20 @@ struct ThreadWorker::Shared {
   }
 };
 
+struct ThreadWorker::Ticket {
+  Ticket(const std::shared_ptr<Shared>& s, std::string of, uint64_t n)
+      : shared(s), source(std::move(of)), number(n) {}
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+  ~Ticket() {
+    if (const auto alive = shared.lock()) alive->Cancel(source, number);
+  }
+
+  const std::weak_ptr<Shared> shared;
+  const std::string source;
+  const uint64_t number;
+};
+
 ThreadWorker::ThreadWorker(std::shared_ptr<Mailbox> mailbox)
     : shared_(std::make_shared<Shared>(std::move(mailbox))) {}
 
@@ -60,13 +114,23 @@ ThreadWorker::~ThreadWorker() {
 }
 
 void ThreadWorker::Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) {
-  Shared::Job job{std::move(blocking_job), std::move(done_on_loop)};
-  // Better late than never: without a thread the call blocks the loop itself.
+  Submit("", std::move(blocking_job), std::move(done_on_loop));
+}
+
+ThreadWorker::Pending ThreadWorker::RunFor(const std::string& source, std::function<void()> blocking_job,
+                                           std::function<void()> done_on_loop) {
+  const uint64_t number = Submit(source, std::move(blocking_job), std::move(done_on_loop));
+  return number == 0 ? nullptr : std::make_shared<Ticket>(shared_, source, number);
+}
+
+// Its number; 0: it was done at once. Better late than never: without a thread the call blocks the loop itself.
+uint64_t ThreadWorker::Submit(const std::string& source, std::function<void()> blocking_job,
+                              std::function<void()> done_on_loop) {
+  Shared::Job job{0, std::move(blocking_job), std::move(done_on_loop)};
   if (!started_) started_ = StartDetachedThread([shared = shared_] { Shared::Work(shared); });
-  if (!started_) return Shared::DoJob(shared_, std::move(job));
-  const std::lock_guard lock(shared_->mutex);
-  shared_->jobs.push_back(std::move(job));
-  shared_->changed.notify_one();
+  if (started_) return shared_->Add(source, std::move(job));
+  Shared::DoJob(shared_, std::move(job));
+  return 0;
 }
 
 }  // namespace muster

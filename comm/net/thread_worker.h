@@ -1,8 +1,9 @@
-// A BlockingWorker with one thread of its own, started at the first job; jobs run one after the other. For
-// calls that may hang (name service, munge): destroying the worker leaves a hanging call behind instead of
-// waiting for it.
+// A BlockingWorker with one thread of its own, started at the first job; jobs run one after the other, one of
+// each source in turn. For calls that may hang (name service, munge): destroying the worker leaves a hanging
+// call behind instead of waiting for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "comm/auth/blocking_worker.h"
@@ -17,9 +18,15 @@ class ThreadWorker : public BlockingWorker {
   ~ThreadWorker() override;
 
   void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override;
+  Pending RunFor(const std::string& source, std::function<void()> blocking_job,
+                 std::function<void()> done_on_loop) override;
 
  private:
   struct Shared;
+  struct Ticket;
+  uint64_t Submit(const std::string& source, std::function<void()> blocking_job,
+                  std::function<void()> done_on_loop);
+
   std::shared_ptr<Shared> shared_;
   bool started_ = false;
 };

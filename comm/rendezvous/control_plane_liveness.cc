@@ -18,6 +18,11 @@ constexpr Duration kLastWordsWithin = std::chrono::milliseconds(50);
 // Asked whether they answer, when the root has fallen silent.
 constexpr size_t kMostAsked = 8;
 
+// The end of a process of this node is its own message: how its socket broke says nothing more.
+Error OnThisNode(const Error& reason) {
+  return reason.code == Code::kPeerLost ? reason : Error{Code::kPeerLost, "", ""};
+}
+
 }  // namespace
 
 // ---- who is lost
@@ -31,7 +36,7 @@ Failure ControlPlane::LostRanks(const std::vector<int>& ranks, std::string_view 
 
 Failure ControlPlane::LostUpstream(const Error& reason) const {
   if (upstream_name_.empty()) {
-    return LostConnection(upstream_ranks_, upstream_same_node_ ? Error{Code::kPeerLost, "", ""} : reason);
+    return LostConnection(upstream_ranks_, upstream_same_node_ ? OnThisNode(reason) : reason);
   }
   return {{Code::kPeerLost, upstream_name_ + " ended without a goodbye", ""}, -1, -1, ""};
 }
@@ -43,7 +48,7 @@ Failure ControlPlane::LostBranch(const Branches::Branch& branch, const Error& re
     if (!census_.HasLeft(rank)) lost.push_back(rank);
   }
   std::ranges::sort(lost);
-  if (branch.same_node) return LostConnection(lost, {Code::kPeerLost, "", ""});
+  if (branch.same_node) return LostConnection(lost, OnThisNode(reason));
   if (!reason.message.empty()) return LostConnection(lost, reason);
   const int speaker = branch.ranks.front();
   if (!census_.HasLeft(speaker)) return LostConnection(RanksOfProcess(speaker), reason);

@@ -8,6 +8,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/rendezvous/handshake_clock.h"
 #include "comm/rendezvous/messages.h"
 
 namespace muster {
@@ -39,6 +40,7 @@ struct RootDialer::Attempt {
   UniqueFd connecting;
   std::unique_ptr<FrameStream> stream;
   std::unique_ptr<Handshake> handshake;
+  std::unique_ptr<HandshakeClock> clock;
   EventLoop::TimerId timer = 0;
   Duration pause = kFirstPause;
   std::string problem;
@@ -71,6 +73,7 @@ void RootDialer::StopAttempt(Attempt& attempt) {
   loop_.Cancel(attempt.timer);
   if (attempt.connecting) loop_.Forget(attempt.connecting.get());
   attempt.connecting.Reset();
+  attempt.clock.reset();
   attempt.handshake.reset();
   attempt.stream.reset();
 }
@@ -98,20 +101,25 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
   loop_.Cancel(attempt.timer);
-  attempt.timer = loop_.After(params_.handshake_timeout, [this, &attempt] {
-    const bool own = attempt.handshake->WaitsForProver();
-    Retry(attempt,
-          fmt::format("{} within {}", own ? ProverHangs(prover_) : "it proved nothing",
-                      FormatDuration(params_.handshake_timeout)),
-          kStrangerPause);
-  });
+  attempt.clock =
+      std::make_unique<HandshakeClock>(loop_, params_.handshake_timeout, [this, &attempt](bool own_prover) {
+        Retry(attempt,
+              fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it proved nothing",
+                          FormatDuration(params_.handshake_timeout)),
+              kStrangerPause);
+      });
   attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
   FrameStream* stream = attempt.stream.get();
   attempt.handshake = std::make_unique<Handshake>(
-      Handshake::Params{Role::kClient, params_.meeting, attempt.address.ToString()}, prover_,
-      [stream](Bytes message) { stream->Send(message); },
+      Handshake::Params{Role::kClient, params_.meeting, attempt.address.ToString(), "this rank",
+                        attempt.address.Host()},
+      prover_,
+      [stream, &attempt](const Bytes& message) {
+        attempt.clock->SetOwnTurn(false);
+        stream->Send(message);
+      },
       [this, &attempt](HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
-  stream->Start([&attempt](ByteView frame) { attempt.handshake->OnMessage(frame); },
+  stream->Start([this, &attempt](ByteView frame) { OnFrame(attempt, frame); },
                 [this, &attempt](const Error& error) {
                   std::string problem = error.message.empty() ? "it closed the connection" : error.message;
                   // It may have lost patience first.
@@ -120,6 +128,13 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   Retry(attempt, std::move(problem), kStrangerPause);
                 });
   attempt.handshake->Start();
+}
+
+void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
+  const std::weak_ptr<bool> alive = alive_;
+  attempt.handshake->OnMessage(frame);
+  if (!alive.expired() && attempt.handshake && attempt.handshake->WaitsForProver())
+    attempt.clock->SetOwnTurn(true);
 }
 
 void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {

@@ -48,6 +48,7 @@ class RootDialer {
   struct Attempt;
   void Try(Attempt& attempt);
   void OnConnected(Attempt& attempt, UniqueFd fd);
+  void OnFrame(Attempt& attempt, ByteView frame);
   void OnHandshake(Attempt& attempt, HandshakeResult result);
   void Retry(Attempt& attempt, std::string problem, Duration at_least);
   void StopAttempt(Attempt& attempt);
@@ -59,6 +60,7 @@ class RootDialer {
   OnRejected on_rejected_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::optional<Error> rejection_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a handshake's end may destroy this
 };
 
 }  // namespace muster

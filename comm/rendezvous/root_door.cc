@@ -1,31 +1,27 @@
 #include "comm/rendezvous/root_door.h"
 
 #include <algorithm>
-#include <map>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/net/descriptor_room.h"
 #include "comm/rendezvous/messages.h"
 
 namespace muster {
-namespace {
-
-// A scanner must not fill the log.
-constexpr uint64_t kStrangersLogged = 20;
-
-}  // namespace
 
 RootDoor::RootDoor(EventLoop& loop, Params params, Prover& prover, OnLink on_link)
-    : loop_(loop), params_(std::move(params)), prover_(prover), on_link_(std::move(on_link)) {}
+    : loop_(loop),
+      params_(std::move(params)),
+      prover_(prover),
+      on_link_(std::move(on_link)),
+      table_(params_.most_half_open, params_.most_half_open / 2) {}
 
 RootDoor::~RootDoor() { Close(); }
 
 Result<uint16_t> RootDoor::Open(const std::vector<SocketAddress>& addresses,
                                 const std::vector<uint16_t>& ports) {
   std::string problem;
-  listeners_.clear();
   for (const uint16_t port : ports) {
     Result<std::vector<UniqueFd>> bound = BindAll(addresses, port);
     if (!bound) {
@@ -56,105 +52,133 @@ Result<std::vector<UniqueFd>> RootDoor::BindAll(const std::vector<SocketAddress>
 }
 
 void RootDoor::Close() {
-  if (strangers_ > kStrangersLogged && !listeners_.empty()) {
-    LogWarning("{} connections were turned away altogether", strangers_);
-  }
   listeners_.clear();
-  for (const HalfOpen& entry : half_open_) loop_.Cancel(entry.timer);
+  loop_.Cancel(room_timer_);
+  for (const auto& [id, entry] : half_open_) table_.Remove(id);
   half_open_.clear();
 }
 
 void RootDoor::Admit(UniqueFd fd, const SocketAddress& peer) {
-  MakeRoom();
-  half_open_.push_back({std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage), nullptr,
-                        peer, peer.Host(), 0});
-  const Entry entry = std::prev(half_open_.end());
-  FrameStream* stream = entry->stream.get();
-  entry->handshake = std::make_unique<Handshake>(
-      Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self}, prover_,
-      [stream](Bytes message) { stream->Send(message); },
-      [this, entry](HandshakeResult result) { Finish(entry, std::move(result)); });
-  entry->timer = loop_.After(params_.handshake_timeout, [this, entry] { OnHandshakeTimeout(entry); });
-  stream->Start([entry](ByteView frame) { entry->handshake->OnMessage(frame); },
-                [this, entry](const Error& error) {
-                  TurnAway(entry, error.message.empty() ? "it closed the connection" : error.message);
-                });
+  // Nothing is set up for a connection that will not stay.
+  if (PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
+  if (!MakeRoom(fd.get())) return LogStranger(peer, "too many others are proving themselves");
+  const std::string host = peer.Host();
+  const Id id = table_.Add(host, Clock::now());
+  HalfOpen& entry = half_open_[id];
+  entry.peer = peer;
+  entry.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
+  entry.handshake = std::make_unique<Handshake>(
+      Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self, host}, prover_,
+      [this, id](const Bytes& message) { Transmit(id, message); },
+      [this, id](HandshakeResult result) { Finish(id, std::move(result)); });
+  entry.clock = std::make_unique<HandshakeClock>(
+      loop_, params_.handshake_timeout, [this, id](bool own_prover) { OnHandshakeTimeout(id, own_prover); });
+  entry.stream->Start([this, id](ByteView frame) { OnFrame(id, frame); },
+                      [this, id](const Error& error) {
+                        TurnAway(id, error.message.empty() ? "it closed the connection" : error.message);
+                      });
   UpdateListening();
-  entry->handshake->Start();
+  entry.handshake->Start();
 }
 
-// The oldest silent one from the address that has the most of them, where that is more than an honest node
-// has.
-RootDoor::Entry RootDoor::WhoGivesWay() {
-  std::map<std::string_view, std::vector<Entry>> silent;
-  for (Entry entry = half_open_.begin(); entry != half_open_.end(); ++entry) {
-    if (!entry->handshake->WaitsForProver()) silent[entry->host].push_back(entry);
+void RootDoor::OnFrame(Id id, ByteView frame) {
+  half_open_.at(id).handshake->OnMessage(frame);
+  // The message may have ended it.
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end() || !found->second.handshake->WaitsForProver()) return;
+  found->second.heard = true;
+  found->second.own_turn = true;
+  table_.SetHeard(id);
+  found->second.clock->SetOwnTurn(true);
+}
+
+// With an answer of this side it is the peer's turn.
+void RootDoor::Transmit(Id id, ByteView message) {
+  HalfOpen& entry = half_open_.at(id);
+  const auto now = Clock::now();
+  if (std::exchange(entry.own_turn, false)) prover_answered_ = now;
+  entry.heard = true;
+  table_.SetSilent(id, now);
+  entry.clock->SetOwnTurn(false);
+  entry.stream->Send(message);
+}
+
+bool RootDoor::MakeRoom(int newest) {
+  if (DescriptorsAreScarce(newest)) {
+    if (const auto victim = table_.AnyVictim()) GiveUp(*victim, "this process has hardly a descriptor left");
   }
-  const auto most =
-      std::ranges::max_element(silent, {}, [](const auto& address) { return address.second.size(); });
-  if (most == silent.end() || most->second.size() <= params_.most_from_one_address) return half_open_.end();
-  return most->second.front();
+  while (table_.full()) {
+    const auto victim = table_.Victim(Clock::now());
+    if (!victim) return false;
+    GiveUp(*victim, "others need its place and it proves nothing");
+  }
+  return true;
 }
 
-// Only where there is no room at all: a thousand leaders may come from one address, as from behind a gateway.
-void RootDoor::MakeRoom() {
-  if (half_open_.size() < params_.most_half_open) return;
-  const Entry entry = WhoGivesWay();
-  if (entry == half_open_.end()) return;
-  TurnAway(entry, fmt::format("its address has more than {} connections that prove nothing",
-                              params_.most_from_one_address));
+// What it has sent is read first: it may have proven something meanwhile.
+void RootDoor::GiveUp(Id id, const std::string& reason) {
+  const bool had_been_heard = half_open_.at(id).heard;
+  half_open_.at(id).stream->ReadNow();
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end() || found->second.heard != had_been_heard) return;
+  TurnAway(id, reason);
 }
 
-void RootDoor::OnHandshakeTimeout(Entry entry) {
+// Where the own prover works through the questions of others, this peer waits without a limit.
+void RootDoor::OnHandshakeTimeout(Id id, bool own_prover) {
   const std::string limit = FormatDuration(params_.handshake_timeout);
-  if (!entry->handshake->WaitsForProver()) {
-    return TurnAway(entry, fmt::format("it proved nothing within {}", limit));
-  }
-  last_refusal_ = fmt::format("{}: auth {} of {} itself did not answer within {}", entry->peer.ToString(),
-                              AuthMethodName(prover_.method()), params_.self, limit);
-  TurnAway(entry, last_refusal_);
+  if (!own_prover) return TurnAway(id, fmt::format("it proved nothing within {}", limit));
+  if (Clock::now() - prover_answered_ < params_.handshake_timeout) return;
+  last_refusal_ =
+      fmt::format("{}: auth {} of {} itself did not answer within {}", half_open_.at(id).peer.ToString(),
+                  AuthMethodName(prover_.method()), params_.self, limit);
+  TurnAway(id, last_refusal_);
 }
 
-// Those who wait in the kernel's queue come in when others have proven themselves or timed out.
+// Those who wait in the kernel's queue come in when others have proven themselves or give way.
 void RootDoor::UpdateListening() {
-  const bool full = half_open_.size() >= params_.most_half_open && WhoGivesWay() == half_open_.end();
+  const bool full = table_.full() && !table_.Victim(Clock::now());
   for (const auto& listener : listeners_) listener->SetPaused(full);
+  loop_.Cancel(room_timer_);
+  const Deadline next = full ? table_.NextVictim() : Deadline::Never();
+  if (!next.IsNever()) room_timer_ = loop_.At(next.when(), [this] { UpdateListening(); });
 }
 
-void RootDoor::Finish(Entry entry, HandshakeResult result) {
+void RootDoor::Finish(Id id, HandshakeResult result) {
   if (result.outcome != Outcome::kDone) {
     const bool ours = result.outcome == Outcome::kRejected;
     if (ours) last_refusal_ = result.error.message;
-    return TurnAway(entry, ours ? result.error.message : result.reason);
+    return TurnAway(id, ours ? result.error.message : result.reason);
   }
-  const SocketAddress peer = entry->peer;
-  std::unique_ptr<FrameStream> stream = Remove(entry);
+  const SocketAddress peer = half_open_.at(id).peer;
+  std::unique_ptr<FrameStream> stream = Remove(id);
   if (!stream->open()) return;
   stream->set_longest_frame(kLongestMessage);
   stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
   on_link_(std::move(stream), peer);
 }
 
-void RootDoor::TurnAway(Entry entry, const std::string& reason) {
-  if (++strangers_ <= kStrangersLogged) {
-    // What the handshake says names its peer already.
-    const std::string peer = entry->peer.ToString();
-    const bool named = reason.starts_with(peer);
-    LogEvent(LogLevel::kInfo, "stranger", {{"peer", peer}, {"reason", reason}},
-             "turned away a connection: {}{}{}", named ? "" : peer, named ? "" : ": ", reason);
-  } else if (strangers_ == kStrangersLogged + 1) {
-    LogEvent(LogLevel::kWarning, "strangers", {{"count", strangers_}},
-             "more than {} connections turned away; the rest are not logged", kStrangersLogged);
-  }
-  Remove(entry);
+void RootDoor::LogStranger(const SocketAddress& peer, const std::string& reason) {
+  // What the handshake says names its peer already.
+  const std::string name = peer.ToString();
+  const bool named = reason.starts_with(name);
+  rejections_.Add(
+      LogLevel::kInfo, {{"peer", name}, {"reason", reason}},
+      fmt::format("turned away a connection: {}{}{}", named ? "" : name, named ? "" : ": ", reason));
 }
 
-std::unique_ptr<FrameStream> RootDoor::Remove(Entry entry) {
-  loop_.Cancel(entry->timer);
-  std::unique_ptr<FrameStream> stream = std::move(entry->stream);
-  half_open_.erase(entry);
+void RootDoor::TurnAway(Id id, const std::string& reason) {
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end()) return;
+  LogStranger(found->second.peer, reason);
+  Remove(id);
+}
+
+std::unique_ptr<FrameStream> RootDoor::Remove(Id id) {
+  const auto node = half_open_.extract(id);
+  table_.Remove(id);
   UpdateListening();
-  return stream;
+  return std::move(node.mapped().stream);
 }
 
 }  // namespace muster

@@ -17,12 +17,6 @@ namespace {
 // How long a listener rests after accept(2) has failed.
 constexpr Duration kRest = std::chrono::milliseconds(100);
 
-// Whether the peer of a fresh connection has gone again: nothing is to be set up for it.
-bool HasHungUp(int fd) {
-  char byte = 0;
-  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 }  // namespace
 
 Reception::Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
@@ -137,7 +131,8 @@ void Reception::Admit(Door& door, UniqueFd fd, const SocketAddress& address) {
 }
 
 void Reception::AdmitFrom(Door& door, UniqueFd fd, std::string address, const std::string& host) {
-  if (HasHungUp(fd.get())) {
+  // Nothing is set up for it.
+  if (PeerHasHungUp(fd.get())) {
     return rejections_.Add(
         LogLevel::kWarning, {{"peer", address}},
         fmt::format("closed a data connection from {}: it closed before it had proven who it is", address));

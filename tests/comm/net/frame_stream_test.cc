@@ -175,6 +175,86 @@ TEST_F(FrameStreamTest, SendingToNobodyIsReportedByTheReadSide) {
   stream->Send(AsBytes("closed"));
 }
 
+// A packet that is longer than the send buffer: send(2) fails with EMSGSIZE and the connection lives on, as
+// it does with ENOBUFS.
+class FailingSendTest : public FrameStreamTest {
+ protected:
+  FailingSendTest() {
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    stream = std::make_unique<FrameStream>(*loop, UniqueFd(fds[0]), 1000);
+    far.Reset(fds[1]);
+    Start();
+  }
+  const std::string too_long = std::string(size_t{4} << 20, 'x');
+  const Error broken{Code::kSystem, "the connection broke: Message too long", ""};
+};
+
+TEST_F(FailingSendTest, AFrameThatCannotBeSentEndsTheStream) {
+  stream->Send(AsBytes("one"));
+  stream->Send(AsBytes(too_long));
+  stream->Send(AsBytes("three"));
+  EXPECT_TRUE(stream->open()) << "whoever sends is not prepared to lose it";
+  EXPECT_EQ(ReadAll(), std::string("\3\0\0\0one", 7));
+  EXPECT_EQ(ReadAll(), "") << "nothing follows the frame that was lost";
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed, broken);
+}
+
+TEST_F(FailingSendTest, SoDoesOneThatWasQueued) {
+  int queued = 0;
+  for (; stream->flushed(); ++queued) stream->Send(AsBytes("fills the peer's queue"));
+  stream->Send(AsBytes(too_long));
+  ASSERT_TRUE(loop.Until([&] {
+    while (!ReadAll().empty()) continue;
+    return closed.has_value();
+  }));
+  EXPECT_GT(queued, 1);
+  EXPECT_EQ(*closed, broken);
+}
+
+TEST_F(FailingSendTest, WhatThePeerSaidLastIsHeardBefore) {
+  Write(Framed("last words"));
+  stream->Send(AsBytes(too_long));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_THAT(frames, ElementsAre("last words"));
+}
+
+TEST_F(FailingSendTest, CloseAfterFlushEnds) {
+  stream->Send(AsBytes(too_long));
+  stream->CloseAfterFlush();
+  loop.Settle();
+  EXPECT_FALSE(stream->open());
+  EXPECT_FALSE(closed);
+}
+
+TEST_F(FrameStreamTest, APeerThatDoesNotReadLosesTheConnection) {
+  Start();
+  // One frame may be longer than what may be queued.
+  stream->Send(AsBytes(std::string(FrameStream::kMostQueued + (size_t{4} << 20), 'x')));
+  loop.Settle();
+  EXPECT_TRUE(stream->open());
+  Write(Framed("I am busy"));
+  stream->Send(AsBytes("one more"));
+  ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
+  EXPECT_EQ(*closed, (Error{Code::kPeerLost, "it has not read 64 MiB that were sent to it", ""}));
+  EXPECT_THAT(frames, ElementsAre("I am busy"));
+}
+
+TEST_F(FrameStreamTest, APeerThatReadsMayBeSentAnyAmount) {
+  Start();
+  const std::string big(size_t{1} << 20, 'x');
+  size_t got = 0;
+  for (size_t sent = 0; sent < 2 * FrameStream::kMostQueued; sent += big.size()) {
+    stream->Send(AsBytes(big));
+    ASSERT_TRUE(loop.Until([&] {
+      got += ReadAll().size();
+      return stream->flushed();
+    }));
+  }
+  EXPECT_TRUE(stream->open());
+}
+
 TEST_F(FrameStreamTest, WhatTheKernelDoesNotTakeIsQueued) {
   Start();
   const std::string big(300000, 'x');

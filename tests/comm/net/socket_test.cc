@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 
 #include <cerrno>
@@ -86,6 +87,48 @@ TEST(Socket, ConnectsAndAccepts) {
   ASSERT_TRUE(server && *server);
   EXPECT_EQ(peer, LocalAddress(client->get()));
   EXPECT_EQ(PeerAddress(client->get()), address);
+}
+
+int OptionOf(int fd, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  EXPECT_EQ(getsockopt(fd, level, option, &value, &length), 0);
+  return value;
+}
+
+// An accepted connection inherits its options from the listener: a flood of connections pays for none.
+TEST(Socket, BothEndsHaveTheSameOptions) {
+  const auto listener = Listen(Numeric("127.0.0.1", 0));
+  const auto client = StartConnect(LocalAddress(listener->get()));
+  WaitFor(listener->get(), POLLIN);
+  const auto server = Accept(listener->get());
+  ASSERT_TRUE(server && *server);
+  for (const int fd : {client->get(), server->get()}) {
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    EXPECT_EQ(OptionOf(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    // A peer that does not read for an hour is busy, not gone.
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+  }
+}
+
+TEST(Socket, KnowsAPeerThatHasHungUp) {
+  const auto listener = Listen(Numeric("127.0.0.1", 0));
+  auto client = StartConnect(LocalAddress(listener->get()));
+  WaitFor(listener->get(), POLLIN);
+  const auto server = Accept(listener->get());
+  ASSERT_TRUE(server && *server);
+  EXPECT_FALSE(PeerHasHungUp(server->get()));
+  ASSERT_EQ(send(client->get(), "x", 1, MSG_NOSIGNAL), 1);
+  client->Reset();
+  WaitFor(server->get(), POLLIN);
+  EXPECT_FALSE(PeerHasHungUp(server->get())) << "it has left something to read";
+  char byte = 0;
+  ASSERT_EQ(recv(server->get(), &byte, 1, 0), 1);
+  WaitFor(server->get(), POLLIN);
+  EXPECT_TRUE(PeerHasHungUp(server->get()));
 }
 
 TEST(Socket, ARefusedConnectionSaysSo) {

@@ -38,6 +38,68 @@ TEST(ThreadWorker, JobsRunOneAfterTheOther) {
   EXPECT_THAT(answered, ElementsAre(0, 1, 2, 3));
 }
 
+// A worker whose thread is held in its first job until Go.
+class HeldThreadWorker : public testing::Test {
+ protected:
+  HeldThreadWorker() : worker(loop->mailbox()) {
+    const auto started = std::make_shared<std::promise<void>>();
+    worker.Run(
+        [started, wait = std::make_shared<std::future<void>>(go->get_future())] {
+          started->set_value();
+          wait->wait();
+        },
+        [] {});
+    started->get_future().wait();
+  }
+  BlockingWorker::Pending Submit(const std::string& source, int number) {
+    return worker.RunFor(
+        source, [worked = worked, number] { worked->push_back(number); }, [this] { ++answered; });
+  }
+  void Go() { go->set_value(); }
+
+  TestLoop loop;
+  const std::shared_ptr<std::promise<void>> go = std::make_shared<std::promise<void>>();
+  const std::shared_ptr<std::vector<int>> worked = std::make_shared<std::vector<int>>();
+  int answered = 0;
+  ThreadWorker worker;
+};
+
+TEST_F(HeldThreadWorker, SourcesAreServedInTurn) {
+  std::vector<BlockingWorker::Pending> pending;
+  for (int i = 0; i < 5; ++i) pending.push_back(Submit("a flood", i));
+  pending.push_back(Submit("a leader", 10));
+  pending.push_back(Submit("another leader", 20));
+  pending.push_back(Submit("a leader", 11));
+  Go();
+  ASSERT_TRUE(loop.Until([&] { return answered == 8; }));
+  EXPECT_THAT(*worked, ElementsAre(0, 10, 20, 1, 11, 2, 3, 4));
+}
+
+TEST_F(HeldThreadWorker, WhatNobodyWaitsForIsNotDone) {
+  auto first = Submit("one", 1);
+  auto second = Submit("one", 2);
+  auto third = Submit("other", 3);
+  first.reset();
+  third.reset();
+  Go();
+  ASSERT_TRUE(loop.Until([&] { return answered == 1; }));
+  loop.Settle();
+  EXPECT_THAT(*worked, ElementsAre(2));
+  second.reset();  // done long ago
+  EXPECT_EQ(answered, 1);
+}
+
+TEST(ThreadWorker, AJobMayBeCancelledAfterTheWorkerHasGone) {
+  TestLoop loop;
+  BlockingWorker::Pending pending;
+  {
+    ThreadWorker worker(loop->mailbox());
+    pending = worker.RunFor(
+        "a source", [] {}, [] {});
+  }
+  pending.reset();
+}
+
 TEST(ThreadWorker, AJobThatHangsIsLeftBehindAndItsAnswerDropped) {
   TestLoop loop;
   const auto release = std::make_shared<std::promise<void>>();

@@ -1,0 +1,41 @@
+// How long the other end of a handshake may still take to prove itself. Only the peer's time counts: the clock
+// stops while this side's own prover is busy, because other connections may be before it in the prover's queue.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <functional>
+
+#include "comm/base/deadline.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class HandshakeClock {
+ public:
+  // `own_prover`: it is this side's prover that has not answered for `limit`; the clock then starts another
+  // `limit` for it. May destroy the clock.
+  using OnExpired = std::function<void(bool own_prover)>;
+
+  // The peer's turn, from now on.
+  HandshakeClock(EventLoop& loop, Duration limit, OnExpired on_expired);
+  HandshakeClock(const HandshakeClock&) = delete;
+  HandshakeClock& operator=(const HandshakeClock&) = delete;
+  ~HandshakeClock();
+
+  // After anything that may have changed whose turn it is.
+  void SetOwnTurn(bool own);
+
+ private:
+  void Start(Duration span);
+
+  EventLoop& loop_;
+  const Duration limit_;
+  const OnExpired on_expired_;
+  bool own_ = false;
+  Duration left_;  // of the peer's time, at since_
+  Clock::time_point since_;
+  EventLoop::TimerId timer_ = 0;
+};
+
+}  // namespace muster
