@@ -1,5 +1,9 @@
 #include "bootstrap/run/master_port.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "bootstrap/run/program_port.h"
 #include "comm/net/wire.h"
 #include "comm/rendezvous/names.h"
@@ -15,8 +19,12 @@ Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
   uint16_t port = 0;
   if (config.run.store == RunStore::kMuster) {
     const PortRange ports = config.rendezvous.ports;
+    std::vector<uint16_t> ladders;
+    for (const std::string& seed : LadderSeeds(request.meeting.key, request.secret)) {
+      std::ranges::copy(PortLadder(seed, ports), std::back_inserter(ladders));
+    }
     MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0},
-                                                only_this_node, PortLadder(request.meeting.key, ports)}));
+                                                only_this_node, std::move(ladders)}));
     store = std::make_shared<StorePort>(std::move(held));
     port = store->port();
   } else {

@@ -155,10 +155,10 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
   if (IsTcp(address.family())) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const int zero = 0;
   if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-  // What it accepts inherits this, at no cost for each connection.
-  if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (bind(fd.get(), address.get(), address.length()) != 0)
     return SystemFailure("bind", address, error_number);
+  // What it accepts inherits this, at no cost for each connection.
+  if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (listen(fd.get(), SOMAXCONN) != 0) return SystemFailure("listen on", address, error_number);
   return fd;
 }

@@ -27,6 +27,7 @@
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/local_door.h"
 #include "comm/rendezvous/root_finder.h"
+#include "comm/rendezvous/root_search.h"
 #include "comm/rendezvous/root_side.h"
 #include "comm/rendezvous/scheduler_inquiry.h"
 #include "comm/rendezvous/waiting.h"
@@ -81,6 +82,7 @@ class Joiner {
   Status MakeRoomForAll() const;
   void BecomeRoot();
   void SearchRoot();
+  void SetPorts(RootSearch::Where& where) const;
   void OnMisplaced(const Error& error);
   void OnOwnHost();
   void SearchByBulletin();

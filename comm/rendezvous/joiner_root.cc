@@ -9,7 +9,6 @@
 #include "comm/rendezvous/joiner.h"
 #include "comm/rendezvous/names.h"
 #include "comm/rendezvous/prover_choice.h"
-#include "comm/rendezvous/root_search.h"
 
 namespace muster {
 namespace {
@@ -174,16 +173,13 @@ void Joiner::SearchRoot() {
   if (may_be_here && RootHosts().front() == request_.self.node) return BecomeRoot();
   Prover* prover = GetProver();
   if (prover == nullptr) return;
-  const std::vector<uint16_t> ports = meeting.find_root == FindRoot::kEndpoint
-                                          ? std::vector<uint16_t>{meeting.endpoint->port}
-                                          : PortLadder(meeting.key, request_.options.ports);
-  RootSearch::Where where{RootHosts(), ports};
+  RootSearch::Where where{RootHosts(), {}};
+  SetPorts(where);
   if (may_be_here) where.on_own_host = [this] { OnOwnHost(); };
   if (request_.scheduler) {
     where.elsewhere = [scheduler = request_.scheduler](const std::string& host) {
       return AddressesByScheduler(*scheduler, host);
     };
-    where.crowd = meeting.placement.nodes.size();
   }
   search_ = std::make_unique<RootSearch>(
       loop_, std::move(where),
@@ -191,6 +187,26 @@ void Joiner::SearchRoot() {
       *prover, [this](std::unique_ptr<FrameStream> link) { OnLinkToRoot(std::move(link)); },
       [this](const Error& error) { Fail(error); });
   ReportTheSearch();
+}
+
+void Joiner::SetPorts(RootSearch::Where& where) const {
+  const Meeting& meeting = request_.meeting;
+  where.crowd = std::max<size_t>(1, meeting.placement.nodes.size());
+  if (meeting.find_root == FindRoot::kEndpoint) {
+    where.ports = {meeting.endpoint->port};
+    return;
+  }
+  std::vector<std::vector<uint16_t>> ladders;
+  for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
+    ladders.push_back(PortLadder(seed, request_.options.ports, kWholeLadder));
+  }
+  const size_t length = ladders.front().size();
+  const auto first = static_cast<ptrdiff_t>(std::min(kLadderLength, length));
+  where.ports.assign(ladders.front().begin(), ladders.front().begin() + first);
+  if (ladders.size() > 1) where.later_ports.assign(ladders[1].begin(), ladders[1].begin() + first);
+  for (size_t i = kLadderLength; i < length; ++i) {
+    for (const std::vector<uint16_t>& ladder : ladders) where.further_ports.push_back(ladder[i]);
+  }
 }
 
 void Joiner::SearchByBulletin() {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "comm/auth/crypto.h"
 
@@ -25,16 +27,27 @@ std::string HashToText(std::string_view use, std::string_view meeting_key, std::
 
 }  // namespace
 
-std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports) {
-  const int count = ports.last - ports.first + 1;
-  const auto wanted = static_cast<size_t>(std::min(count, kLadderLength));
-  std::vector<uint16_t> ladder;
-  for (uint64_t index = 0; ladder.size() < wanted; ++index) {
-    const uint64_t offset = HashToNumber("muster port", meeting_key, index) % static_cast<uint64_t>(count);
-    const auto port = static_cast<uint16_t>(ports.first + offset);
-    if (std::ranges::find(ladder, port) == ladder.end()) ladder.push_back(port);
+// The beginning of a Fisher-Yates shuffle.
+std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, size_t most) {
+  std::vector<uint16_t> ladder(static_cast<size_t>(ports.last - ports.first) + 1);
+  std::iota(ladder.begin(), ladder.end(), ports.first);
+  const size_t wanted = std::min(ladder.size(), most);
+  for (size_t i = 0; i < wanted; ++i) {
+    std::swap(ladder[i], ladder[i + HashToNumber("muster port", seed, i) % (ladder.size() - i)]);
   }
+  ladder.resize(wanted);
   return ladder;
+}
+
+std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::optional<JobSecret>& secret) {
+  std::vector<std::string> seeds;
+  if (secret) {
+    const SecretKey psk = secret->Psk();
+    const Digest digest = Blake2b(psk.view(), {AsBytes("muster port ladder"), AsBytes(meeting_key)});
+    seeds.emplace_back(AsText(digest));
+  }
+  seeds.emplace_back(meeting_key);
+  return seeds;
 }
 
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node) {

@@ -1,24 +1,31 @@
 // What a launch's meeting key turns into: the ports to try and the names of its sockets inside a node. Pure,
-// and the same on every rank of the launch. None of it is secret: strangers may guess it, which is why every
-// connection proves itself.
+// and the same on every rank of the launch. Strangers may guess all of it, except for the ladder of a job
+// secret; every connection proves itself.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "comm/auth/secret.h"
 #include "comm/options.h"
 
 namespace muster {
 
-// How many ports a group tries. Eight: more groups than that starting on one node with hashes that collide is
-// not to be expected, and a refused port costs microseconds.
-inline constexpr int kLadderLength = 8;
+// How many ports a leader tries at first. Eight: more groups than that starting on one node with hashes that
+// collide is not to be expected, and a refused port costs microseconds.
+inline constexpr size_t kLadderLength = 8;
+inline constexpr size_t kWholeLadder = 65536;
 
-// Up to kLadderLength different ports inside `ports`, in the order to try them (all of `ports` where it has
-// fewer).
-std::vector<uint16_t> PortLadder(std::string_view meeting_key, PortRange ports);
+// All of `ports` in the order in which the root tries them, or the first `most`.
+std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, size_t most = kLadderLength);
+
+// The seeds of a launch's ladders, the best first: that of the job secret, which strangers cannot guess, then
+// the meeting key. The root listens on one port of each and leaders try both, so that a rank with another
+// secret, or with none, still reaches the root and gets its reason.
+std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::optional<JobSecret>& secret);
 
 // The socket of this launch's leader on this node, in a private directory (net/private_directory.h). `node` is
 // in it because several nodes may share one directory (several slurmd on one host).

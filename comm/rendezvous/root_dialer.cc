@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include "comm/auth/crypto.h"
 #include "comm/base/log.h"
@@ -20,6 +22,9 @@ constexpr Duration kFirstPause = milliseconds(5);
 constexpr Duration kLongestPause = milliseconds(200);
 // Whoever answered the wrong way is asked again, but not often.
 constexpr Duration kStrangerPause = milliseconds(1000);
+// A root is seldom that late. A sweep looks like the work of a scanner.
+constexpr Duration kSweepAfter = milliseconds(15000);
+constexpr Duration kLookForStrangers = milliseconds(250);
 
 // Up to half as much again, so that a thousand leaders do not knock in step.
 Duration Jittered(Duration pause) {
@@ -44,7 +49,9 @@ struct RootDialer::Attempt {
   EventLoop::TimerId timer = 0;
   Duration pause = kFirstPause;
   std::string problem;
-  bool answered = false;  // somebody is there
+  bool answered = false;            // somebody is there
+  std::optional<size_t> further{};  // its index, of a further address that is being tried
+  bool sweeping = false;            // one of swept_
 };
 
 RootDialer::RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on_link, OnRejected on_rejected)
@@ -54,8 +61,13 @@ RootDialer::RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on
       on_link_(std::move(on_link)),
       on_rejected_(std::move(on_rejected)) {}
 
-RootDialer::~RootDialer() {
-  for (const auto& attempt : attempts_) StopAttempt(*attempt);
+RootDialer::~RootDialer() { Stop(); }
+
+void RootDialer::Stop() {
+  loop_.Cancel(sweep_timer_);
+  for (const auto* attempts : {&attempts_, &swept_}) {
+    for (const auto& attempt : *attempts) StopAttempt(*attempt);
+  }
 }
 
 void RootDialer::AddCandidates(const std::vector<SocketAddress>& candidates) {
@@ -69,6 +81,43 @@ void RootDialer::AddCandidates(const std::vector<SocketAddress>& candidates) {
   }
 }
 
+void RootDialer::SetFurther(Further further) {
+  further_ = std::move(further);
+  sweep_timer_ = loop_.After(kLookForStrangers, [this] { Sweep(); });
+}
+
+void RootDialer::Sweep() {
+  const bool strangers = StrangersHoldAll();
+  const bool due = strangers || Clock::now() - began_ >= kSweepAfter;
+  if (due) TryFurther();
+  sweep_timer_ = loop_.After(due ? PortSweep::Apart(further_.leaders, strangers) : kLookForStrangers,
+                             [this] { Sweep(); });
+}
+
+// Of each port at one address at least: the root needs a port that is free at all of its own.
+bool RootDialer::StrangersHoldAll() const {
+  std::map<uint16_t, bool> held;
+  for (const auto& attempt : attempts_) {
+    bool& answered = held[attempt->address.port()];
+    answered = answered || attempt->answered;
+  }
+  return !held.empty() && std::ranges::all_of(held, [](const auto& port) { return port.second; });
+}
+
+void RootDialer::TryFurther() {
+  auto free = std::ranges::find_if(swept_, [](const auto& attempt) { return !attempt->further; });
+  if (free == swept_.end() && swept_.size() == PortSweep::kAtOnce) return;
+  const std::optional<size_t> index = sweep_.Next(further_.count());
+  if (!index) return;
+  if (free == swept_.end()) free = swept_.insert(free, std::make_unique<Attempt>());
+  Attempt& attempt = **free;
+  attempt.address = further_.at(*index);
+  attempt.further = index;
+  attempt.sweeping = true;
+  attempt.answered = false;
+  Try(attempt);
+}
+
 void RootDialer::StopAttempt(Attempt& attempt) {
   loop_.Cancel(attempt.timer);
   if (attempt.connecting) loop_.Forget(attempt.connecting.get());
@@ -78,13 +127,18 @@ void RootDialer::StopAttempt(Attempt& attempt) {
   attempt.stream.reset();
 }
 
+// A further address has its turn again, with more time.
+Duration RootDialer::Patience(const Attempt& attempt, Duration limit) const {
+  return attempt.sweeping ? std::min(limit, sweep_.patience()) : limit;
+}
+
 void RootDialer::Try(Attempt& attempt) {
   Result<UniqueFd> fd = StartConnect(attempt.address);
   if (!fd) return Retry(attempt, fd.error().message, Duration::zero());
   attempt.connecting = *std::move(fd);
-  attempt.timer = loop_.After(params_.connect_timeout, [this, &attempt] {
-    Retry(attempt, fmt::format("no answer within {}", FormatDuration(params_.connect_timeout)),
-          Duration::zero());
+  const Duration limit = Patience(attempt, params_.connect_timeout);
+  attempt.timer = loop_.After(limit, [this, &attempt, limit] {
+    Retry(attempt, fmt::format("no answer within {}", FormatDuration(limit)), Duration::zero());
   });
   const Status watched = loop_.Watch(attempt.connecting.get(), EPOLLOUT, [this, &attempt](uint32_t) {
     loop_.Forget(attempt.connecting.get());
@@ -101,13 +155,13 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
   loop_.Cancel(attempt.timer);
-  attempt.clock =
-      std::make_unique<HandshakeClock>(loop_, params_.handshake_timeout, [this, &attempt](bool own_prover) {
-        Retry(attempt,
-              fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it proved nothing",
-                          FormatDuration(params_.handshake_timeout)),
-              kStrangerPause);
-      });
+  const Duration limit = Patience(attempt, params_.handshake_timeout);
+  attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
+    Retry(attempt,
+          fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it proved nothing",
+                      FormatDuration(limit)),
+          kStrangerPause);
+  });
   attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
   FrameStream* stream = attempt.stream.get();
   attempt.handshake = std::make_unique<Handshake>(
@@ -140,7 +194,7 @@ void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
 void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {
   if (result.outcome == Outcome::kDone) {
     std::unique_ptr<FrameStream> stream = std::move(attempt.stream);
-    for (const auto& other : attempts_) StopAttempt(*other);
+    Stop();
     stream->set_longest_frame(kLongestMessage);
     stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
     // The handler may destroy this dialer.
@@ -162,6 +216,11 @@ void RootDialer::Retry(Attempt& attempt, std::string problem, Duration at_least)
   StopAttempt(attempt);
   if (attempt.problem != problem) LogDebug("{}: {}", attempt.address.ToString(), problem);
   attempt.problem = std::move(problem);
+  if (attempt.sweeping) {
+    if (attempt.answered) sweep_.SetStranger(*attempt.further);
+    attempt.further.reset();
+    return;
+  }
   attempt.timer =
       loop_.After(Jittered(std::max(attempt.pause, at_least)), [this, &attempt] { Try(attempt); });
   attempt.pause = std::min(attempt.pause * 3 / 2, kLongestPause);

@@ -2,6 +2,9 @@
 // again, until one of them proves to be the root of this meeting. Whatever else listens there (another group,
 // a stranger, silent or talking) only costs its own attempt.
 //
+// The root takes the first port that is free on its node. If strangers hold all candidates, further addresses
+// are tried in turn (port_sweep.h), quickly; and slowly, if nothing has been found for a while.
+//
 // Lives on one EventLoop. Stops by itself after the first link; destroying it stops it as well.
 #pragma once
 
@@ -15,6 +18,7 @@
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/port_sweep.h"
 
 namespace muster {
 
@@ -38,6 +42,14 @@ class RootDialer {
   // May be called again, as names become known; what is there already stays.
   void AddCandidates(const std::vector<SocketAddress>& candidates);
 
+  // Where the root may be if it is at none of the candidates, in the order of likelihood.
+  struct Further {
+    std::function<size_t()> count;  // may grow
+    std::function<SocketAddress(size_t index)> at;
+    size_t leaders = 1;  // that try at the same time
+  };
+  void SetFurther(Further further);
+
   // Why it has not worked so far, most telling first: "198.18.1.1:61234: the secret differs". Empty: nothing
   // tried yet.
   std::string Problem() const;
@@ -46,12 +58,17 @@ class RootDialer {
 
  private:
   struct Attempt;
+  void Sweep();
+  void TryFurther();
+  bool StrangersHoldAll() const;
   void Try(Attempt& attempt);
   void OnConnected(Attempt& attempt, UniqueFd fd);
   void OnFrame(Attempt& attempt, ByteView frame);
   void OnHandshake(Attempt& attempt, HandshakeResult result);
   void Retry(Attempt& attempt, std::string problem, Duration at_least);
   void StopAttempt(Attempt& attempt);
+  void Stop();
+  Duration Patience(const Attempt& attempt, Duration limit) const;
 
   EventLoop& loop_;
   Params params_;
@@ -59,6 +76,11 @@ class RootDialer {
   OnLink on_link_;
   OnRejected on_rejected_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
+  std::vector<std::unique_ptr<Attempt>> swept_;  // of further addresses; reused
+  Further further_;
+  PortSweep sweep_;
+  Clock::time_point began_ = Clock::now();
+  EventLoop::TimerId sweep_timer_ = 0;
   std::optional<Error> rejection_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a handshake's end may destroy this
 };

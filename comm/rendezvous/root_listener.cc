@@ -96,34 +96,64 @@ void RootListener::OnAddresses(const Addresses& addresses) {
 }
 
 void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
-  const std::vector<uint16_t> ports = PortsToTry();
-  Result<uint16_t> port = door_.Open(addresses, ports);
-  // A kernel without IPv6.
-  if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
-    if (Result<uint16_t> ipv4 = door_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
-  }
+  const auto began = Clock::now();
+  const std::vector<std::vector<uint16_t>> ladders = PortsToTry();
+  const Result<uint16_t> port = Open(addresses, ladders.front());
   if (port) {
     bind_problem_.clear();
-    LogEvent(LogLevel::kDebug, "listening", {{"port", *port}}, "the root listens on port {}", *port);
+    ReportPort(*port, ladders.front());
     if (request_.meeting.find_root == FindRoot::kBulletin) Announce(addresses, *port);
+    // For ranks without this secret, which are told so: no member of the group depends on it.
+    for (size_t i = 1; i < ladders.size(); ++i) {
+      if (const auto other = Open(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
+    }
     return;
   }
   if (bind_problem_.empty()) {
     LogEvent(LogLevel::kWarning, "no_port", {}, "{}; waiting for one to become free", port.error().message);
   }
   bind_problem_ = port.error().message;
-  bind_timer_ = loop_.After(kBindAgain, [this, addresses] { TryToBind(addresses); });
+  // Trying thousands of ports takes a while.
+  const Duration pause = std::max<Duration>(kBindAgain, 10 * (Clock::now() - began));
+  bind_timer_ = loop_.After(pause, [this, addresses] { TryToBind(addresses); });
 }
 
-std::vector<uint16_t> RootListener::PortsToTry() const {
+Result<uint16_t> RootListener::Open(const std::vector<SocketAddress>& addresses,
+                                    const std::vector<uint16_t>& ports) {
+  Result<uint16_t> port = door_.Open(addresses, ports);
+  // A kernel without IPv6.
+  if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
+    if (Result<uint16_t> ipv4 = door_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
+  }
+  return port;
+}
+
+void RootListener::ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const {
+  const size_t tried = static_cast<size_t>(std::ranges::find(ports, port) - ports.begin());
+  if (tried >= kLadderLength) {
+    LogEvent(LogLevel::kWarning, "no_port", {{"port", port}, {"taken", tried}},
+             "the first {} ports of this launch are taken; the root listens on port {}", tried, port);
+  }
+  LogEvent(LogLevel::kDebug, "listening", {{"port", port}}, "the root listens on port {}", port);
+}
+
+// The first counts.
+std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
   const Meeting& meeting = request_.meeting;
-  if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->port};
-  if (meeting.find_root != FindRoot::kBulletin) return PortLadder(meeting.key, request_.options.ports);
-  // Others than the last time: who still has the notice of the previous group, and its secret, should find
-  // nobody there rather than be turned away.
-  std::array<uint8_t, 16> random{};
-  RandomBytes(random);
-  return PortLadder(AsText(random), request_.options.ports);
+  const PortRange range = request_.options.ports;
+  if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
+  if (meeting.find_root == FindRoot::kBulletin) {
+    // Others than the last time: who still has the notice of the previous group, and its secret, should find
+    // nobody there rather than be turned away.
+    std::array<uint8_t, 16> random{};
+    RandomBytes(random);
+    return {PortLadder(AsText(random), range, kWholeLadder)};
+  }
+  std::vector<std::vector<uint16_t>> ladders;
+  for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
+    ladders.push_back(PortLadder(seed, range, kWholeLadder));
+  }
+  return ladders;
 }
 
 void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port) {

@@ -1,6 +1,6 @@
 // Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
-// them, and waits for one where none is free. Where the meeting has a bulletin, it says there where it
-// listens. Behind it stands a RootDoor: only proven links come out.
+// them, and waits for one only if the whole of rendezvous.ports is taken. With a job secret it listens on one
+// port of each ladder (names.h). Where the meeting has a bulletin, it says there where it listens. Behind it stands a RootDoor: only proven links come out.
 //
 // Lives on one EventLoop.
 #pragma once
@@ -45,7 +45,9 @@ class RootListener {
   static Addresses FindAddresses(const std::string& host, FindRoot how);
   void OnAddresses(const Addresses& addresses);
   void TryToBind(const std::vector<SocketAddress>& addresses);
-  std::vector<uint16_t> PortsToTry() const;
+  Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  void ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const;
+  std::vector<std::vector<uint16_t>> PortsToTry() const;
   void Announce(std::vector<SocketAddress> addresses, uint16_t port);
   std::vector<SocketAddress> AllAddresses() const;
 

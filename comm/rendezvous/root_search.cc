@@ -10,6 +10,8 @@
 namespace muster {
 namespace {
 
+// A root that is there is found long before.
+constexpr Duration kLaterPorts = std::chrono::seconds(1);
 constexpr Duration kLookUpAgain = std::chrono::seconds(1);
 // One server answers all: fifty a second are no burden to it.
 constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
@@ -35,11 +37,15 @@ bool IsOwn(const std::vector<SocketAddress>& addresses) {
          });
 }
 
-std::vector<SocketAddress> Candidates(std::vector<SocketAddress> addresses,
-                                      const std::vector<uint16_t>& ports) {
-  // A name that means another node here must not lead back to this one (127.0.1.1 in /etc/hosts).
+// A name that means another node here must not lead back to this one (127.0.1.1 in /etc/hosts).
+std::vector<SocketAddress> WithoutLoopback(std::vector<SocketAddress> addresses) {
   const auto is_loopback = [](const SocketAddress& address) { return address.IsLoopback(); };
   if (!std::ranges::all_of(addresses, is_loopback)) std::erase_if(addresses, is_loopback);
+  return addresses;
+}
+
+std::vector<SocketAddress> Candidates(const std::vector<SocketAddress>& addresses,
+                                      const std::vector<uint16_t>& ports) {
   std::vector<SocketAddress> candidates;
   for (const uint16_t port : ports) {
     for (SocketAddress address : addresses) {
@@ -60,6 +66,26 @@ RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, 
       elsewhere_(loop.mailbox()),
       dialer_(loop, params, prover, std::move(on_link), std::move(on_rejected)) {
   for (const std::string& host : where_.hosts) LookUp(host);
+  if (where_.further_ports.empty()) return;
+  RootDialer::Further further;
+  further.count = [this] { return where_.further_ports.size() * addresses_.size(); };
+  further.at = [this](size_t index) {
+    SocketAddress address = addresses_[index % addresses_.size()];
+    address.set_port(where_.further_ports[index / addresses_.size()]);
+    return address;
+  };
+  further.leaders = where_.crowd;
+  dialer_.SetFurther(std::move(further));
+}
+
+void RootSearch::OnAddresses(std::vector<SocketAddress> addresses) {
+  addresses = WithoutLoopback(std::move(addresses));
+  addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
+  dialer_.AddCandidates(Candidates(addresses, where_.ports));
+  if (where_.later_ports.empty()) return;
+  After(kLaterPorts, [this, addresses = std::move(addresses)] {
+    dialer_.AddCandidates(Candidates(addresses, where_.later_ports));
+  });
 }
 
 void RootSearch::LookUp(const std::string& host) {
@@ -76,7 +102,7 @@ void RootSearch::LookUp(const std::string& host) {
       },
       [this, found, host] {
         if (found->addresses) {
-          dialer_.AddCandidates(Candidates(*found->addresses, where_.ports));
+          OnAddresses(*found->addresses);
           if (LeadsHere(*found->addresses)) LookElsewhere(host);
           if (found->own && where_.on_own_host) std::exchange(where_.on_own_host, nullptr)();
           return;
@@ -99,7 +125,7 @@ void RootSearch::LookElsewhere(const std::string& host) {
   After(kLookUpAgain + Stagger(where_.crowd), [this, host] {
     const auto found = std::make_shared<std::vector<SocketAddress>>();
     elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
-                   [this, found] { dialer_.AddCandidates(Candidates(*found, where_.ports)); });
+                   [this, found] { OnAddresses(*found); });
   });
 }
 

@@ -29,6 +29,10 @@ class RootSearch : public RootFinder {
     // loop; may block. `crowd`: so many may do the same at this moment, and should not do it at once.
     std::function<std::vector<SocketAddress>(const std::string& host)> elsewhere = nullptr;
     size_t crowd = 1;
+    // Tried as well if the root is not found soon at the ports above.
+    std::vector<uint16_t> later_ports = {};
+    // Where the root may be if strangers hold those (RootDialer::SetFurther).
+    std::vector<uint16_t> further_ports = {};
   };
 
   RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
@@ -40,6 +44,7 @@ class RootSearch : public RootFinder {
  private:
   void LookUp(const std::string& host);
   void LookElsewhere(const std::string& host);
+  void OnAddresses(std::vector<SocketAddress> addresses);
   void After(Duration pause, std::function<void()> step);
 
   EventLoop& loop_;
@@ -47,6 +52,7 @@ class RootSearch : public RootFinder {
   ThreadWorker names_;
   ThreadWorker elsewhere_;
   std::set<std::string> sought_elsewhere_;
+  std::vector<SocketAddress> addresses_;  // of all hosts, without a port
   RootDialer dialer_;
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

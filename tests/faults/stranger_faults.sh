@@ -50,6 +50,20 @@ all_eight() {
   nothing_left none_free
 }
 
+# all_but_one NAME FIRST LAST FREE: strangers on all ports but one of a range that is longer than what is tried at first.
+all_but_one() {
+  local said
+  stranger "$1" gpu01 -- "$work/$1/ready" "$2-$3" "$4"
+  step "$1_free" - -- "$muster" run "${patient[@]}" --set "rendezvous.ports=$2-$3" -- true
+  formed "$1_free"
+  end_stranger
+  said=$(words "$work/$1_free"/*.err)
+  # Where the port is one of the first eight there is nothing to say.
+  [[ -z $said ]] || expect_like 'what was said' "$said" \
+    "muster: rank 0 on gpu01: warning: the first * ports of this launch are taken; the root listens on port $4"
+  nothing_left "$1_free"
+}
+
 # Rank 15 comes when the scanner has been there.
 scanned() {
   step scanned 15 -- "$muster" run "${patient[@]}" --set rendezvous.ports=62020-62027 -- true
@@ -78,6 +92,8 @@ squatted() {
 
 check 'stranger: on seven of eight ports, silent and talking' seven_of_eight
 check 'stranger: on all ports, until one is freed' all_eight
+check 'stranger: on 63 of 64 ports for ever' all_but_one sixty_three 62100 62163 62139
+check 'stranger: on 512 of 513 ports for ever' all_but_one many 63200 63712 63500
 check 'stranger: a scanner at the port of the root' scanned
 
 squatted_socket() {

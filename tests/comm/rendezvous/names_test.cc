@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace muster {
@@ -35,6 +37,28 @@ TEST(PortLadder, ASmallRangeIsUsedWhole) {
   EXPECT_THAT(PortLadder("key", {7, 7}), UnorderedElementsAre(7));
   EXPECT_THAT(PortLadder("key", {7, 9}), UnorderedElementsAre(7, 8, 9));
   EXPECT_EQ(PortLadder("key", {0, 65535}).size(), static_cast<size_t>(kLadderLength));
+}
+
+TEST(PortLadder, GoesOnThroughTheWholeRange) {
+  const PortRange ports{61000, 64999};
+  const std::vector<uint16_t> first = PortLadder("slurm:4.0", ports);
+  const std::vector<uint16_t> all = PortLadder("slurm:4.0", ports, kWholeLadder);
+  EXPECT_EQ(all.size(), 4000u);
+  EXPECT_EQ(std::set<uint16_t>(all.begin(), all.end()).size(), 4000u);
+  EXPECT_TRUE(std::ranges::equal(first, all | std::views::take(kLadderLength)));
+  EXPECT_EQ(PortLadder("key", {0, 65535}, kWholeLadder).size(), kWholeLadder);
+}
+
+TEST(LadderSeeds, OfASecretComeFirstAndCannotBeGuessed) {
+  const auto a = JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  const auto b = JobSecret::Parse(std::string(64, 'b'), "MUSTER_SECRET");
+  EXPECT_THAT(LadderSeeds("key", std::nullopt), testing::ElementsAre("key"));
+  const auto seeds = LadderSeeds("key", *a);
+  ASSERT_EQ(seeds.size(), 2u);
+  EXPECT_EQ(seeds[1], "key");
+  EXPECT_EQ(seeds, LadderSeeds("key", *a));
+  EXPECT_NE(seeds[0], LadderSeeds("key", *b)[0]);
+  EXPECT_NE(seeds[0], LadderSeeds("yek", *a)[0]);
 }
 
 TEST(BulletinTopic, IsUnderAPrefixOfItsOwn) {

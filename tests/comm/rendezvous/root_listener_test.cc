@@ -127,6 +127,39 @@ TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
+// Strangers on the first ports of the ladder do not hold up the root: it says so and takes the next.
+TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
+  const LogCapture log;
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  const auto ladder = PortLadder(request.meeting.key, request.options.ports, kLadderLength + 2);
+  std::vector<UniqueFd> strangers;
+  for (size_t i = 0; i <= kLadderLength; ++i) {
+    auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
+    if (taken) strangers.push_back(*std::move(taken));
+  }
+  Start();
+  DialAt("127.0.0.1", {ladder[kLadderLength + 1]});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_EQ(log.Text(), fmt::format("muster: warning: the first 9 ports of this launch are taken; the root "
+                                    "listens on port {}\n",
+                                    ladder[kLadderLength + 1]));
+}
+
+TEST_F(RootListenerTest, WithASecretItListensOnAPortOfEachLadder) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  const auto seeds = LadderSeeds(request.meeting.key, request.secret);
+  Start();
+  for (const std::string& seed : seeds) {
+    accepted.clear();
+    dialed.clear();
+    DialAt("127.0.0.1", PortLadder(seed, request.options.ports));
+    ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  }
+}
+
 TEST_F(RootListenerTest, ClosedItStopsTrying) {
   const uint16_t port = request.meeting.endpoint->port;
   auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));

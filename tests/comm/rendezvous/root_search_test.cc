@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "comm/net/descriptor_room.h"
+#include "comm/rendezvous/names.h"
 #include "comm/rendezvous/root_door.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -123,6 +125,60 @@ TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
   // With its next look-up already on the clock.
   search.reset();
   loop.For(std::chrono::milliseconds(1100));
+}
+
+// Strangers listen on the first ports of the ladder for ever: they complete connections and say nothing.
+class SquattedLadder : public RootSearchTest, public testing::WithParamInterface<size_t> {};
+
+TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
+  ASSERT_TRUE(MakeRoomForDescriptors(GetParam() + 200, "the test"));
+  std::vector<UniqueFd> strangers;
+  std::vector<uint16_t> ladder;
+  for (size_t i = 0; i < GetParam(); ++i) {
+    strangers.push_back(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)));
+    ladder.push_back(LocalAddress(strangers.back().get()).port());
+  }
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  ladder.push_back(port);
+  RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
+  where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
+  Search(std::move(where));
+  EXPECT_TRUE(loop->RunUntil([&] { return link && accepted; }, Deadline::After(seconds(120))));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfManyPorts, SquattedLadder, testing::Values(8, 64, 512));
+
+TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
+  const auto other = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
+  where.further_ports = {LocalAddress(other->get()).port()};
+  Search(std::move(where));
+  loop.For(std::chrono::milliseconds(1000));
+  const auto nobody = Accept(other->get());
+  ASSERT_TRUE(nobody);
+  EXPECT_FALSE(*nobody);
+}
+
+TEST_F(RootSearchTest, LaterPortsAreTriedAfterAMoment) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
+  where.later_ports = {port};
+  Search(std::move(where));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
 }  // namespace
