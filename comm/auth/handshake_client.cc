@@ -15,6 +15,7 @@ class ClientMachine final : public HandshakeMachine {
     pair_ = MakeKeyPair();
     HelloMessage hello{kProtocolVersion, method(), params().meeting, {}, pair_.public_key};
     RandomBytes(hello.nonce);
+    if (!psk().empty()) hello.mac = HelloMac(psk(), Encode(hello));
     hello_ = Encode(hello);
     Expect(MessageType::kAnswer);
     Transmit(hello_);

@@ -41,6 +41,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   const std::string& self() const { return params_.self; }
   const Handshake::Params& params() const { return params_; }
   AuthMethod method() const { return prover_.method(); }
+  ByteView psk() const { return prover_.psk(); }
   const Digest& transcript() const { return transcript_; }
   SealedChannel& sealed() { return *sealed_; }
 

@@ -60,7 +60,14 @@ Bytes Encode(const HelloMessage& hello) {
   writer.Raw(hello.meeting);
   writer.Raw(hello.nonce);
   writer.Raw(hello.public_key);
+  if (hello.mac) writer.Raw(*hello.mac);
   return writer.Take();
+}
+
+Digest HelloMac(ByteView psk, ByteView hello) {
+  const SecretKey key = DeriveKey(psk, {AsBytes("muster hello key")});
+  return Blake2b(key.view(),
+                 {AsBytes("muster hello"), hello.first(std::min(hello.size(), kHelloBytesBeforeMac))});
 }
 
 Bytes Encode(const AnswerMessage& answer) {
@@ -115,6 +122,9 @@ std::optional<HelloMessage> ParseHello(ByteView message) {
   if (reader.ok() && hello.version != kProtocolVersion) return hello;
   ReadInto(reader, hello.nonce);
   ReadInto(reader, hello.public_key);
+  if (hello.method == AuthMethod::kSecret && reader.remaining() > 0) {
+    ReadInto(reader, hello.mac.emplace());
+  }
   return IfWhole(reader, hello);
 }
 

@@ -17,7 +17,7 @@
 namespace muster {
 
 inline constexpr std::string_view kHandshakeMagic = "MUSTER";
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 
 // Tells the processes of one launch from all others. Not secret: it goes over the wire in clear.
 using MeetingId = std::array<uint8_t, 16>;
@@ -44,7 +44,9 @@ struct HelloMessage {
   MeetingId meeting{};
   HandshakeNonce nonce{};
   PublicKey public_key{};
+  std::optional<Digest> mac = {};  // method secret only: HelloMac
 };
+inline constexpr size_t kHelloBytesBeforeMac = 6 + 1 + 2 + 1 + 16 + 32 + 32;
 
 // Server to client, with the sealed proof behind it. Of another version only version and method are read.
 struct AnswerMessage {
@@ -70,6 +72,9 @@ struct VerdictMessage {
 };
 
 Bytes Encode(const HelloMessage& hello);
+// What a hello ends with where a secret exists: over all that comes before it. `psk` is the prover's. It lets
+// the server turn away whoever does not know the secret before any public-key arithmetic.
+Digest HelloMac(ByteView psk, ByteView hello);
 Bytes Encode(const AnswerMessage& answer);
 Bytes Encode(const RejectMessage& reject);
 Bytes EncodeSealed(MessageType type, ByteView sealed);  // kProof, kVerdict

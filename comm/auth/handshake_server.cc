@@ -30,7 +30,14 @@ class ServerMachine final : public HandshakeMachine {
     if (hello->version != kProtocolVersion)
       return Reject(RejectReason::kOtherVersion, OtherVersion(hello->version));
     if (hello->method != method()) return Reject(RejectReason::kOtherMethod, OtherMethod(hello->method));
+    if (!KnowsTheSecret(message, *hello)) return Reject(RejectReason::kBadProof, OtherKeys());
     Answer(message, *hello);
+  }
+
+  // A recorded hello passes here; it fails later, at the proof.
+  bool KnowsTheSecret(ByteView message, const HelloMessage& hello) const {
+    if (psk().empty()) return true;
+    return hello.mac && EqualInConstantTime(*hello.mac, HelloMac(psk(), message));
   }
 
   void Answer(ByteView message, const HelloMessage& hello) {

@@ -19,20 +19,40 @@ TEST(MeetingIdOf, DependsOnTheKey) {
 }
 
 TEST(HandshakeMessages, HelloReadsBack) {
-  const HelloMessage hello{1, AuthMethod::kMunge, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
+  const HelloMessage hello{2, AuthMethod::kMunge, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
   const Bytes bytes = Encode(hello);
-  EXPECT_EQ(bytes.size(), 90U);
+  EXPECT_EQ(bytes.size(), kHelloBytesBeforeMac);
   EXPECT_EQ(AsText(ByteView(bytes).first(6)), "MUSTER");
   ASSERT_EQ(TypeOf(bytes), MessageType::kHello);
   const auto parsed = ParseHello(bytes);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->version, 1);
+  EXPECT_EQ(parsed->version, 2);
   EXPECT_EQ(parsed->method, AuthMethod::kMunge);
   EXPECT_EQ(parsed->meeting, hello.meeting);
   EXPECT_EQ(parsed->nonce, hello.nonce);
   EXPECT_EQ(parsed->public_key, hello.public_key);
   for (size_t length = 7; length < bytes.size(); ++length)
     EXPECT_FALSE(ParseHello(ByteView(bytes).first(length)));
+}
+
+TEST(HandshakeMessages, AHelloWithASecretEndsWithItsMac) {
+  HelloMessage hello{2, AuthMethod::kSecret, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
+  const Bytes without = Encode(hello);
+  ASSERT_TRUE(ParseHello(without));
+  EXPECT_FALSE(ParseHello(without)->mac);
+  hello.mac = HelloMac(Filled<32>(5), without);
+  const Bytes bytes = Encode(hello);
+  EXPECT_EQ(bytes.size(), kHelloBytesBeforeMac + 32);
+  ASSERT_TRUE(ParseHello(bytes));
+  EXPECT_EQ(ParseHello(bytes)->mac, hello.mac);
+  EXPECT_EQ(HelloMac(Filled<32>(5), bytes), *hello.mac) << "the MAC is not over itself";
+  EXPECT_NE(HelloMac(Filled<32>(6), bytes), *hello.mac);
+  for (size_t length = without.size() + 1; length < bytes.size(); ++length)
+    EXPECT_FALSE(ParseHello(ByteView(bytes).first(length)));
+  // Other methods have none.
+  Bytes other = bytes;
+  other[9] = static_cast<uint8_t>(AuthMethod::kMunge);
+  EXPECT_FALSE(ParseHello(other));
 }
 
 TEST(HandshakeMessages, OfAnotherVersionTheCommonPartIsRead) {
@@ -48,7 +68,7 @@ TEST(HandshakeMessages, OfAnotherVersionTheCommonPartIsRead) {
 }
 
 TEST(HandshakeMessages, AnswerReadsBack) {
-  const AnswerMessage answer{1, AuthMethod::kNone, Filled<32>(3), Filled<32>(4)};
+  const AnswerMessage answer{2, AuthMethod::kNone, Filled<32>(3), Filled<32>(4)};
   Bytes bytes = Encode(answer);
   EXPECT_EQ(bytes.size(), kAnswerBytes);
   bytes.push_back(9);

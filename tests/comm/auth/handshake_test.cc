@@ -135,7 +135,9 @@ TEST(Handshake, AServerThatAnswersWithAnotherMethodIsNotFollowed) {
   HandshakePair pair(*client, *server);
   // Downgrade on the way: the hello is made to fit the server.
   pair.Run([](int index, Bytes& message) {
-    if (index == 0) message[9] = static_cast<uint8_t>(AuthMethod::kNone);
+    if (index != 0) return;
+    message[9] = static_cast<uint8_t>(AuthMethod::kNone);
+    message.resize(kHelloBytesBeforeMac);
   });
   EXPECT_EQ(pair.client.error(), "root:61001 uses auth none, this rank secret");
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
@@ -166,7 +168,7 @@ TEST(Handshake, OtherVersionNamesBoth) {
   pair.Run([](int index, Bytes& message) {
     // A newer client's hello may be longer; a newer server says its own version.
     if (index == 0) {
-      message[7] = 2;
+      message[7] = 4;
       message.resize(200);
     } else {
       message[7] = 3;
@@ -174,18 +176,52 @@ TEST(Handshake, OtherVersionNamesBoth) {
   });
   const char* hint = "install the same version of muster on every node";
   ExpectRejected(pair.server,
-                 {Code::kAuthentication, "gpu02:40000 speaks muster protocol 2, this rank 1", hint});
+                 {Code::kAuthentication, "gpu02:40000 speaks muster protocol 4, this rank 2", hint});
   ExpectRejected(pair.client,
-                 {Code::kAuthentication, "root:61001 speaks muster protocol 3, this rank 1", hint});
+                 {Code::kAuthentication, "root:61001 speaks muster protocol 3, this rank 2", hint});
 }
 
 TEST(Handshake, AnAnswerOfAnotherVersionIsRefused) {
   const auto prover = MakeNoneProver();
   HandshakePair pair(*prover, *prover);
   pair.Run([](int index, Bytes& message) {
-    if (index == 1) message[7] = 2;
+    if (index == 1) message[7] = 1;
   });
-  EXPECT_EQ(pair.client.error(), "root:61001 speaks muster protocol 2, this rank 1");
+  EXPECT_EQ(pair.client.error(), "root:61001 speaks muster protocol 1, this rank 2");
+}
+
+TEST(Handshake, AClientOfTheVersionBeforeIsToldBoth) {
+  const auto prover = SecretProver();
+  HandshakePair pair(*prover, *prover);
+  pair.Run([](int index, Bytes& message) {
+    if (index != 0) return;
+    // Version 1 had no MAC.
+    message[7] = 1;
+    message.resize(kHelloBytesBeforeMac);
+  });
+  EXPECT_EQ(pair.server.error(), "gpu02:40000 speaks muster protocol 1, this rank 2");
+}
+
+TEST(Handshake, AnotherSecretIsRefusedBeforeTheServerProvesItself) {
+  const auto client = SecretProver();
+  const auto server = SecretProver();
+  HandshakePair pair(*client, *server);
+  pair.Run();
+  // An answer would have cost the server two X25519 operations.
+  ASSERT_EQ(pair.seen.size(), 2U);
+  EXPECT_EQ(TypeOf(pair.seen[1]), MessageType::kReject);
+}
+
+TEST(Handshake, AMissingMacIsAnotherSecret) {
+  const auto prover = SecretProver();
+  HandshakePair pair(*prover, *prover);
+  pair.Run([](int index, Bytes& message) {
+    if (index == 0) message.resize(kHelloBytesBeforeMac);
+  });
+  ASSERT_EQ(pair.seen.size(), 2U);
+  EXPECT_EQ(TypeOf(pair.seen[1]), MessageType::kReject);
+  EXPECT_EQ(pair.server.error(),
+            "gpu02:40000 has another job secret than this rank, or the handshake was changed on the way");
 }
 
 TEST(Handshake, WhatSpeaksSomethingElseIsAStranger) {

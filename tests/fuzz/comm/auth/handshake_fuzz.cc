@@ -115,8 +115,9 @@ void CheckMessages(ByteView message) {
   if (!TypeOf(message)) return;
   if (const auto hello = ParseHello(message); hello && hello->version == kProtocolVersion) {
     const auto again = ParseHello(Encode(*hello));
-    Require(again && again->nonce == hello->nonce && again->meeting == hello->meeting,
-            "a hello is read back");
+    Require(
+        again && again->nonce == hello->nonce && again->meeting == hello->meeting && again->mac == hello->mac,
+        "a hello is read back");
   }
   ParseAnswer(message);
   ParseReject(message);
@@ -152,7 +153,9 @@ std::vector<Bytes> Seeds() {
       Encode(AnswerMessage{kProtocolVersion, AuthMethod::kNone, {}, MakeKeyPair().public_key});
   const Bytes reject = Encode(RejectMessage{kProtocolVersion, AuthMethod::kNone, RejectReason::kBadProof});
   const Bytes proof = EncodeSealed(MessageType::kProof, Bytes(32, 1));
-  for (const Bytes& message : {hello, answer, reject, proof}) add(2, message);
+  const Bytes with_mac = Encode(HelloMessage{
+      kProtocolVersion, AuthMethod::kSecret, MeetingIdOf("job 7"), {}, MakeKeyPair().public_key, Digest{}});
+  for (const Bytes& message : {hello, with_mac, answer, reject, proof}) add(2, message);
   for (uint8_t selector = 0; selector < 6; ++selector) {
     add(3, FuzzInput(selector, {hello, proof}));
     add(3, FuzzInput(selector, {answer, EncodeSealed(MessageType::kVerdict, Bytes(40, 2))}));
