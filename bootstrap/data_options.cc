@@ -24,6 +24,7 @@ DataOptions MakeDataOptions(const Environment& environment, const Config& config
   DataOptions options;
   options.timeouts = timeouts;
   options.backend = config.backend;
+  options.protect = config.rendezvous.protect;
   options.nccl = config.nccl;
   const auto& pattern = config.nccl.interface ? config.nccl.interface : config.rendezvous.interface;
   if (config.backend != Backend::kSocket) options.interfaces = ChosenInterfaces(pattern);

@@ -49,6 +49,7 @@ Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
   MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
   SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
+  socket_options.protect = options.protect;
   MUSTER_TRY(std::unique_ptr<Communicator> host,
              MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
   if (!AsksForGpus(options, told.gpu)) {

@@ -17,6 +17,7 @@ namespace muster {
 struct DataOptions {
   TimeoutOptions timeouts;
   Backend backend = Backend::kSocket;
+  Protect protect = Protect::kControl;
   NcclOptions nccl;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own

@@ -14,6 +14,10 @@ using Nonce = std::array<uint8_t, crypto_aead_chacha20poly1305_ietf_NPUBBYTES>;
 static_assert(SecretKey::kBytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
 static_assert(SecretKey::kBytes == crypto_scalarmult_SCALARBYTES);
 static_assert(sizeof(PublicKey) == crypto_scalarmult_BYTES);
+static_assert(kSealOverhead == kTagBytes && kSealOverhead == crypto_aead_aes256gcm_ABYTES);
+static_assert(SecretKey::kBytes == crypto_aead_aes256gcm_KEYBYTES);
+static_assert(std::tuple_size_v<Nonce> == crypto_aead_aes256gcm_NPUBBYTES);
+using AesState = crypto_aead_aes256gcm_state;
 
 void AddInteger(crypto_generichash_state& state, uint64_t value) {
   std::array<uint8_t, 8> bytes{};
@@ -104,6 +108,41 @@ std::optional<Bytes> AeadOpen(const SecretKey& key, uint64_t counter, ByteView s
     return std::nullopt;
   }
   return plaintext;
+}
+
+bool HasAesInstructions() { return crypto_aead_aes256gcm_is_available() == 1; }
+
+AeadKey::AeadKey(Cipher cipher, const SecretKey& key) : cipher_(cipher), key_(key) {
+  static_assert(sizeof(AesState) == sizeof schedule_ && alignof(AesState) <= 16);
+  if (cipher_ == Cipher::kAes256Gcm) {
+    crypto_aead_aes256gcm_beforenm(reinterpret_cast<AesState*>(schedule_.data()), key.view().data());
+  }
+}
+
+AeadKey::~AeadKey() { WipeMemory(schedule_); }
+
+void AeadKey::Seal(uint64_t counter, ByteView plaintext, uint8_t* sealed) const {
+  const Nonce nonce = NonceOf(counter);
+  if (cipher_ == Cipher::kAes256Gcm) {
+    crypto_aead_aes256gcm_encrypt_afternm(sealed, nullptr, plaintext.data(), plaintext.size(), nullptr, 0,
+                                          nullptr, nonce.data(),
+                                          reinterpret_cast<const AesState*>(schedule_.data()));
+    return;
+  }
+  crypto_aead_chacha20poly1305_ietf_encrypt(sealed, nullptr, plaintext.data(), plaintext.size(), nullptr, 0,
+                                            nullptr, nonce.data(), key_.view().data());
+}
+
+bool AeadKey::Open(uint64_t counter, ByteView sealed, uint8_t* plaintext) const {
+  if (sealed.size() < kSealOverhead) return false;
+  const Nonce nonce = NonceOf(counter);
+  if (cipher_ == Cipher::kAes256Gcm) {
+    return crypto_aead_aes256gcm_decrypt_afternm(plaintext, nullptr, nullptr, sealed.data(), sealed.size(),
+                                                 nullptr, 0, nonce.data(),
+                                                 reinterpret_cast<const AesState*>(schedule_.data())) == 0;
+  }
+  return crypto_aead_chacha20poly1305_ietf_decrypt(plaintext, nullptr, nullptr, sealed.data(), sealed.size(),
+                                                   nullptr, 0, nonce.data(), key_.view().data()) == 0;
 }
 
 bool EqualInConstantTime(ByteView a, ByteView b) {

@@ -59,6 +59,37 @@ SecretKey DeriveKey(ByteView key, std::initializer_list<ByteView> parts);
 Bytes AeadSeal(const SecretKey& key, uint64_t counter, ByteView plaintext);
 std::optional<Bytes> AeadOpen(const SecretKey& key, uint64_t counter, ByteView sealed);
 
+// How much longer a sealed message is than what is in it; the same for both ciphers.
+inline constexpr size_t kSealOverhead = 16;
+
+enum class Cipher : uint8_t {
+  kChaCha20Poly1305 = 1,  // RFC 8439
+  kAes256Gcm = 2,         // NIST SP 800-38D; only where HasAesInstructions
+};
+
+// Whether this processor can compute AES-256-GCM with instructions of its own. After CryptoReady.
+bool HasAesInstructions();
+
+// A key prepared for many messages, sealed from and opened into the caller's memory (sealed and plaintext may
+// be the same). A counter is used once with a key. Const functions may run on several threads.
+class AeadKey {
+ public:
+  AeadKey(Cipher cipher, const SecretKey& key);
+  AeadKey(const AeadKey&) = delete;
+  AeadKey& operator=(const AeadKey&) = delete;
+  ~AeadKey();
+
+  // Writes plaintext.size() + kSealOverhead bytes.
+  void Seal(uint64_t counter, ByteView plaintext, uint8_t* sealed) const;
+  // Writes sealed.size() - kSealOverhead bytes; after false their value is of no use.
+  [[nodiscard]] bool Open(uint64_t counter, ByteView sealed, uint8_t* plaintext) const;
+
+ private:
+  Cipher cipher_;
+  SecretKey key_;                                    // kChaCha20Poly1305
+  alignas(16) std::array<uint8_t, 512> schedule_{};  // kAes256Gcm
+};
+
 // In a time that says nothing about where they differ. False for different lengths.
 bool EqualInConstantTime(ByteView a, ByteView b);
 

@@ -10,6 +10,13 @@ Challenge MakeChallenge() {
   return challenge;
 }
 
+Bytes EndsOf(const MemberContext& context) {
+  WireWriter ends;
+  ends.I32(context.connector_rank);
+  ends.I32(context.acceptor_rank);
+  return ends.Take();
+}
+
 MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, const Challenge& connector,
                              const Challenge& acceptor) {
   WireWriter ends;

@@ -6,8 +6,8 @@
 //     connector -> acceptor   AnswerChallenge(kConnector)
 //
 // Keyed BLAKE2b over group id, both ranks, both nonces and the side, so that an answer fits one connection
-// and one direction. It proves who connected, not what is sent afterwards (README.md). Pure functions;
-// nothing blocks.
+// and one direction. It proves who connected; what is sent afterwards is protected by data_seal.h or not at
+// all (README.md). Pure functions; nothing blocks.
 #pragma once
 
 #include <array>
@@ -31,6 +31,9 @@ struct MemberContext {
   int connector_rank = 0;
   int acceptor_rank = 0;
 };
+
+// Both ranks as bytes: i32 connector, i32 acceptor.
+Bytes EndsOf(const MemberContext& context);
 
 // A fresh one for each connection.
 Challenge MakeChallenge();

@@ -16,9 +16,6 @@
 
 namespace muster {
 
-// How much longer a sealed message is than what is in it.
-inline constexpr size_t kSealOverhead = 16;
-
 // Never copied: two with one key would use a nonce twice.
 class Sealer {
  public:

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "comm/net/socket.h"
+#include "comm/socket/record_stream.h"
 
 namespace muster {
 namespace {
@@ -30,7 +31,24 @@ void Attach(msghdr& message, Ancillary& ancillary, int descriptor) {
 
 }  // namespace
 
+Connection::Connection(ProvenLink link) : fd_(std::move(link.fd)) {
+  if (link.keys) sealed_ = std::make_unique<RecordStream>(*link.keys);
+}
+
+Connection::~Connection() = default;
+
+size_t Connection::Available(const OutgoingMessage& message) const {
+  return sealed_ ? RecordStream::Available(message) : message.Available();
+}
+
 Flow Connection::Send(OutgoingMessage& message) {
+  if (!sealed_) return SendPlain(message);
+  const Flow flow = sealed_->Send(fd_.get(), message);
+  sending_ = sealed_->sending() || (message.sent > 0 && message.sent < message.total());
+  return flow;
+}
+
+Flow Connection::SendPlain(OutgoingMessage& message) {
   const size_t available = message.Available();
   const size_t turn = std::min(available, message.sent + kTurnBytes);
   while (message.sent < turn) {
@@ -112,6 +130,7 @@ std::string Connection::PrivateDirectoryName() const {
 
 Flow Connection::ReadHeader() {
   if (header_) return Flow::kDone;
+  if (sealed_) return ReadSealedHeader();
   while (end_ - begin_ < kFrameHeaderBytes) {
     if (const Flow flow = Fill(); flow != Flow::kDone) return flow;
   }
@@ -121,7 +140,16 @@ Flow Connection::ReadHeader() {
   return header_ ? Flow::kDone : Flow::kBroken;
 }
 
+Flow Connection::ReadSealedHeader() {
+  FrameBytes bytes{};
+  if (const Flow flow = sealed_->ReadHeader(fd_.get(), bytes); flow != Flow::kDone) return flow;
+  header_ = DecodeFrame(bytes);
+  if (header_) sealed_->BeginPayload(header_->payload);
+  return header_ ? Flow::kDone : Flow::kBroken;
+}
+
 Flow Connection::ReadPayload(std::span<uint8_t> into, size_t& got) {
+  if (sealed_) return sealed_->ReadPayload(fd_.get(), into, got);
   const size_t buffered = std::min(into.size(), end_ - begin_);
   if (buffered > 0) std::memcpy(into.data(), buffer_.data() + begin_, buffered);
   begin_ += buffered;
@@ -136,8 +164,12 @@ Flow Connection::ReadPayload(std::span<uint8_t> into, size_t& got) {
 
 bool Connection::PeekGoodbye() const {
   FrameBytes bytes{};
-  const ssize_t got = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
-  if (got != static_cast<ssize_t>(bytes.size())) return false;
+  if (sealed_) {
+    if (!sealed_->PeekHeader(fd_.get(), bytes)) return false;
+  } else {
+    const ssize_t got = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
+    if (got != static_cast<ssize_t>(bytes.size())) return false;
+  }
   const std::optional<Frame> frame = DecodeFrame(bytes);
   return frame && frame->kind == FrameKind::kGoodbye;
 }

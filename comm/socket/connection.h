@@ -1,4 +1,5 @@
-// One proven data connection: messages (frame.h) out and in, without blocking.
+// One proven data connection: messages (frame.h) out and in, without blocking; sealed where the handshake has
+// agreed on keys (record_stream.h).
 //
 // Threads: one may send while another receives. Ownership: owns the descriptor.
 #pragma once
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,13 +18,15 @@
 #include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
 #include "comm/socket/frame.h"
+#include "comm/socket/proven_link.h"
 
 namespace muster {
 
 enum class Flow {
-  kDone,     // as much as was asked for
-  kBlocked,  // no more for now: the kernel's buffer, what a message follows, or the other way's turn
-  kBroken,   // closed by the peer or reset
+  kDone,      // as much as was asked for
+  kBlocked,   // no more for now: the kernel's buffer, what a message follows, or the other way's turn
+  kBroken,    // closed by the peer or reset
+  kTampered,  // sealed, and what came is not what the peer sent
 };
 
 // How much moves one way before the other way has its turn. What is under way between two ranks then stays in
@@ -50,14 +54,21 @@ struct OutgoingMessage {
   }
 };
 
+class RecordStream;
+
 class Connection {
  public:
-  explicit Connection(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit Connection(ProvenLink link);
+  explicit Connection(UniqueFd fd) : Connection(ProvenLink{std::move(fd)}) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+  ~Connection();
 
   int fd() const { return fd_.get(); }
+  bool sealed() const { return sealed_ != nullptr; }
 
+  // How far `message` may be sent now.
+  size_t Available(const OutgoingMessage& message) const;
   Flow Send(OutgoingMessage& message);
 
   // The header of the next message, once it is all there; it stays until FinishMessage. A malformed one is
@@ -81,12 +92,15 @@ class Connection {
   // Small messages then cost one system call with their header.
   static constexpr size_t kReadAhead = 4096;
 
+  Flow SendPlain(OutgoingMessage& message);
+  Flow ReadSealedHeader();
   Flow Fill();
   Flow Receive(std::span<uint8_t> into, size_t& got);
 
   void KeepDescriptor(msghdr& message);
 
   UniqueFd fd_;
+  std::unique_ptr<RecordStream> sealed_;  // null: plain
   UniqueFd descriptor_;
   bool sending_ = false;  // in the middle of a message
   std::optional<Frame> header_;

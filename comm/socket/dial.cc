@@ -76,7 +76,9 @@ void Dial::StartAttempt(size_t index) {
   }
   attempt.fd = *std::move(fd);
   attempt.watch = *watch;
-  attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_);
+  // Inside a node the kernel vouches for both ends of a Unix socket, and nothing else is on the way.
+  const CipherSet ciphers = attempt.address.family() == AF_UNIX ? 0 : self_.ciphers;
+  attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_, ciphers);
 }
 
 void Dial::OnReady(size_t index) {
@@ -155,7 +157,7 @@ void Dial::OnShake(Attempt& attempt, Shake shake) {
 
 void Dial::Finish(Attempt& attempt) {
   poll_set_.Remove(attempt.watch, attempt.fd.get());
-  connected_ = std::move(attempt.fd);
+  connected_ = {std::move(attempt.fd), attempt.handshake->Keys()};
   state_ = State::kConnected;
   for (Attempt& other : attempts_) Close(other);
 }

@@ -46,7 +46,7 @@ class Dial {
   void OnTime();
 
   // kConnected: the proven connection.
-  UniqueFd TakeConnection() { return std::move(connected_); }
+  ProvenLink TakeConnection() { return std::move(connected_); }
   // kFailed: "10.1.0.2:40001: Connection refused, 10.2.0.2:40001: No route to host".
   std::string Tried() const;
   // kFailed: nobody listens at any address any more.
@@ -96,7 +96,7 @@ class Dial {
   bool proving_ = false;  // one attempt is past its reply
   bool refused_ = true;
   std::vector<std::string> tried_;  // of the stages before
-  UniqueFd connected_;
+  ProvenLink connected_;
 };
 
 }  // namespace muster

@@ -1,13 +1,19 @@
 // How a fresh data connection is proven, on a non-blocking descriptor. Four messages of fixed length:
 //
-//     connector -> acceptor   u32 magic, i32 connector, i32 acceptor, u8 purpose, u64 communicator, 32 B
-//     nonce acceptor  -> connector  32 B nonce, 32 B answer connector -> acceptor   32 B answer acceptor  ->
-//     connector  u8 1: taken
+//     connector -> acceptor   u32 magic, i32 connector, i32 acceptor, u8 purpose, u64 communicator,
+//                             u8 ciphers, 32 B nonce
+//     acceptor  -> connector  u8 cipher, 32 B nonce, 32 B answer
+//     connector -> acceptor   32 B answer
+//     acceptor  -> connector  u8 1: taken
 //
-// The answers are member_proof.h's, with purpose and communicator bound in. The last byte is there because
-// the acceptor may give up (its deadline) while the third message travels: until it has come the connector
-// may try elsewhere, after it both sides have the connection. Nothing is read beyond a message, so frames may
-// follow at once.
+// The answers are member_proof.h's, with purpose, communicator and both fields of ciphers bound in: a change
+// to any of them makes an answer wrong. `ciphers` is what the connector can seal with, `cipher` what the
+// acceptor has chosen of it; both are 0 where the connection stays plain (rendezvous.protect: control, and
+// any Unix socket).
+//
+// The last byte is there because the acceptor may give up (its deadline) while the third message travels:
+// until it has come the connector may try elsewhere, after it both sides have the connection. Nothing is read
+// beyond a message, so frames may follow immediately.
 //
 // Threads: one at a time. Nothing here blocks or owns the descriptor.
 #pragma once
@@ -15,12 +21,15 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "comm/auth/data_seal.h"
 #include "comm/auth/member_proof.h"
 #include "comm/base/error.h"
 #include "comm/rendezvous/group.h"
+#include "comm/socket/proven_link.h"
 
 namespace muster {
 
@@ -46,6 +55,7 @@ struct GroupMember {
   int size = 0;
   GroupKey key{};
   std::string group_id;
+  CipherSet ciphers = 0;  // what to seal connections with that leave this node; 0: they stay plain
 };
 
 // What became of one step.
@@ -72,12 +82,13 @@ class FixedMessages {
   int error_number_ = 0;
 };
 
-inline constexpr size_t kHelloBytes = 53;
-inline constexpr size_t kReplyBytes = 64;
+inline constexpr size_t kHelloBytes = 54;
+inline constexpr size_t kReplyBytes = 65;
 
 class ConnectorHandshake {
  public:
-  ConnectorHandshake(const GroupMember& self, const LinkKey& key);
+  // `ciphers`: what to seal the connection with; 0: it stays plain, as every Unix socket does.
+  ConnectorHandshake(const GroupMember& self, const LinkKey& key, CipherSet ciphers = 0);
 
   // Sends the hello; the descriptor is connected.
   Shake Start(int fd);
@@ -87,12 +98,20 @@ class ConnectorHandshake {
   Shake Prove(int fd);
   // Until the acceptor has taken the connection.
   Shake ReadTaken(int fd);
+  // After that: what it is sealed with.
+  std::optional<DataKeys> Keys() const;
 
   int error_number() const { return messages_.error_number(); }
   const std::string& reason() const { return reason_; }
 
  private:
+  Shake Reject(std::string reason);
+  bool Choose(uint8_t cipher);
+
+  const GroupMember self_;
   LinkKey key_;
+  const CipherSet offered_;
+  std::optional<Cipher> cipher_;
   MemberContext context_;
   Challenge mine_{};
   Challenge theirs_{};
@@ -104,7 +123,9 @@ class ConnectorHandshake {
 
 class AcceptorHandshake {
  public:
-  explicit AcceptorHandshake(const GroupMember& self) : self_(self) {}
+  // `self` outlives it. `ciphers`: as the connector's.
+  explicit AcceptorHandshake(const GroupMember& self, CipherSet ciphers = 0)
+      : self_(self), ciphers_(ciphers) {}
 
   // Goes on as far as the bytes that have arrived allow. kDone: proven, but Take has still to be called.
   Shake Advance(int fd);
@@ -112,6 +133,7 @@ class AcceptorHandshake {
 
   // Valid after kDone.
   const LinkKey& key() const { return key_; }
+  std::optional<DataKeys> Keys() const;
   // A well-formed hello of this group's size has come: not a stranger, but perhaps a peer that gave up.
   bool greeted() const { return greeted_; }
   int error_number() const { return messages_.error_number(); }
@@ -119,11 +141,15 @@ class AcceptorHandshake {
 
  private:
   Shake ReadHello(int fd);
+  Shake Reply(int fd);
   Shake Reject(std::string reason);
 
   const GroupMember& self_;
+  const CipherSet ciphers_;
   bool greeted_ = false;
   LinkKey key_;
+  CipherSet offered_ = 0;
+  std::optional<Cipher> cipher_;
   MemberContext context_;
   Challenge mine_{};
   Challenge theirs_{};

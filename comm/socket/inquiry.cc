@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/base/log.h"
 #include "comm/net/wire.h"
 
 namespace muster {
@@ -31,6 +32,25 @@ std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes) {
   return answer;
 }
 
+Shake InquiryMessages::Write(int fd, ByteView message) {
+  if (!keys_) return messages_.Write(fd, message);
+  Bytes record(message.size() + kSealOverhead);
+  RecordSealer(keys_->cipher, keys_->outgoing).Seal(message, record.data());
+  return messages_.Write(fd, record);
+}
+
+Shake InquiryMessages::Read(int fd, std::span<uint8_t> into) {
+  const size_t overhead = keys_ ? kSealOverhead : 0;
+  const std::span<uint8_t> record = std::span(incoming_).first(into.size() + overhead);
+  if (const Shake shake = messages_.Read(fd, record); shake != Shake::kDone) return shake;
+  if (!keys_) {
+    std::ranges::copy(record, into.begin());
+    return Shake::kDone;
+  }
+  const bool authentic = RecordOpener(keys_->cipher, keys_->incoming).Open(record, into.data());
+  return authentic ? Shake::kDone : Shake::kRejected;
+}
+
 Inquiry::Inquiry(PollSet& poll_set, std::unique_ptr<Dial> dial, const Call& call)
     : poll_set_(poll_set), dial_(std::move(dial)), call_(call) {
   Advance();
@@ -54,7 +74,10 @@ void Inquiry::Advance() {
   if (state_ != State::kOpen || !dial_ || dial_->state() == Dial::State::kTrying) return;
   if (dial_->state() == Dial::State::kFailed)
     return Close(dial_->refused() ? State::kRefused : State::kFailed);
-  fd_ = dial_->TakeConnection();
+  peer_ = dial_->key().peer;
+  ProvenLink link = dial_->TakeConnection();
+  fd_ = std::move(link.fd);
+  messages_ = InquiryMessages(link.keys);
   dial_.reset();
   const Result<PollSet::Id> watch = poll_set_.Add(fd_.get(), EPOLLIN, [this] { OnAnswer(); });
   const FrameBytes question = EncodeFrame({FrameKind::kInquiry, call_, 0});
@@ -63,9 +86,11 @@ void Inquiry::Advance() {
 }
 
 void Inquiry::OnAnswer() {
-  const Shake shake = messages_.Read(fd_.get(), bytes_);
+  AnswerBytes bytes{};
+  const Shake shake = messages_.Read(fd_.get(), bytes);
   if (shake == Shake::kPending) return;
-  const std::optional<Answer> answer = shake == Shake::kDone ? DecodeAnswer(bytes_) : std::nullopt;
+  if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
+  const std::optional<Answer> answer = shake == Shake::kDone ? DecodeAnswer(bytes) : std::nullopt;
   if (answer) answer_ = *answer;
   Close(answer ? State::kAnswered : State::kFailed);
 }
@@ -74,22 +99,24 @@ InquiryDesk::~InquiryDesk() {
   while (!visitors_.empty()) Dismiss(visitors_.front().get());
 }
 
-void InquiryDesk::Receive(int from, UniqueFd fd) {
-  auto visitor = std::make_unique<Visitor>();
+void InquiryDesk::Receive(int from, ProvenLink link) {
+  auto visitor = std::make_unique<Visitor>(Visitor{from, {}, 0, InquiryMessages(link.keys)});
   Visitor* raw = visitor.get();
-  const Result<PollSet::Id> watch = poll_set_.Add(fd.get(), EPOLLIN, [this, raw] { OnReady(raw); });
+  const Result<PollSet::Id> watch = poll_set_.Add(link.fd.get(), EPOLLIN, [this, raw] { OnReady(raw); });
   if (!watch) return;  // the asker sees its connection close and does without
-  raw->rank = from;
-  raw->fd = std::move(fd);
+  raw->fd = std::move(link.fd);
   raw->watch = *watch;
   visitors_.push_back(std::move(visitor));
   OnReady(raw);
 }
 
 void InquiryDesk::OnReady(Visitor* visitor) {
-  const Shake shake = visitor->messages.Read(visitor->fd.get(), visitor->question);
+  FrameBytes bytes{};
+  const Shake shake = visitor->messages.Read(visitor->fd.get(), bytes);
   if (shake == Shake::kPending) return;
-  const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(visitor->question) : std::nullopt;
+  if (shake == Shake::kRejected)
+    LogWarning("a question of rank {} was changed on the way; ignored", visitor->rank);
+  const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
     // Whether it arrives does not matter here: an asker that has gone has had its reasons.
     visitor->messages.Write(visitor->fd.get(), EncodeAnswer(responder_(visitor->rank, question->call)));

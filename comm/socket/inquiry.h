@@ -5,6 +5,9 @@
 //     asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
 //     asked -> asker   u8 standing, u8 n, 8 x i32: up to 8 ranks the asked one waits for in the same call
 //
+// Where the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
+// an inquiry decides nothing that the connections for data would not find out themselves.
+//
 // Two uses. A rank that has been blocked for a while asks the peers it waits for: where calls of the same
 // number differ, whoever is asked makes that the group's failure. And shortly before its deadline it follows
 // the answers from peer to peer, to name the rank that all of them wait for (vigil.h).
@@ -18,8 +21,9 @@
 #include <memory>
 #include <optional>
 
+#include "comm/auth/data_seal.h"
+#include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
-#include "comm/base/unique_fd.h"
 #include "comm/socket/dial.h"
 #include "comm/socket/frame.h"
 #include "comm/socket/handshake.h"
@@ -35,6 +39,28 @@ using AnswerBytes = std::array<uint8_t, kAnswerBytes>;
 AnswerBytes EncodeAnswer(const Answer& answer);
 // Absent for anything that EncodeAnswer does not write.
 std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes);
+
+// The one message that goes each way, sealed where there are keys.
+class InquiryMessages {
+ public:
+  explicit InquiryMessages(const std::optional<DataKeys>& keys) : keys_(keys) {}
+
+  Shake Write(int fd, ByteView message);
+  // Over any number of calls. kRejected: it was changed on the way.
+  template <size_t kBytes>
+  Shake Read(int fd, std::array<uint8_t, kBytes>& into) {
+    return Read(fd, std::span<uint8_t>(into));
+  }
+
+ private:
+  static constexpr size_t kLongest = kFrameHeaderBytes + kSealOverhead;
+  static_assert(kAnswerBytes <= kFrameHeaderBytes);
+  Shake Read(int fd, std::span<uint8_t> into);
+
+  std::optional<DataKeys> keys_;
+  FixedMessages messages_;
+  std::array<uint8_t, kLongest> incoming_{};
+};
 
 // One question on its way.
 class Inquiry {
@@ -66,10 +92,10 @@ class Inquiry {
   std::unique_ptr<Dial> dial_;
   const Call call_;
   State state_ = State::kOpen;
+  int peer_ = -1;
   UniqueFd fd_;
   PollSet::Id watch_ = 0;
-  FixedMessages messages_;
-  AnswerBytes bytes_{};
+  InquiryMessages messages_{{}};
   Answer answer_;
 };
 
@@ -86,15 +112,14 @@ class InquiryDesk {
   ~InquiryDesk();
 
   // A proven connection of purpose kInquiry.
-  void Receive(int from, UniqueFd fd);
+  void Receive(int from, ProvenLink link);
 
  private:
   struct Visitor {
     int rank = 0;
     UniqueFd fd;
     PollSet::Id watch = 0;
-    FixedMessages messages;
-    FrameBytes question{};
+    InquiryMessages messages;
   };
   void OnReady(Visitor* visitor);
   void Dismiss(Visitor* visitor);

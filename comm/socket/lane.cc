@@ -16,7 +16,7 @@ Lane::Found Lane::Get(int rank) {
   std::unique_ptr<Connection>& connection = connections_[static_cast<size_t>(rank)];
   if (connection) return {connection.get(), {}};
   LinkState state = mesh_->Take({communicator_, purpose_, WorldRank(rank)});
-  if (state.fd) connection = std::make_unique<Connection>(std::move(state.fd));
+  if (state.link.fd) connection = std::make_unique<Connection>(std::move(state.link));
   return {connection.get(), std::move(state.failure)};
 }
 
@@ -31,8 +31,8 @@ void Lane::SayGoodbye() {
     if (connection) connection->SayGoodbye(communicator_);
   }
   // A peer that waits for this rank on a connection it never looked at must not take the end for a death.
-  for (UniqueFd& fd : mesh_->TakeUnused(communicator_, purpose_)) {
-    Connection(std::move(fd)).SayGoodbye(communicator_);
+  for (ProvenLink& link : mesh_->TakeUnused(communicator_, purpose_)) {
+    Connection(std::move(link)).SayGoodbye(communicator_);
   }
 }
 

@@ -14,8 +14,8 @@
 namespace muster {
 namespace {
 
-GroupMember MembershipOf(const Group& group) {
-  return {group.rank(), group.roster().size(), group.key(), group.roster().group_id};
+GroupMember MembershipOf(const Group& group, CipherSet ciphers) {
+  return {group.rank(), group.roster().size(), group.key(), group.roster().group_id, ciphers};
 }
 
 bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
@@ -57,12 +57,12 @@ Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<E
       endpoint_(std::move(endpoint)),
       addresses_(std::move(addresses)),
       options_(options),
-      self_(MembershipOf(group)),
+      self_(MembershipOf(group, options_.ciphers)),
       poll_set_(std::move(poll_set)),
       desk_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
       reception_(poll_set_, self_, *endpoint_,
                  Choosy(options_.reception, [this](const LinkKey& key) { return Wants(key); }),
-                 [this](const LinkKey& key, UniqueFd fd) { OnArrival(key, std::move(fd)); }) {}
+                 [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
 
 Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                            std::vector<EndpointAddress> addresses,
@@ -181,15 +181,15 @@ bool Mesh::SettleQuestions() {
   return settled;
 }
 
-void Mesh::OnArrival(const LinkKey& key, UniqueFd fd) {
-  if (key.purpose == Purpose::kInquiry) return desk_.Receive(key.peer, std::move(fd));
+void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
+  if (key.purpose == Purpose::kInquiry) return desk_.Receive(key.peer, std::move(link));
   if (key.peer < self_.rank) TellOneWay(key);
   dials_.erase(key);
   unreached_.erase(key);
   failed_.erase(key);
   call_back_at_.erase(key);
   connected_.insert(key);
-  ready_.emplace(key, std::move(fd));
+  ready_.emplace(key, std::move(link));
   WakeAll();
 }
 
@@ -235,7 +235,7 @@ LinkState Mesh::Take(const LinkKey& key) {
     call_back_at_.try_emplace(key, Deadline::After(options_.call_back_after));
   LinkState state;
   if (const auto ready = ready_.find(key); ready != ready_.end()) {
-    state.fd = std::move(ready->second);
+    state.link = std::move(ready->second);
     ready_.erase(ready);
     return state;
   }
@@ -245,13 +245,13 @@ LinkState Mesh::Take(const LinkKey& key) {
   return state;
 }
 
-std::vector<UniqueFd> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
+std::vector<ProvenLink> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
   const std::lock_guard lock(mutex_);
-  std::vector<UniqueFd> unused;
-  for (auto& [key, fd] : ready_) {
-    if (key.communicator == communicator && key.purpose == purpose) unused.push_back(std::move(fd));
+  std::vector<ProvenLink> unused;
+  for (auto& [key, link] : ready_) {
+    if (key.communicator == communicator && key.purpose == purpose) unused.push_back(std::move(link));
   }
-  std::erase_if(ready_, [](const auto& entry) { return !entry.second; });
+  std::erase_if(ready_, [](const auto& entry) { return !entry.second.fd; });
   const auto is_theirs = [&](const LinkKey& key) {
     return key.communicator == communicator && key.purpose == purpose;
   };

@@ -45,6 +45,7 @@ struct MeshOptions {
   Duration call_back_after = std::chrono::seconds(1);
   Duration called_back_within = std::chrono::seconds(3);
   ReceptionOptions reception;
+  CipherSet ciphers = 0;  // as GroupMember's
 };
 
 // Why there is no connection.
@@ -55,7 +56,7 @@ struct LinkFailure {
 };
 
 struct LinkState {
-  UniqueFd fd;                         // ready; the caller's from now on
+  ProvenLink link;                     // ready where it has an fd; the caller's from now on
   std::optional<LinkFailure> failure;  // final
 };
 
@@ -84,7 +85,7 @@ class Mesh {
   LinkState Take(const LinkKey& key);
 
   // Connections of a communicator that have come and were never taken.
-  std::vector<UniqueFd> TakeUnused(uint64_t communicator, Purpose purpose);
+  std::vector<ProvenLink> TakeUnused(uint64_t communicator, Purpose purpose);
 
   // `fd` (an eventfd) is written to whenever a connection or an inquiry has come to an end. Until
   // RemoveWaker.
@@ -118,7 +119,7 @@ class Mesh {
   std::unique_ptr<Dial> StartDial(const LinkKey& key);
   bool IsPending(const LinkKey& key) const;
   bool Wants(const LinkKey& key) const;
-  void OnArrival(const LinkKey& key, UniqueFd fd);
+  void OnArrival(const LinkKey& key, ProvenLink link);
   void TellOneWay(const LinkKey& key);
   void CallBack();
   bool GiveUp();
@@ -136,7 +137,7 @@ class Mesh {
 
   mutable std::mutex mutex_;
   PollSet poll_set_;
-  std::map<LinkKey, UniqueFd> ready_;
+  std::map<LinkKey, ProvenLink> ready_;
   std::map<LinkKey, LinkFailure> failed_;
   std::map<LinkKey, std::unique_ptr<Dial>> dials_;
   std::set<LinkKey> connected_;               // taken, or ready

@@ -7,6 +7,15 @@
 #include "comm/socket/reduce_kernels.h"
 
 namespace muster {
+namespace {
+
+// Of a flow that has not come to its end.
+StreamEvent EventOf(Flow flow) {
+  if (flow == Flow::kTampered) return StreamEvent::kTampered;
+  return flow == Flow::kBroken ? StreamEvent::kBroken : StreamEvent::kNothing;
+}
+
+}  // namespace
 
 void PeerStream::Reset(int rank, Connection* connection) {
   rank_ = rank;
@@ -48,14 +57,14 @@ StreamEvent PeerStream::AdvanceReceiving(const Call& call, std::span<uint8_t> sc
     IncomingMessage& message = in_[received_];
     if (!message.begun) {
       const Flow flow = connection_->ReadHeader();
-      if (flow != Flow::kDone) return flow == Flow::kBroken ? StreamEvent::kBroken : StreamEvent::kNothing;
+      if (flow != Flow::kDone) return EventOf(flow);
       if (const StreamEvent event = BeginMessage(call, message); event != StreamEvent::kNothing) return event;
     }
     const size_t before = message.got;
     const Flow flow = Read(message, scratch);
     moved_ = moved_ || message.got != before;
-    if (flow == Flow::kBroken) return StreamEvent::kBroken;
     if (flow == Flow::kBlocked) break;
+    if (flow != Flow::kDone) return EventOf(flow);
     connection_->FinishMessage();
     ++received_;
     moved_ = true;

@@ -45,6 +45,7 @@ enum class StreamEvent {
   kNothing,  // nothing could move
   kMoved,
   kBroken,       // the peer closed the connection, or it was reset
+  kTampered,     // what came on a sealed connection is not what the peer sent
   kGoodbye,      // the peer left
   kMismatch,     // the peer's message belongs to another call: connection().header().call
   kWrongLength,  // the call agrees and the length does not: a bug
@@ -67,7 +68,7 @@ class PeerStream {
   bool WantsToReceive() const { return received_ < in_.size(); }
   bool done() const { return !WantsToSend() && !WantsToReceive(); }
   // Whether the next message may go on, as far as what it follows is concerned.
-  bool MaySend() const { return WantsToSend() && out_[sent_].sent < out_[sent_].Available(); }
+  bool MaySend() const { return WantsToSend() && out_[sent_].sent < connection_->Available(out_[sent_]); }
   // It might not when it was last tried.
   bool held() const { return held_; }
 

@@ -189,6 +189,8 @@ Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
                    fmt::format("{} has no memory for {} bytes in {}", DescribeRank(group_.roster(), self),
                                stream.connection()->header().payload, Describe(call_)),
                    ""});
+    case StreamEvent::kTampered:
+      return Fail(Tampered(peer, self));
     case StreamEvent::kGoodbye:
     case StreamEvent::kBroken:
       break;
@@ -200,6 +202,14 @@ Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
   Lose(stream.rank(),
        fmt::format("{} closed its connection during {}", Subject(stream.rank()), Describe(call_)));
   return {};
+}
+
+Error ProgressEngine::Tampered(int peer, int self) const {
+  return {
+      Code::kAuthentication,
+      fmt::format("what {} sent to {} in {} was changed on the way: its seal does not open",
+                  DescribeRank(group_.roster(), peer), DescribeRank(group_.roster(), self), Describe(call_)),
+      "look for what stands between these two nodes; a faulty network card does the same"};
 }
 
 // A broken connection may still hold the goodbye that explains it.

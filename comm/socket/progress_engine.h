@@ -123,6 +123,7 @@ class ProgressEngine {
   bool LeftWithGoodbye(Connection& connection) const;
   tl::unexpected<Error> Fail(const Error& error);
   Error DeadlineError();
+  Error Tampered(int peer, int self) const;
   std::string Subject(int peer) const;
   std::string DescribeFailure(int peer, const LinkFailure& failure) const;
   std::vector<int> UnfinishedPeers() const;

@@ -176,7 +176,8 @@ void Reception::Finish(Newcomer* newcomer) {
   if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
     return Dismiss(newcomer, "it closed before it had proven who it is");
   }
-  arrived_(key, Forget(newcomer));
+  std::optional<DataKeys> keys = newcomer->handshake.Keys();
+  arrived_(key, {Forget(newcomer), std::move(keys)});
 }
 
 void Reception::Dismiss(Newcomer* newcomer, const std::string& reason) {

@@ -43,7 +43,7 @@ class Reception {
  public:
   static constexpr int kAcceptsPerWake = 32;  // for each listener
   // Called with each proven connection, inside PollSet::Dispatch or OnTime.
-  using Arrived = std::function<void(const LinkKey&, UniqueFd)>;
+  using Arrived = std::function<void(const LinkKey&, ProvenLink)>;
 
   // Everything passed by reference outlives it.
   Reception(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
@@ -70,7 +70,8 @@ class Reception {
     Deadline again = Deadline::Never();
   };
   struct Newcomer {
-    Newcomer(Door& came_by, const GroupMember& self) : door(came_by), handshake(self) {}
+    Newcomer(Door& came_by, const GroupMember& self)
+        : door(came_by), handshake(self, came_by.unix_socket ? 0 : self.ciphers) {}
     Door& door;
     UniqueFd fd;
     PollSet::Id watch = 0;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/auth/data_seal.h"
 #include "comm/base/log.h"
 #include "comm/net/descriptor_room.h"
 #include "comm/socket/communicator_impl.h"
@@ -51,10 +52,14 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
     LogDebug("{}", room.error().message);
   }
   MUSTER_TRY(std::vector<EndpointAddress> addresses, DecodeAll(roster, endpoints_by_rank));
-  const MeshOptions mesh_options{options.timeouts.connect,
-                                 options.call_back_after,
-                                 options.called_back_within,
-                                 {options.timeouts.handshake, options.half_open_limit}};
+  MeshOptions mesh_options{options.timeouts.connect,
+                           options.call_back_after,
+                           options.called_back_within,
+                           {options.timeouts.handshake, options.half_open_limit}};
+  if (options.protect == Protect::kAll) {
+    MUSTER_CHECK(CryptoReady());
+    mesh_options.ciphers = OwnCiphers();
+  }
   MUSTER_TRY(std::shared_ptr<Mesh> mesh,
              Mesh::Create(group, std::move(endpoint), std::move(addresses), mesh_options));
   // The group outlives its communicators: 2048 ranks need not copy 2048 members each.

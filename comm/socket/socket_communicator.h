@@ -52,6 +52,8 @@ struct SocketOptions {
   // has waited for so long, and the higher one, where it has failed, gives it so much time to do that.
   Duration call_back_after = std::chrono::seconds(1);
   Duration called_back_within = std::chrono::seconds(3);
+  // kAll: connections that leave this node are sealed. The same on all ranks.
+  Protect protect = Protect::kControl;
   // Spin before blocking; absent: where this node's ranks are no more than the processors this process may
   // use.
   std::optional<bool> spin;

@@ -36,7 +36,7 @@ class Prober {
         reached_(peers.size()),
         dialed_(peers.size()),
         reception_(poll_set_, self_, endpoint, {options.connect, options.at_once},
-                   [this](const LinkKey& key, UniqueFd fd) { OnArrival(key, std::move(fd)); }) {
+                   [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {
     for (size_t i = 0; i < peers.size(); ++i) index_of_[peers[i].rank] = i;
   }
 
@@ -113,7 +113,7 @@ class Prober {
     dialed_[peer] = true;
     Reached& reached = reached_[peer];
     if (dial.state() == Dial::State::kConnected) {
-      UniqueFd link = dial.TakeConnection();
+      UniqueFd link = dial.TakeConnection().fd;
       if (peers_[peer].keep && self_.rank > peers_[peer].rank) reached.link = std::move(link);
       return;
     }
@@ -136,13 +136,13 @@ class Prober {
     options_.progress(waited_for);
   }
 
-  void OnArrival(const LinkKey& key, UniqueFd fd) {
+  void OnArrival(const LinkKey& key, ProvenLink link) {
     const auto found = index_of_.find(key.peer);
     if (found == index_of_.end() || key.communicator != kProbe) return;
     Reached& reached = reached_[found->second];
     if (!reached.arrived) ++arrived_;
     reached.arrived = true;
-    if (peers_[found->second].keep && key.peer > self_.rank) reached.link = std::move(fd);
+    if (peers_[found->second].keep && key.peer > self_.rank) reached.link = std::move(link.fd);
   }
 
   Group& group_;

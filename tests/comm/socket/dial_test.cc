@@ -59,7 +59,7 @@ TEST_F(DialTest, MayHaveReachedThePeerUntilItHasFailed) {
   Go();
   EXPECT_EQ(dial_.state(), Dial::State::kConnected);
   EXPECT_TRUE(dial_.MayHaveReached());
-  EXPECT_TRUE(dial_.TakeConnection());
+  EXPECT_TRUE(dial_.TakeConnection().fd);
 }
 
 TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {

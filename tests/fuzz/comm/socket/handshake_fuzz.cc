@@ -62,12 +62,19 @@ void StrangerAnswers(ValueSource source) {
   Require(shake != Shake::kDone, "a stranger proves nothing");
 }
 
+bool Same(const SecretKey& a, const SecretKey& b) { return std::ranges::equal(a.view(), b.view()); }
+
 // Both ends are members; on the way one message may be changed.
 void MembersMeet(ValueSource source) {
   const GroupMember self = Member(1);
-  AcceptorHandshake acceptor(self);
   const auto purpose = static_cast<Purpose>(1 + source.Below(3));
-  ConnectorHandshake connector(Member(0), {source.Integer<uint64_t>(), purpose, 1});
+  const auto communicator = source.Integer<uint64_t>();
+  // Both plain, both sealed with either cipher, or apart.
+  const CipherSet connector_has = source.Byte() % 4;
+  const CipherSet acceptor_has = source.Byte() % 4;
+  const bool agree = (connector_has == 0 && acceptor_has == 0) || (connector_has & acceptor_has) != 0;
+  AcceptorHandshake acceptor(self, acceptor_has);
+  ConnectorHandshake connector(Member(0), {communicator, purpose, 1}, connector_has);
   const Pair from = Connect();
   const Pair to = Connect();
   const size_t changed_message = source.Below(4);
@@ -86,7 +93,8 @@ void MembersMeet(ValueSource source) {
   };
   connector.Start(from.near.get());
   carry(from.far, to.far, 0);
-  if (acceptor.Advance(to.near.get()) == Shake::kRejected) return Require(changed, "{}", acceptor.reason());
+  if (acceptor.Advance(to.near.get()) == Shake::kRejected)
+    return Require(changed || !agree, "{}", acceptor.reason());
   carry(to.far, from.far, 1);
   if (connector.ReadReply(from.near.get()) != Shake::kDone) return Require(changed, "{}", connector.reason());
   Require(!changed, "a changed hello or reply is noticed");
@@ -96,6 +104,15 @@ void MembersMeet(ValueSource source) {
   Require((shake == Shake::kDone) == !changed, "a changed proof is noticed");
   Require(changed || acceptor.key() == LinkKey{acceptor.key().communicator, purpose, 0},
           "both mean the same link");
+  if (changed) return;
+  const auto ours = acceptor.Keys();
+  const auto theirs = connector.Keys();
+  Require(ours.has_value() == theirs.has_value() && ours.has_value() == (connector_has != 0),
+          "sealed where that was asked for");
+  if (!ours) return;
+  Require(ours->cipher == theirs->cipher && Same(ours->incoming, theirs->outgoing) &&
+              Same(ours->outgoing, theirs->incoming) && !Same(ours->incoming, ours->outgoing),
+          "the keys fit");
 }
 
 void FuzzOne(ByteView input) {
@@ -123,11 +140,14 @@ std::vector<Bytes> Seeds() {
   call.resize(call.size() + 32, 1);
   seeds.push_back(call);
   seeds.push_back({0, 4, 'G', 'E', 'T', ' '});
-  Bytes reply{1, 64};
-  reply.resize(66, 3);
+  Bytes reply{1, kReplyBytes};
+  reply.resize(2 + kReplyBytes, 3);
   seeds.push_back(reply);
-  for (uint8_t message = 0; message < 4; ++message)
-    seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, message, 5, 1});
+  for (uint8_t message = 0; message < 4; ++message) {
+    seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, message, 5, 1});
+    seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 1, message, 5, 1});
+    seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 3, message, 0, 3});
+  }
   return seeds;
 }
 

@@ -1,0 +1,16 @@
+// A data connection that both ends have proven and taken (handshake.h).
+#pragma once
+
+#include <optional>
+
+#include "comm/auth/data_seal.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+struct ProvenLink {
+  UniqueFd fd;
+  std::optional<DataKeys> keys = {};  // absent: it stays plain
+};
+
+}  // namespace muster
