@@ -33,6 +33,7 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options() {
   const uint64_t others = kOtherDescriptors + generations_.size();
   options.most_clients = std::min<uint64_t>(
       options.most_clients, descriptors > 2 * others ? descriptors - others : descriptors / 2);
+  options.ranks = static_cast<int>(generations_.size());
   // The gate is the server thread's; what it asks is answered on the loop's.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](
                      const SocketAddress& peer, Verdict verdict) {
@@ -47,7 +48,7 @@ void StoreKeeper::Judge(const SocketAddress& peer, const Verdict& verdict) {
   const SocketAddress& own = server_->address();
   const OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
   const auto conclude = [this, verdict](const OwnerAnswer& answer) {
-    server_->mailbox()->Post([verdict, space = SpaceFor(answer)] { verdict(space); });
+    server_->mailbox()->Post([verdict, member = MemberOf(answer)] { verdict(member); });
   };
   const OwnerAnswer seen_from_here = params_.look(question);
   const bool decided =
@@ -59,13 +60,13 @@ void StoreKeeper::Judge(const SocketAddress& peer, const Verdict& verdict) {
 }
 
 // What the user starts beside the programs of the group sees the keys of those that came last.
-Result<tcp_store::Space> StoreKeeper::SpaceFor(const OwnerAnswer& answer) {
+Result<tcp_store::Member> StoreKeeper::MemberOf(const OwnerAnswer& answer) {
   switch (answer.kind) {
     case OwnerKind::kProgram:
       TakeNote(answer.rank, answer.generation);
-      return answer.generation;
+      return tcp_store::Member{answer.generation, answer.rank};
     case OwnerKind::kUser:
-      return latest_;
+      return tcp_store::Member{latest_};
     case OwnerKind::kStranger:
       return Fail(Code::kAuthentication, "it belongs to another user, uid {}", answer.uid);
     case OwnerKind::kNobody:

@@ -37,7 +37,7 @@ class StoreKeeper {
   explicit StoreKeeper(Params params);
   Result<tcp_store::ServerOptions> Options();
   void Judge(const SocketAddress& peer, const Verdict& verdict);
-  Result<tcp_store::Space> SpaceFor(const OwnerAnswer& answer);
+  Result<tcp_store::Member> MemberOf(const OwnerAnswer& answer);
   void TakeNote(int rank, uint32_t generation);
 
   Params params_;

@@ -28,6 +28,14 @@ programs_in_turn() {
     $'a: sum 6 of 4\nb: sum 6 of 4\nc: sum 6 of 4'
 }
 
+# Process groups that follow one another in one program; "What happens beside" is in group_rounds.py.
+rounds() { expect output "$(by_torch "$1" "$2" python "$here/group_rounds.py" "${@:3}")" "$3 rounds of $(($1 * $2))"; }
+rounds_of_all_kinds() {
+  rounds 2 2 5
+  rounds 2 2 3 subgroups published slow
+  rounds 2 2 3 client probe worker
+}
+
 # The group that starts again has a store of its own; both ranks of a node are one process's.
 torch_starts_again() {
   fresh
@@ -138,6 +146,7 @@ check_torch() {
   patience=500 check 'torch: 64 ranks' sums 4 16
   check 'torch: DistributedDataParallel' trains
   check 'torch: one program after another' programs_in_turn
+  patience=500 check 'torch: process groups after each other' rounds_of_all_kinds
   check 'torch: rank 0 is not on the first node' rank_0_elsewhere
   check 'torch: a group that starts again, one process on each node' torch_starts_again
   check 'torch: run.store: program' binds_itself

@@ -48,21 +48,21 @@ void Server::OnAccept(UniqueFd fd, const SocketAddress& peer) {
     }
     full_said_ = true;
   }
-  if (!options_.gate) return Admit(id, Space{0});
-  options_.gate(peer, [this, id, alive = std::weak_ptr<bool>(alive_)](const Result<Space>& verdict) {
+  if (!options_.gate) return Admit(id, Member{});
+  options_.gate(peer, [this, id, alive = std::weak_ptr<bool>(alive_)](const Result<Member>& verdict) {
     if (!alive.expired()) Admit(id, verdict);
   });
 }
 
-void Server::Admit(ClientId id, const Result<Space>& verdict) {
+void Server::Admit(ClientId id, const Result<Member>& verdict) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   const std::shared_ptr<Session> session = found->second.session;
   if (!verdict) return session->Close(verdict.error());
-  const auto space = spaces_.try_emplace(*verdict, options_.limits, memory_).first;
+  const auto space = spaces_.try_emplace(verdict->space, options_.limits, memory_, options_.ranks).first;
   found->second.space = space;
-  ++space->second.clients;
-  if (const Status started = session->Start(space->second.store); !started) session->Close(started.error());
+  if (const Status started = session->Start(space->second, verdict->rank); !started)
+    session->Close(started.error());
 }
 
 void Server::Expire(ClientId id) {
@@ -85,10 +85,8 @@ void Server::OnClosed(ClientId id, const Error& reason) {
   loop_.Cancel(found->second.handshake);
   const auto space = found->second.space;
   sessions_.erase(found);
-  if (space != spaces_.end()) {
-    space->second.store.Forget(id);
-    if (--space->second.clients == 0 && space->first < first_space_) spaces_.erase(space);
-  }
+  if (space != spaces_.end() && space->second.clients() == 0 && space->first < first_space_)
+    spaces_.erase(space);
   if (sessions_.size() < options_.most_clients) acceptor_.SetPaused(false);
 }
 
@@ -102,13 +100,14 @@ void Server::Clear() {
 
 void Server::DropBelow(Space first) {
   first_space_ = std::max(first_space_, first);
-  std::erase_if(
-      spaces_, [this](const auto& entry) { return entry.first < first_space_ && entry.second.clients == 0; });
+  std::erase_if(spaces_, [this](const auto& entry) {
+    return entry.first < first_space_ && entry.second.clients() == 0;
+  });
 }
 
 size_t Server::keys() const {
   size_t keys = 0;
-  for (const auto& [number, space] : spaces_) keys += space.store.keys();
+  for (const auto& [number, space] : spaces_) keys += space.keys();
   return keys;
 }
 

@@ -20,12 +20,19 @@
 
 namespace muster::tcp_store {
 
+// One program's keys.
 using Space = uint64_t;
 
+// Who a client is.
+struct Member {
+  Space space = 0;
+  int rank = -1;  // of 0..ServerOptions::ranks-1; -1: none
+};
+
 struct ServerOptions {
-  // Calls `verdict` once, at once or later, on the loop's thread: with the space that the client belongs to,
-  // or with an Error that turns it away. What the client sends meanwhile waits in the kernel.
-  using Verdict = std::function<void(Result<Space>)>;
+  // Calls `verdict` once, at once or later, on the loop's thread: with who the client is, or with an Error
+  // that turns it away. What the client sends meanwhile waits in the kernel.
+  using Verdict = std::function<void(Result<Member>)>;
   using Gate = std::function<void(const SocketAddress& peer, Verdict verdict)>;
 
   Limits limits;
@@ -34,6 +41,7 @@ struct ServerOptions {
   size_t most_clients = 65536;                    // who comes later waits in the kernel's queue
   Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and said VALIDATE
   Gate gate;                                      // may be empty: everybody, to space 0
+  int ranks = 0;  // that have rounds (rounds.h); 0: process groups share their keys
 };
 
 class Server {
@@ -56,16 +64,11 @@ class Server {
 
  private:
   void OnAccept(UniqueFd fd, const SocketAddress& peer);
-  void Admit(ClientId id, const Result<Space>& verdict);
+  void Admit(ClientId id, const Result<Member>& verdict);
   void Expire(ClientId id);
   void OnClosed(ClientId id, const Error& reason);
 
-  struct SpaceStore {
-    SpaceStore(const Limits& limits, Budget& memory) : store(limits, memory) {}
-    Store store;
-    size_t clients = 0;
-  };
-  using Spaces = std::map<Space, SpaceStore>;
+  using Spaces = std::map<Space, ProgramKeys>;
   struct Client {
     std::shared_ptr<Session> session;
     EventLoop::TimerId handshake = 0;

@@ -38,8 +38,8 @@ Session::~Session() {
   host_.buffers.GiveBack(counted_);
 }
 
-Status Session::Start(Store& store) {
-  store_ = &store;
+Status Session::Start(ProgramKeys& keys, int rank) {
+  view_.emplace(keys, id_, rank);
   interest_ = EPOLLIN;
   return host_.loop.Watch(fd_.get(), interest_,
                           [self = shared_from_this()](uint32_t events) { self->OnEvents(events); });
@@ -50,6 +50,7 @@ void Session::Close(const Error& reason) {
   const std::shared_ptr<Session> alive = shared_from_this();
   host_.loop.Forget(fd_.get());
   fd_.Reset();
+  view_.reset();
   host_.closed(id_, reason);
 }
 
@@ -126,7 +127,7 @@ Status Session::ApplyOne() {
     return {};
   }
   host_.woken.clear();
-  MUSTER_CHECK(store_->Apply(id_, request, host_.answers, host_.woken));
+  MUSTER_CHECK(view_->Apply(request, host_.answers, host_.woken));
   for (const ClientId client : host_.woken) {
     if (client != id_) {
       host_.wake(client);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/base/bytes.h"
@@ -15,8 +16,8 @@
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/tcp_store/budget.h"
+#include "comm/rendezvous/tcp_store/program_keys.h"
 #include "comm/rendezvous/tcp_store/request.h"
-#include "comm/rendezvous/tcp_store/store.h"
 
 namespace muster::tcp_store {
 
@@ -42,9 +43,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // `store` is the one that this client sees; must outlive the session. Error: kSystem; it is not closed
-  // then.
-  Status Start(Store& store);
+  // The client is of this program and rank; `keys` must outlive the session, or until it is closed. Error:
+  // kSystem; it is not closed then.
+  Status Start(ProgramKeys& keys, int rank);
   // The client's wait is over.
   void Wake();
   // An empty message where the client ended it between two requests.
@@ -68,7 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void UpdateInterest();
 
   SessionHost& host_;
-  Store* store_ = nullptr;  // from Start on
+  std::optional<ClientView> view_;  // from Start until it is closed
   const ClientId id_;
   UniqueFd fd_;
   const SocketAddress peer_;

@@ -65,7 +65,7 @@ Status Store::Apply(ClientId client, const Request& request, Bytes& answer, std:
       PutInteger<int64_t>(static_cast<int64_t>(contents_.QueueLength(Key(request))), answer);
       return {};
     case Operation::kListKeys:
-      return ListKeys(answer);
+      return ListKeys({this}, answer);
     case Operation::kBarrier:
       return Barrier(client, request, answer, woken);
   }
@@ -177,12 +177,20 @@ Status Store::MultiGet(const Request& request, Bytes& answer) const {
   return {};
 }
 
-Status Store::ListKeys(Bytes& answer) const {
+Status Store::ListKeys(std::initializer_list<const Store*> stores, Bytes& answer) {
   uint64_t length = sizeof(int64_t);
-  for (const auto& [key, value] : contents_.values()) length += sizeof(uint64_t) + key.size();
-  if (length > limits_.message) return AnswerTooLong(limits_.message);
-  PutInteger<int64_t>(static_cast<int64_t>(keys()), answer);
-  for (const auto& [key, value] : contents_.values()) PutText(key, answer);
+  size_t count = 0;
+  uint64_t limit = 0;
+  for (const Store* store : stores) {
+    for (const auto& [key, value] : store->contents_.values()) length += sizeof(uint64_t) + key.size();
+    count += store->keys();
+    limit = store->limits_.message;
+  }
+  if (length > limit) return AnswerTooLong(limit);
+  PutInteger<int64_t>(static_cast<int64_t>(count), answer);
+  for (const Store* store : stores) {
+    for (const auto& [key, value] : store->contents_.values()) PutText(key, answer);
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Store {
   // No keys and no queues any more; who waits goes on waiting.
   void Clear() { contents_.Clear(); }
 
+  // The answer to LIST_KEYS, of several stores together.
+  static Status ListKeys(std::initializer_list<const Store*> stores, Bytes& answer);
   size_t keys() const { return contents_.values().size(); }
   size_t waiting() const { return waits_.clients(); }
 
@@ -46,7 +49,6 @@ class Store {
   Status Barrier(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken);
   Status Push(const Request& request, std::vector<ClientId>& woken);
   Status MultiGet(const Request& request, Bytes& answer) const;
-  Status ListKeys(Bytes& answer) const;
   void Pop(const Request& request, Bytes& answer);
 
   bool AllThere(const Request& request) const;

@@ -333,7 +333,7 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
   loop.Settle();
   friendly.Receive();
   EXPECT_THAT(friendly.received, IsEmpty()) << "nobody is served before the verdict";
-  asked[0].second(Space{0});
+  asked[0].second(Member{});
   asked[1].second(Fail(Code::kAuthentication, "it belongs to uid 1234"));
   friendly.ExpectNumber(0);
   stranger.ExpectClosed();
@@ -342,7 +342,9 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
 
 struct SpacesTest : ServerTest {
   void StartSpaces() {
-    Start({.gate = [this](const SocketAddress&, const ServerOptions::Verdict& verdict) { verdict(next); }});
+    Start({.gate = [this](const SocketAddress&, const ServerOptions::Verdict& verdict) {
+      verdict(Member{next});
+    }});
   }
   Peer ClientOf(Space space) {
     next = space;
@@ -396,7 +398,7 @@ TEST_F(ServerTest, AVerdictMayComeAfterTheServersEnd) {
   Peer peer = Client();
   ASSERT_TRUE(Until(loop, [&] { return static_cast<bool>(late); }));
   server.reset();
-  late(Space{0});
+  late(Member{});
   peer.ExpectClosed();
 }
 
