@@ -104,7 +104,6 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
 ControlPlane::~ControlPlane() {
   // What nobody could confirm any more tells those below more than a silent end.
   if (own_failure_ && !failure_) branches_->SendAll(Encode(*own_failure_));
-  for (const auto& [source, process] : processes_) loop_.Forget(process.get());
   for (const auto& [name, timer] : exchange_timers_) loop_.Cancel(timer);
   loop_.Cancel(own_failure_timer_);
   loop_.Cancel(told_timer_);
@@ -280,7 +279,7 @@ void ControlPlane::Released() {
   desk_.reset();
   job_clock_->Stop();
   stragglers_.reset();
-  ForgetProcess(kUpstream);
+  processes_.erase(kUpstream);
   if (upstream_) upstream_->CloseAfterFlush();
   if (events_.on_released) events_.on_released();
   endings_.Released();
@@ -363,7 +362,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       // Those below stay: their own node goes on being watched.
       LogEvent(LogLevel::kWarning, "retired", {},
                "the group's control plane has ended; a rank that dies is no longer noticed");
-      ForgetProcess(kUpstream);
+      processes_.erase(kUpstream);
       loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
       return CheckReleased();
     case ControlType::kOwnerAsked:
@@ -379,7 +378,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
 void ControlPlane::OnUpstreamClosed(const Error& reason) {
   // Let go of already: its end may come with its last message.
   if (!upstream_) return;
-  ForgetProcess(kUpstream);
+  processes_.erase(kUpstream);
   loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
   if (released_) return;
   if (failure_) {
@@ -430,7 +429,7 @@ void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
 
 void ControlPlane::OnBranchClosed(Branches::Source source, const Branches::Branch& branch,
                                   const Error& reason) {
-  ForgetProcess(source);
+  processes_.erase(source);
   inquiry_->Forget(source);
   not_told_.erase(source);
   CheckEveryoneKnows();

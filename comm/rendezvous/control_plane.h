@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/net/process_watch.h"
 #include "comm/options.h"
 #include "comm/rendezvous/census.h"
 #include "comm/rendezvous/endings.h"
@@ -116,7 +117,6 @@ class ControlPlane {
   std::vector<int> UpstreamRanks() const;
 
   void WatchProcess(Branches::Source source, int fd);
-  void ForgetProcess(Branches::Source source);
   void OnProcessEnded(Branches::Source source);
   std::vector<Pulse::Peer> OtherNodes();
   void OnSuspect(const Pulse::Peer& peer);
@@ -165,7 +165,7 @@ class ControlPlane {
   std::unique_ptr<LaterDesk> later_;
   std::unique_ptr<OwnerInquiry> inquiry_;
   std::unique_ptr<JobClock> job_clock_;
-  std::map<Branches::Source, UniqueFd> processes_;  // pidfds; that of the process above is under kSelf
+  std::map<Branches::Source, std::unique_ptr<ProcessWatch>> processes_;  // kSelf: the process above
   EventLoop::TimerId own_failure_timer_ = 0;
   EventLoop::TimerId told_timer_ = 0;
   EventLoop::TimerId release_timer_ = 0;

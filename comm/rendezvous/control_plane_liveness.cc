@@ -1,7 +1,4 @@
 // What the ControlPlane makes of a process's end and of silence.
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-
 #include <algorithm>
 
 #include "comm/base/log.h"
@@ -68,22 +65,12 @@ Failure ControlPlane::LostConnection(const std::vector<int>& ranks, const Error&
 void ControlPlane::WatchProcess(Branches::Source source, int fd) {
   const auto credentials = CredentialsOf(fd);
   if (!credentials || credentials->pid == 0) return;
-  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, credentials->pid, 0)));
-  if (!process) return;
-  const Status watched =
-      loop_.Watch(process.get(), EPOLLIN, [this, source](uint32_t) { OnProcessEnded(source); });
-  if (watched) processes_[source] = std::move(process);
-}
-
-void ControlPlane::ForgetProcess(Branches::Source source) {
-  const auto process = processes_.find(source);
-  if (process == processes_.end()) return;
-  loop_.Forget(process->second.get());
-  processes_.erase(process);
+  processes_[source] =
+      std::make_unique<ProcessWatch>(loop_, credentials->pid, [this, source] { OnProcessEnded(source); });
 }
 
 void ControlPlane::OnProcessEnded(Branches::Source source) {
-  ForgetProcess(source);
+  processes_.erase(source);
   loop_.After(kLastWordsWithin, [this, source, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     if (source == kUpstream) {

@@ -1,11 +1,12 @@
 """Unit tests once more, on an older kernel."""
 
-def old_kernel_tests(name, test, tags = []):
+def old_kernel_tests(name, test, args = [], tags = []):
     """NAME_enosys and NAME_eperm: the test without newer system calls (call_filter.h).
 
     Args:
       name: what the two begin with.
       test: the test.
+      args: of the test.
       tags: as in sh_test.
     """
     for profile in ["enosys", "eperm"]:
@@ -17,7 +18,7 @@ def old_kernel_tests(name, test, tags = []):
                 "$(rootpath //tests/old_kernel)",
                 profile,
                 "$(rootpath %s)" % test,
-            ],
+            ] + args,
             data = [
                 test,
                 "//tests/old_kernel",

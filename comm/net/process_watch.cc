@@ -1,0 +1,42 @@
+#include "comm/net/process_watch.h"
+
+#include <sys/epoll.h>
+
+#include <utility>
+
+namespace muster {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::milliseconds(100);
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(EventLoop& loop, pid_t pid, std::function<void()> on_end)
+    : loop_(loop), end_(ProcessEnd::Of(pid)), on_end_(std::move(on_end)) {
+  if (end_.fd() >= 0) watched_ = loop_.Watch(end_.fd(), EPOLLIN, [this](uint32_t) { Look(); }).has_value();
+  if (!watched_) LookAgain(Duration::zero());
+}
+
+ProcessWatch::~ProcessWatch() { Stop(); }
+
+void ProcessWatch::Stop() {
+  if (std::exchange(watched_, false)) loop_.Forget(end_.fd());
+  loop_.Cancel(std::exchange(timer_, 0));
+}
+
+void ProcessWatch::LookAgain(Duration after) {
+  timer_ = loop_.After(after, [this] {
+    timer_ = 0;
+    Look();
+  });
+}
+
+void ProcessWatch::Look() {
+  if (!end_.HasEnded()) return watched_ ? void() : LookAgain(kLookAgain);
+  Stop();
+  // The call may be this object's end.
+  const std::function<void()> on_end = std::move(on_end_);
+  on_end();
+}
+
+}  // namespace muster

@@ -1,0 +1,37 @@
+// The end of a process as an event of a loop. Where the kernel has no such event (process_end.h) the process
+// is looked at ten times a second.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <functional>
+
+#include "comm/base/process_end.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class ProcessWatch {
+ public:
+  // `on_end` is called once, from the loop, also where the process has ended already. It may destroy the
+  // watch.
+  ProcessWatch(EventLoop& loop, pid_t pid, std::function<void()> on_end);
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+  ~ProcessWatch();
+
+  const ProcessEnd& end() const { return end_; }
+
+ private:
+  void Look();
+  void LookAgain(Duration after);
+  void Stop();
+
+  EventLoop& loop_;
+  const ProcessEnd end_;
+  std::function<void()> on_end_;
+  bool watched_ = false;
+  EventLoop::TimerId timer_ = 0;
+};
+
+}  // namespace muster
