@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <csignal>
 
 #include "bootstrap/run/exec_child.h"
+#include "bootstrap/run/reaper.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster {
@@ -18,6 +17,7 @@ namespace {
 
 // Of what it says about itself, no more is of interest.
 constexpr size_t kLongestComplaint = 4096;
+constexpr Duration kGoneWithin = std::chrono::seconds(1);
 
 struct Pipe {
   UniqueFd reader;
@@ -48,7 +48,7 @@ class Captured {
 
   // Whatever happens, nothing of it is left.
   ~Captured() {
-    if (pid_ > 0) End();
+    if (process_) End();
   }
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
@@ -73,14 +73,17 @@ class Captured {
     plan.stdout_end = output_.writer.get();
     plan.stderr_end = complaint_.writer.get();
     plan.own_process_group = true;
-    const ExecOutcome started = ExecChild(plan);
+    ExecOutcome started;
+    process_ = ClaimedChild::Start([&] {
+      started = ExecChild(plan);
+      return started.pid;
+    });
     output_.writer.Reset();
     complaint_.writer.Reset();
     if (started.error_number == ENOENT) return Fail(Code::kConfiguration, "there is no {}", request_.name);
     if (started.error_number != 0) {
       return Fail(Code::kSystem, "cannot start {}: {}", request_.name, ErrnoText(started.error_number));
     }
-    pid_ = started.pid;
     return {};
   }
 
@@ -100,9 +103,9 @@ class Captured {
       if (said_.size() > kLongestComplaint) said_.erase(0, said_.size() - kLongestComplaint);
     }
     // It has closed its output: it is about to end, or has other plans.
-    if (!EndsBy(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
-    End();
-    if (status_ != 0) return Ended();
+    if (!process_.AwaitExit(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
+    const ChildExit exit = End();
+    if (!exit.ok()) return Ended(exit);
     if (text_.empty()) return Fail(Code::kSystem, "{} ended without an answer", request_.name);
     return std::move(text_);
   }
@@ -115,28 +118,19 @@ class Captured {
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) reader.Reset();
   }
 
-  bool EndsBy(Deadline deadline) const {
-    const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-    if (!process) return errno == ESRCH;
-    pollfd watched = {process.get(), POLLIN, 0};
-    int ready = 0;
-    do {
-      ready = poll(&watched, 1, deadline.PollMilliseconds());
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
+  // What it has started goes with it; who has ended already keeps the status of that end.
+  ChildExit End() {
+    static_cast<void>(process_.Signal(SIGKILL, /*group=*/true));
+    // Killed or ended, unless the kernel holds it: then it is not waited for.
+    process_.AwaitExit(Deadline::After(kGoneWithin));
+    const ChildExit exit = process_.Exited().value_or(ChildExit{0, SIGKILL});
+    process_ = {};
+    return exit;
   }
 
-  // What it has started goes with it; who has ended already keeps the status of that end. The status is 0
-  // also where somebody else of this process has taken it.
-  void End() {
-    kill(-pid_, SIGKILL);
-    while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
-    pid_ = -1;
-  }
-
-  tl::unexpected<Error> Ended() const {
-    const std::string how = WIFSIGNALED(status_) ? fmt::format("was killed by signal {}", WTERMSIG(status_))
-                                                 : fmt::format("ended with {}", WEXITSTATUS(status_));
+  tl::unexpected<Error> Ended(const ChildExit& exit) const {
+    const std::string how = exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal)
+                                             : fmt::format("ended with {}", exit.code);
     std::string_view said = said_;
     while (said.ends_with('\n')) said.remove_suffix(1);
     said.remove_prefix(said.rfind('\n') == std::string_view::npos ? 0 : said.rfind('\n') + 1);
@@ -147,8 +141,7 @@ class Captured {
   Pipe output_;
   Pipe complaint_;
   UniqueFd nothing_;
-  pid_t pid_ = -1;
-  int status_ = 0;
+  ClaimedChild process_;
   std::string text_;
   std::string said_;
 };

@@ -1,14 +1,10 @@
 #include "bootstrap/run/child.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "bootstrap/run/exec_child.h"
 #include "bootstrap/run/exec_path.h"
@@ -101,12 +97,6 @@ ExecOutcome Exec(const ChildOptions& options, int stdout_end, int stderr_end) {
 
 }  // namespace
 
-std::string ChildExit::Describe() const {
-  if (signal == 0) return fmt::format("exit {}", code);
-  const char* name = sigdescr_np(signal);
-  return fmt::format("signal {} ({})", signal, name == nullptr ? "unknown" : name);
-}
-
 tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
   if (options.command.empty()) {
     return tl::unexpected(
@@ -124,58 +114,43 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
     if (!made) return tl::unexpected(std::move(made).error());
     err = *std::move(made);
   }
-  const ExecOutcome outcome = Exec(options, out.write_end.get(), err.write_end.get());
+  ExecOutcome outcome;
+  ClaimedChild process = ClaimedChild::Start([&] {
+    outcome = Exec(options, out.write_end.get(), err.write_end.get());
+    return outcome.pid;
+  });
   if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
     return tl::unexpected(NoProcess("start another process", outcome.error_number));
   }
   if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
-  return std::unique_ptr<Child>(
-      new Child(outcome.pid, options.own_process_group, std::move(out.read_end), std::move(err.read_end)));
+  return std::unique_ptr<Child>(new Child(std::move(process), options.own_process_group,
+                                          std::move(out.read_end), std::move(err.read_end)));
 }
 
-Child::Child(pid_t pid, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end)
-    : pid_(pid),
+Child::Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end)
+    : pid_(process.pid()),
       own_process_group_(own_process_group),
-      // Ours and not reaped, so the number still means this process.
-      pidfd_(AboveStandard(UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))))),
+      process_(std::move(process)),
       stdout_(std::move(stdout_end)),
       stderr_(std::move(stderr_end)) {}
 
 Child::~Child() {
-  if (reaped_) return;
+  if (!process_) return;
   static_cast<void>(Signal(SIGKILL));
   // A killed process is gone at once unless the kernel holds it; then init will inherit it.
-  constexpr int kAtMostMilliseconds = 1000;
-  struct pollfd ended {
-    pidfd_.get(), POLLIN, 0
-  };
-  if (pidfd_) poll(&ended, 1, kAtMostMilliseconds);
-  waitpid(pid_, nullptr, WNOHANG);
+  constexpr Duration kGoneWithin = std::chrono::seconds(1);
+  process_.AwaitExit(Deadline::After(kGoneWithin));
 }
 
 std::optional<ChildExit> Child::Exited() {
-  if (exit_) return exit_;
-  siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-    return std::nullopt;
-  }
-  const bool by_itself = info.si_code == CLD_EXITED;
-  exit_ = ChildExit{by_itself ? info.si_status : 0, by_itself ? 0 : info.si_status};
+  if (!exit_) exit_ = process_.Exited();
   return exit_;
 }
 
-Status Child::Signal(int signal_number) {
-  if (reaped_) return {};
-  const pid_t target = own_process_group_ ? -pid_ : pid_;
-  if (kill(target, signal_number) == 0 || errno == ESRCH) return {};
-  return Fail(Code::kSystem, "cannot send signal {} to process {}: {}", signal_number, pid_,
-              ErrnoText(errno));
-}
+Status Child::Signal(int signal_number) { return process_.Signal(signal_number, own_process_group_); }
 
 void Child::Reap() {
-  if (reaped_ || !exit_) return;
-  waitpid(pid_, nullptr, WNOHANG);
-  reaped_ = true;
+  if (exit_) process_.Reap();
 }
 
 }  // namespace muster

@@ -18,6 +18,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "bootstrap/run/reaper.h"
+#include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
@@ -33,18 +35,6 @@ struct ChildOptions {
   int stdin_end = -1;        // becomes the program's standard input; -1: it has ours
   bool pipe_stdout = false;  // on: what the program writes comes out of TakeStdout
   bool pipe_stderr = true;   // off: the program writes to our standard error itself
-};
-
-// How a program ended.
-struct ChildExit {
-  int code = 0;    // meaningful where signal is 0
-  int signal = 0;  // 0: it exited by itself
-
-  bool ok() const { return code == 0 && signal == 0; }
-  int ShellStatus() const { return signal == 0 ? code : 128 + signal; }
-  std::string Describe() const;  // "exit 3", "signal 9 (Killed)"
-
-  friend bool operator==(const ChildExit&, const ChildExit&) = default;
 };
 
 struct StartFailure {
@@ -66,9 +56,8 @@ class Child {
   ~Child();
 
   pid_t pid() const { return pid_; }
-  // Readable (POLLIN) once the program has ended. -1 where the kernel has no pidfd (before 5.3): wait for
-  // SIGCHLD there.
-  int pidfd() const { return pidfd_.get(); }
+  // Whether it has ended by the deadline. BLOCKS until then at most; on a loop wait for SIGCHLD instead.
+  bool AwaitExit(Deadline deadline) const { return exit_ || process_.AwaitExit(deadline); }
   // The read end of the program's standard error, non-blocking; once. Empty without pipe_stderr.
   UniqueFd TakeStderr() { return std::move(stderr_); }
   // The same for its standard output; empty without pipe_stdout.
@@ -84,15 +73,14 @@ class Child {
   void Reap();
 
  private:
-  Child(pid_t pid, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end);
+  Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end);
 
   const pid_t pid_;
   const bool own_process_group_;
-  UniqueFd pidfd_;
+  ClaimedChild process_;  // none once it is reaped
   UniqueFd stdout_;
   UniqueFd stderr_;
   std::optional<ChildExit> exit_;
-  bool reaped_ = false;
 };
 
 }  // namespace muster

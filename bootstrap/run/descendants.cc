@@ -1,22 +1,19 @@
 #include "bootstrap/run/descendants.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "bootstrap/run/proc_file.h"
+#include "bootstrap/run/reaper.h"
 #include "comm/base/parse.h"
-#include "comm/base/unique_fd.h"
+#include "comm/base/process_end.h"
 
 namespace muster {
 namespace {
@@ -40,38 +37,10 @@ std::optional<pid_t> ParentIn(std::string_view stat) {
   return fields.size() < 2 ? std::nullopt : ParseInteger<pid_t>(fields[1]);
 }
 
-bool Contains(std::span<const pid_t> pids, pid_t pid) { return std::ranges::find(pids, pid) != pids.end(); }
-
-void AwaitEnd(pid_t pid, Deadline deadline) {
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  struct pollfd ended {
-    pidfd.get(), POLLIN, 0
-  };
-  // Without pidfd (before Linux 5.3) there is no event to wait for but SIGCHLD, which belongs to the event
-  // loop.
-  constexpr int kTryAgainMilliseconds = 2;
-  if (!pidfd) {
-    poll(nullptr, 0, std::min(deadline.PollMilliseconds(), kTryAgainMilliseconds));
-  } else {
-    poll(&ended, 1, deadline.PollMilliseconds());
-  }
-}
-
 // Most often so, and a look into /proc costs ten times as much.
 bool HasNoChild() {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
-}
-
-// Direct children only: they are ours to reap, so none of these numbers can mean another process by now. What
-// they started comes to us when they are gone.
-Status KillAll(const std::vector<pid_t>& children) {
-  Status status;
-  for (const pid_t pid : children) {
-    if (kill(pid, SIGKILL) == 0 || errno == ESRCH) continue;
-    status = Fail(Code::kSystem, "cannot kill process {} ({}): {}", pid, ProcessName(pid), ErrnoText(errno));
-  }
-  return status;
 }
 
 }  // namespace
@@ -106,27 +75,24 @@ std::vector<pid_t> ChildProcessesByScan() {
   return children;
 }
 
-void ReapOrphans(std::span<const pid_t> keep) {
-  const auto children = ChildProcesses();
-  if (!children) return;
-  for (const pid_t pid : *children) {
-    if (!Contains(keep, pid)) waitpid(pid, nullptr, WNOHANG);
-  }
+void ReapOrphans() {
+  if (const auto children = ChildProcesses()) ReapUnclaimed(*children);
 }
 
-Status KillDescendants(std::span<const pid_t> keep, Deadline deadline) {
+Status KillDescendants(Deadline deadline) {
   for (bool tried = false;; tried = true) {
     if (HasNoChild()) return {};
+    // Direct children only. What they started comes to us when they are gone.
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
-    std::erase_if(children, [&](pid_t pid) { return Contains(keep, pid); });
+    DropEndedClaims(children);
     if (children.empty()) return {};
     if (tried && deadline.Expired()) {
       return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", children.front(),
                   ProcessName(children.front()));
     }
-    MUSTER_CHECK(KillAll(children));
-    AwaitEnd(children.front(), deadline);
-    for (const pid_t pid : children) waitpid(pid, nullptr, WNOHANG);
+    MUSTER_CHECK(KillChildren(children));
+    ProcessEnd::Of(children.front()).Await(deadline);
+    ReapUnclaimed(children);
   }
 }
 

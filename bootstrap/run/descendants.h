@@ -5,7 +5,6 @@
 
 #include <sys/types.h>
 
-#include <span>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -24,13 +23,12 @@ Result<std::vector<pid_t>> ChildProcesses();
 // The second of these ways, which looks at every process of the machine.
 std::vector<pid_t> ChildProcessesByScan();
 
-// Forgets the zombies among the children but those in `keep` (the Childs' own). Does not block; for SIGCHLD.
-void ReapOrphans(std::span<const pid_t> keep);
+// Reaps the children that have ended, except claimed ones (reaper.h). Does not block; for SIGCHLD.
+void ReapOrphans();
 
-// Kills all children but those in `keep`, then what they leave to us, until nobody is left. `keep` are
-// programs that have ended (Child::Exited): their descendants are ours by now. Costs one system call
-// where there is nobody. Error: kDeadline or kSystem, naming a process that would not die or may not be
-// killed.
-Status KillDescendants(std::span<const pid_t> keep, Deadline deadline);
+// Kills all children, then what they leave to this process, until none is left. Claimed children (reaper.h)
+// are killed as well; once they have ended their owners reap them. Costs one system call if there is no
+// child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
+Status KillDescendants(Deadline deadline);
 
 }  // namespace muster

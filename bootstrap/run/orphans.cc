@@ -1,8 +1,6 @@
 #include "bootstrap/run/orphans.h"
 
 #include <dirent.h>
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,13 +20,6 @@ bool HasVariable(std::string_view environment, std::string_view variable) {
 }
 
 }  // namespace
-
-UniqueFd WatchForEnd(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
-
-bool HasEnded(const UniqueFd& process, Deadline deadline) {
-  pollfd end{process.get(), POLLIN, 0};
-  return !process || poll(&end, 1, deadline.PollMilliseconds()) > 0;
-}
 
 void KillProcessesOfRank(const std::string& group_id, int rank) {
   const std::string group = "MUSTER_GROUP=" + group_id;

@@ -6,15 +6,7 @@
 
 #include <string>
 
-#include "comm/base/deadline.h"
-#include "comm/base/unique_fd.h"
-
 namespace muster {
-
-// Readable (POLLIN) once that process has ended. Empty where it has, or where the kernel has no pidfd.
-UniqueFd WatchForEnd(pid_t pid);
-// Whether it has ended by the deadline. BLOCKS until then at most.
-bool HasEnded(const UniqueFd& process, Deadline deadline);
 
 // Kills this user's processes whose environment says that they belong to this rank of this group. For the
 // surviving supervisors of the node. The group id is random, so nothing else can be meant. Reads /proc; does

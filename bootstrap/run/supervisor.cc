@@ -87,7 +87,7 @@ Result<int> Supervisor::Run() {
   output_->Drain(Deadline::After(kExitStatusWithin));
   Conclude();
   programs_.clear();
-  if (const Status gone = KillDescendants({}, Deadline::After(kNoOrphansWithin)); !gone) {
+  if (const Status gone = KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
   relay_->KeepBlocked();
@@ -359,8 +359,6 @@ Status Supervisor::WatchLifeline() {
 }
 
 void Supervisor::OnChildren() {
-  std::vector<pid_t> keep;
-  for (const auto& program : programs_) keep.push_back(program->pid());
   bool noticed = false;
   for (const auto& program : programs_) {
     if (!program->NoticeExit()) continue;
@@ -368,7 +366,7 @@ void Supervisor::OnChildren() {
     OnProgramEnded(*program);
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
-  if (!noticed) ReapOrphans(keep);
+  if (!noticed) ReapOrphans();
 }
 
 void Supervisor::OnProgramEnded(const RankProgram& program) {

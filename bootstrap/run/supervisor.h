@@ -27,7 +27,7 @@
 #include "bootstrap/run/signals.h"
 #include "bootstrap/run/store_keeper.h"
 #include "bootstrap/run/store_users.h"
-#include "comm/base/unique_fd.h"
+#include "comm/net/process_watch.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/joiner.h"
@@ -132,10 +132,10 @@ class Supervisor {
   std::optional<int> status_;
   int asked_to_end_ = 0;  // the signal
   Clock::time_point asked_at_{};
-  Clock::time_point ended_at_{};    // the latest program
-  std::set<int> lost_;              // ranks whose program left the group without a goodbye
-  UniqueFd lost_supervisor_;        // of a rank of this node, until it has ended
-  std::optional<OomWatch> memory_;  // since the programs were started
+  Clock::time_point ended_at_{};                   // the latest program
+  std::set<int> lost_;                             // ranks whose program left the group without a goodbye
+  std::unique_ptr<ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
+  std::optional<OomWatch> memory_;                 // since the programs were started
   RunRecorder recorder_;
   bool root_ = false;
   bool everyone_knows_ = false;

@@ -1,5 +1,4 @@
 // How a run ends: who is told what, in which order, and what is written down.
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,14 +101,11 @@ void Supervisor::ClearNodeOf(const Failure& failure) {
   if (survivors.empty() || survivors.front() != own_rank) return;
   const pid_t lost = roster.members[static_cast<size_t>(failure.rank)].pid;
   if (lost == getpid()) return;
-  lost_supervisor_ = WatchForEnd(lost);
-  if (!lost_supervisor_) return ClearOrphans();
-  if (!loop_->Watch(lost_supervisor_.get(), EPOLLIN, [this](uint32_t) { ClearOrphans(); })) ClearOrphans();
+  lost_supervisor_ = std::make_unique<ProcessWatch>(*loop_, lost, [this] { ClearOrphans(); });
 }
 
 void Supervisor::ClearOrphans() {
-  if (lost_supervisor_) loop_->Forget(lost_supervisor_.get());
-  lost_supervisor_.Reset();
+  lost_supervisor_.reset();
   KillProcessesOfRank(group_.roster.group_id, failure_->rank);
 }
 
@@ -161,7 +157,7 @@ void Supervisor::FinishFailed() {
 // What is told when all is over.
 void Supervisor::Conclude() {
   // Its connections close a moment before it counts as ended.
-  if (lost_supervisor_ && HasEnded(lost_supervisor_, Deadline::After(kGoneWithin))) ClearOrphans();
+  if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
   // Of one program for all ranks its own words and the line are enough.
   if (!root_ || plan_.who != WhoRuns::kEveryRank) return;
   const RunRecord record =

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <csignal>
 
 #include "bootstrap/run/proc_file.h"
+#include "bootstrap/run/reaper.h"
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
 
@@ -141,18 +141,18 @@ ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline) {
   if (pipe2(ends, O_CLOEXEC) != 0) return result;
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
-  const pid_t pid = SpawnPlan(write_end.get()).Start(command);
-  if (pid < 0) return result;
+  const ClaimedChild tool = ClaimedChild::Start([&] { return SpawnPlan(write_end.get()).Start(command); });
+  if (!tool) return result;
   write_end.Reset();
   result.started = true;
   result.in_time = ReadOutput(read_end.get(), result.output, deadline);
   if (!result.in_time) {
-    kill(-pid, SIGTERM);
-    if (!ReadOutput(read_end.get(), result.output, Deadline::After(kToolGrace))) kill(-pid, SIGKILL);
+    static_cast<void>(tool.Signal(SIGTERM, /*group=*/true));
+    if (!ReadOutput(read_end.get(), result.output, Deadline::After(kToolGrace))) {
+      static_cast<void>(tool.Signal(SIGKILL, /*group=*/true));
+    }
   }
-  // A supervisor that sweeps up orphans may have been faster.
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  tool.AwaitExit(Deadline::After(kToolGrace));
   return result;
 }
 

@@ -59,7 +59,7 @@ TEST(Child, IsNotEndedWhileItRunsAndStaysAZombieUntilReaped) {
   const auto child = Started(Shell("exec sleep 1000"));
   ASSERT_EQ(child->Exited(), std::nullopt);
   ASSERT_TRUE(child->Signal(SIGKILL));
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   EXPECT_EQ(child->Exited(), (ChildExit{0, SIGKILL}));
   EXPECT_EQ(kill(child->pid(), 0), 0);
   child->Reap();
@@ -162,7 +162,7 @@ TEST(Child, HasItsOwnProcessGroupOnlyWhereTold) {
 // What stays behind holds the pipe: its end of file shows that it is gone.
 TEST(Child, SignalsTheWholeGroupAlsoAfterTheProgramHasEnded) {
   const auto child = Started(Shell("sleep 1000 & exit 0"));
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   EXPECT_TRUE(child->Exited()->ok());
   EXPECT_TRUE(child->Signal(SIGKILL));
   EXPECT_EQ(ReadAll(child->TakeStderr().get()), "");

@@ -27,7 +27,7 @@ class Descendants : public testing::Test {
 
 TEST_F(Descendants, AreNoneWhereNothingRuns) {
   EXPECT_THAT(*ChildProcesses(), IsEmpty());
-  EXPECT_TRUE(KillDescendants({}, Deadline::After(kEnough)));
+  EXPECT_TRUE(KillDescendants(Deadline::After(kEnough)));
 }
 
 TEST_F(Descendants, AreListedWhateverThreadStartedThem) {
@@ -52,11 +52,10 @@ TEST_F(Descendants, AreTheSameByScan) {
 TEST_F(Descendants, ThatMadeThemselvesDaemonsAreKilled) {
   const auto child = Started(Shell("setsid sh -c 'setsid sleep 1000 & echo up >&2; exit 0' & wait"));
   const UniqueFd pipe = child->TakeStderr();
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   ASSERT_TRUE(child->Exited());
   ASSERT_TRUE(child->Signal(SIGKILL));
-  const pid_t keep[] = {child->pid()};
-  ASSERT_TRUE(KillDescendants(keep, Deadline::After(kEnough)));
+  ASSERT_TRUE(KillDescendants(Deadline::After(kEnough)));
   EXPECT_EQ(ReadAll(pipe.get()), "up\n");  // the end of file: nobody holds the pipe any more
   EXPECT_THAT(*ChildProcesses(), testing::ElementsAre(child->pid()));
   EXPECT_TRUE(child->Exited()->ok());
@@ -69,10 +68,9 @@ TEST_F(Descendants, ThatNestAndIgnoreSignalsAreKilled) {
                     "setsid sh -c \"trap '' TERM; sleep 1000 & setsid sleep 1000 & wait\" & done; "
                     "echo up >&2; kill -KILL $$"));
   const UniqueFd pipe = child->TakeStderr();
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   ASSERT_TRUE(child->Exited());
-  const pid_t keep[] = {child->pid()};
-  ASSERT_TRUE(KillDescendants(keep, Deadline::After(kEnough)));
+  ASSERT_TRUE(KillDescendants(Deadline::After(kEnough)));
   EXPECT_EQ(ReadAll(pipe.get()), "up\n");
   child->Reap();
   EXPECT_THAT(*ChildProcesses(), IsEmpty());
@@ -80,22 +78,20 @@ TEST_F(Descendants, ThatNestAndIgnoreSignalsAreKilled) {
 
 TEST_F(Descendants, ThatEndedAreReapedButNotTheChilds) {
   const auto child = Started(Shell("(sh -c 'exit 0' &) ; exit 4"));
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
-  const pid_t keep[] = {child->pid()};
+  ASSERT_TRUE(AwaitExit(*child));
   // The orphan may still be on its way out: its parent's end made it ours.
-  while (ChildProcesses()->size() > 1) ReapOrphans(keep);
+  while (ChildProcesses()->size() > 1) ReapOrphans();
   EXPECT_THAT(*ChildProcesses(), testing::ElementsAre(child->pid()));
   EXPECT_EQ(Finish(*child).code, 4);
 }
 
-// A zombie in `keep` alone is nobody to wait for; a process that cannot be killed is named. Stopped is not
+// A claimed zombie alone is nobody to wait for; a process that cannot be killed is named. Stopped is not
 // unkillable.
 TEST_F(Descendants, ThatAreStoppedDieToo) {
   const auto child = Started(Shell("sh -c 'kill -STOP $$' & exit 0"));
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   ASSERT_TRUE(child->Exited());
-  const pid_t keep[] = {child->pid()};
-  EXPECT_TRUE(KillDescendants(keep, Deadline::After(kEnough)));
+  EXPECT_TRUE(KillDescendants(Deadline::After(kEnough)));
   child->Reap();
   EXPECT_THAT(*ChildProcesses(), IsEmpty());
 }

@@ -34,8 +34,12 @@ inline std::string ReadAll(int fd) {
   return text + " [no end of file within 20 s]";
 }
 
+inline bool AwaitExit(const Child& child) {
+  return child.AwaitExit(Deadline::After(std::chrono::seconds(20)));
+}
+
 inline ChildExit Finish(Child& child) {
-  EXPECT_TRUE(WaitReadable(child.pidfd())) << "the program did not end within 20 s";
+  EXPECT_TRUE(AwaitExit(child)) << "the program did not end within 20 s";
   const auto end = child.Exited();
   EXPECT_TRUE(end.has_value());
   child.Reap();

@@ -66,17 +66,5 @@ TEST(KillProcessesOfRank, KillsThoseOfThatRankAndGroupAlone) {
   EXPECT_EQ(other_group.End(), 0);
 }
 
-TEST(WatchForEnd, SeesTheEndOfAnotherProcess) {
-  Sleeper other(kGroup, 3);
-  const UniqueFd process = WatchForEnd(other.pid());
-  ASSERT_TRUE(process);
-  EXPECT_FALSE(HasEnded(process, Deadline::After(std::chrono::milliseconds(20))));
-  const pid_t pid = other.pid();
-  other.End();
-  EXPECT_TRUE(HasEnded(process, Deadline::After(Duration::zero())));
-  EXPECT_FALSE(WatchForEnd(pid));
-  EXPECT_TRUE(HasEnded(UniqueFd(), Deadline::After(std::chrono::hours(1)))) << "nothing to wait for";
-}
-
 }  // namespace
 }  // namespace muster

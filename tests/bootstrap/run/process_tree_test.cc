@@ -52,7 +52,7 @@ TEST(IdentityOf, TellsOneProgramFromTheNextInTheSameProcess) {
 
 TEST(IdentityOf, AZombieHasNone) {
   const auto child = Started(Shell("exit 0"));
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   EXPECT_EQ(IdentityOf(child->pid()), std::nullopt);
 }
 

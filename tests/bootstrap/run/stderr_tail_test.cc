@@ -147,7 +147,7 @@ TEST(StderrTail, DrainsWithoutWaitingForAProcessThatHoldsThePipe) {
   const auto child = Started(Shell("sleep 1000 & echo last words >&2; exit 1"));
   Pipe ours = MakePipe();
   StderrTail tail(child->TakeStderr(), ours.write_end.get());
-  ASSERT_TRUE(WaitReadable(child->pidfd()));
+  ASSERT_TRUE(AwaitExit(*child));
   tail.Drain(Deadline::After(kEnough));
   EXPECT_EQ(tail.Tail(), "last words");
   EXPECT_FALSE(tail.ended());
