@@ -107,6 +107,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   SetLogSubject({{}, plan.node, plan.job_key, false});
   // Ctrl-C and reading from the terminal belong to its foreground group.
   plan.own_process_groups = !InTerminalForeground();
+  plan.ends_programs = true;
   UniqueFd lifeline;
   if (launch.until_stdin_closes) {
     MUSTER_TRY(lifeline, TakeStandardInput());

@@ -115,6 +115,7 @@ class Planner {
     plan.version = kVersion;
     plan.began = began_;
     plan.own_process_groups = !InTerminalForeground();
+    plan.ends_programs = resolution_.tuple.launcher == "none";
     plan.who = wanted_.who;
     if (resolution_.tuple.world_size * RanksHere() == 1) {
       HandDown(asked_, plan.environment);

@@ -136,7 +136,8 @@ constexpr auto kKeys = std::to_array<Key>({
           "from "
           "rank to rank"),
     Time("run.grace", MUSTER_FIELD(run.grace), kOwn, Duration::zero(),
-         "between SIGTERM and SIGKILL when the program must end"),
+         "how long a program that must end may take: between SIGTERM and SIGKILL, and after Ctrl-C before "
+         "SIGTERM"),
     Plain("run.stop_on_failure", MUSTER_FIELD(run.stop_on_failure), kGroupWide,
           "whether one failed rank ends the programs of all"),
     Choice("run.store", MUSTER_FIELD(run.store), kGroupWide, kStores,

@@ -26,6 +26,11 @@ std::string TrackingGroup(std::string_view proc_cgroup) {
   return group;
 }
 
+bool FromScheduler(const SignalEvent& event) {
+  if (event.from_kernel) return false;
+  return event.sender <= 0 || IsSlurmstepd(event.sender);
+}
+
 bool ReachedProgram(const SignalEvent& event, bool own_process_group) {
   if (event.from_kernel) return !own_process_group;
   if (event.sender <= 0 || !IsSlurmstepd(event.sender)) return false;

@@ -4,16 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 
 #include "bootstrap/run/descendants.h"
 #include "bootstrap/run/master_port.h"
 #include "bootstrap/run/orphans.h"
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/report.h"
-#include "bootstrap/run/signal_reach.h"
 #include "comm/base/log.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/chosen_interfaces.h"
@@ -31,10 +27,6 @@ constexpr Duration kNoOrphansWithin = seconds(5);
 constexpr Duration kSameSignalWithin = milliseconds(200);
 // The exchange among supervisors that ends a group whose last member cannot tell by itself.
 constexpr std::string_view kAllDone = "all programs have ended";
-
-bool EndsPrograms(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
-}
 
 FormedGroup GroupOfOne(const std::string& node) {
   FormedGroup group;
@@ -59,7 +51,8 @@ Supervisor::Supervisor(SupervisorPlan plan)
     : plan_(std::move(plan)),
       recorder_({plan_.job_key, plan_.command, plan_.node,
                  plan_.join ? plan_.join->self.agreement.world_size : 1, plan_.config.run.grace,
-                 plan_.began}) {}
+                 plan_.began}),
+      request_(plan_.config.run.grace) {}
 
 Supervisor::~Supervisor() = default;
 
@@ -95,13 +88,6 @@ Result<int> Supervisor::Run() {
 }
 
 std::string Supervisor::Describe(int rank) const { return DescribeRank(group_.roster, rank); }
-
-std::optional<Error> Supervisor::ToldToEnd() const {
-  if (asked_to_end_ == 0) return std::nullopt;
-  const int rank = plane_ ? plane_->own_ranks().front() : 0;
-  return Error{Code::kPeerLost, fmt::format("{} was told to end (signal {})", Describe(rank), asked_to_end_),
-               ""};
-}
 
 // ---- forming
 
@@ -304,60 +290,6 @@ bool Supervisor::AllEnded() const {
   return std::ranges::all_of(programs_, [](const auto& program) { return program->exit().has_value(); });
 }
 
-void Supervisor::OnSignal(const SignalEvent& event) {
-  if (event.number == SIGCHLD) return OnChildren();
-  if (EndsPrograms(event.number)) {
-    asked_to_end_ = event.number;
-    asked_at_ = Clock::now();
-  }
-  if (!plane_ && programs_.empty()) {
-    if (EndsPrograms(event.number)) {
-      // What is waited for is only to tell it to others.
-      if (const Failure* failure = joiner_ ? joiner_->failure() : nullptr) return OnNotFormed(*failure);
-      NoteWhoCame();
-      // All ranks get the signal, from whoever knows why.
-      LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", event.number}},
-               "ended by signal {} while the group was forming", event.number);
-      Finish(128 + event.number);
-    }
-    return;
-  }
-  // Only the word of how others ended is still waited for.
-  if (finishing_ && EndsPrograms(event.number)) {
-    loop_->After(kOneRequest, [this] { Finish(StatusOf(*failure_)); });
-    return;
-  }
-  // A second SIGTERM means "at once" to many programs: they hear of their end once, from us or from outside.
-  if (event.number == SIGTERM && kill_timer_ != 0) return;
-  if (AllEnded() && EndsPrograms(event.number)) {
-    // The program itself got this very signal and ended well.
-    if (Clock::now() - ended_at_ < kOneRequest) return;
-    // Only others are still at work: they hear that this process will not wait for them.
-    const int rank = plane_ ? plane_->own_ranks().front() : 0;
-    return Report(
-        {{Code::kPeerLost, fmt::format("{} was told to end (signal {})", Describe(rank), event.number), ""},
-         rank,
-         128 + event.number,
-         "",
-         /*as_told=*/true});
-  }
-  if (ReachedProgram(event, plan_.own_process_groups)) return;
-  for (const auto& program : programs_) {
-    if (!program->exit()) program->Signal(event.number);
-  }
-}
-
-Status Supervisor::WatchLifeline() {
-  if (plan_.lifeline < 0) return {};
-  return loop_->Watch(plan_.lifeline, EPOLLIN, [this](uint32_t) {
-    std::array<char, 256> ignored{};
-    const ssize_t got = read(plan_.lifeline, ignored.data(), ignored.size());
-    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
-    loop_->Forget(plan_.lifeline);
-    OnSignal({SIGTERM, getpid(), false});
-  });
-}
-
 void Supervisor::OnChildren() {
   bool noticed = false;
   for (const auto& program : programs_) {
@@ -377,7 +309,7 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
   if (!exit.ok() && !failure_ && !reported_) {
     // A goodbye in the meantime would let this process go with 0.
     reported_ = true;
-    const bool may_be_asked = asked_to_end_ == 0 && EndsPrograms(exit.ShellStatus() - 128);
+    const bool may_be_asked = !request_.Explains(Clock::now()) && AsksToEnd(exit.ShellStatus() - 128);
     const auto report = [this, &program, out_of_memory] { ReportEnd(program, out_of_memory); };
     may_be_asked ? static_cast<void>(loop_->After(kSameSignalWithin, report)) : report();
   }
@@ -390,13 +322,17 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
 void Supervisor::ReportEnd(const RankProgram& program, OutOfMemory out_of_memory) {
   if (failure_) return;
   const ChildExit& exit = *program.exit();
-  const bool asked = asked_to_end_ != 0;
+  const Clock::time_point now = Clock::now();
+  const EndRequest::Verdict verdict = request_.Judge(exit, now);
   const std::string what =
-      asked && exit.ShellStatus() == 128 + asked_to_end_
-          ? fmt::format("{} was told to end (signal {}): {}", Describe(program.rank()), asked_to_end_,
-                        exit.Describe())
+      verdict.by_signal
+          ? DescribeRequest(*request_.Explains(now), NameUnlessAlone(program.rank()))
           : fmt::format("{} failed: {}", Describe(program.rank()), DescribeEnd(exit, out_of_memory));
-  Report({{Code::kPeerLost, what, ""}, program.rank(), exit.ShellStatus(), program.LastWords(), asked});
+  Report({{Code::kPeerLost, what, ""},
+          program.rank(),
+          verdict.exit_status,
+          program.LastWords(),
+          verdict.as_told});
 }
 
 void Supervisor::OnProgramLost(int rank) {

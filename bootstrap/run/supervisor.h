@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bootstrap/config/config.h"
+#include "bootstrap/run/end_request.h"
 #include "bootstrap/run/oom_watch.h"
 #include "bootstrap/run/output_plan.h"
 #include "bootstrap/run/program_environment.h"
@@ -52,6 +53,8 @@ struct SupervisorPlan {
   bool own_process_groups = true;          // ChildOptions
   // Where not every rank has one, each program is a world of its own, and all wait until all have ended.
   WhoRuns who = WhoRuns::kEveryRank;
+  // No launcher stands above that ends programs which do not exit: this process does.
+  bool ends_programs = false;
   int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
   int restarts = 0;   // how many groups of this launch have failed
   int max_restarts = 0;
@@ -90,6 +93,16 @@ class Supervisor {
   bool HasProgram(int rank) const;
   void OnProgramsDone();
   void OnSignal(const SignalEvent& event);
+  void OnSignalBeforePrograms(int number);
+  void OnSignalAfterPrograms(int number);
+  EndStep TakeRequest(const SignalEvent& event);
+  void TakeStep(EndStep step, const SignalEvent* event);
+  void PassOn(const SignalEvent& event);
+  void SendToPrograms(int number, std::string_view because);
+  void ReportWaiting();
+  std::string NameRanks(const std::vector<int>& ranks) const;
+  bool JustTerminated() const;
+  std::string NameUnlessAlone(int rank) const;
   Status WatchLifeline();
   void OnChildren();
   void OnProgramEnded(const RankProgram& program);
@@ -130,19 +143,20 @@ class Supervisor {
   bool reported_ = false;  // a failure of our own, or will be at once; failure_ is what the group was told
   std::optional<Failure> failure_;
   std::optional<int> status_;
-  int asked_to_end_ = 0;  // the signal
-  Clock::time_point asked_at_{};
   Clock::time_point ended_at_{};                   // the latest program
   std::set<int> lost_;                             // ranks whose program left the group without a goodbye
   std::unique_ptr<ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
   std::optional<OomWatch> memory_;                 // since the programs were started
   RunRecorder recorder_;
+  EndRequest request_;
   bool root_ = false;
   bool everyone_knows_ = false;
   bool finishing_ = false;  // how the programs ended is on its way to the root
   bool ends_told_ = false;
   bool released_ = false;
   EventLoop::TimerId kill_timer_ = 0;
+  EventLoop::TimerId request_timer_ = 0;
+  int awaited_ = 0;  // the request's wait that the timer belongs to
   EventLoop::TimerId last_timer_ = 0;
 };
 

@@ -110,8 +110,8 @@ void Supervisor::ClearOrphans() {
 }
 
 void Supervisor::EndPrograms() {
-  // A second SIGTERM means "at once" to many programs.
-  const bool just_asked = asked_to_end_ == SIGTERM && Clock::now() - asked_at_ < kOneRequest;
+  // A second SIGTERM means "immediately" to many programs.
+  const bool just_asked = JustTerminated();
   bool running = false;
   for (const auto& program : programs_) {
     if (program->exit()) continue;
@@ -162,7 +162,7 @@ void Supervisor::Conclude() {
   if (!root_ || plan_.who != WhoRuns::kEveryRank) return;
   const RunRecord record =
       recorder_.Finish(*status_, [this](int rank) { return plane_ && plane_->HasLeft(rank); });
-  if (failure_ && plane_ && !failure_->as_told && asked_to_end_ == 0) {
+  if (failure_ && plane_ && !failure_->as_told && !request_.Explains(Clock::now())) {
     LogLine(LogLevel::kError, "summary", SummaryFields(record), SummaryText(record));
   }
   LogEvent(MilestoneLevel(), "ended", {{"exit_status", record.exit_status}, {"seconds", record.ended}},

@@ -55,7 +55,7 @@ while_running() {
   said=$(grep -oh ': error: rank .*' "$work/$name"/[0-9]*.err | sed 's/; rank [0-9]* on gpu0[1-4] tells more$//' | sort -u)
   # Slurm signals the program as well as its supervisor; where the program ends before that hears of it, it failed.
   expect_like 'what all said' "$said" \
-    ': error: rank * on gpu0? @(was told to end (signal 2)|failed): signal 2 (Interrupt)'
+    ': error: @(interrupted: rank * on gpu0? received SIGINT|rank * on gpu0? failed: signal 2 (Interrupt))'
   expect 'different lines' "$(wc -l <<<"$said")" 1
 }
 

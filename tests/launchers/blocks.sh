@@ -130,7 +130,7 @@ told_to_end() {
 # are told here, the others by the group.
 told_after_the_program() {
   fresh
-  local code text='rank 1 on gpu01 was told to end (signal 15): signal 15 (Terminated)'
+  local code text='terminated: rank 1 on gpu01 received SIGTERM'
   for _ in 1 2 3 4 5; do
     fresh
     code=0
@@ -155,7 +155,7 @@ told_while_ending() {
     sleep 60 & wait' sh "$dir" 2>"$dir/err" || code=$?
   expect 'exit code' "$code" 69
   expect starts "$(wc -l <"$dir/tries")" 4
-  expect_like message "$(cat "$dir/err")" '*rank 0 on gpu01 failed: exit 5*: error: rank 3 on gpu02 was told to end (signal 15)*'
+  expect_like message "$(cat "$dir/err")" '*rank 0 on gpu01 failed: exit 5*: error: terminated: rank 3 on gpu02 received SIGTERM*'
 }
 has_lines() { [[ -e $1 && $(wc -l <"$1") -ge $2 ]]; }
 ended() { [[ -z $(ctl squeue -h -j "$1" 2>/dev/null) ]]; }
@@ -201,7 +201,7 @@ check_blocks() {
   check 'blocks: launch on several machines, usage' machines_without_endpoint
   check 'restarts: until it works' starts_again
   check 'restarts: until there are no more' ends_after_the_last
-  check 'restarts: not when told to end' told_to_end 'exec sleep 60' '*was told to end (signal 15)*'
+  check 'restarts: not when told to end' told_to_end 'exec sleep 60' '*terminated: rank * on gpu0? received SIGTERM*'
   check 'restarts: not when told to end, another exit code' told_to_end 'trap "exit 1" TERM; sleep 60 & wait' '*failed: exit 1*'
   check 'restarts: not when told to end, the program first' told_after_the_program
   check 'restarts: not when one was told to end meanwhile' told_while_ending

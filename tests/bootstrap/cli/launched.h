@@ -1,0 +1,118 @@
+// A `muster` command in the background, with a directory of its own for what its programs write.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace muster {
+
+// Far beyond what a loaded machine needs: a test that gets there has failed.
+inline constexpr auto kPatience = std::chrono::seconds(100);
+
+inline std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Launched {
+ public:
+  // Words of the command after `muster`; "@" in one of them stands for the directory. `input`: its standard
+  // input.
+  explicit Launched(std::vector<std::string> words, const std::string& input = "/dev/null") {
+    std::string name = testing::TempDir() + "/launched.XXXXXX";
+    directory_ = mkdtemp(name.data());
+    words.insert(words.begin(), "bootstrap/cli/muster");
+    std::vector<char*> arguments;
+    for (std::string& word : words) {
+      for (size_t at = word.find('@'); at != std::string::npos; at = word.find('@', at)) {
+        word.replace(at, 1, directory_);
+        at += directory_.size();
+      }
+      arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    const std::string out = File("out");
+    const std::string err = File("err");
+    pid_ = fork();
+    if (pid_ > 0) return;
+    setpgid(0, 0);
+    for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) signal(number, SIG_DFL);
+    dup2(open(input.c_str(), O_RDONLY), STDIN_FILENO);
+    dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    execv(arguments.front(), arguments.data());
+    _exit(126);
+  }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+  ~Launched() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  std::string File(const std::string& name) const { return directory_ + "/" + name; }
+  std::string Out() const { return ContentOf(File("out")); }
+  std::string Err() const { return ContentOf(File("err")); }
+
+  // From a process of its own, as `kill` sends it.
+  void Send(int number) const {
+    const pid_t sender = fork();
+    if (sender == 0) {
+      kill(pid_, number);
+      _exit(0);
+    }
+    waitpid(sender, nullptr, 0);
+  }
+
+  // Whether all these files come to be.
+  bool Appear(const std::vector<std::string>& names) const {
+    return Until([&] {
+      for (const std::string& name : names) {
+        if (!std::filesystem::exists(File(name))) return false;
+      }
+      return true;
+    });
+  }
+  bool Says(const std::string& text) const {
+    return Until([&] { return Err().find(text) != std::string::npos; });
+  }
+
+  // As a shell sees it; -1: it has not ended.
+  int Wait() {
+    int status = 0;
+    if (!Until([&] { return waitpid(pid_, &status, WNOHANG) == pid_; })) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  template <typename Condition>
+  static bool Until(Condition holds) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+
+  std::string directory_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace muster
