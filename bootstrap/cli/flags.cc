@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/config/quote.h"
 #include "comm/base/log.h"
 
 namespace muster {
@@ -30,6 +31,19 @@ void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
           "--log-dir", [set](const std::string& directory) { set("run.log_dir=" + directory); },
           "keep CMD's output in DIR as well, a file for each rank and stream")
       ->type_name("DIR");
+  command
+      .add_option_function<std::string>(
+          "--stdin", [set](const std::string& who) { set("run.stdin=" + who); },
+          "give the standard input to rank 0, to all (a copy each), or to none (default: to rank 0 if this "
+          "muster starts several ranks, else to all)")
+      ->type_name("rank0|all|none|auto");
+  command
+      .add_option("--expect", flags->expected,
+                  "exit with 79 unless CMD has written this file when all ranks have exited with 0; a glob, "
+                  "${rank} and the like are allowed; repeatable")
+      ->type_name("FILE")
+      ->take_all()
+      ->expected(1);
 }
 
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
@@ -75,6 +89,11 @@ Result<Asked> AskedBy(const SharedFlags& flags) {
   asked.sets = flags.sets;
   asked.sets.insert(asked.sets.end(), flags.output_sets.begin(), flags.output_sets.end());
   if (!flags.launcher.empty()) asked.sets.push_back("launcher=" + flags.launcher);
+  if (!flags.expected.empty()) {
+    std::string list;
+    for (const std::string& file : flags.expected) list += (list.empty() ? "" : ", ") + JsonQuoted(file);
+    asked.sets.push_back("run.expect=[" + list + "]");
+  }
   if (!flags.report.empty()) asked.sets.push_back("run.report=" + flags.report);
   if (flags.rank >= 0) asked.explicit_tuple.rank = flags.rank;
   if (flags.world_size >= 0) asked.explicit_tuple.world_size = flags.world_size;

@@ -18,6 +18,7 @@ struct SharedFlags {
   std::string launcher;
   std::string endpoint;
   std::string report;
+  std::vector<std::string> expected;
   int rank = -1;
   int world_size = -1;
   int local_rank = -1;
@@ -25,7 +26,7 @@ struct SharedFlags {
 
 // -c, --set
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);
-// --label --log-dir
+// --label --log-dir --stdin --expect
 void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 // --launcher --rank --world-size --local-rank --endpoint
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);

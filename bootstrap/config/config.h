@@ -19,6 +19,9 @@ namespace muster {
 // Who serves the store that PyTorch meets at: muster, or the program itself (rank 0 binds MASTER_PORT).
 enum class RunStore : uint8_t { kMuster, kProgram };
 
+// Which ranks have muster's standard input; kAuto: rank 0 where muster starts several ranks, else all.
+enum class RunStdin : uint8_t { kAuto, kRank0, kAll, kNone };
+
 struct RunOptions {
   std::vector<std::string> command;        // argv; empty: CMD after -- is needed
   std::map<std::string, std::string> env;  // added to the program's environment
@@ -28,6 +31,8 @@ struct RunOptions {
   bool label = false;                  // each line of output begins with its rank
   std::optional<std::string> log_dir;  // one file for each rank and stream
   std::optional<std::string> report;   // a file, written by the root
+  RunStdin input = RunStdin::kAuto;    // run.stdin, which is a macro's name
+  std::vector<std::string> expect;     // files that must be there at the end, with placeholders
 
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };

@@ -23,6 +23,7 @@ constexpr Words kAuthMethods = {"auto", "munge", "secret", "none"};
 constexpr Words kProtections = {"control", "all"};
 constexpr Words kNcclDebugs = {"version", "warn", "info", "trace"};
 constexpr Words kStores = {"muster", "program"};
+constexpr Words kInputs = {"auto", "rank0", "all", "none"};
 constexpr Words kLogLevels = {"debug", "info", "warning", "error", "off"};
 constexpr Words kLogFormats = {"text", "json"};
 
@@ -142,6 +143,9 @@ constexpr auto kKeys = std::to_array<Key>({
           "whether one failed rank ends the programs of all"),
     Choice("run.store", MUSTER_FIELD(run.store), kGroupWide, kStores,
            "who serves PyTorch's store at MASTER_PORT: muster, or the program's rank 0, which binds it"),
+    Choice("run.stdin", MUSTER_FIELD(run.input), kOwn, kInputs,
+           "which ranks have the standard input of muster: rank0, all (a copy each) or none; auto: rank0 if "
+           "this muster starts several ranks, else all"),
     Plain("run.label", MUSTER_FIELD(run.label), kOwn,
           "whether each line of the program's output begins with its rank"),
     Plain("run.log_dir", MUSTER_FIELD(run.log_dir), kOwn,
@@ -150,6 +154,11 @@ constexpr auto kKeys = std::to_array<Key>({
     Plain("run.report", MUSTER_FIELD(run.report), kOwn,
           "where the root writes what became of the run: a page where it ends in .html, else JSON; null: "
           "nowhere"),
+    Plain("run.expect", MUSTER_FIELD(run.expect), kGroupWide,
+          "files that the programs write: each must exist, be written by this run and not be empty when all "
+          "programs have exited with 0, else the exit status is 79; with * ? [] at least one; ${rank} and "
+          "the "
+          "like: one for each rank"),
 
     Choice("log.level", MUSTER_FIELD(log.level), kOwn, kLogLevels,
            "the least important message that is written"),

@@ -126,9 +126,24 @@ Status Read(const Key&, const YamlNode& value, bool& out) {
   return {};
 }
 
-Status Read(const Key&, const YamlNode& value, TextList& out) {
+Status CheckList(const Key& key, const TextList& list) {
+  if (key.path == "run.command") {
+    if (!list.empty() && list.front().empty())
+      return Fail(Code::kConfiguration, "the program's name is empty");
+    return {};
+  }
+  for (const std::string& path : list) {
+    if (path.empty()) return Fail(Code::kConfiguration, "the name of a file is empty");
+    MUSTER_CHECK(CheckPlaceholders(path));
+  }
+  return {};
+}
+
+Status Read(const Key& key, const YamlNode& value, TextList& out) {
   if (value.kind != Kind::kList) {
-    return WithHint(WrongType("a list of text", value), "write for example [python, -m, lmms_eval]");
+    const bool command = key.path == "run.command";
+    return WithHint(WrongType("a list of text", value), command ? "write for example [python, -m, lmms_eval]"
+                                                                : "write for example [results/scores.json]");
   }
   TextList list;
   for (const YamlNode& item : value.items) {
@@ -136,7 +151,7 @@ Status Read(const Key&, const YamlNode& value, TextList& out) {
     if (!text) return Fail(std::move(text).error());
     list.push_back(*std::move(text));
   }
-  if (!list.empty() && list.front().empty()) return Fail(Code::kConfiguration, "the program's name is empty");
+  MUSTER_CHECK(CheckList(key, list));
   out = std::move(list);
   return {};
 }

@@ -248,12 +248,17 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
 
 void Supervisor::StartPrograms(const FormedGroup& group) {
   std::vector<int> ranks = plane_ ? plane_->own_ranks() : std::vector<int>{0};
+  std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
+  input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
   memory_.emplace();
   for (const int rank : ranks) {
-    if (!HasProgram(rank)) continue;
     auto output = output_->For(group.roster, rank);
     if (!output) return Report({output.error(), rank, -1, ""});
-    auto program = RankProgram::Start(*loop_, rank, OptionsFor(group, rank), *std::move(output));
+    auto input = input_->For(rank);
+    if (!input) return Report({input.error(), rank, -1, ""});
+    ChildOptions options = OptionsFor(group, rank);
+    options.stdin_end = input->get();
+    auto program = RankProgram::Start(*loop_, rank, options, *std::move(output));
     if (!program) {
       const StartFailure& failure = program.error();
       recorder_.NotStarted(rank);
@@ -263,6 +268,7 @@ void Supervisor::StartPrograms(const FormedGroup& group) {
     }
     programs_.push_back(*std::move(program));
   }
+  input_->Start();
   if (programs_.empty()) OnProgramsDone();
 }
 
@@ -303,6 +309,7 @@ void Supervisor::OnChildren() {
 
 void Supervisor::OnProgramEnded(const RankProgram& program) {
   ended_at_ = Clock::now();
+  input_->Ended(program.rank());
   const ChildExit& exit = *program.exit();
   const OutOfMemory out_of_memory = exit.ok() ? OutOfMemory::kNo : memory_->Look();
   recorder_.Ended(program.rank(), exit, out_of_memory);

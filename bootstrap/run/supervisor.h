@@ -19,6 +19,7 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/run/end_request.h"
+#include "bootstrap/run/input_plan.h"
 #include "bootstrap/run/oom_watch.h"
 #include "bootstrap/run/output_plan.h"
 #include "bootstrap/run/program_environment.h"
@@ -135,6 +136,7 @@ class Supervisor {
   std::unique_ptr<ControlPlane> plane_;
   std::unique_ptr<ProgramDesk> desk_;
   std::unique_ptr<OutputPlan> output_;
+  std::unique_ptr<InputPlan> input_;
   std::vector<std::unique_ptr<RankProgram>> programs_;
   std::unique_ptr<ProgramReports> reports_;
   std::unique_ptr<StoreUsers> store_users_;

@@ -61,6 +61,8 @@ constexpr KeyCase kKeyCases[] = {
     {"run.grace", "10s", "0", "0s"},
     {"run.stop_on_failure", "true", "False", "false"},
     {"run.store", "muster", "program", "program"},
+    {"run.stdin", "auto", "none", "none"},
+    {"run.expect", "[]", "[out.json, 'logs/${rank}/*.json']", "[out.json, \"logs/${rank}/*.json\"]"},
     {"run.label", "false", "true", "true"},
     {"run.log_dir", "null", "logs", "logs"},
     {"log.level", "info", "off", "off"},

@@ -32,8 +32,8 @@ TEST(Keys, GroupWideAreThoseThatAllRanksMustShare) {
   }
   EXPECT_THAT(own, testing::ElementsAre("launcher", "rendezvous.interface", "rendezvous.directory",
                                         "rendezvous.slurm_helper", "nccl.interface", "nccl.debug",
-                                        "run.command", "run.env", "run.grace", "run.label", "run.log_dir",
-                                        "run.report", "log.level", "log.format", "log.file"));
+                                        "run.command", "run.env", "run.grace", "run.stdin", "run.label",
+                                        "run.log_dir", "run.report", "log.level", "log.format", "log.file"));
 }
 
 // Enumerators are written by index: one without a word, or a word without one, would be shown as another.
@@ -45,6 +45,7 @@ TEST(Keys, HaveAWordForEveryEnumerator) {
   EXPECT_EQ(words("rendezvous.protect"), static_cast<size_t>(Protect::kAll) + 1);
   EXPECT_EQ(words("nccl.debug"), static_cast<size_t>(NcclDebug::kTrace) + 1);
   EXPECT_EQ(words("run.store"), static_cast<size_t>(RunStore::kProgram) + 1);
+  EXPECT_EQ(words("run.stdin"), static_cast<size_t>(RunStdin::kNone) + 1);
   EXPECT_EQ(words("log.level"), static_cast<size_t>(LogLevel::kOff) + 1);
   EXPECT_EQ(words("log.format"), static_cast<size_t>(LogFormat::kJson) + 1);
 }

@@ -1,0 +1,30 @@
+// What the programs of a supervisor find at their standard input (run.stdin).
+#pragma once
+
+#include <memory>
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/run/stdin_copy.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+class InputPlan {
+ public:
+  // `programs`: how many this process starts.
+  InputPlan(EventLoop& loop, RunStdin input, int programs);
+
+  // For ChildOptions::stdin_end, open until the program has started; empty: our own. Error: kSystem.
+  Result<UniqueFd> For(int rank);
+  // All programs were started.
+  void Start();
+  void Ended(int rank);
+
+ private:
+  const RunStdin input_;  // never kAuto
+  std::unique_ptr<StdinCopy> copy_;
+};
+
+}  // namespace muster

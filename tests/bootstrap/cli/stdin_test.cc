@@ -1,0 +1,79 @@
+// Which ranks have the standard input of muster (run.stdin).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/bootstrap/cli/launched.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+
+class Stdin : public testing::Test {
+ protected:
+  static std::string MakeInput() {
+    std::string path = testing::TempDir() + "/stdin_test.input";
+    std::ofstream file(path);
+    for (int i = 0; i < 200000; ++i) file << i << "\n";
+    return path;
+  }
+
+  // What `md5sum` finds at each rank's standard input, in the order of the ranks.
+  std::vector<std::string> Sums(std::vector<std::string> how, int ranks, const std::string& from) {
+    how.insert(how.end(), {"--", "sh", "-c", "md5sum >@/sum.$RANK"});
+    Launched muster(how, from);
+    EXPECT_EQ(muster.Wait(), 0) << muster.Err();
+    std::vector<std::string> sums;
+    for (int rank = 0; rank < ranks; ++rank) {
+      sums.push_back(ContentOf(muster.File("sum." + std::to_string(rank))));
+    }
+    return sums;
+  }
+
+  const std::string input = MakeInput();
+  const std::string nothing = Sums({"run"}, 1, "/dev/null").front();
+  const std::string all = Sums({"run"}, 1, input).front();
+};
+
+TEST_F(Stdin, OfSeveralRanksRankZeroHasIt) {
+  ASSERT_NE(all, nothing);
+  for (const auto& how : {std::vector<std::string>{"launch", "-n", "3"},
+                          {"run", "--nproc-per-node", "3"},
+                          {"launch", "-n", "3", "--stdin", "rank0"},
+                          {"launch", "-n", "3", "--set", "run.stdin=auto"}}) {
+    EXPECT_EQ(Sums(how, 3, input), (std::vector{all, nothing, nothing})) << how.back();
+  }
+}
+
+TEST_F(Stdin, AllHaveACopyEach) {
+  EXPECT_EQ(Sums({"launch", "-n", "4", "--stdin", "all"}, 4, input), (std::vector{all, all, all, all}));
+  EXPECT_EQ(Sums({"launch", "-n", "1", "--stdin", "all"}, 1, input), (std::vector{all}));
+  EXPECT_EQ(Sums({"launch", "-n", "2", "--stdin", "all"}, 2, "/dev/null"), (std::vector{nothing, nothing}));
+}
+
+TEST_F(Stdin, OrNone) {
+  EXPECT_EQ(Sums({"launch", "-n", "2", "--stdin", "none"}, 2, input), (std::vector{nothing, nothing}));
+  EXPECT_EQ(Sums({"run", "--stdin", "none"}, 1, input), (std::vector{nothing}));
+}
+
+// A rank that ends without reading does not hold up the others.
+TEST_F(Stdin, ARankThatEndsIsNotWaitedFor) {
+  Launched muster({"launch", "-n", "2", "--stdin", "all", "--", "sh", "-c",
+                   "[ $RANK = 0 ] || exit 0; md5sum >@/sum.$RANK"},
+                  input);
+  EXPECT_EQ(muster.Wait(), 0) << muster.Err();
+  EXPECT_EQ(ContentOf(muster.File("sum.0")), all);
+}
+
+TEST_F(Stdin, AnUnknownWordIsRefused) {
+  Launched muster({"launch", "-n", "2", "--stdin", "rank1", "--", "true"});
+  EXPECT_EQ(muster.Wait(), 78);
+  EXPECT_THAT(muster.Err(), HasSubstr("run.stdin: \"rank1\" is not one of auto, rank0, all, none"));
+}
+
+}  // namespace
+}  // namespace muster
