@@ -241,15 +241,19 @@ Entry* Resolver::ProvenByProcess() {
 }
 
 // What stands for the entry when launchers are compared: null for no candidate and for none, which nests with
-// nobody. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes.
+// nobody. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes; RANK and the rest
+// beside a supervisor's own variables are the supervisor's.
 const Candidate* Resolver::WorldOf(const Entry& entry) {
   const Candidate* candidate = entry.candidate();
   if (candidate == nullptr || entry.name == "none") return nullptr;
-  const Candidate* slurm = Find("slurm")->candidate();
-  const bool slurms = TraitsOf(entry.name).seen_in_steps && slurm != nullptr &&
-                      slurm->tuple.rank == candidate->tuple.rank &&
-                      slurm->tuple.world_size == candidate->tuple.world_size;
-  return slurms ? slurm : candidate;
+  const auto stands_for = [&](std::string_view launcher) {
+    const Candidate* other = Find(launcher)->candidate();
+    const bool same = other != nullptr && other->tuple.rank == candidate->tuple.rank &&
+                      other->tuple.world_size == candidate->tuple.world_size;
+    return same ? other : candidate;
+  };
+  if (TraitsOf(entry.name).seen_in_steps) return stands_for("slurm");
+  return entry.name == "torch-env" ? stands_for("muster") : candidate;
 }
 
 // The first candidate that every other one either agrees with or carries.

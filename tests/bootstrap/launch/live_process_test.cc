@@ -19,6 +19,7 @@ using testing_support::Muster;
 using testing_support::MustRefuse;
 using testing_support::MustResolve;
 using testing_support::OneTaskANode;
+using testing_support::Openmpi;
 using testing_support::Torchrun;
 using testing_support::VerdictOn;
 
@@ -180,6 +181,24 @@ TEST(LiveProcess, KnowsWhatWasStartedUnderMusterRun) {
   const Resolution resolution = MustResolve(Env(text).AsProcess(process));
   EXPECT_EQ(resolution.tuple.launcher, "torchrun");
   EXPECT_EQ(VerdictOn("muster", resolution.considered), "carrier");
+}
+
+TEST(LiveProcess, TakesTheTorchTupleOfASupervisorForItsOwn) {
+  // A program of muster run, below a step of one task on the same node: RANK is as old as MUSTER_RANK.
+  const std::string program = Muster(3, 4, 1, 2, 1, 2) + Bare(3, 4, 1);
+  const std::string step = program + OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(step);
+  const Resolution task = MustResolve(Env(step).AsProcess(process));
+  EXPECT_EQ(task.tuple.launcher, "slurm");
+  EXPECT_EQ(task.tuple.master, std::nullopt);
+  EXPECT_EQ(VerdictOn("torch-env", task.considered), "carrier");
+  // The same program, below an mpirun.
+  process = Live(900, 800);
+  process.supervisor = Started("HOME=/h\n");
+  const Resolution rank = MustResolve(Env(program + Openmpi(2, 3, 2, 3)).AsProcess(process));
+  EXPECT_EQ(rank.tuple.launcher, "openmpi");
+  EXPECT_EQ(rank.tuple.rank, 2);
 }
 
 TEST(LiveProcess, KnowsWhatMusterRunWasStartedUnder) {
