@@ -7,6 +7,7 @@
 #include <array>
 
 #include "bootstrap/launch/allocation.h"
+#include "bootstrap/launch/outer_variables.h"
 #include "bootstrap/launch/probes.h"
 #include "bootstrap/launch/slurm_step.h"
 #include "bootstrap/launch/slurm_variables.h"
@@ -68,6 +69,20 @@ Incomplete Stripped(const Environment& environment) {
        fmt::format("this looks like a task of a Slurm step whose variables were partly removed: missing {}",
                    names),
        "let the container, wrapper or ssh pass SLURM_* on, or force what is left with MUSTER_LAUNCHER=slurm"},
+      "SLURM_*",
+      std::nullopt,
+      std::nullopt};
+}
+
+// The supervisor that wrote them is inside the task, so they are never evidence of their own.
+Incomplete Rewritten(const Environment& environment) {
+  const auto outer = environment.Get("MUSTER_OUTER_SLURM_PROCID");
+  return {
+      {Code::kBadEnvironment,
+       fmt::format("SLURM_PROCID={} and the like are those of a muster run that starts several ranks on a "
+                   "node; Slurm's own rank: {}",
+                   environment.Get("SLURM_PROCID").value_or(""), outer.value_or("none")),
+       "start this process with srun, or within the program of that muster run"},
       "SLURM_*",
       std::nullopt,
       std::nullopt};
@@ -155,6 +170,7 @@ Probed ReadForced(const Environment& environment) {
 }  // namespace
 
 Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
+  if (SlurmIsRewritten(environment.All())) return Rewritten(environment);
   auto not_a_task = NotATask(environment);
   const bool stripped = !Missing(environment, kTaskVariables).empty() ||
                         !Missing(environment, kStepVariables).empty() || !SlurmJobId(environment);

@@ -7,6 +7,7 @@
 
 #include "bootstrap/config/placeholders.h"
 #include "bootstrap/launch/torchrun_id.h"
+#include "bootstrap/run/outer_launcher.h"
 
 namespace muster {
 namespace {
@@ -20,15 +21,9 @@ constexpr auto kTorchTuple = std::to_array<std::string_view>(
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK",
      "MASTER_ADDR", "MASTER_PORT", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE"});
 
-bool Matches(const RemovedVariable& removed, std::string_view name) {
-  if (!removed.name.ends_with('*')) return name == removed.name;
-  return name.starts_with(removed.name.substr(0, removed.name.size() - 1));
-}
-
 void Remove(std::span<const RemovedVariable> list, Variables& variables) {
   std::erase_if(variables, [&](const auto& variable) {
-    return std::ranges::any_of(
-        list, [&](const RemovedVariable& removed) { return Matches(removed, variable.first); });
+    return std::ranges::find(list, variable.first, &RemovedVariable::name) != list.end();
   });
 }
 
@@ -112,7 +107,7 @@ bool Contains(const Names& names, std::string_view name) {
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts) {
   Variables variables = base;
   Remove(RemovedAlways(), variables);
-  if (facts.several_ranks) Remove(LyingForSeveral(), variables);
+  if (facts.several_ranks) RewriteForRank(facts.roster, facts.rank, variables);
   SetTorchTuple(facts, variables);
   SetMusterTuple(facts, variables);
   SetTorchrunsOwn(facts, variables);

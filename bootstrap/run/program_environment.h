@@ -44,7 +44,8 @@ struct ProgramFacts {
 //            they are set. With a control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK
 //            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
 //            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_SUPERVISOR_PID
-//   removed  what RemovedAlways lists and, for several_ranks, what LyingForSeveral lists
+//   removed  what RemovedAlways lists
+//   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts);
 
@@ -52,10 +53,9 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra);
 
 struct RemovedVariable {
-  std::string_view name;  // ending in *: every variable that begins so
+  std::string_view name;
   std::string_view why;
 };
 std::span<const RemovedVariable> RemovedAlways();
-std::span<const RemovedVariable> LyingForSeveral();
 
 }  // namespace muster

@@ -1,0 +1,154 @@
+# Sourced by `run`: what programs see of Slurm where one supervisor starts the ranks of a node, and launchers below them.
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034 # the variables are the job's, not ours; lib.sh uses patience
+# shellcheck disable=SC2154 # `run` sets here, top and files; `fresh` sets dir and member
+
+# Two ranks on each of NODES nodes, each with 4 CPUs, by one supervisor on a node; the same by srun alone.
+by_node() { step "-N$1" --ntasks-per-node=1 -c 8 muster run --nproc-per-node 2 -- "${@:2}"; }
+by_task() { step "-N$1" --ntasks-per-node=2 -c 4 "${@:2}"; }
+
+# in_rank RANK NODES SCRIPT: in that rank alone; the others wait until it is done.
+in_rank() {
+  by_node "$2" sh -c '[ "$RANK" = "$1" ] || exec sh -c "while [ ! -e $3/done ]; do sleep 0.1; done"
+    eval "$2"; code=$?; touch "$3/done"; exit $code' sh "$1" "$3" "$dir"
+}
+
+readonly of_tasks='CPUS_PER_TASK GTIDS LOCALID NNODES NODEID NPROCS NTASKS NTASKS_PER_NODE PROCID STEP_NODELIST STEP_NUM_NODES
+  STEP_NUM_TASKS STEP_TASKS_PER_NODE TASKS_PER_NODE'
+
+# Every rank finds what it would find, were it a task of its own.
+as_tasks() {
+  fresh
+  local print='for name in $1; do eval "echo \$SLURM_PROCID $name \$SLURM_$name"; done'
+  by_node 3 sh -c "$print" sh "$of_tasks" >"$dir/by_node"
+  by_task 3 sh -c "$print" sh "$of_tasks" >"$dir/by_task"
+  expect 'lines' "$(wc -l <"$dir/by_node")" $((6 * $(wc -w <<<"$of_tasks")))
+  expect 'what is different' "$(diff <(sort "$dir/by_node") <(sort "$dir/by_task"))" ''
+}
+
+outer_is_kept() {
+  fresh
+  expect 'what Slurm had said' "$(by_node 2 sh -c \
+    'echo "$RANK $MUSTER_OUTER_SLURM_PROCID/$MUSTER_OUTER_SLURM_NTASKS ${SLURM_TASK_PID-gone} ${MUSTER_OUTER_SLURM_TASK_PID:+kept}"' |
+    sort)" $'0 0/2 gone kept\n1 0/2 gone kept\n2 1/2 gone kept\n3 1/2 gone kept'
+}
+
+# A step of two independent groups: each is true of itself.
+group_on_each_node() {
+  fresh
+  step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 muster launch -n 2 -- sh -c \
+    'echo "$MUSTER_NODE $SLURM_PROCID/$SLURM_NTASKS $SLURM_NODEID/$SLURM_NNODES $SLURM_STEP_NODELIST"' >"$dir/out" 2>"$dir/err"
+  expect 'two groups' "$(sort "$dir/out")" \
+    $'gpu01 0/2 0/1 gpu01\ngpu01 1/2 0/1 gpu01\ngpu02 0/2 0/1 gpu02\ngpu02 1/2 0/1 gpu02'
+}
+
+resolves_below() {
+  fresh
+  by_node 2 sh -c 'muster resolve --json >"$1/tuples/$RANK"' sh "$dir"
+  expect_resolved muster 4
+  expect 'warnings' "$(cat "$dir"/tuples/* | grep -c '"warnings":\[\]')" 4
+  by_node 2 env TOLD='- -' "${member[@]}"
+  evaluated 4
+}
+
+launch_below() {
+  fresh
+  in_rank 3 2 "muster launch -n 3 -- env TOLD='- -' ${member[*]}"
+  evaluated 3
+}
+
+none_below() {
+  fresh
+  expect 'a world of one' "$(in_rank 3 2 'muster run --launcher none -- sh -c "echo \$RANK/\$WORLD_SIZE; muster resolve" | head -n 2')" \
+    $'0/1\nrank 0 of 1, started by torch-env'
+}
+
+# Flags say more than SLURM_NTASKS, which srun would take for them.
+srun_below() {
+  fresh
+  expect 'flags' "$(in_rank 3 2 'srun --overlap -N1 -n1 -w gpu02 sh -c "echo \$SLURM_PROCID/\$SLURM_NTASKS; muster resolve | head -n 1"')" \
+    $'0/1\nrank 0 of 1, started by slurm'
+  fresh
+  expect 'no flags' "$(in_rank 3 2 'env -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_NTASKS_PER_NODE srun --overlap hostname' | sort | xargs)" \
+    'gpu01 gpu02'
+  fresh
+  in_rank 3 2 "srun --overlap -N2 -n4 -w 'gpu[01-02]' muster run -- ${member[*]}" 2>"$dir/err"
+  evaluated 4
+}
+
+sbatch_below() {
+  fresh
+  printf '%s\n' '#!/bin/bash' "srun muster run -- ${member[*]}" "touch $dir/over" >"$dir/script"
+  in_rank 3 2 "sbatch -w 'gpu[03-04]' -N2 -n4 --ntasks-per-node=2 -o $dir/out $dir/script" >"$dir/said"
+  until_true 60 test -e "$dir/over" || fail "$(cat "$dir/out")"
+  evaluated 4
+}
+
+torchrun_below() {
+  fresh
+  in_rank 3 2 "torchrun --no-python --standalone --nproc-per-node 2 $here/as_rank $dir"
+  expect_resolved torchrun 2
+  evaluated 2
+}
+
+mpirun_below() {
+  fresh
+  "$2" "$here/mpi_sum.c" -o "$dir/sum"
+  expect 'output' "$(in_rank 1 1 "$1 -n 2 $dir/sum")" 'sum 1 of 2'
+}
+
+ranks_of_mpirun_below() {
+  fresh
+  in_rank 1 1 "TOLD='- -' mpirun.openmpi --oversubscribe -n 3 $here/as_rank $dir"
+  expect_resolved openmpi 3
+  evaluated 3
+}
+
+# Nobody serves several ranks: each is a world of one, as without any launcher.
+mpi_init_below() {
+  fresh
+  mpicc.mpich "$here/mpi_sum.c" -o "$dir/sum"
+  expect 'worlds' "$(step --mpi=pmi2 -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 -- "$dir/sum" 2>"$dir/err" | sort | uniq -c |
+    xargs)" '4 sum 0 of 1'
+}
+
+# Scripts choose a device by the local rank.
+under_mpirun() {
+  fresh
+  expect 'local ranks' "$(on gpu01 "$1" -n 1 muster run --nproc-per-node 3 -- sh -c "echo \"\$RANK \$$2 \${$3-gone}\"" | sort | xargs)" \
+    '0 0 gone 1 1 gone 2 2 gone'
+}
+
+# What FRAMEWORK takes each process for: rank/size local/local-size, and the sum that they find together.
+takes_us_for() {
+  fresh
+  by_node 2 python "$here/frameworks.py" "$1" "$dir/ranks" >"$dir/out" 2>&1 || fail "$(tail -n 20 "$dir/out")"
+  expect "$1" "$(cat "$dir"/ranks/*)" $'0/4 0/2 6\n1/4 1/2 6\n2/4 0/2 6\n3/4 1/2 6'
+}
+
+check_nested() {
+  local patience=120 PATH=$PATH
+  export PATH
+  check 'nested: ranks of one supervisor see what tasks would' as_tasks
+  check 'nested: what Slurm had said is kept' outer_is_kept
+  check 'nested: a group on each node of a step' group_on_each_node
+  check 'nested: muster below' resolves_below
+  check 'nested: muster launch below' launch_below
+  check 'nested: a world of one below' none_below
+  check 'nested: srun below' srun_below
+  check 'nested: sbatch below' sbatch_below
+  check 'nested: mpirun of Open MPI below' mpirun_below 'mpirun.openmpi --oversubscribe' mpicc.openmpi
+  check 'nested: mpirun of MPICH below' mpirun_below 'env SLURM_OVERLAP=1 mpirun.mpich' mpicc.mpich
+  check 'nested: muster below mpirun of Open MPI below' ranks_of_mpirun_below
+  check 'nested: MPI_Init below' mpi_init_below
+  check 'nested: under mpirun of Open MPI' under_mpirun mpirun.openmpi OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_RANK
+  check 'nested: under mpirun of MPICH' under_mpirun mpirun.mpich MPI_LOCALRANKID PMI_RANK
+  check 'nested: ignite and submitit' "$top/tests/python/venv" frameworks
+  PATH=$("$top/tests/python/venv")/bin:$PATH check 'nested: torchrun below' torchrun_below
+  PATH=$("$top/tests/python/venv" frameworks 2>/dev/null)/bin:$PATH || return 0
+  local framework
+  for framework in ignite lightning submitit mmengine; do check "nested: $framework" takes_us_for "$framework"; done
+  check 'nested: JAX is there' "$top/tests/python/venv" eval
+  PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
+  check 'nested: JAX' takes_us_for jax
+}
