@@ -22,11 +22,11 @@ def inodes(pid):
     return found
 
 
-def tcp(pid, state):
-    """Local ports of this process's TCP sockets in that state."""
+def tcp(pid, state, address=""):
+    """Local ports of this process's TCP sockets in that state; address: as /proc has it, of those alone."""
     own = inodes(pid)
     rows = [line.split() for table in ("tcp", "tcp6") for line in read(f"/proc/{pid}/net/{table}").splitlines()[1:]]
-    return {int(row[1].rsplit(":", 1)[1], 16) for row in rows if row[3] == state and row[9] in own}
+    return {int(row[1].rsplit(":", 1)[1], 16) for row in rows if row[3] == state and row[9] in own and row[1].startswith(address)}
 
 
 def unix_peers(pid):

@@ -4,6 +4,10 @@
     stranger.py READY FIRST-LAST [FREE]      takes the ports but FREE; writes READY when it has them
     stranger.py --knock READY HOST FIRST-LAST     connects to all of them, again and again
     stranger.py --socket READY NAME [DIRECTORY]... takes an abstract Unix socket, and makes the directories
+    stranger.py --bind READY NAME                  takes it without listening there
+
+    stranger.py --litter UID COUNT DIRECTORY...    leaves that many entries there, called as a directory of that user's
+                                                   might be: directories, links, pipes and files
 
 A connection is met with silence, the text of an HTTP error, random bytes or its own bytes, by the number of
 the port. Ends when its standard input does. With SIGUSR1 the lowest port is given back.
@@ -86,16 +90,30 @@ def knock(ready, host, ports):
             announce(ready)
 
 
-def squat(ready, name, directories):
+def squat(ready, name, directories, listens=True):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"\0{name}")
-    listener.listen()
+    if listens:
+        listener.listen()
     for directory in directories:
         os.mkdir(directory, 0o755)
     announce(ready)
     sys.stdin.read()
     for directory in directories:
         os.rmdir(directory)
+
+
+def litter(uid, count, directories):
+    for directory in directories:
+        for number in range(count):
+            path = f"{directory}/muster-{uid}-{number:06x}"
+            (
+                lambda: os.mkdir(path, 0o700),
+                lambda: os.mkdir(path, 0o777),
+                lambda: os.symlink(directory, path),
+                lambda: os.mkfifo(path, 0o666),
+                lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)),
+            )[number % 5]()
 
 
 def announce(path):
@@ -108,10 +126,17 @@ def main(arguments):
         return knock(arguments[1], arguments[2], ports_of(arguments[3]))
     if arguments[0] == "--socket":
         return squat(arguments[1], arguments[2], arguments[3:])
+    if arguments[0] == "--bind":
+        return squat(arguments[1], arguments[2], [], listens=False)
+    if arguments[0] == "--litter":
+        return litter(arguments[1], int(arguments[2]), arguments[3:])
     return serve(arguments[0], ports_of(arguments[1]), int((arguments + ["0"])[2]))
 
 
 def ports_of(text):
+    """Of "62000-62007" or "62000,62003"."""
+    if "-" not in text:
+        return [int(port) for port in text.split(",")]
     first, last = map(int, text.split("-"))
     return range(first, last + 1)
 

@@ -1,0 +1,129 @@
+# Sourced by `run`: another user or node attacks every listener at full rate, takes the names that are known beforehand,
+# and leaves links and pipes in the places that muster writes to (README.md, "Attacks").
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the node's
+# shellcheck disable=SC2154 # run sets here, work and bin, lib.sh muster
+
+long=()
+[[ -z ${MUSTER_TESTS_LONG-} ]] || long=(--long)
+part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 3600 "$here/attacks.py" "${long[@]}"
+
+# ---- names that are known beforehand
+
+# names_before NAME HELD RANK: a step whose ranks HELD wait; NAME/names has what RANK's node and launch will use.
+names_before() {
+  step "$1" "$2" -- sh -c '[ $SLURM_PROCID != "$3" ] || "$0" >"$1/names" || exit; shift 3; exec "$@"' \
+    "$bin/tests/faults/meeting_names" "$work/$1" - "$3" "$muster" run --set timeouts.rendezvous=20s -- true
+  until_true 10 test -s "$work/$1/names"
+}
+
+formed_in_spite() {
+  finish "$1" 0
+  all_ended "$1" 0 0-15
+  expect_at_most "lines of $1" "$(cat "$work/$1"/*.err | wc -l)" 20
+  nothing_left "$1"
+}
+
+expect_at_most() {
+  [[ $2 -le $3 ]] || fail "$1: $2, more than $3"
+}
+
+attacker() {
+  local dir=$work/$1 where=()
+  mkdir "$dir"
+  chmod 777 "$dir"
+  mkfifo "$dir/stay"
+  shift
+  while [[ $1 != -- ]]; do where+=("$1") && shift; done
+  shift
+  on "${where[@]}" "$here/stranger.py" "$@" <"$dir/stay" >"$dir/said" 2>&1 &
+  exec {stay}>"$dir/stay"
+}
+
+# The name of gpu02's leader belongs to a socket that does not listen: a connection to it is refused.
+bound() {
+  names_before bound 4 5
+  attacker bound_by --user nobody gpu02 -- --bind "$work/bound_by/ready" "$(head -n 1 "$work/bound/names")"
+  until_true 10 test -s "$work/bound_by/ready"
+  open_gate bound 1
+  formed_in_spite bound
+  exec {stay}>&-
+}
+
+# Listeners that accept, some of which send bytes, have all ports that the root would take, and keep them.
+all_ports() {
+  local ports
+  names_before ports 0 5
+  ports=$(grep -x '[0-9]*' "$work/ports/names" | paste -sd,)
+  attacker ports_by gpu01 -- "$work/ports_by/ready" "$ports"
+  until_true 10 test -s "$work/ports_by/ready"
+  open_gate ports 1
+  formed_in_spite ports
+  exec {stay}>&-
+}
+
+check 'attack: the name of a leader is bound by a socket that does not listen' bound
+check 'attack: all ports of the root are taken and never given back' all_ports
+
+# ---- directories that others may write
+
+# alone_on_gpu01 SCRIPT ARG...: as root, with programs in /run/attack, in a mount namespace where /tmp and /dev/shm are
+# new and empty; `user` and `stranger` in front of a command run it as one of two users.
+alone_on_gpu01() {
+  on gpu01 sh -c 'mkdir -p /run/attack && cp "$@" /run/attack' - "$muster" "$here/stranger.py"
+  on gpu01 unshare --mount bash -c '
+    set -eu
+    for directory in /tmp /dev/shm; do mount -t tmpfs -o mode=1777 attack $directory; done
+    cd /run/attack
+    user() { setpriv --reuid=60123 --regid=60123 --clear-groups env -u TMPDIR -u XDG_RUNTIME_DIR "$@"; }
+    stranger() { setpriv --reuid=60124 --regid=60124 --clear-groups "$@"; }
+    '"$1" "${@:2}"
+}
+
+littered() {
+  local times
+  times=$(alone_on_gpu01 '
+    seconds() {
+      local before=$EPOCHREALTIME
+      user ./muster launch -n 2 -- true 2>>/tmp/said >&2
+      echo "$EPOCHREALTIME $before" | awk "{ print \$1 - \$2 }"
+    }
+    exec 3>&1
+    control=$(seconds)
+    stranger ./stranger.py --litter 60123 10000 /tmp /dev/shm >&2
+    echo "$control $(seconds) $(wc -l </tmp/said)"')
+  printf '# 20000 entries named like directories of muster: a launch took %s s, after %s s without; lines: %s\n' \
+    "$(cut -d' ' -f2 <<<"$times")" "$(cut -d' ' -f1 <<<"$times")" "$(cut -d' ' -f3 <<<"$times")" >&3
+  awk '{ exit !($2 - $1 <= 1 && $3 <= 20) }' <<<"$times" ||
+    fail "a launch of $(cut -d' ' -f1 <<<"$times") s took $(cut -d' ' -f2 <<<"$times") s; lines: $(cut -d' ' -f3 <<<"$times")"
+}
+
+# foreign link|pipe PATH OPTION...: PATH is another user's link to a file of the user, or a pipe without a reader.
+# The launch ends, it names PATH if it fails, and the user's file is unchanged.
+foreign() {
+  alone_on_gpu01 '
+    kind=$1 path=$2
+    shift 2
+    install -d -m 700 -o 60123 -g 60123 /tmp/own
+    user sh -c "echo mine >/tmp/own/file"
+    mkdir -m 1777 /tmp/logs
+    case $kind in
+      link) stranger ln -s /tmp/own/file "$path" ;;
+      pipe) stranger sh -c "umask 0; mkfifo $path" ;;
+    esac
+    code=0
+    user timeout --kill-after=2 20 ./muster launch -n 2 --set log.level=debug "$@" -- \
+      sh -c "echo out; echo err >&2" >/tmp/said 2>&1 </dev/null || code=$?
+    [ "$(cat /tmp/own/file)" = mine ] || { echo "the user\047s file has become: $(head -c 200 /tmp/own/file | tr "\n" ";")"; exit 1; }
+    [ $code != 124 ] && [ $code != 137 ] || { echo "it did not end: $(tail -n 1 /tmp/said)"; exit 1; }
+    [ $code = 0 ] || grep -qF "${path##*/}" /tmp/said || { echo "it ended with $code: $(tail -n 1 /tmp/said)"; exit 1; }
+  ' - "$@"
+}
+
+exec 3>&1
+check 'attack: 10,000 directories, links and pipes in /tmp and /dev/shm that are named like those of muster' littered
+for kind in link pipe; do
+  check "attack: a foreign $kind at log.file" foreign "$kind" /tmp/log --set log.file=/tmp/log
+  check "attack: a foreign $kind in the log directory" foreign "$kind" /tmp/logs/rank0.0.gpu01.out --log-dir /tmp/logs
+  check "attack: a foreign $kind at the report" foreign "$kind" /tmp/report.json --report /tmp/report.json
+done

@@ -1,0 +1,270 @@
+"""A job of four ranks on two nodes that somebody attacks, seen from outside: its listeners, and what an attack costs it.
+
+The job is at_work under `muster run`: gpu01 has ranks 0 and 1, gpu02 ranks 2 and 3. Everything that is attacked is
+rank 0's: its supervisor is the root, the leader of its node and the server of the store.
+"""
+
+import glob
+import os
+import select
+import signal
+import subprocess
+import time
+
+import sockets
+from heartbeats import Heartbeats
+from observer import HERE, environment_of, kill, on, read
+
+ATTACKED, OTHER = "gpu01", "gpu02"
+ADDRESS = "198.18.1.1"
+FAR = ("gpu03", "gpu04")
+STRANGER = "nobody"
+RANKS = (0, 1, 2, 3)
+HEARTBEAT_S = 0.05
+SETTINGS = [
+    *["--set", f"liveness.heartbeat={int(1000 * HEARTBEAT_S)}ms", "--set", "liveness.suspect_after=2s"],
+    *["--set", "liveness.dead_after=5s", "--set", "timeouts.rendezvous=60s", "--set", "run.grace=2s"],
+]
+PATIENCE_S = 60
+QUIET_S = 0.2
+LISTENING, STREAM, DATAGRAM = "00010000", "0001", "0002"
+
+
+class Broken(Exception):
+    """The job did not get where it should have got, or has ended."""
+
+
+def until(done, seconds, what):
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            raise Broken(f"not within {seconds:g} s: {what}")
+        time.sleep(0.02)
+
+
+def unix_sockets(pid, kind):
+    """Names (in bytes; an abstract one begins with NUL) of this process's Unix sockets that take connections or datagrams."""
+    own = sockets.inodes(pid)
+    names = []
+    with open(f"/proc/{pid}/net/unix", "rb") as file:
+        rows = [line.split(maxsplit=7) for line in file.read().splitlines()[1:]]
+    for row in rows:
+        flags, type_, inode = (field.decode() for field in (row[3], row[4], row[6]))
+        if len(row) == 8 and inode in own and type_ == kind and (kind == DATAGRAM or flags == LISTENING):
+            names.append(b"\0" + row[7][1:] if row[7].startswith(b"@") else row[7])
+    return sorted(names)
+
+
+def children(pid):
+    return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+class Job:
+    def __init__(self, folder, programs, held="-"):
+        """held: ranks that do not start before open_gate(), as in `task`."""
+        self.folder = folder
+        self._beats = None
+        self._family = {}
+        os.makedirs(os.path.join(folder, "tmp"))
+        os.mkfifo(os.path.join(folder, "gate"))
+        self._held = 0 if held == "-" else len(held.split(","))
+        with open(os.path.join(folder, "srun.err"), "w", encoding="utf-8") as err:
+            self._srun = on(
+                "ctl",
+                *["srun", "--input=none", "-N2", "--ntasks-per-node=2", "-w", f"{ATTACKED},{OTHER}"],
+                *[f"--job-name={os.path.basename(folder)}", os.path.join(HERE, "task"), folder, held],
+                *["sh", "-c", '[ "$SLURM_PROCID" != 0 ] || "$0" >"$1/greeting"; shift; exec "$@"', programs["greeting"]],
+                *[folder, programs["muster"], "run", *SETTINGS, "--", programs["at_work"], folder],
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "TMPDIR": os.path.join(folder, "tmp")},
+            )
+
+    # ---- its life
+
+    def ended(self):
+        return self._srun.poll() is not None
+
+    def await_formed(self):
+        until(lambda: self.ended() or len(self.formed()) == len(RANKS), PATIENCE_S, "the group has formed")
+        if self.ended():
+            raise Broken(f"ended with {self._srun.returncode}: {self.last_words()}")
+        self._look()
+        self._beats = Heartbeats(self.supervisor(0), self.supervisor(2), ADDRESS)
+
+    def await_root(self):
+        """The root listens, though ranks are held back."""
+        until(lambda: self.ended() or self._root_listens(), PATIENCE_S, "the root listens")
+        if self.ended():
+            raise Broken(f"ended with {self._srun.returncode}: {self.last_words()}")
+
+    def _root_listens(self):
+        self._look()
+        return 0 in self._family and bool(sockets.tcp(self.supervisor(0), sockets.LISTENING))
+
+    def formed(self):
+        """When each rank was in the group."""
+        return [float(read(path) or "inf") for path in glob.glob(os.path.join(self.folder, "*.formed"))]
+
+    def open_gate(self):
+        with open(os.path.join(self.folder, "gate"), "r+b", buffering=0) as gate:
+            gate.write(b"r" * self._held)
+            until(lambda: not _readable(gate), PATIENCE_S, "the held ranks have started")
+
+    def finish(self):
+        """Exit code of srun after the ranks were told to end; None where they do not."""
+        with open(os.path.join(self.folder, "stop"), "w", encoding="utf-8"):
+            pass
+        try:
+            return self._srun.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self):
+        if self._beats:
+            self._beats.close()
+        if self._srun.poll() is None:
+            name = os.path.basename(self.folder)
+            subprocess.run([os.path.join(HERE, "../cluster/on"), "ctl", "scancel", f"--name={name}"], check=False)
+            for pid in self.pids():
+                kill(pid)
+            try:
+                self._srun.wait(5)
+            except subprocess.TimeoutExpired:
+                self._srun.send_signal(signal.SIGKILL)
+                self._srun.wait()
+
+    # ---- its processes
+
+    def _look(self):
+        """Finds supervisor and program of each rank."""
+        for rank in RANKS:
+            task = read(os.path.join(self.folder, f"{rank}.pid")).strip()
+            for supervisor in children(task) if task else []:
+                self._family[rank] = (supervisor, *children(supervisor))
+
+    def supervisor(self, rank):
+        return self._family[rank][0]
+
+    def program(self, rank):
+        return self._family[rank][1]
+
+    def pids(self):
+        return [pid for pair in self._family.values() for pid in pair]
+
+    def greeting(self):
+        return read(os.path.join(self.folder, "greeting")).strip()
+
+    # ---- what it costs
+
+    def beats(self):
+        return self._beats
+
+    def lines(self):
+        texts = [read(path) for path in glob.glob(os.path.join(self.folder, "*.err"))]
+        return sum(len(text.splitlines()) for text in texts)
+
+    def await_quiet(self):
+        """Nothing more is logged, so that what comes late of an attack is not taken for the next one's."""
+        deadline, before = time.monotonic() + 5, -1
+        while before != (before := self.lines()) and time.monotonic() < deadline:
+            time.sleep(QUIET_S)
+
+    def last_words(self):
+        texts = [read(path).strip().splitlines()[-1:] for path in sorted(glob.glob(os.path.join(self.folder, "*.err")))]
+        return " / ".join(sum(texts, []))[-400:]
+
+    def descriptors(self):
+        return sum(_count(f"/proc/{pid}/fd") for pid in self.pids())
+
+    def most_memory(self):
+        """The most that its processes ever had, together, in MiB."""
+        return sum(_peak(pid) for pid in self.pids()) / 1024
+
+    def await_operations(self, since):
+        """Rank 0's operation that was under way then has ended."""
+        until(lambda: self.ended() or self._last_operation() > since, PATIENCE_S, "an AllReduce has ended")
+
+    def _last_operation(self):
+        return float(read(os.path.join(self.folder, "0.last")) or 0)
+
+    def slowest(self, start, end):
+        """Of rank 0's operations that were under way in that time."""
+        slow = (map(float, line.split()) for line in read(os.path.join(self.folder, "0.slow")).splitlines())
+        return max((took for begun, took in slow if begun < end and begun + took > start), default=0.0)
+
+    # ---- its listeners, as targets of tests/faults/attacker
+
+    def _visible(self):
+        """Sockets that the other user finds in the directories where muster may have some."""
+        told = subprocess.run(
+            [os.path.join(HERE, "../cluster/on"), "--user", STRANGER, ATTACKED]
+            + ["find", "/dev/shm", os.path.join(self.folder, "tmp"), "-type", "s", "-print0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        ).stdout
+        return [name for name in told.split(b"\0") if name]
+
+    def _stream(self, pid, *words):
+        """The Unix listeners whose names have one of the words; all of them if none does. And what lies open."""
+        names = unix_sockets(pid, STREAM)
+        named = [name for name in names if any(word in name.rsplit(b"/", 1)[-1] for word in words)]
+        return [f"unix:{name.hex()}" for name in [*(named or names), *(self._visible() if names else [])]]
+
+    def leader(self):
+        names = unix_sockets(self.supervisor(0), STREAM)
+        others = [name for name in names if not any(word in name for word in (b"status", b"control", b"adopt"))]
+        return [f"unix:{name.hex()}" for name in [*(others or names), *self._visible()]]
+
+    def adoption(self):
+        return self._stream(self.supervisor(0), b"control", b"adopt", b"program")
+
+    def status(self):
+        return self._stream(self.supervisor(0), b"status")
+
+    def store(self):
+        return _tcp({environment_of(self.program(0))["MASTER_PORT"]})
+
+    # The store listens on the loopback address as well, the root does not.
+    def root(self):
+        both = sockets.tcp(self.supervisor(0), sockets.LISTENING)
+        return _tcp((both - self._on_loopback()) or both)
+
+    def early_store(self):
+        return _tcp(self._on_loopback())
+
+    def _on_loopback(self):
+        return sockets.tcp(self.supervisor(0), sockets.LISTENING, "0100007F")
+
+    def data_tcp(self):
+        return _tcp(sockets.tcp(self.program(0), sockets.LISTENING))
+
+    def data_unix(self):
+        return self._stream(self.program(0))
+
+    def doorbell(self):
+        return [f"dgram:{name.hex()}" for name in unix_sockets(self.program(0), DATAGRAM)]
+
+
+def _tcp(ports):
+    return [f"tcp:{ADDRESS}:{port}" for port in sorted(ports)]
+
+
+def _readable(file):
+    return bool(select.select([file], [], [], 0)[0])
+
+
+def _count(folder):
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return 0
+
+
+def _peak(pid):
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    return 0

@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""What somebody else at full rate costs a job, for each listener that muster opens.
+
+    attacks.py [--long] [--list] [LISTENER]...     LISTENER: as --list has them: "store far"
+
+Two attackers (attacker.cc) as another user: on the node of the listener ("near"), or one on each of two other nodes
+("far"). First they are given a listener of their own on that node: what the job needs then is the control, and the limits
+are on what it needs more when the same two attack it. A pair over a limit is played again, three times at most: a
+busy machine must not fail it, and what is always over it will. --long: every attack for 20 s, else one for 2 s.
+
+Wants a test cluster of four nodes ($TEST_CLUSTER) and the programs in $MUSTER_BIN_DIR. Prints the table of what it
+has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from attack_job import (
+    ADDRESS, ATTACKED, FAR, HEARTBEAT_S, PATIENCE_S, STREAM, STRANGER, Broken, Job, children, unix_sockets, until,
+)
+from observer import HERE, on
+
+# The promise: what an attack may cost beyond the control.
+MOST_LATE_S = 0.1
+MOST_LINES_A_MINUTE = 20
+MOST_DESCRIPTORS = 256
+MOST_MEMORY_MIB = 32
+# Beyond it there is no promise in milliseconds: until a rank that comes during the attack is in the group.
+MOST_FORMING_S = 1.0
+
+TRIES = 3
+SHORT_S, LONG_S = 2, 20
+SETTLE_S = 0.3
+PROGRAMS = {
+    "muster": "bootstrap/cli/muster",
+    "attacker": "tests/faults/attacker",
+    "at_work": "tests/faults/at_work",
+    "greeting": "tests/faults/greeting",
+}
+CONNECTING = ("close", "hold", "reset", "half", "hello", "garbage")
+
+# The first message on a data connection (comm/socket/handshake.h), from a rank 3 to rank 0; on the store
+# (validate, then a key); of a program to its supervisor (comm/rendezvous/messages.h).
+DATA_HELLO = (b"MUSH"[::-1] + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + bytes(range(32))).hex()
+STORE_HELLO = (b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (3).to_bytes(8, "little") + b"key").hex()
+ADOPT_HELLO = ((5).to_bytes(4, "little") + b"\x0e" + bytes(4)).hex()
+
+
+@dataclasses.dataclass(frozen=True)
+class Listener:
+    name: str
+    where: str  # near: another user of the node; far: two other nodes
+    short: str  # the attack of every run; empty: none
+    targets: object  # of a Job
+    hello: object = lambda job: ADOPT_HELLO
+    kind: str = "unix"
+    forming: bool = False  # attacked while ranks are held back
+
+    def __str__(self):
+        return f"{self.name} {self.where}" + (" forming" if self.forming else "")
+
+    def attacks(self):
+        return ("flood",) if self.kind == "dgram" else CONNECTING
+
+
+def _data(_):
+    return DATA_HELLO
+
+
+def _store(_):
+    return STORE_HELLO
+
+
+LISTENERS = [
+    Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", True),
+    Listener("root", "near", "", Job.root, Job.greeting, "tcp", True),
+    Listener("store", "far", "", Job.early_store, _store, "tcp", True),
+    Listener("leader", "near", "close", Job.leader, forming=True),
+    Listener("leader", "near", "half", Job.leader),
+    Listener("adoption", "near", "close", Job.adoption),
+    Listener("status", "near", "hold", Job.status),
+    Listener("store", "far", "close", Job.store, _store, "tcp"),
+    Listener("store", "near", "hello", Job.store, _store, "tcp"),
+    Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp"),
+    Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp"),
+    Listener("data Unix", "near", "close", Job.data_unix, _data),
+    Listener("doorbell", "near", "flood", Job.doorbell, kind="dgram"),
+]
+# `muster launch -n 2 -- sleep 3`, by itself on a node.
+LAUNCH = Listener("launch", "near", "close", None)
+
+
+@dataclasses.dataclass
+class Cost:
+    late: float = 0.0  # heartbeats of the attacked node's leader, beyond their interval
+    slow: float = 0.0  # the slowest AllReduce
+    forming: float = 0.0  # or, of a launch, all of it
+    lines: int = 0
+    descriptors: int = 0
+    memory: float = 0.0
+    said: str = ""  # of the attackers
+
+
+@dataclasses.dataclass
+class Row:
+    listener: Listener
+    attack: str
+    control: Cost
+    cost: Cost
+    seconds: float
+    outcome: str = "same"
+    tries: int = 1
+
+    def problems(self):
+        return [*self.lasting_problems(), *self.passing_problems()]
+
+    # A busy machine may be the reason.
+    def passing_problems(self):
+        if self.outcome not in ("same", "no listener"):
+            yield f"outcome: {self.outcome}"
+        if self.cost.late - self.control.late > MOST_LATE_S:
+            yield f"heartbeats {1000 * (self.cost.late - self.control.late):.0f} ms later"
+        if self.cost.slow - self.control.slow > MOST_LATE_S:
+            yield f"an AllReduce {1000 * (self.cost.slow - self.control.slow):.0f} ms longer"
+        if self.cost.forming - self.control.forming > MOST_FORMING_S:
+            yield f"took {self.cost.forming - self.control.forming:.1f} s longer"
+
+    def lasting_problems(self):
+        if self.cost.lines > MOST_LINES_A_MINUTE * max(1, -(-self.seconds // 60)):
+            yield f"{self.cost.lines} lines of log"
+        if self.cost.descriptors - self.control.descriptors > MOST_DESCRIPTORS:
+            yield f"{self.cost.descriptors - self.control.descriptors} more descriptors"
+        if self.cost.memory - self.control.memory > MOST_MEMORY_MIB:
+            yield f"{self.cost.memory - self.control.memory:.0f} MiB more"
+        if self.listener.kind != "tcp" and self.connected() > 0:
+            yield "another user can open it"
+
+    def is_final(self):
+        return any(self.lasting_problems()) or not any(self.passing_problems()) or self.tries == TRIES
+
+    def connected(self):
+        return sum(int(part.split("=")[1]) for part in self.cost.said.split() if part.startswith("connected="))
+
+    def cells(self):
+        def pair(cost, control):
+            return f"{1000 * cost:.0f} ({1000 * control:.0f})"
+
+        timed = self.cost.forming > 0
+        listener = self.listener.name + (", forming" if self.listener.forming else "")
+        return (
+            *[listener, self.listener.where, self.attack, f"{self.connected()}"],
+            "-" if timed else pair(self.cost.late, self.control.late),
+            "-" if timed else pair(self.cost.slow, self.control.slow),
+            f"{self.cost.forming:.1f} ({self.control.forming:.1f})" if timed else "-",
+            *[f"{self.cost.lines}", f"{self.cost.descriptors - self.control.descriptors:+d}"],
+            *[f"{self.cost.memory - self.control.memory:+.0f}", self.outcome, "; ".join(self.problems())],
+        )
+
+
+HEAD = ("listener", "from", "attack", "connections", "heartbeat late, ms (control)", "AllReduce, ms (control)",
+        "forms or ends in, s (control)", "lines", "descriptors", "MiB", "outcome", "over the promise")
+
+
+class Attackers:
+    """Two at full rate, from begin() to end()."""
+
+    def __init__(self, program, listener, attack, seconds, hello, targets):
+        nodes = FAR if listener.where == "far" else (ATTACKED, ATTACKED)
+        words = [attack, str(seconds + PATIENCE_S), hello or "-", *targets]
+        self._children = [
+            on("--user", STRANGER, node, program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for node in nodes
+        ]
+
+    def end(self):
+        """What they say that they have done."""
+        for child in self._children:
+            child.stdin.close()
+        said = [child.stdout.read().strip() for child in self._children]
+        for child in self._children:
+            child.stdout.close()
+            child.wait()
+        return " ".join(said)
+
+
+class Sink:
+    """The listener of the attackers' own."""
+
+    def __init__(self, program):
+        self._child = on("--user", STRANGER, ATTACKED, program, "serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        told = [self._child.stdout.readline().strip() for _ in range(3)]
+        self._places = dict(line.split(":", 1) for line in told)
+
+    def targets(self, kind):
+        place = self._places[kind]
+        return [f"tcp:{ADDRESS}:{place}" if kind == "tcp" else f"{kind}:{place}"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._child.stdin.close()
+        self._child.stdout.close()
+        self._child.wait()
+
+
+class Play:
+    def __init__(self, work, programs, sink, seconds):
+        self.work, self.programs, self.sink, self.seconds = work, programs, sink, seconds
+
+    def job(self, held="-"):
+        folder = tempfile.mkdtemp(prefix="attacked-", dir=self.work)
+        os.chmod(folder, 0o755)
+        job_folder = os.path.join(folder, f"attacked-{os.path.basename(folder)[-8:]}")
+        os.mkdir(job_folder)
+        return Job(job_folder, self.programs, held)
+
+    def window(self, job, listener, attack, targets):
+        """What the job needs while the attack lasts."""
+        lines, most = job.lines(), 0
+        attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets)
+        time.sleep(SETTLE_S)
+        start, began = time.time(), time.monotonic()
+        while time.monotonic() - began < self.seconds and not job.ended():
+            time.sleep(0.1)
+            most = max(most, job.descriptors())
+        end, over = time.time(), time.monotonic()
+        late = max(0.0, job.beats().longest_gap(start, end, 10) - HEARTBEAT_S)
+        said = attackers.end()
+        if job.ended():
+            raise Broken(f"ended during the attack: {job.last_words()}")
+        # An operation that the attack holds up is known when it has ended.
+        job.await_operations(over)
+        return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), said)
+
+    # ---- a group at work
+
+    def at_work(self, pairs):
+        """A row for each (listener, attack), all on one job while it lives through them, and one for its end."""
+        job, lines = None, 0
+        try:
+            for listener, attack in pairs:
+                for count in range(1, TRIES + 1):
+                    if job is None:
+                        job, lines = self.job(), 0
+                        job.await_formed()
+                        lines = job.lines()
+                    row = self.pair(job, listener, attack)
+                    row.tries = count
+                    job.await_quiet()
+                    row.cost.lines, lines = job.lines() - lines, job.lines()
+                    if row.outcome not in ("same", "no listener"):
+                        job.close()
+                        job = None
+                    if row.is_final():
+                        break
+                yield row
+            if job:
+                code = job.finish()
+                outcome = "same" if code == 0 else f"exit code {code}: {job.last_words()}"
+                cost = Cost(lines=job.lines() - lines)
+                yield Row(Listener("(the end of the job)", "-", "", None), "-", Cost(), cost, 0, outcome)
+        finally:
+            if job:
+                job.close()
+
+    def pair(self, job, listener, attack):
+        targets = listener.targets(job)
+        row = Row(listener, attack, Cost(), Cost(), self.seconds)
+        if not targets:
+            row.outcome = "no listener"
+            return row
+        try:
+            row.control = self.window(job, listener, attack, self.sink.targets(listener.kind))
+            row.cost = self.window(job, listener, attack, targets)
+        except Broken as broken:
+            row.outcome = str(broken)
+        return row
+
+    # ---- a group that forms, a launch that ends
+
+    def timed(self, listener, attack, play):
+        """A row of play(), which gets the function that makes its targets of what it plays."""
+        for count in range(1, TRIES + 1):
+            row = Row(listener, attack, play(listener, attack, lambda _: self.sink.targets(listener.kind)), Cost(), self.seconds)
+            row.tries = count
+            try:
+                row.cost = play(listener, attack, listener.targets or every_unix_listener)
+            except Broken as broken:
+                row.outcome = str(broken)
+            if row.is_final():
+                break
+        return row
+
+    def formed_beside(self, listener, attack, targets):
+        """gpu02's ranks, or for the leader's own listener the other one of its node, come during the attack."""
+        job = self.job("1" if listener.kind == "unix" else "2,3")
+        try:
+            job.await_root()
+            lines, most = job.lines(), 0
+            attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets(job))
+            try:
+                end = time.monotonic() + self.seconds
+                while time.monotonic() < end:
+                    time.sleep(0.1)
+                    most = max(most, job.descriptors())
+                opened = time.monotonic()
+                job.open_gate()
+                job.await_formed()
+            finally:
+                said = attackers.end()
+            formed = max(job.formed()) - opened
+            memory = job.most_memory()
+            code = job.finish()
+            if code != 0:
+                raise Broken(f"exit code {code}: {job.last_words()}")
+            return Cost(0.0, 0.0, formed, job.lines() - lines, most, memory, said)
+        finally:
+            job.close()
+
+    def launched_beside(self, listener, attack, targets):
+        said = ""
+        with tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace") as err:
+            launched = time.monotonic()
+            child = on(ATTACKED, self.programs["muster"], "launch", "-n", "2", "--", "sleep", "3",
+                       stdin=subprocess.DEVNULL, stderr=err, env={**os.environ, "TMPDIR": self.work})
+            try:
+                until(lambda: child.poll() is not None or len(children(child.pid)) == 2, PATIENCE_S, "two programs")
+                attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(None), targets(child.pid))
+                try:
+                    code = child.wait(PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    code = None
+                took = time.monotonic() - launched
+                said = attackers.end()
+            finally:
+                child.kill()
+                child.wait()
+            err.seek(0)
+            lines = err.read().splitlines()
+        if code != 0:
+            raise Broken(f"exit code {code}: {lines[-1:]}")
+        return Cost(forming=took, lines=len(lines), said=said)
+
+    # ---- all
+
+    def rows(self, chosen, all_attacks):
+        for listener in chosen:
+            if listener.forming or listener is LAUNCH:
+                play = self.formed_beside if listener.forming else self.launched_beside
+                for attack in listener.attacks() if all_attacks else filter(None, [listener.short]):
+                    yield self.timed(listener, attack, play)
+        at_work = [listener for listener in chosen if not listener.forming and listener is not LAUNCH]
+        if all_attacks:
+            for listener in at_work:
+                yield from self.at_work([(listener, attack) for attack in listener.attacks()])
+        elif at_work:
+            yield from self.at_work([(listener, listener.short) for listener in at_work])
+
+
+def every_unix_listener(pid):
+    return [f"unix:{name.hex()}" for name in unix_sockets(pid, STREAM)]
+
+
+def show(rows):
+    print("| " + " | ".join(HEAD) + " |")
+    print("|" + "---|" * len(HEAD))
+    for row in rows:
+        print("| " + " | ".join(row.cells()) + " |")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("listener", nargs="*")
+    return parser.parse_args()
+
+
+def judged(rows):
+    """Prints the verdicts as they come."""
+    for row in rows:
+        problems = "; ".join(row.problems())
+        print(f"{'FAILED' if problems else 'ok'} attack: {row.listener}, {row.attack}{': ' if problems else ''}{problems}", flush=True)
+        yield row
+
+
+def main():
+    arguments = parse()
+    chosen = [one for one in [LAUNCH, *LISTENERS] if not arguments.listener or str(one) in arguments.listener]
+    if arguments.list:
+        print("\n".join(f"{one}: {', '.join(one.attacks())}; in every run: {one.short or 'none'}" for one in chosen))
+        return 0
+    programs = {name: os.path.join(os.environ["MUSTER_BIN_DIR"], path) for name, path in PROGRAMS.items()}
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(tempfile.TemporaryDirectory())
+        os.chmod(work, 0o755)
+        # Where another user can reach it.
+        programs["attacker"] = shutil.copy(programs["attacker"], work)
+        sink = stack.enter_context(Sink(programs["attacker"]))
+        play = Play(work, programs, sink, LONG_S if arguments.long else SHORT_S)
+        rows = list(judged(play.rows(chosen, arguments.long)))
+    show(rows)
+    print(f"{sum(row.tries - 1 for row in rows)} pairs were played again")
+    failed = sum(any(row.problems()) for row in rows)
+    print(f"{len(rows) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

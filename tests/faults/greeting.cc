@@ -1,0 +1,36 @@
+// Prints in hexadecimal what a leader of this step says first on the root's port, for a program that is none.
+#include <cstdio>
+#include <vector>
+
+#include "bootstrap/startup.h"
+#include "comm/auth/handshake_messages.h"
+
+namespace muster {
+namespace {
+
+Status PrintGreeting() {
+  const Environment environment = Environment::OfThisProcess();
+  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, {}));
+  const auto resolution = ResolveLaunch(environment, effective.config, {});
+  if (!resolution) return Fail(resolution.error().error);
+  MUSTER_TRY(const JoinRequest request, MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+  HelloMessage hello;
+  hello.method = AuthMethod::kMunge;
+  hello.meeting = MeetingIdOf(request.meeting.key);
+  hello.public_key.fill(9);
+  const Bytes message = Encode(hello);
+  std::printf("%08x", static_cast<unsigned>(__builtin_bswap32(static_cast<uint32_t>(message.size()))));
+  for (const uint8_t byte : message) std::printf("%02x", static_cast<unsigned>(byte));
+  std::printf("\n");
+  return {};
+}
+
+}  // namespace
+}  // namespace muster
+
+int main() {
+  const muster::Status printed = muster::PrintGreeting();
+  if (printed) return 0;
+  std::fprintf(stderr, "greeting: %s\n", muster::ToString(printed.error()).c_str());
+  return muster::ExitStatus(printed.error().code);
+}
