@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -13,6 +14,7 @@ namespace {
 struct List {
   std::mutex mutex;
   std::set<int> descriptors;
+  std::atomic<int> depth = 0;
 };
 
 List& TheList();
@@ -23,6 +25,7 @@ void InParent() { TheList().mutex.unlock(); }
 
 void InChild() {
   List& list = TheList();
+  list.depth.fetch_add(1, std::memory_order_relaxed);
   const int nowhere = list.descriptors.empty() ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : list.descriptors) {
     if (nowhere < 0) {
@@ -57,5 +60,7 @@ void ForgetForForks(int fd) {
   const std::lock_guard lock(list.mutex);
   list.descriptors.erase(fd);
 }
+
+int ForkDepth() { return TheList().depth.load(std::memory_order_relaxed); }
 
 }  // namespace muster

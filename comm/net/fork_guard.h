@@ -13,4 +13,8 @@ void CloseInForkedChildren(int fd);
 // Before the descriptor is closed.
 void ForgetForForks(int fd);
 
+// The number of fork(2) calls between this process and the first one. An object that keeps the number of its
+// creation detects that it is used in a child; unlike getpid() this costs no system call.
+int ForkDepth();
+
 }  // namespace muster

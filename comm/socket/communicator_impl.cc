@@ -33,6 +33,13 @@ size_t DecidingBytes(const Call& call, int ranks) {
   }
 }
 
+// In a forked child the end of the mesh would stop the parent from watching its listeners: the epoll
+// descriptor is the same one.
+void KeepForGood(const std::shared_ptr<const SocketCore>& core) {
+  static auto& kept = *new std::vector<std::shared_ptr<const SocketCore>>;
+  kept.push_back(core);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> SocketCommunicator::Create(std::shared_ptr<const SocketCore> core,
@@ -59,6 +66,10 @@ SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, M
 }
 
 SocketCommunicator::~SocketCommunicator() {
+  if (core_->InForkedChild()) {
+    KeepForGood(core_);
+    return;
+  }
   core_->mesh->RemoveLedger(members_.communicator);
   core_->group.activity().Remove(ledger_.get());
   // After an error the others learn the cause from the group; "it left" would be a second one.
@@ -71,6 +82,15 @@ Duration SocketCommunicator::TimeoutOf(Operation operation, const CallOptions& o
   if (options.timeout) return *options.timeout;
   const TimeoutOptions& timeouts = core_->options.timeouts;
   return operation == Operation::kBarrier ? timeouts.barrier : timeouts.collective;
+}
+
+Status SocketCommunicator::Usable() {
+  if (core_->InForkedChild()) {
+    return WithHint(
+        Fail(Code::kUsage, "in a forked child: its communicator belongs to the parent, pid {}", core_->owner),
+        "exec a program of its own, or leave communication to the parent");
+  }
+  return CheckUsable(first_error_, core_->group);
 }
 
 tl::unexpected<Error> SocketCommunicator::Break(const Error& error) {

@@ -63,7 +63,7 @@ class SocketCommunicator final : public Communicator {
   Status ShareMemoryFor(const Call& call);
   bool WantsMemory(const Call& call) const;
   Status RunPointToPoint(const CallOptions& options, const std::function<Status(Duration)>& body);
-  Status Usable() { return CheckUsable(first_error_, core_->group); }
+  Status Usable();
   tl::unexpected<Error> Break(const Error& error);
   Duration TimeoutOf(Operation operation, const CallOptions& options) const;
 

@@ -1,8 +1,12 @@
 // What the communicators of one process share: the one of the whole group and all Split from it.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <memory>
 
+#include "comm/net/fork_guard.h"
 #include "comm/rendezvous/group.h"
 #include "comm/socket/mesh.h"
 #include "comm/socket/progress_engine.h"
@@ -15,7 +19,11 @@ struct SocketCore {
   std::shared_ptr<Mesh> mesh;
   SocketOptions options;
   bool spin = false;
+  int fork_depth = ForkDepth();
+  pid_t owner = getpid();
 
+  // There the connections, the listeners and the epoll descriptor are the parent's.
+  bool InForkedChild() const { return ForkDepth() != fork_depth; }
   ExchangeOptions exchange_options() const {
     return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
   }

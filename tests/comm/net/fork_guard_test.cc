@@ -38,6 +38,16 @@ TEST(ForkGuard, AChildDoesNotHaveWhatIsGuarded) {
   EXPECT_EQ(InForkedChild([&] { return IsNowhere(guarded.get()) ? 1 : 0; }), 0);
 }
 
+TEST(ForkGuard, AChildIsOneDeeper) {
+  const int depth = ForkDepth();
+  EXPECT_EQ(InForkedChild([&] {
+              return ForkDepth() == depth + 1 && InForkedChild([&] { return ForkDepth() - depth; }) == 2 ? 0
+                                                                                                         : 1;
+            }),
+            0);
+  EXPECT_EQ(ForkDepth(), depth);
+}
+
 // A worker that lives on does not keep a connection of its parent open.
 TEST(ForkGuard, TheEndOfAStreamIsSeenThoughAWorkerLives) {
   TestLoop loop;

@@ -1,0 +1,86 @@
+// A child of fork(2) has a copy of the communicators; what it does with them must not reach the group.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+// True where the body says so.
+bool InForkedChild(const std::function<bool()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body() ? 0 : 1);
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+SocketOptions Patient() {
+  SocketOptions options = TestOptions();
+  options.timeouts.collective = options.timeouts.barrier = std::chrono::seconds(20);
+  return options;
+}
+
+class ForkedChildTest : public testing::Test {
+ protected:
+  void Split() {
+    parts_.resize(static_cast<size_t>(world_.size()));
+    world_.Run([this](Communicator& c) {
+      Result<std::unique_ptr<Communicator>> part = c.Split(0, 0);
+      ASSERT_TRUE(part);
+      ASSERT_TRUE((*part)->Barrier());
+      parts_[static_cast<size_t>(c.rank())] = *std::move(part);
+    });
+  }
+  static Status Sum(Communicator& c) {
+    int64_t value = c.rank();
+    return c.AllReduce(std::span(&value, 1), ReduceOp::kSum);
+  }
+
+  FakeWorld world_{BlockLayout({2, 1}), Patient()};
+  std::vector<std::unique_ptr<Communicator>> parts_;
+};
+
+// As a worker does whose function returns to main.
+TEST_F(ForkedChildTest, DestroysAPartWithoutAGoodbye) {
+  Split();
+  EXPECT_TRUE(InForkedChild([this] {
+    parts_[0].reset();
+    return true;
+  }));
+  EXPECT_THAT(
+      world_.Messages([this](Communicator& c) { return Sum(*parts_[static_cast<size_t>(c.rank())]); }),
+      testing::Each(""));
+}
+
+// The listeners are watched by an epoll descriptor that parent and child share.
+TEST_F(ForkedChildTest, DestroysTheWholeWithoutClosingItsListeners) {
+  EXPECT_TRUE(InForkedChild([this] {
+    world_.Leave(0);
+    return true;
+  }));
+  EXPECT_THAT(world_.Messages(Sum), testing::Each(""));
+}
+
+TEST_F(ForkedChildTest, CannotCall) {
+  Split();
+  const pid_t parent = getpid();
+  EXPECT_TRUE(InForkedChild([this, parent] {
+    const std::string expected =
+        fmt::format("in a forked child: its communicator belongs to the parent, pid {}", parent);
+    const Buffer nothing{nullptr, 0, DataType::kU8};
+    for (const Status& status : {parts_[0]->Barrier(), Sum(world_.at(0)), parts_[0]->Send(nothing, 1)}) {
+      if (status || status.error().code != Code::kUsage || status.error().message != expected) return false;
+    }
+    return true;
+  }));
+  EXPECT_THAT(world_.Messages(Sum), testing::Each(""));
+}
+
+}  // namespace
+}  // namespace muster
