@@ -1,8 +1,9 @@
 // One communicator of NCCL in this process: who may still call it, and what is under way on it. Shared by the
 // Communicator that uses it and the watchdog that may abort it.
 //
-// Threads: any. The mutex is held for one call of NCCL, or one group of them, at a time, none of which waits
-// for another rank (nccl_api.h), so that an abort need not wait for an operation.
+// Threads: any. calls_ is held for one call of NCCL, or one group of them, at a time, none of which waits for
+// another rank (nccl_api.h), so that an abort need not wait for an operation. A call may hang all the same;
+// what the members point to is therefore guarded by data_, which is never held during a call.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ class LiveComm {
   // function(comm); kInvalidUsage where it was taken away.
   template <typename Function>
   NcclResult Call(const Function& function) {
-    const std::lock_guard lock(mutex_);
-    return comm_ == nullptr ? NcclResult::kInvalidUsage : function(comm_);
+    const std::lock_guard lock(calls_);
+    const NcclComm comm = Present();
+    return comm == nullptr ? NcclResult::kInvalidUsage : function(comm);
   }
   // Its state (NcclApi::AsyncError): kInProgress, also while another thread is in a call; kSuccess; or what
   // went wrong.
@@ -50,14 +52,16 @@ class LiveComm {
   NcclComm Take();
 
  private:
-  // With the mutex held.
+  NcclComm Present() const;
+  // With calls_ held.
   NcclResult StateOf(NcclComm comm);
 
   const std::shared_ptr<NcclApi> nccl_;
   const int rank_;
   const uint64_t id_;
   const std::shared_ptr<Operations> operations_;
-  std::timed_mutex mutex_;
+  std::timed_mutex calls_;
+  mutable std::mutex data_;  // taken after calls_
   NcclComm comm_;
   std::vector<std::unique_ptr<NcclComm>> slots_;
 };
