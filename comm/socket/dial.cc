@@ -16,6 +16,8 @@ namespace {
 constexpr int kMaxRetries = 12;
 constexpr Duration kFirstRetry = std::chrono::milliseconds(5);
 constexpr Duration kQueueRetry = std::chrono::milliseconds(20);
+// A full queue empties when its owner looks at it. Where there is another way, it is not waited for longer.
+constexpr Duration kQueuePatience = std::chrono::seconds(5);
 constexpr Duration kSlowestRetry = std::chrono::milliseconds(500);
 
 std::string ClosedText(int error_number) {
@@ -171,21 +173,30 @@ void Dial::FailAttempt(Attempt& attempt, std::string reason, bool retry) {
 }
 
 void Dial::OnStageFailed() {
-  // A full queue empties when its owner looks at it, which may take as long as the user's program likes.
   if (queue_full_) {
-    retry_at_ = Deadline::After(kQueueRetry);
-    return;
+    if (queue_by_.IsNever()) queue_by_ = Deadline::After(std::min(kQueuePatience, connect_timeout_));
+    queue_was_full_ = true;
+    // Its owner may be busy with the user's program for as long as that likes.
+    if (stage_ + 1 == stages_.size() || !queue_by_.Expired()) {
+      retry_at_ = Deadline::After(kQueueRetry);
+      return;
+    }
   }
+  queue_by_ = Deadline::Never();
   for (const Attempt& attempt : attempts_) {
     tried_.push_back(fmt::format("{}: {}", attempt.address.ToString(), attempt.failure));
   }
   if (++stage_ < stages_.size()) return StartStage();
-  if (retry_ && retries_ < kMaxRetries) {
+  const bool retry = retry_ && retries_ < kMaxRetries;
+  if (retry || queue_was_full_) {
     stage_ = 0;
     tried_.clear();
     refused_ = true;
     retry_ = false;
-    return RetryLater();
+    queue_was_full_ = false;
+    if (retry) return RetryLater();
+    retry_at_ = Deadline::After(kQueueRetry);
+    return;
   }
   if (retry_) refused_ = false;
   state_ = State::kFailed;

@@ -1,7 +1,8 @@
 // One outbound connection: the addresses of a peer, tried side by side until one has proven to be the peer
 // and has taken the connection (handshake.h).
 //
-// Same node: its Unix socket, and if that leads nowhere TCP. Only the wait for the kernel to connect has a
+// Same node: its Unix socket, and if that leads nowhere, or its queue stays full, TCP. Only the wait for the kernel to
+// connect has a
 // deadline of its own: a connected peer that does not answer is busy with the user's program, and whoever
 // waits for it has a deadline already.
 //
@@ -91,8 +92,10 @@ class Dial {
   Deadline connect_by_ = Deadline::Never();
   Deadline retry_at_ = Deadline::Never();
   int retries_ = 0;
-  bool retry_ = false;  // something has failed that may pass
-  bool queue_full_ = false;
+  bool retry_ = false;           // something has failed that may pass
+  bool queue_full_ = false;      // of this stage
+  bool queue_was_full_ = false;  // of any: its owner is there
+  Deadline queue_by_ = Deadline::Never();
   bool proving_ = false;  // one attempt is past its reply
   bool refused_ = true;
   std::vector<std::string> tried_;  // of the stages before

@@ -44,26 +44,27 @@ void PointToPoint::Direction::Leave() {
 }
 
 Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Call call,
-                            const std::function<Status(const Call&)>& body) {
-  const std::optional<uint64_t> sequence = direction.Enter(Deadline::After(timeout));
+                            const std::function<Status(const Call&, Deadline)>& body) {
+  const Deadline deadline = Deadline::After(timeout);
+  const std::optional<uint64_t> sequence = direction.Enter(deadline);
   if (!sequence) {
     return Fail(Code::kDeadline, "{} did not begin within {}: another one with {} is in progress",
                 Name(call.operation), FormatDuration(timeout),
                 DescribeRank(core_.group.roster(), lane_.WorldRank(peer)));
   }
   call.sequence = *sequence;
-  Status status = body(call);
+  Status status = body(call, deadline);
   direction.Leave();
   return status;
 }
 
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
-  return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call) {
+  return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
     ExchangeOptions options = core_.exchange_options();
     options.sole_reader = false;
     ProgressEngine exchange(lane_, nullptr, options);
-    exchange.Begin(call, timeout);
+    exchange.Begin(call, timeout, deadline);
     exchange.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
     return exchange.Run();
   });
@@ -71,9 +72,9 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
 
 Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
   const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
-  return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call) {
+  return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
     ProgressEngine exchange(lane_, nullptr, core_.exchange_options());
-    exchange.Begin(call, timeout);
+    exchange.Begin(call, timeout, deadline);
     exchange.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
     return exchange.Run();
   });

@@ -51,7 +51,7 @@ class PointToPoint {
   Peer& PeerAt(int rank);
   // Runs `body` when it is the direction's turn.
   Status InTurn(Direction& direction, int peer, Duration timeout, Call call,
-                const std::function<Status(const Call&)>& body);
+                const std::function<Status(const Call&, Deadline)>& body);
 
   const SocketCore& core_;
   const uint64_t communicator_;

@@ -35,9 +35,10 @@ ProgressEngine::ProgressEngine(Lane& lane, Ledger* ledger, const ExchangeOptions
 
 ProgressEngine::~ProgressEngine() { End(); }
 
-void ProgressEngine::Begin(const Call& call, Duration timeout) {
+void ProgressEngine::Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline) {
   call_ = call;
   timeout_ = timeout;
+  given_deadline_ = deadline;
 }
 
 // An operation that never waits need not know what time it is: reading the clock is a good part of a short
@@ -45,7 +46,7 @@ void ProgressEngine::Begin(const Call& call, Duration timeout) {
 void ProgressEngine::StartClock() {
   if (clock_started_) return;
   clock_started_ = true;
-  deadline_ = Deadline::After(timeout_);
+  deadline_ = given_deadline_.value_or(Deadline::After(timeout_));
   const Deadline latest = options_.latest.IsNever() ? group_.latest() : options_.latest;
   capped_ = !latest.IsNever() && !latest.Expired() && latest.when() < deadline_.when();
   if (capped_) deadline_ = latest;

@@ -52,7 +52,8 @@ class ProgressEngine {
   ProgressEngine& operator=(const ProgressEngine&) = delete;
   ~ProgressEngine();
 
-  void Begin(const Call& call, Duration timeout);
+  // `deadline`: where the call has waited for something else before; else `timeout` from the first wait on.
+  void Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline = std::nullopt);
   void End();
 
   const Call& call() const { return call_; }
@@ -139,6 +140,7 @@ class ProgressEngine {
   Call call_;
   Deadline deadline_ = Deadline::Never();
   Duration timeout_{};
+  std::optional<Deadline> given_deadline_;
   bool clock_started_ = false;  // deadline_ is this call's
   bool capped_ = false;         // deadline_ is options_.latest
 

@@ -1,9 +1,13 @@
 #include "comm/socket/dial.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "comm/net/socket.h"
 
@@ -76,6 +80,65 @@ TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
   EXPECT_EQ(dial_.state(), Dial::State::kFailed);
   EXPECT_FALSE(dial_.MayHaveReached());
   EXPECT_TRUE(dial_.refused());
+}
+
+// A Unix listener whose queue is full says so at once, for as long as its owner does not look.
+class FullQueueTest : public testing::Test {
+ protected:
+  FullQueueTest() : listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    const auto name = *SocketAddress::Abstract(fmt::format("muster-dial-test-{}", getpid()));
+    EXPECT_EQ(bind(listener_.get(), name.get(), name.length()), 0);
+    EXPECT_EQ(listen(listener_.get(), 0), 0);
+    unix_ = name;
+    int error_number = 0;
+    while (error_number == 0) {
+      auto fd = StartConnect(unix_, &error_number);
+      if (fd) waiting_.push_back(*std::move(fd));
+    }
+    EXPECT_EQ(error_number, EAGAIN);
+  }
+  // Until `done`, at most a minute.
+  bool Until(Dial& dial, const std::function<bool()>& done) {
+    const Deadline limit = Deadline::After(std::chrono::minutes(1));
+    while (!done() && !limit.Expired()) {
+      pollfd entry{poll_set_.fd(), POLLIN, 0};
+      poll(&entry, 1, dial.wake().EarlierOf(limit).PollMilliseconds());
+      poll_set_.Dispatch();
+      dial.OnTime();
+    }
+    return done();
+  }
+
+  PollSet poll_set_ = *PollSet::Create();
+  GroupMember high_{5, 8, {}, "0011"};
+  UniqueFd listener_;
+  SocketAddress unix_;
+  std::vector<UniqueFd> waiting_;
+};
+
+TEST_F(FullQueueTest, AnotherWayIsTriedAfterAWhile) {
+  const auto tcp = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {LocalAddress(tcp->get())}},
+            std::chrono::milliseconds(100));
+  UniqueFd accepted;
+  EXPECT_TRUE(Until(dial, [&] {
+    if (!accepted) accepted = *Accept(tcp->get());
+    return static_cast<bool>(accepted);
+  }));
+  EXPECT_EQ(dial.state(), Dial::State::kTrying);
+}
+
+TEST_F(FullQueueTest, WhereThereIsNoOtherWayItIsWaitedFor) {
+  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}}, std::chrono::milliseconds(1));
+  int rounds = 0;
+  EXPECT_TRUE(Until(dial, [&] { return ++rounds > 10; }));
+  EXPECT_EQ(dial.state(), Dial::State::kTrying);
+  for (size_t i = 0; i < waiting_.size(); ++i) EXPECT_TRUE(*Accept(listener_.get()));
+  UniqueFd accepted;
+  EXPECT_TRUE(Until(dial, [&] {
+    accepted = *Accept(listener_.get());
+    return static_cast<bool>(accepted);
+  }));
 }
 
 }  // namespace

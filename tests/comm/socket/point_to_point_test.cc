@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 #include <thread>
 
@@ -95,6 +96,37 @@ TEST(SendRecv, MustAgreeOnTypeAndCount) {
     return c.Barrier();
   }),
               Each("rank 0 on gpu01 is in Send #2 i64[4], rank 1 on gpu02 in Recv #2 f32[10]"));
+}
+
+// The time in which a call waits for its turn is part of its timeout.
+TEST(SendRecv, TakeNoLongerThanTheirTimeout) {
+  constexpr size_t kMoreThanTheKernelTakes = 1'000'000;
+  constexpr Duration kTimeout = std::chrono::seconds(4);
+  FakeWorld world(BlockLayout({1, 1}));
+  world.Run([&](Communicator& c) {
+    if (c.rank() == 1) {
+      std::this_thread::sleep_for(kTimeout * 3 / 4);
+      return ExpectNumbers(c, 0, kMoreThanTheKernelTakes, 0);
+    }
+    std::vector<int64_t> numbers = Numbers(kMoreThanTheKernelTakes, 0);
+    std::atomic<bool> started = false;
+    std::thread first([&] {
+      started = true;
+      EXPECT_EQ(MessageOf(SendNumbers(c, 1, kMoreThanTheKernelTakes, 0)), "");
+    });
+    while (!started) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const auto began = Clock::now();
+    CallOptions options;
+    options.timeout = kTimeout;
+    const Status second = c.Send(HostBuffer(std::span(numbers)), 1, options);
+    const Duration took = Clock::now() - began;
+    first.join();
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Code::kDeadline);
+    // Counted twice it is 7 s.
+    EXPECT_LT(took, kTimeout * 3 / 2);
+  });
 }
 
 TEST(SendRecv, NoticeAPeerThatLeft) {
