@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "comm/base/log.h"
+#include "comm/net/hosts.h"
+#include "comm/net/socket_owner.h"
 #include "comm/rendezvous/tcp_store/descriptor_limit.h"
 
 namespace muster {
@@ -11,29 +13,59 @@ namespace {
 // Descriptors that are not clients: standard streams, the control plane's connections, the program's pipes.
 constexpr uint64_t kOtherDescriptors = 64;
 
+constexpr const char* kForOlderClients =
+    "a program with PyTorch before 2.2 needs its own store: set run.store=program";
+
+std::vector<std::string> AddressesHere() {
+  std::vector<std::string> addresses;
+  const auto interfaces = LocalInterfaces();
+  if (!interfaces) return addresses;
+  for (const LocalInterface& interface : *interfaces) addresses.push_back(interface.address.Host());
+  return addresses;
+}
+
+Status Screen(const StoreAddresses& addresses, uid_t uid, const SocketAddress& own,
+              const SocketAddress& peer) {
+  if (addresses.NodesOf(peer).empty())
+    return Fail(Code::kAuthentication, "no node of the group has its address");
+  if (!addresses.IsOwn(peer)) return {};
+  // Whatever else is wrong with the connection, the gate finds out.
+  const auto owner = OwnerOfConnection(peer, own);
+  if (!owner || !*owner || (*owner)->uid == uid) return {};
+  return Fail(Code::kAuthentication, "it belongs to another user, uid {}", (*owner)->uid);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort port) {
   std::unique_ptr<StoreKeeper> keeper(new StoreKeeper(std::move(params)));
   MUSTER_TRY(UniqueFd listener, port.KeepOnly(keeper->params_.host));
-  MUSTER_TRY(tcp_store::ServerOptions options, keeper->Options());
+  MUSTER_TRY(tcp_store::ServerOptions options, keeper->Options(LocalAddress(listener.get())));
   MUSTER_TRY(keeper->server_, tcp_store::ServerThread::Start(std::move(listener), std::move(options)));
   LogDebug("the store is at {}", keeper->server_->address().ToString());
   return keeper;
 }
 
 StoreKeeper::StoreKeeper(Params params)
-    : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {}
+    : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {
+  const Roster& roster = params_.plane.group().roster;
+  const int own_node = roster.NodeOf(params_.plane.own_ranks().front());
+  addresses_ = std::make_shared<const StoreAddresses>(roster, own_node, AddressesHere());
+}
 
 StoreKeeper::~StoreKeeper() = default;
 
-Result<tcp_store::ServerOptions> StoreKeeper::Options() {
+Result<tcp_store::ServerOptions> StoreKeeper::Options(const SocketAddress& own) {
   MUSTER_TRY(const uint64_t descriptors, tcp_store::RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t others = kOtherDescriptors + generations_.size();
   options.most_clients = std::min<uint64_t>(
       options.most_clients, descriptors > 2 * others ? descriptors - others : descriptors / 2);
   options.ranks = static_cast<int>(generations_.size());
+  options.advice = kForOlderClients;
+  options.screen = [addresses = addresses_, uid = params_.uid, own](const SocketAddress& peer) {
+    return Screen(*addresses, uid, own, peer);
+  };
   // The gate is the server thread's; what it asks is answered on the loop's.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](
                      const SocketAddress& peer, Verdict verdict) {
@@ -46,17 +78,25 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options() {
 
 void StoreKeeper::Judge(const SocketAddress& peer, const Verdict& verdict) {
   const SocketAddress& own = server_->address();
-  const OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
-  const auto conclude = [this, verdict](const OwnerAnswer& answer) {
-    server_->mailbox()->Post([verdict, member = MemberOf(answer)] { verdict(member); });
-  };
-  const OwnerAnswer seen_from_here = params_.look(question);
+  OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
+  OwnerAnswer seen_from_here;
+  if (addresses_->IsOwn(peer)) seen_from_here = params_.look(question);
   const bool decided =
       seen_from_here.kind == OwnerKind::kProgram || seen_from_here.kind == OwnerKind::kStranger;
-  if (decided) return conclude(seen_from_here);
-  params_.plane.AskOwner(question, [conclude, seen_from_here](const OwnerAnswer& answer) {
-    conclude(answer.kind > seen_from_here.kind ? answer : seen_from_here);
-  });
+  const std::vector<int> nodes = addresses_->NodesOf(peer);
+  if (decided || nodes.empty()) return Conclude(seen_from_here, verdict);
+  const auto asked = std::make_shared<Asked>(nodes.size(), seen_from_here);
+  for (const int node : nodes) {
+    question.node = node;
+    params_.plane.AskOwner(question, [this, asked, verdict](const OwnerAnswer& answer) {
+      if (answer.kind > asked->best.kind) asked->best = answer;
+      if (--asked->open == 0) Conclude(asked->best, verdict);
+    });
+  }
+}
+
+void StoreKeeper::Conclude(const OwnerAnswer& answer, const Verdict& verdict) {
+  server_->mailbox()->Post([verdict, member = MemberOf(answer)] { verdict(member); });
 }
 
 // What the user starts beside the programs of the group sees the keys of those that came last.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "comm/base/log.h"
 #include "comm/net/socket.h"
@@ -17,7 +18,9 @@ std::optional<SocketOwner> OwnerOf(const OwnerQuestion& question) {
   if (!client || !server) return std::nullopt;
   const auto owner = OwnerOfConnection(*client, *server);
   if (owner) return *owner;
-  LogWarning("{}", owner.error().message);
+  // The same for every connection.
+  static std::once_flag logged;
+  std::call_once(logged, [&] { LogWarning("{}", owner.error().message); });
   return std::nullopt;
 }
 

@@ -190,7 +190,8 @@ Status Supervisor::ServeStore() {
   if (!plan_.store) return {};
   const auto look = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
   MUSTER_TRY(store_keeper_,
-             StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster)}, std::move(*plan_.store)));
+             StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster), plan_.join->uid},
+                                std::move(*plan_.store)));
   return {};
 }
 

@@ -60,6 +60,7 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
                   if (events_.on_ends_told) events_.on_ends_told();
                 }}) {
   inquiry_ = std::make_unique<OwnerInquiry>(OwnerInquiry::Params{loop_, group_.roster, *branches_, is_root_,
+                                                                 group_.roster.NodeOf(own_ranks_.front()),
                                                                  [this](ByteView frame) {
                                                                    if (upstream_) upstream_->Send(frame);
                                                                    return upstream_ != nullptr;

@@ -66,7 +66,8 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, Branches::Source asker
   if (collected_.size() >= kMostOnTheirWay || collected_.contains(id)) return;
   Collected& collected = collected_[id];
   collected.asker = asker;
-  if (params_.look) collected.best = params_.look(question);
+  const bool is_here = !params_.is_root || question.node == params_.node;
+  if (params_.look && is_here) collected.best = params_.look(question);
   collected.best.id = id;
   if (!Decides(collected.best.kind)) {
     for (const Branches::Source source : BranchesFor(question)) collected.waits_for.insert(source);
@@ -77,23 +78,14 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, Branches::Source asker
   for (const Branches::Source source : collected.waits_for) params_.branches.Send(source, frame);
 }
 
+// Below a leader all are on its node.
 std::vector<Branches::Source> OwnerInquiry::BranchesFor(const OwnerQuestion& question) const {
-  const int node = params_.is_root ? NodeOf(question.client_host) : -1;
-  const auto on_node = [&](int rank) { return node < 0 || params_.roster.NodeOf(rank) == node; };
+  const auto on_node = [&](int rank) { return params_.roster.NodeOf(rank) == question.node; };
   std::vector<Branches::Source> sources;
   for (const auto& [source, branch] : params_.branches.all()) {
-    if (std::ranges::any_of(branch.ranks, on_node)) sources.push_back(source);
+    if (!params_.is_root || std::ranges::any_of(branch.ranks, on_node)) sources.push_back(source);
   }
   return sources;
-}
-
-// -1: an address that no node has told; then all are asked.
-int OwnerInquiry::NodeOf(const std::string& host) const {
-  const auto& nodes = params_.roster.nodes;
-  const auto found = std::ranges::find_if(nodes, [&](const Roster::Node& node) {
-    return std::ranges::find(node.addresses, host) != node.addresses.end();
-  });
-  return found == nodes.end() ? -1 : static_cast<int>(found - nodes.begin());
 }
 
 void OwnerInquiry::Take(Branches::Source source, const OwnerAnswer& answer) {

@@ -1,11 +1,11 @@
 // Finds out whose a connection to the group's store is, on whichever node it comes from.
 //
 //   up     the question, from the supervisor that serves the store to the root; answers
-//   down   the question, to the node that the address belongs to (to all where it is nobody's); the answer
+//   down   the question, to the one node that it names; the answer
 //
-// Everybody who is asked looks at its own node and asks those below; who knows most is believed: a program of
-// the group, a stranger, the same user, nobody. Part of a ControlPlane, on its EventLoop; nothing blocks. A
-// question is given up after a few seconds: then it is nobody's.
+// Each process of that node looks at its own programs, a leader asks its followers as well. The answer that
+// says most is taken: a program of the group, a stranger, the same user, nobody. Part of a ControlPlane, on
+// its EventLoop; nothing blocks. A question is given up after a few seconds: then it is nobody's.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,7 @@ class OwnerInquiry {
     const Roster& roster;
     Branches& branches;
     bool is_root = false;
+    int node = 0;                           // this process's; index into roster.nodes
     std::function<bool(ByteView)> send_up;  // false where nobody is above
     Look look;                              // this process's own; may be empty
   };
@@ -59,7 +60,6 @@ class OwnerInquiry {
 
   void Collect(const OwnerQuestion& question, Branches::Source asker);
   std::vector<Branches::Source> BranchesFor(const OwnerQuestion& question) const;
-  int NodeOf(const std::string& host) const;
   void Take(Branches::Source source, const OwnerAnswer& answer);
   void Conclude(uint64_t id);
   void Deliver(const OwnerAnswer& answer);

@@ -20,6 +20,7 @@ Bytes Encode(const OwnerQuestion& question) {
   writer.U16(question.client_port);
   writer.String(question.server_host);
   writer.U16(question.server_port);
+  writer.I32(question.node);
   return writer.Take();
 }
 
@@ -31,6 +32,7 @@ Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
   question.client_port = reader.U16();
   question.server_host = reader.String();
   question.server_port = reader.U16();
+  question.node = reader.I32();
   return Finish(reader, std::move(question), "question for an owner");
 }
 

@@ -18,6 +18,7 @@ struct OwnerQuestion {
   uint16_t client_port = 0;
   std::string server_host;
   uint16_t server_port = 0;
+  int node = -1;  // index into Roster::nodes: the only one that is asked; -1: none
 
   friend bool operator==(const OwnerQuestion&, const OwnerQuestion&) = default;
 };

@@ -1,6 +1,8 @@
 #include "comm/rendezvous/tcp_store/server.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
@@ -9,6 +11,12 @@ namespace muster::tcp_store {
 namespace {
 
 constexpr size_t kReadAtOnce = 64 * 1024;
+
+Entrance::Limits EntranceLimits(const ServerOptions& options) {
+  Entrance::Limits limits = options.entrance;
+  limits.clients = std::min(limits.clients, std::max<size_t>(1, options.most_clients / 4));
+  return limits;
+}
 
 }  // namespace
 
@@ -21,6 +29,7 @@ Server::Server(EventLoop& loop, UniqueFd listener, ServerOptions options)
       host_{.loop = loop,
             .limits = options_.limits,
             .buffers = buffers_,
+            .greeted = [this](ClientId id) { OnGreeted(id); },
             .wake =
                 [this](ClientId id) {
                   if (const auto found = sessions_.find(id); found != sessions_.end())
@@ -28,6 +37,7 @@ Server::Server(EventLoop& loop, UniqueFd listener, ServerOptions options)
                 },
             .closed = [this](ClientId id, const Error& reason) { OnClosed(id, reason); },
             .received = Bytes(kReadAtOnce)},
+      entrance_(EntranceLimits(options_)),
       acceptor_(loop, std::move(listener),
                 [this](UniqueFd fd, const SocketAddress& peer) { OnAccept(std::move(fd), peer); }) {}
 
@@ -36,22 +46,53 @@ Server::~Server() { Clear(); }
 Status Server::Start() { return acceptor_.Start(); }
 
 void Server::OnAccept(UniqueFd fd, const SocketAddress& peer) {
-  const ClientId id = next_id_++;
-  Client client{std::make_shared<Session>(host_, id, std::move(fd), peer), 0, spaces_.end()};
-  client.handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
-  sessions_.emplace(id, std::move(client));
-  if (sessions_.size() >= options_.most_clients) {
-    acceptor_.SetPaused(true);
-    if (!full_said_) {
-      LogWarning("store {}: {} clients are connected, which is the most; others wait until one leaves",
-                 address_.ToString(), sessions_.size());
-    }
-    full_said_ = true;
+  if (options_.screen) {
+    if (const Status passed = options_.screen(peer); !passed) return Refuse(peer, passed.error());
   }
+  const ClientId id = next_id_++;
+  const std::optional<ClientId> silent =
+      sessions_.size() >= options_.most_clients ? entrance_.OldestSilent() : std::nullopt;
+  const Entrance::Arrival arrival = entrance_.Arrive(id, peer.Host(), Clock::now());
+  if (arrival.refused)
+    return Refuse(peer, {Code::kAuthentication, "its host does not answer whose connections wait", {}});
+  for (const auto& gives_way : {silent, arrival.evicted}) {
+    if (gives_way) CloseClient(*gives_way, {Code::kDeadline, "it had said nothing when others came", {}});
+  }
+  const auto session = std::make_shared<Session>(host_, id, std::move(fd), peer);
+  const auto handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
+  sessions_.emplace(id, Client{session, handshake, spaces_.end()});
+  UpdatePaused();
+  if (const Status watched = session->AwaitGreeting(); !watched) session->Close(watched.error());
+}
+
+void Server::UpdatePaused() {
+  const bool all = sessions_.size() >= options_.most_clients;
+  acceptor_.SetPaused((all && !entrance_.OldestSilent()) || entrance_.full());
+  if (!all || full_said_) return;
+  full_said_ = true;
+  LogWarning("store {}: {} clients are connected, which is the most; others wait until one leaves",
+             address_.ToString(), sessions_.size());
+}
+
+void Server::OnGreeted(ClientId id) {
   if (!options_.gate) return Admit(id, Member{});
-  options_.gate(peer, [this, id, alive = std::weak_ptr<bool>(alive_)](const Result<Member>& verdict) {
-    if (!alive.expired()) Admit(id, verdict);
-  });
+  entrance_.Greeted(id);
+  AskNext();
+  UpdatePaused();
+}
+
+void Server::AskNext() {
+  while (const auto question = entrance_.NextQuestion(Clock::now())) {
+    const auto on_verdict = [this, question = *question,
+                             alive = std::weak_ptr<bool>(alive_)](const Result<Member>& verdict) {
+      if (alive.expired()) return;
+      entrance_.Answered(question.host, Clock::now());
+      Admit(question.client, verdict);
+      AskNext();
+    };
+    const auto found = sessions_.find(question->client);
+    if (found != sessions_.end()) options_.gate(found->second.session->peer(), on_verdict);
+  }
 }
 
 void Server::Admit(ClientId id, const Result<Member>& verdict) {
@@ -59,35 +100,50 @@ void Server::Admit(ClientId id, const Result<Member>& verdict) {
   if (found == sessions_.end()) return;
   const std::shared_ptr<Session> session = found->second.session;
   if (!verdict) return session->Close(verdict.error());
+  entrance_.Leave(id);
+  loop_.Cancel(std::exchange(found->second.handshake, 0));
   const auto space = spaces_.try_emplace(verdict->space, options_.limits, memory_, options_.ranks).first;
   found->second.space = space;
-  if (const Status started = session->Start(space->second, verdict->rank); !started)
-    session->Close(started.error());
+  session->Start(space->second, verdict->rank);
+  UpdatePaused();
 }
 
 void Server::Expire(ClientId id) {
+  CloseClient(
+      id, {Code::kDeadline, fmt::format("it said nothing for {}", FormatSeconds(options_.handshake)), {}});
+}
+
+void Server::CloseClient(ClientId id, const Error& reason) {
   const auto found = sessions_.find(id);
-  if (found == sessions_.end() || found->second.session->validated()) return;
+  if (found == sessions_.end()) return;
   const std::shared_ptr<Session> session = found->second.session;
-  session->Close(
-      {Code::kDeadline, fmt::format("it said nothing for {}", FormatSeconds(options_.handshake)), {}});
+  session->Close(reason);
+}
+
+void Server::Refuse(const SocketAddress& peer, const Error& reason) {
+  std::string message = fmt::format("store {}: closed the connection from {}: {}", address_.ToString(),
+                                    peer.ToString(), reason.message);
+  if (reason.code == Code::kDisagreement && !options_.advice.empty()) message += "; " + options_.advice;
+  rejections_.Add(LogLevel::kWarning, {{"peer", peer.ToString()}}, message);
 }
 
 void Server::OnClosed(ClientId id, const Error& reason) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  // A client's end, however sudden, is no event of the store's; what the store itself objects to is.
-  const LogLevel level = reason.code == Code::kSystem ? LogLevel::kDebug : LogLevel::kWarning;
-  if (!reason.message.empty()) {
-    Log(level, "store {}: closed the connection from {}: {}", address_.ToString(),
-        found->second.session->peer().ToString(), reason.message);
-  }
-  loop_.Cancel(found->second.handshake);
   const auto space = found->second.space;
+  const bool was_admitted = space != spaces_.end();
+  const SocketAddress peer = found->second.session->peer();
+  entrance_.Leave(id);
+  loop_.Cancel(found->second.handshake);
   sessions_.erase(found);
-  if (space != spaces_.end() && space->second.clients() == 0 && space->first < first_space_)
-    spaces_.erase(space);
-  if (sessions_.size() < options_.most_clients) acceptor_.SetPaused(false);
+  // A client's end, however sudden, is no event of the store's; what the store itself objects to is.
+  if (reason.code != Code::kSystem && !was_admitted) Refuse(peer, reason);
+  if (was_admitted && !reason.message.empty()) {
+    Log(reason.code == Code::kSystem ? LogLevel::kDebug : LogLevel::kWarning,
+        "store {}: closed the connection from {}: {}", address_.ToString(), peer.ToString(), reason.message);
+  }
+  if (was_admitted && space->second.clients() == 0 && space->first < first_space_) spaces_.erase(space);
+  UpdatePaused();
 }
 
 void Server::Clear() {

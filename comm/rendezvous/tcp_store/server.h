@@ -1,21 +1,26 @@
 // A TCPStore-compatible server: PyTorch's clients from 2.2 on connect to it as to their own.
 //
 // Lives on one EventLoop; owns the listener and all connections; nothing blocks. The protocol has no
-// authentication: whoever reaches the address may read and write, unless the gate turns him away. The gate
-// also says which keys a client sees: clients of different spaces share the address and nothing else.
+// authentication: whoever reaches the address may read and write, unless the screen or the gate turns him
+// away. The gate also says which keys a client sees: clients of different spaces share the address and nothing
+// else. Strangers, however many, take a bounded number of descriptors, log lines and questions
+// (entrance.h), and an admitted client never gives way to them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
+#include "comm/base/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/tcp_store/entrance.h"
 #include "comm/rendezvous/tcp_store/session.h"
 
 namespace muster::tcp_store {
@@ -34,14 +39,19 @@ struct ServerOptions {
   // that turns it away. What the client sends meanwhile waits in the kernel.
   using Verdict = std::function<void(Result<Member>)>;
   using Gate = std::function<void(const SocketAddress& peer, Verdict verdict)>;
+  // An Error turns away whoever has just connected. Called for each connection: it must be quick.
+  using Screen = std::function<Status(const SocketAddress& peer)>;
 
   Limits limits;
   uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits
   uint64_t buffers = uint64_t{1} << 30;           // bytes of unfinished requests and untaken answers
   size_t most_clients = 65536;                    // who comes later waits in the kernel's queue
   Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and said VALIDATE
-  Gate gate;                                      // may be empty: everybody, to space 0
-  int ranks = 0;  // that have rounds (rounds.h); 0: process groups share their keys
+  Entrance::Limits entrance;                      // `clients` is lowered to a quarter of most_clients
+  Screen screen;                                  // may be empty: everybody may say VALIDATE
+  Gate gate;           // asked once a client has said VALIDATE; may be empty: everybody, to space 0
+  std::string advice;  // for users of a PyTorch before 2.2, in the log
+  int ranks = 0;       // that have rounds (rounds.h); 0: process groups share their keys
 };
 
 class Server {
@@ -64,6 +74,11 @@ class Server {
 
  private:
   void OnAccept(UniqueFd fd, const SocketAddress& peer);
+  void OnGreeted(ClientId id);
+  void AskNext();
+  void Refuse(const SocketAddress& peer, const Error& reason);
+  void CloseClient(ClientId id, const Error& reason);
+  void UpdatePaused();
   void Admit(ClientId id, const Result<Member>& verdict);
   void Expire(ClientId id);
   void OnClosed(ClientId id, const Error& reason);
@@ -83,6 +98,8 @@ class Server {
   Space first_space_ = 0;  // those before are not needed any more
   Budget buffers_;
   SessionHost host_;
+  Entrance entrance_;
+  RejectionLog rejections_{"connections to the store"};
   Acceptor acceptor_;
   std::unordered_map<ClientId, Client> sessions_;
   ClientId next_id_ = 1;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace muster::tcp_store {
@@ -15,11 +16,13 @@ constexpr size_t kAnswersInTurn = 256 * 1024;
 constexpr size_t kSentAtOnce = 1024 * 1024;
 // Buffers of this size belong to every client and are not counted.
 constexpr size_t kFreeBuffer = 64 * 1024;
+// VALIDATE: the operation and a number.
+constexpr size_t kGreeting = 1 + sizeof(uint32_t);
 
 void Append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-tl::unexpected<Error> NotAClient() {
-  return Fail(Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does");
+Error NotAClient() {
+  return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does", {}};
 }
 
 // Capacity is given back where it was for something unusually large.
@@ -38,11 +41,37 @@ Session::~Session() {
   host_.buffers.GiveBack(counted_);
 }
 
-Status Session::Start(ProgramKeys& keys, int rank) {
+Status Session::AwaitGreeting() {
+  interest_ = EPOLLIN;
+  MUSTER_CHECK(host_.loop.Watch(fd_.get(), interest_,
+                                [self = shared_from_this()](uint32_t events) { self->OnEvents(events); }));
+  ReadGreeting();
+  return {};
+}
+
+void Session::ReadGreeting() {
+  std::array<uint8_t, kGreeting> bytes{};
+  const ssize_t count = recv(fd_.get(), bytes.data(), kGreeting - input_.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return Close({Code::kSystem, "", {}});
+  Append(input_, {bytes.data(), static_cast<size_t>(count)});
+  // Not even read to its end: it may claim to be long.
+  if (input_[0] != static_cast<uint8_t>(Operation::kValidate)) return Close(NotAClient());
+  if (input_.size() < kGreeting) return;
+  const Result<bool> whole = decoder_.Scan(input_);
+  if (!whole || !*whole || decoder_.request().number != kValidationNumber) return Close(NotAClient());
+  decoder_.Restart();
+  Bytes().swap(input_);
+  validated_ = true;
+  interest_ = EPOLLRDHUP;
+  host_.loop.Change(fd_.get(), interest_);
+  host_.greeted(id_);
+}
+
+void Session::Start(ProgramKeys& keys, int rank) {
   view_.emplace(keys, id_, rank);
   interest_ = EPOLLIN;
-  return host_.loop.Watch(fd_.get(), interest_,
-                          [self = shared_from_this()](uint32_t events) { self->OnEvents(events); });
+  host_.loop.Change(fd_.get(), interest_);
 }
 
 void Session::Close(const Error& reason) {
@@ -55,12 +84,19 @@ void Session::Close(const Error& reason) {
 }
 
 void Session::OnEvents(uint32_t events) {
+  if (!view_) return OnEventsBeforeStart();
   if ((events & EPOLLOUT) != 0) {
     Flush();
     if (yielded_ && output_.size() - output_sent_ < kAnswersInTurn) Resume();
   }
   if (fd_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) Read();
   if (fd_) UpdateInterest();
+}
+
+// After its greeting nothing is watched but its end.
+void Session::OnEventsBeforeStart() {
+  if (!validated_) return ReadGreeting();
+  Close({Code::kSystem, "", {}});
 }
 
 void Session::Read() {
@@ -108,8 +144,6 @@ Result<size_t> Session::ApplyAll(ByteView input) {
       yielded_ = true;
       break;
     }
-    // Not even read to its end: it may claim to be long.
-    if (!validated_ && input[0] != static_cast<uint8_t>(Operation::kValidate)) return NotAClient();
     MUSTER_TRY(const bool whole, decoder_.Scan(input.subspan(used)));
     if (!whole) break;
     MUSTER_CHECK(ApplyOne());
@@ -121,11 +155,6 @@ Result<size_t> Session::ApplyAll(ByteView input) {
 
 Status Session::ApplyOne() {
   const Request& request = decoder_.request();
-  if (!validated_) {
-    if (request.number != kValidationNumber) return NotAClient();
-    validated_ = true;
-    return {};
-  }
   host_.woken.clear();
   MUSTER_CHECK(view_->Apply(request, host_.answers, host_.woken));
   for (const ClientId client : host_.woken) {

@@ -26,6 +26,8 @@ struct SessionHost {
   EventLoop& loop;
   Limits limits;
   Budget& buffers;  // what clients have sent or are to be sent beyond a little
+  // It has said VALIDATE: it may be started now or later.
+  std::function<void(ClientId)> greeted;
   // Owed kStopWaiting; never the caller itself.
   std::function<void(ClientId)> wake;
   // Called once and last: the session may go.
@@ -43,9 +45,12 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // The client is of this program and rank; `keys` must outlive the session, or until it is closed. Error:
-  // kSystem; it is not closed then.
-  Status Start(ProgramKeys& keys, int rank);
+  // Reads the greeting, and no byte more; then only watches whether the client hangs up. Error: kSystem; it
+  // is not closed then.
+  Status AwaitGreeting();
+  // Serves the client, which is of this program and rank. `keys` must outlive the session, or until it is
+  // closed.
+  void Start(ProgramKeys& keys, int rank);
   // The client's wait is over.
   void Wake();
   // An empty message where the client ended it between two requests.
@@ -57,6 +62,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   void OnEvents(uint32_t events);
+  void OnEventsBeforeStart();
+  void ReadGreeting();
   void Read();
   void Resume();
   void TakeTurn(ByteView input, bool is_kept);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "comm/net/hosts.h"
 #include "comm/rendezvous/names.h"
 #include "tests/comm/base/print_error.h"
 
@@ -38,6 +39,25 @@ TEST(ChooseMasterPort, NothingForTheOthers) {
   ASSERT_TRUE(store);
   EXPECT_FALSE(*store);
   EXPECT_TRUE(request.self.claims.front().payload.empty());
+}
+
+// A program's connection to the store may come from any of them.
+TEST(ChooseMasterPort, ANodesFirstProcessTellsItsAddresses) {
+  std::vector<std::string> addresses;
+  for (const LocalInterface& interface : *LocalInterfaces()) {
+    if (!interface.address.IsLoopback() && !interface.address.IsLinkLocal() &&
+        !IsNodeLocalInterface(interface.name))
+      addresses.push_back(interface.address.Host());
+  }
+  for (const int rank : {0, 4}) {
+    JoinRequest request = RequestOf(rank);
+    ASSERT_TRUE(ChooseMasterPort({}, std::nullopt, false, request));
+    EXPECT_EQ(AddressesInClaim(RosterWith(request).members.front()), addresses);
+  }
+  JoinRequest second = RequestOf(5);
+  second.self.claims.front().local_rank = 1;
+  ASSERT_TRUE(ChooseMasterPort({}, std::nullopt, false, second));
+  EXPECT_TRUE(second.self.claims.front().payload.empty());
 }
 
 TEST(ChooseMasterPort, AProgramThatServesItselfFindsItFree) {

@@ -3,18 +3,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster {
 namespace {
 
 using testing::ElementsAre;
-using testing::UnorderedElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAreArray;
 
-const OwnerQuestion kQuestion{0, "10.1.2.3", 40000, "10.1.2.1", 61000};
+const OwnerQuestion kQuestion{0, "10.1.2.3", 40000, "10.1.2.1", 61000, 1};
+
+OwnerQuestion About(int node) {
+  OwnerQuestion question = kQuestion;
+  question.node = node;
+  return question;
+}
 
 TEST(OwnerMessages, AreReadBack) {
-  const OwnerQuestion question{7, "10.1.2.3", 40000, "fd00::1", 61000};
+  const OwnerQuestion question{7, "10.1.2.3", 40000, "fd00::1", 61000, 5};
   EXPECT_EQ(DecodeOwnerQuestion(Encode(question)), Result<OwnerQuestion>(question));
   const OwnerAnswer answer{8, OwnerKind::kProgram, 1000, 3, 2};
   EXPECT_EQ(DecodeOwnerAnswer(Encode(answer)), Result<OwnerAnswer>(answer));
@@ -32,6 +41,8 @@ TEST(OwnerMessages, AreReadStrictly) {
   EXPECT_EQ(DecodeOwnerAnswer(wrong).error(),
             (Error{Code::kInternal, "malformed answer about an owner: it ends too early", ""}));
 }
+
+constexpr std::array<int, 5> kNodeOf = {0, 0, 1, 1, 2};
 
 // Rank 0 is the root, on a with rank 1; rank 2 leads b with rank 3; rank 4 is alone on c.
 class OwnerInquiryTest : public testing::Test {
@@ -67,7 +78,7 @@ TEST_F(OwnerInquiryTest, WhoeverKnowsIsHeard) {
   Form();
   for (int rank = 0; rank < 5; ++rank) {
     says = {{rank, {0, OwnerKind::kProgram, 1000, rank, 6}}};
-    const OwnerAnswer answer = Ask(0);
+    const OwnerAnswer answer = Ask(0, About(kNodeOf[static_cast<size_t>(rank)]));
     EXPECT_EQ(answer.kind, OwnerKind::kProgram);
     EXPECT_EQ(answer.rank, rank);
     EXPECT_EQ(answer.generation, 6u);
@@ -78,19 +89,30 @@ TEST_F(OwnerInquiryTest, WhoeverKnowsIsHeard) {
   }
 }
 
-TEST_F(OwnerInquiryTest, NobodyKnows) {
+TEST_F(OwnerInquiryTest, OneNodeIsAsked) {
   Form();
-  EXPECT_EQ(Ask(0).kind, OwnerKind::kNobody);
-  EXPECT_THAT(asked, UnorderedElementsAre(0, 1, 2, 3, 4));
+  for (const auto& [node, ranks] : std::map<int, std::vector<int>>{{0, {0, 1}}, {1, {2, 3}}, {2, {4}}}) {
+    asked.clear();
+    EXPECT_EQ(Ask(0, About(node)).kind, OwnerKind::kNobody);
+    EXPECT_THAT(asked, UnorderedElementsAreArray(ranks));
+  }
 }
 
-TEST_F(OwnerInquiryTest, WhoKnowsMostIsBelieved) {
+TEST_F(OwnerInquiryTest, NobodyIsAskedAboutNobodysAddress) {
   Form();
-  says = {{1, {0, OwnerKind::kUser, 1000, -1, 0}}};
+  for (const size_t asker : {size_t{0}, size_t{3}}) {
+    for (const int node : {-1, 3, 1000}) EXPECT_EQ(Ask(asker, About(node)).kind, OwnerKind::kNobody);
+  }
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+TEST_F(OwnerInquiryTest, TheAnswerThatSaysMostIsTaken) {
+  Form();
+  says = {{2, {0, OwnerKind::kUser, 1000, -1, 0}}};
   EXPECT_EQ(Ask(0).kind, OwnerKind::kUser);
   says[3] = {0, OwnerKind::kProgram, 1000, 3, 0};
   EXPECT_EQ(Ask(0).rank, 3);
-  says = {{4, {0, OwnerKind::kStranger, 65534, -1, 0}}};
+  says = {{3, {0, OwnerKind::kStranger, 65534, -1, 0}}};
   const OwnerAnswer stranger = Ask(0);
   EXPECT_EQ(stranger.kind, OwnerKind::kStranger);
   EXPECT_EQ(stranger.uid, 65534u);
@@ -99,7 +121,7 @@ TEST_F(OwnerInquiryTest, WhoKnowsMostIsBelieved) {
 TEST_F(OwnerInquiryTest, TheRootsOwnKnowledgeNeedsNobodyElse) {
   Form();
   says = {{0, {0, OwnerKind::kProgram, 1000, 0, 1}}};
-  EXPECT_EQ(Ask(0).rank, 0);
+  EXPECT_EQ(Ask(0, About(0)).rank, 0);
   EXPECT_THAT(asked, ElementsAre(0));
 }
 
@@ -109,7 +131,7 @@ TEST_F(OwnerInquiryTest, AFollowerAndALeaderMayAsk) {
   for (const size_t asker : {size_t{1}, size_t{3}, size_t{2}, size_t{4}}) {
     for (int rank = 0; rank < 5; ++rank) {
       says = {{rank, {0, OwnerKind::kProgram, 1000, rank, 2}}};
-      EXPECT_EQ(Ask(asker).rank, rank) << asker;
+      EXPECT_EQ(Ask(asker, About(kNodeOf[static_cast<size_t>(rank)])).rank, rank) << asker;
     }
     says.clear();
     EXPECT_EQ(Ask(asker).kind, OwnerKind::kNobody) << asker;
@@ -129,6 +151,7 @@ TEST_F(OwnerInquiryTest, ManyAtOnceAreKeptApart) {
   for (uint16_t port = 1; port <= 100; ++port) {
     OwnerQuestion question = kQuestion;
     question.client_port = port;
+    question.node = kNodeOf[port % 5];
     (*group)[3].plane().AskOwner(question, [&right, port](const OwnerAnswer& told) {
       if (told.rank == port % 5 && told.generation == port) right.push_back(port);
     });
@@ -146,14 +169,13 @@ TEST_F(OwnerInquiryTest, WhoHasGoneAnswersNothingMore) {
   EXPECT_EQ(Ask(0).kind, OwnerKind::kNobody);
 }
 
-// Until then it is asked like everybody.
 TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
   Form({"a", "b", "c"});
   (*group)[2].plane().Leave();
   ASSERT_TRUE(loop.Until([&] { return (*group)[2].released == 1; }));
   group->Kill(2);
-  EXPECT_EQ(Ask(0).kind, OwnerKind::kNobody);
-  EXPECT_THAT(asked, UnorderedElementsAre(0, 1));
+  EXPECT_EQ(Ask(0, About(2)).kind, OwnerKind::kNobody);
+  EXPECT_THAT(asked, IsEmpty());
 }
 
 }  // namespace

@@ -4,104 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "comm/rendezvous/tcp_store/request.h"
-#include "tests/comm/base/log_capture.h"
-#include "tests/comm/net/test_loop.h"
+#include "tests/comm/rendezvous/tcp_store/server_peer.h"
 
 namespace muster::tcp_store {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// Also for what the loop does not know of: the other end's sockets.
-[[nodiscard]] bool Until(TestLoop& loop, const std::function<bool()>& done) {
-  const Deadline deadline = Deadline::After(std::chrono::seconds(10));
-  while (!done() && !deadline.Expired()) loop->RunOnce(Deadline::After(std::chrono::milliseconds(1)));
-  EXPECT_FALSE(deadline.Expired()) << "nothing happened for ten seconds";
-  return !deadline.Expired();
-}
-
-// A client that sends what it is told, and keeps what it gets.
-class Peer {
- public:
-  Peer(TestLoop& loop, const SocketAddress& address) : loop_(loop), fd_(*StartConnect(address)) {
-    EXPECT_TRUE(Until(loop, [&] { return PeerAddress(fd_.get()).family() != AF_UNSPEC; }));
-  }
-  void Send(const Bytes& bytes) {
-    size_t sent = 0;
-    ASSERT_TRUE(Until(loop_, [&] {
-      sent += SendSome(bytes, sent);
-      return sent == bytes.size();
-    }));
-  }
-  // How much the kernel takes now.
-  size_t SendSome(const Bytes& bytes, size_t from) {
-    const ssize_t count =
-        send(fd_.get(), bytes.data() + from, bytes.size() - from, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return count > 0 ? static_cast<size_t>(count) : 0;
-  }
-  void Send(const Request& request) {
-    Bytes bytes;
-    Encode(request, bytes);
-    Send(bytes);
-  }
-  void Validate() { Send({Operation::kValidate, {}, kValidationNumber}); }
-
-  // Exactly these bytes come, and no more of what is there.
-  void Expect(const Bytes& bytes) {
-    ASSERT_TRUE(Until(loop_, [&] {
-      Receive();
-      return received.size() >= bytes.size() || closed;
-    }));
-    EXPECT_EQ(received, bytes);
-    received.clear();
-  }
-  void ExpectNumber(int64_t number) {
-    Bytes bytes;
-    PutInteger(number, bytes);
-    Expect(bytes);
-  }
-  void ExpectClosed() {
-    ASSERT_TRUE(Until(loop_, [&] {
-      Receive();
-      return closed;
-    }));
-    EXPECT_THAT(received, IsEmpty());
-  }
-  void Receive() {
-    std::array<uint8_t, 65536> chunk;
-    const ssize_t count = recv(fd_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (count > 0) received.insert(received.end(), chunk.begin(), chunk.begin() + count);
-    closed |= count == 0 || (count < 0 && errno != EAGAIN);
-  }
-  void Hang() { fd_.Reset(); }
-
-  Bytes received;
-  bool closed = false;
-
- private:
-  TestLoop& loop_;
-  UniqueFd fd_;
-};
-
-struct ServerTest : testing::Test {
-  void Start(ServerOptions options = {}) {
-    auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
-    ASSERT_TRUE(listener);
-    server = std::make_unique<Server>(*loop, *std::move(listener), std::move(options));
-    ASSERT_TRUE(server->Start());
-  }
-  Peer Connect() { return {loop, server->address()}; }
-  Peer Client() {
-    Peer peer = Connect();
-    peer.Validate();
-    return peer;
-  }
-
-  const LogCapture log;
-  TestLoop loop;
-  std::unique_ptr<Server> server;
-};
 
 TEST_F(ServerTest, AnswersAPyTorchClient) {
   Start();
@@ -205,8 +114,6 @@ TEST_P(StrangerTest, IsTurnedAwayAndTheOthersDoNotNotice) {
   client.ExpectNumber(0);
   EXPECT_EQ(server->clients(), 1u);
 }
-
-Bytes Text(std::string_view text) { return {text.begin(), text.end()}; }
 
 Bytes AfterValidate(const Bytes& bytes) {
   Bytes all;
@@ -318,88 +225,6 @@ TEST_F(ServerTest, ClearEndsAllAndForgetsAll) {
   Peer next = Client();
   next.Send({Operation::kNumKeys, {}});
   next.ExpectNumber(0);
-}
-
-TEST_F(ServerTest, TheGateTurnsStrangersAway) {
-  std::vector<std::pair<SocketAddress, ServerOptions::Verdict>> asked;
-  Start({.gate = [&](const SocketAddress& peer, ServerOptions::Verdict verdict) {
-    asked.emplace_back(peer, std::move(verdict));
-  }});
-  Peer friendly = Client();
-  Peer stranger = Client();
-  friendly.Send({Operation::kNumKeys, {}});
-  stranger.Send({Operation::kNumKeys, {}});
-  ASSERT_TRUE(Until(loop, [&] { return asked.size() == 2; }));
-  loop.Settle();
-  friendly.Receive();
-  EXPECT_THAT(friendly.received, IsEmpty()) << "nobody is served before the verdict";
-  asked[0].second(Member{});
-  asked[1].second(Fail(Code::kAuthentication, "it belongs to uid 1234"));
-  friendly.ExpectNumber(0);
-  stranger.ExpectClosed();
-  EXPECT_THAT(log.Text(), HasSubstr(asked[1].first.ToString() + ": it belongs to uid 1234\n"));
-}
-
-struct SpacesTest : ServerTest {
-  void StartSpaces() {
-    Start({.gate = [this](const SocketAddress&, const ServerOptions::Verdict& verdict) {
-      verdict(Member{next});
-    }});
-  }
-  Peer ClientOf(Space space) {
-    next = space;
-    const size_t before = server->clients();
-    Peer peer = Client();
-    EXPECT_TRUE(Until(loop, [&] { return server->clients() == before + 1; }));
-    return peer;
-  }
-  Space next = 0;
-};
-
-TEST_F(SpacesTest, EachHasItsOwnKeysAndWaits) {
-  StartSpaces();
-  Peer first = ClientOf(1);
-  Peer second = ClientOf(2);
-  first.Send({Operation::kAdd, {"/n"}, 5});
-  first.ExpectNumber(5);
-  second.Send({Operation::kWait, {"/n"}});
-  second.Send({Operation::kNumKeys, {}});
-  second.ExpectNumber(0);
-  Peer also = ClientOf(2);
-  also.Send({Operation::kAdd, {"/n"}, 7});
-  also.ExpectNumber(7);
-  second.Expect({kStopWaiting});
-  EXPECT_EQ(server->keys(), 2u);
-}
-
-TEST_F(SpacesTest, OneThatIsDroppedGoesWithItsLastClient) {
-  StartSpaces();
-  Peer first = ClientOf(1);
-  Peer second = ClientOf(2);
-  for (Peer* peer : {&first, &second}) {
-    peer->Send({Operation::kAdd, {"/n"}, 1});
-    peer->ExpectNumber(1);
-  }
-  server->DropBelow(2);
-  EXPECT_EQ(server->keys(), 2u) << "it is in use";
-  first.Hang();
-  ASSERT_TRUE(Until(loop, [&] { return server->clients() == 1; }));
-  EXPECT_EQ(server->keys(), 1u);
-  second.Hang();
-  ASSERT_TRUE(Until(loop, [&] { return server->clients() == 0; }));
-  EXPECT_EQ(server->keys(), 1u) << "somebody may still come to it";
-  server->DropBelow(3);
-  EXPECT_EQ(server->keys(), 0u);
-}
-
-TEST_F(ServerTest, AVerdictMayComeAfterTheServersEnd) {
-  ServerOptions::Verdict late;
-  Start({.gate = [&](const SocketAddress&, ServerOptions::Verdict verdict) { late = std::move(verdict); }});
-  Peer peer = Client();
-  ASSERT_TRUE(Until(loop, [&] { return static_cast<bool>(late); }));
-  server.reset();
-  late(Member{});
-  peer.ExpectClosed();
 }
 
 TEST_F(ServerTest, LeavesNoDescriptorBehind) {

@@ -183,8 +183,9 @@ void FuzzValues(ControlType type, ValueSource source) {
     case ControlType::kGroupStatus:
       return CheckValue<GroupStatus>(MakeStatus(source), DecodeGroupStatus, muster::Encode);
     case ControlType::kOwnerAsked: {
-      const OwnerQuestion question{source.Integer<uint64_t>(), source.Text(), source.Integer<uint16_t>(),
-                                   source.Text(), source.Integer<uint16_t>()};
+      const OwnerQuestion question{source.Integer<uint64_t>(), source.Text(),
+                                   source.Integer<uint16_t>(), source.Text(),
+                                   source.Integer<uint16_t>(), source.Number()};
       return CheckValue<OwnerQuestion>(question, DecodeOwnerQuestion, muster::Encode);
     }
     case ControlType::kOwnerTold: {
@@ -268,7 +269,7 @@ std::vector<Bytes> Seeds() {
       EncodeAdopt(3),
       muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
       muster::Encode(Survey{1, 2000, {3, 4}}),
-      muster::Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000}),
+      muster::Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
       muster::Encode(OwnerAnswer{7, OwnerKind::kProgram, 1000, 3, 2})};
   RankReport report;
   report.process = {7, 'S', 1000, 10, "ep_poll"};
