@@ -3,6 +3,7 @@
 // and pmi), used by comm/rendezvous.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ struct Meeting {
   std::optional<PmiAccess> pmi;          // the launcher's PMI server, as this process reaches it
   bool pmix = false;                     // the launcher's PMIx server
   Placement placement;
+  // Other software of the launch will bind them: neither the root nor the store listens there.
+  std::vector<uint16_t> ports_of_others;
 
   // Names the sockets inside a node.
   std::string LocalKey() const { return node_mark.empty() ? key : key + " " + node_mark; }

@@ -5,6 +5,7 @@
 #include "bootstrap/launch/launcher_board.h"
 #include "bootstrap/launch/launchers.h"
 #include "bootstrap/launch/placement.h"
+#include "bootstrap/launch/ports_of_others.h"
 #include "bootstrap/launch/slurm_variables.h"
 #include "bootstrap/launch/tuple_reader.h"
 
@@ -26,6 +27,8 @@ class Planner {
     Meeting meeting;
     meeting.key = Key();
     meeting.job_key = JobKeyText(meeting.key);
+    // Only what the key says as well: it is the same on every rank.
+    if (tuple_.launcher == "slurm") meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
     if (tuple_.launcher == "pmix") meeting.node_mark = FindPmixServer(environment_).value_or("");
     MUSTER_CHECK(FindTheRoot(meeting));
     return meeting;

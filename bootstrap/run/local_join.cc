@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bootstrap/config/config_digest.h"
+#include "bootstrap/launch/ports_of_others.h"
 #include "bootstrap/startup.h"
 #include "comm/auth/munge.h"
 #include "comm/base/log.h"
@@ -27,6 +28,7 @@ JoinRequest Begin(const Environment& environment, const Config& config) {
   request.uid = process.uid;
   request.shared_directories = SharedDirectories(environment);
   request.log_file = LogFileNumber();
+  request.meeting.ports_of_others = PortsOfOthers(environment.Get("SLURM_JOB_ID").value_or(""));
   return request;
 }
 

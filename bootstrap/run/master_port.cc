@@ -36,12 +36,13 @@ Bytes Payload(uint16_t port, const std::vector<std::string>& addresses) {
 Result<std::shared_ptr<StorePort>> HoldPort(const Config& config, const std::optional<Endpoint>& endpoint,
                                             bool only_this_node, const JoinRequest& request) {
   const PortRange ports = config.rendezvous.ports;
+  const std::vector<uint16_t>& others = request.meeting.ports_of_others;
   std::vector<uint16_t> ladders;
   for (const std::string& seed : LadderSeeds(request.meeting.key, request.secret)) {
-    std::ranges::copy(PortLadder(seed, ports), std::back_inserter(ladders));
+    std::ranges::copy(PortLadder(seed, ports, others), std::back_inserter(ladders));
   }
   MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0}, only_this_node,
-                                              std::move(ladders)}));
+                                              std::move(ladders), others}));
   return std::make_shared<StorePort>(std::move(held));
 }
 
@@ -64,7 +65,7 @@ Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
     MUSTER_TRY(store, HoldPort(config, endpoint, only_this_node, request));
     port = store->port();
   } else {
-    MUSTER_TRY(port, FreeProgramPort(config.rendezvous.ports));
+    MUSTER_TRY(port, FreeProgramPort(config.rendezvous.ports, request.meeting.ports_of_others));
   }
   claim.payload = Payload(port, addresses);
   return store;

@@ -1,5 +1,6 @@
 #include "bootstrap/run/program_port.h"
 
+#include <algorithm>
 #include <array>
 
 #include "comm/auth/crypto.h"
@@ -19,7 +20,7 @@ Result<uint16_t> TryPort(uint16_t port) {
 
 }  // namespace
 
-Result<uint16_t> FreeProgramPort(PortRange ports) {
+Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others) {
   std::array<uint8_t, 2> random{};
   RandomBytes(random);
   const int count = ports.last - ports.first + 1;
@@ -27,6 +28,7 @@ Result<uint16_t> FreeProgramPort(PortRange ports) {
   const int start = (random[0] * 256 + random[1]) % count;
   for (int i = 0; i < std::min(count, kTries); ++i) {
     const auto port = static_cast<uint16_t>(ports.first + (start + i) % count);
+    if (std::ranges::count(of_others, port) > 0) continue;
     if (const auto free = TryPort(port)) return *free;
   }
   return TryPort(0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/base/error.h"
 #include "comm/options.h"
@@ -10,7 +11,7 @@ namespace muster {
 
 // A port that is free on all addresses of this node now, from `ports` (outside the range where outgoing
 // connections get theirs, so that it stays free until the program takes it), else one of the kernel's choice.
-// Error: kSystem.
-Result<uint16_t> FreeProgramPort(PortRange ports);
+// `of_others` (Meeting::ports_of_others) is left alone. Error: kSystem.
+Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others = {});
 
 }  // namespace muster

@@ -105,13 +105,18 @@ std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector
 
 Result<StorePort> StorePort::Hold(const Wish& wish) {
   MUSTER_TRY(const auto addresses, AddressesHere(wish.only_this_node));
-  std::vector<uint16_t> but_not = wish.rather_not;
-  but_not.push_back(wish.but_not);
+  std::vector<uint16_t> never = wish.of_others;
+  never.push_back(wish.but_not);
+  std::vector<uint16_t> but_not = never;
+  but_not.insert(but_not.end(), wish.rather_not.begin(), wish.rather_not.end());
   if (auto listeners = ListenIn(wish.ports, but_not, addresses)) return StorePort(*std::move(listeners));
-  if (auto listeners = ListenIn(wish.ports, {wish.but_not}, addresses))
-    return StorePort(*std::move(listeners));
+  if (auto listeners = ListenIn(wish.ports, never, addresses)) return StorePort(*std::move(listeners));
   MUSTER_TRY(auto listeners, ListenAt(addresses, 0));
-  return StorePort(std::move(listeners));
+  if (std::ranges::count(never, LocalAddress(listeners.front().get()).port()) == 0)
+    return StorePort(std::move(listeners));
+  // The kernel does not choose it again while it is held.
+  MUSTER_TRY(auto others, ListenAt(addresses, 0));
+  return StorePort(std::move(others));
 }
 
 StorePort::StorePort(std::vector<UniqueFd> listeners)

@@ -22,6 +22,7 @@ class StorePort {
     // Where the group's ranks look for its root: who knocks there would be taken for a client. Only where
     // `ports` has no other.
     std::vector<uint16_t> rather_not = {};
+    std::vector<uint16_t> of_others = {};  // Meeting::ports_of_others: never
   };
   // A port that is free here, from `ports` as long as another one is left there for groups that form: else,
   // or where none is free, one of the kernel's choice. Nobody else can take it from now on. Who connects

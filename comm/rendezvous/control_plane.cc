@@ -85,7 +85,9 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
   }
   if (joined.request && is_root_) job_clock_->Ask(*joined.request);
   if (joined.request) {
-    probe_port_ = PortLadder(joined.request->meeting.key, joined.request->options.ports).front();
+    probe_port_ = PortLadder(joined.request->meeting.key, joined.request->options.ports,
+                             joined.request->meeting.ports_of_others)
+                      .front();
     job_ = joined.request->job;
     log_file_ = joined.request->log_file;
     later_ = std::make_unique<LaterDesk>(loop_, std::move(joined.request), is_root_,

@@ -198,7 +198,7 @@ void Joiner::SetPorts(RootSearch::Where& where) const {
   }
   std::vector<std::vector<uint16_t>> ladders;
   for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
-    ladders.push_back(PortLadder(seed, request_.options.ports, kWholeLadder));
+    ladders.push_back(PortLadder(seed, request_.options.ports, meeting.ports_of_others, kWholeLadder));
   }
   const size_t length = ladders.front().size();
   const auto first = static_cast<ptrdiff_t>(std::min(kLadderLength, length));

@@ -28,9 +28,13 @@ std::string HashToText(std::string_view use, std::string_view meeting_key, std::
 }  // namespace
 
 // The beginning of a Fisher-Yates shuffle.
-std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, size_t most) {
-  std::vector<uint16_t> ladder(static_cast<size_t>(ports.last - ports.first) + 1);
-  std::iota(ladder.begin(), ladder.end(), ports.first);
+std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, const std::vector<uint16_t>& but_not,
+                                 size_t most) {
+  std::vector<uint16_t> ladder;
+  for (int port = ports.first; port <= ports.last; ++port) {
+    if (std::ranges::count(but_not, port) == 0) ladder.push_back(static_cast<uint16_t>(port));
+  }
+  if (ladder.empty()) return PortLadder(seed, ports, {}, most);
   const size_t wanted = std::min(ladder.size(), most);
   for (size_t i = 0; i < wanted; ++i) {
     std::swap(ladder[i], ladder[i + HashToNumber("muster port", seed, i) % (ladder.size() - i)]);

@@ -19,8 +19,10 @@ namespace muster {
 inline constexpr size_t kLadderLength = 8;
 inline constexpr size_t kWholeLadder = 65536;
 
-// All of `ports` in the order in which the root tries them, or the first `most`.
-std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, size_t most = kLadderLength);
+// All of `ports` but those of `but_not` (unless `ports` has no other), in the order in which the root tries them; the
+// first `most` of them.
+std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports,
+                                 const std::vector<uint16_t>& but_not = {}, size_t most = kLadderLength);
 
 // The seeds of a launch's ladders, the best first: that of the job secret, which strangers cannot guess, then
 // the meeting key. The root listens on one port of each and leaders try both, so that a rank with another

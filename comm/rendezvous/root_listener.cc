@@ -147,11 +147,11 @@ std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
     // nobody there rather than be turned away.
     std::array<uint8_t, 16> random{};
     RandomBytes(random);
-    return {PortLadder(AsText(random), range, kWholeLadder)};
+    return {PortLadder(AsText(random), range, meeting.ports_of_others, kWholeLadder)};
   }
   std::vector<std::vector<uint16_t>> ladders;
   for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
-    ladders.push_back(PortLadder(seed, range, kWholeLadder));
+    ladders.push_back(PortLadder(seed, range, meeting.ports_of_others, kWholeLadder));
   }
   return ladders;
 }

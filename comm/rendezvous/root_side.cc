@@ -43,7 +43,7 @@ void RootSide::Start() {
   if (listener_ && request_.meeting.placement.nodes.size() > 1) {
     silent_ = std::make_unique<SilentNodes>(
         loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
-        PortLadder(request_.meeting.key, request_.options.ports).front(),
+        PortLadder(request_.meeting.key, request_.options.ports, request_.meeting.ports_of_others).front(),
         [this] { return assembly_.SilentNodes(); },
         [this](const std::string& node, bool reached) { assembly_.SetReached(node, reached); });
   }

@@ -18,7 +18,8 @@ Status PrintNames() {
   MUSTER_TRY(const JoinRequest request, MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
   const std::string& key = request.meeting.key;
   fmt::print("{}\n", LocalSocketName(key, request.self.node));
-  for (const uint16_t port : PortLadder(key, request.options.ports)) fmt::print("{}\n", port);
+  for (const uint16_t port : PortLadder(key, request.options.ports, request.meeting.ports_of_others))
+    fmt::print("{}\n", port);
   return {};
 }
 

@@ -50,6 +50,14 @@ TEST(MeetingKey, OfASlurmStep) {
             "slurm uid=0 cluster=rs25 job=1 step=0 size=6 restart=0 start=1795164010");
 }
 
+TEST(Meeting, LeavesThePortsOfOthersInASlurmJobAlone) {
+  EXPECT_EQ(MustPlan(Fixture("srun-block/5")).ports_of_others, std::vector<uint16_t>{61442});
+  EXPECT_EQ(MustPlan(Fixture("srun-block/0")).ports_of_others, std::vector<uint16_t>{61442});
+  const Meeting by_hand =
+      MustPlan(Env("RANK=0\nWORLD_SIZE=2\nLOCAL_RANK=0\nLOCAL_WORLD_SIZE=1\nMASTER_ADDR=a\nMASTER_PORT=1\n"));
+  EXPECT_TRUE(by_hand.ports_of_others.empty());
+}
+
 TEST(MeetingKey, TellsStepsJobsClustersUsersApart) {
   const Environment task = Fixture("srun-block/5");
   const std::string key = MustPlan(LiveAs(task, 1000)).key;

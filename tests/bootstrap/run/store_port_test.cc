@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "comm/net/hosts.h"
@@ -106,6 +107,16 @@ TEST(StorePort, IsRatherWhereTheGroupMayMeetThanOutsideTheRange) {
   const auto second = StorePort::Hold({ports, ports.first, true, {ports.first, ports.last}});
   ASSERT_TRUE(second);
   EXPECT_EQ(second->port(), ports.last);
+}
+
+TEST(StorePort, IsNeverOneOfOthers) {
+  const PortRange ports{static_cast<uint16_t>(kPorts.last - 3), kPorts.last};
+  const std::vector<uint16_t> others = {ports.first, static_cast<uint16_t>(ports.first + 1)};
+  for (int i = 0; i < 20; ++i) {
+    const auto port = StorePort::Hold({ports, 0, true, {}, others});
+    ASSERT_TRUE(port);
+    EXPECT_EQ(std::ranges::count(others, port->port()), 0);
+  }
 }
 
 TEST(StorePort, AnAddressThatIsNotThereIsAnError) {

@@ -33,6 +33,16 @@ TEST(PortLadder, OtherKeysHaveOtherLadders) {
   EXPECT_GT(first_ports.size(), 90u);
 }
 
+TEST(PortLadder, PortsOfOthersAreLeftOut) {
+  const std::vector<uint16_t> ladder = PortLadder("key", {61000, 61999});
+  const std::vector<uint16_t> others = {ladder[0], ladder[3]};
+  const std::vector<uint16_t> rest = PortLadder("key", {61000, 61999}, others);
+  EXPECT_EQ(rest.size(), static_cast<size_t>(kLadderLength));
+  for (const uint16_t port : others) EXPECT_EQ(std::ranges::count(rest, port), 0);
+  EXPECT_THAT(PortLadder("key", {7, 9}, {8, 100}), UnorderedElementsAre(7, 9));
+  EXPECT_THAT(PortLadder("key", {7, 7}, {7}), UnorderedElementsAre(7)) << "there is no other";
+}
+
 TEST(PortLadder, ASmallRangeIsUsedWhole) {
   EXPECT_THAT(PortLadder("key", {7, 7}), UnorderedElementsAre(7));
   EXPECT_THAT(PortLadder("key", {7, 9}), UnorderedElementsAre(7, 8, 9));
@@ -42,11 +52,11 @@ TEST(PortLadder, ASmallRangeIsUsedWhole) {
 TEST(PortLadder, GoesOnThroughTheWholeRange) {
   const PortRange ports{61000, 64999};
   const std::vector<uint16_t> first = PortLadder("slurm:4.0", ports);
-  const std::vector<uint16_t> all = PortLadder("slurm:4.0", ports, kWholeLadder);
+  const std::vector<uint16_t> all = PortLadder("slurm:4.0", ports, {}, kWholeLadder);
   EXPECT_EQ(all.size(), 4000u);
   EXPECT_EQ(std::set<uint16_t>(all.begin(), all.end()).size(), 4000u);
   EXPECT_TRUE(std::ranges::equal(first, all | std::views::take(kLadderLength)));
-  EXPECT_EQ(PortLadder("key", {0, 65535}, kWholeLadder).size(), kWholeLadder);
+  EXPECT_EQ(PortLadder("key", {0, 65535}, {}, kWholeLadder).size(), kWholeLadder);
 }
 
 TEST(LadderSeeds, OfASecretComeFirstAndCannotBeGuessed) {

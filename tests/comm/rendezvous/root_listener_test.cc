@@ -132,7 +132,7 @@ TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
   const LogCapture log;
   request.meeting.find_root = FindRoot::kHost;
   request.meeting.host = "127.0.0.1";
-  const auto ladder = PortLadder(request.meeting.key, request.options.ports, kLadderLength + 2);
+  const auto ladder = PortLadder(request.meeting.key, request.options.ports, {}, kLadderLength + 2);
   std::vector<UniqueFd> strangers;
   for (size_t i = 0; i <= kLadderLength; ++i) {
     auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
