@@ -228,12 +228,6 @@ std::vector<std::string> SharedDirectories(const Environment& environment) {
 
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
                                     const Resolution& resolution, Bytes payload) {
-  // Whoever asks for it must not believe to have it.
-  if (config.rendezvous.protect == Protect::kAll) {
-    return WithHint(Fail(Code::kConfiguration,
-                         "rendezvous.protect is all, but this version cannot encrypt data between nodes"),
-                    "rendezvous.protect: control, on a network where nobody else may listen");
-  }
   MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
   MUSTER_TRY(request.secret, SecretOf(environment));
   // Once for all ranks.

@@ -60,8 +60,7 @@ ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const
                        const Error& error);
 
 // What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
-// one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET, a protection that is
-// not there).
+// one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
                                     const Resolution& resolution, Bytes payload);
 

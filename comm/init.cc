@@ -37,7 +37,8 @@ bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
 Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options,
                          Deadline deadline) {
   const NcclRequest request{options.backend,    options.nccl,           options.timeouts,
-                            options.interfaces, options.route_nccl_log, options.nccl_calls_block};
+                            options.interfaces, options.route_nccl_log, options.nccl_calls_block,
+                            options.protect};
   MUSTER_TRY(ChosenBackend chosen,
              TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));
   return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};

@@ -83,8 +83,8 @@ constexpr auto kKeys = std::to_array<Key>({
     Choice("rendezvous.auth", MUSTER_FIELD(rendezvous.auth), kGroupWide, kAuthMethods,
            "how ranks prove who they are; auto: munge where it runs, else secret; none: not at all"),
     Choice("rendezvous.protect", MUSTER_FIELD(rendezvous.protect), kGroupWide, kProtections,
-           "what is encrypted: control (the control plane) or all (data between nodes too; not yet built, "
-           "refused)"),
+           "what is encrypted: control (the control plane) or all (muster's data between nodes too; not what "
+           "NCCL, Gloo or PyTorch send)"),
 
     Time("timeouts.resolve", MUSTER_FIELD(timeouts.resolve), kGroupWide, kShortestTimeout,
          "finding out which rank this is"),

@@ -79,4 +79,15 @@ Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
   return Mixture(roster, verdict_of_rank);
 }
 
+Status CheckNcclProtection(Protect protect, const Roster& roster) {
+  if (protect != Protect::kAll || roster.nodes.size() <= 1) return {};
+  return WithHint(
+      Fail(Code::kConfiguration,
+           "rendezvous.protect is all, but the backend of this group is nccl, and NCCL does not "
+           "encrypt what it sends between its {} nodes",
+           roster.nodes.size()),
+      "set backend: socket, which seals it; or rendezvous.protect: control, on a network that you "
+      "trust");
+}
+
 }  // namespace muster

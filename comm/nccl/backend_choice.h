@@ -25,4 +25,8 @@ struct BackendChoice {
 Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
                                      const std::vector<GpuVerdict>& verdict_of_rank, bool share_device);
 
+// NCCL's own connections are plain. Error: kConfiguration, where `protect` is all and they would leave a node:
+// what was asked for must not be missing silently, nor a whole group go without its GPUs.
+Status CheckNcclProtection(Protect protect, const Roster& roster);
+
 }  // namespace muster

@@ -167,6 +167,7 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
     chosen.communicator = std::move(host);
     return chosen;
   }
+  MUSTER_CHECK(CheckNcclProtection(request.protect, group.roster()));
   AdviseOnHiddenPeers(group, chosen.hellos);
   NcclSettings settings;
   settings.device = found.hello.verdict.ordinal;

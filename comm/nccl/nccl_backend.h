@@ -34,6 +34,7 @@ struct NcclRequest {
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_log = true;                // off: NCCL_DEBUG_FILE is the user's own
   bool calls_block = false;             // NCCL_COMM_BLOCKING is set; it is taken away
+  Protect protect = Protect::kControl;
 };
 
 struct ChosenBackend {
@@ -45,7 +46,7 @@ struct ChosenBackend {
 // every rank has come and, where they have GPUs, NCCL has started: both by the earliest deadline that a rank
 // has. Where NCCL is used, this rank's GPU becomes CUDA's current device for the calling thread.
 //
-// Error: as AgreeOnBackend and StartNccl; kConfiguration where a rank sees GPUs and cannot tell which is its
+// Error: as AgreeOnBackend, CheckNcclProtection and StartNccl; kConfiguration where a rank sees GPUs and cannot tell which is its
 // own (names the rank, on all alike).
 Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
                                           const GpuSurroundings& surroundings, const NcclRequest& request,

@@ -53,22 +53,6 @@ TEST(Init, ASecondCallIsTheFirstGroup) {
             }));
 }
 
-TEST(Init, AProtectionThatIsNotThereIsRefused) {
-  EXPECT_EQ(0, InNewProcess([] {
-              for (const char* variable : {"RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2",
-                                           "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"}) {
-                putenv(const_cast<char*>(variable));  // NOLINT(concurrency-mt-unsafe): one thread
-              }
-              const Result<Communicator*> group = Init({std::nullopt, {"rendezvous.protect=all"}});
-              if (group) return 1;
-              const Error expected{
-                  Code::kConfiguration,
-                  "rendezvous.protect is all, but this version cannot encrypt data between nodes",
-                  "rendezvous.protect: control, on a network where nobody else may listen"};
-              return group.error() == expected ? 0 : 2;
-            }));
-}
-
 TEST(Init, ASecondCallWithOtherOptionsIsRefused) {
   EXPECT_EQ(0, InNewProcess([] {
               if (!Init()) return 1;

@@ -47,6 +47,21 @@ TEST(AgreeOnBackend, SocketAsksNobody) {
             (BackendChoice{Backend::kSocket, "as configured"}));
 }
 
+TEST(CheckNcclProtection, WhatNcclCannotKeepIsRefused) {
+  EXPECT_TRUE(CheckNcclProtection(Protect::kControl, Nodes(2)));
+  EXPECT_TRUE(CheckNcclProtection(Protect::kAll, Nodes(1))) << "nothing leaves the node";
+  const Status refused = CheckNcclProtection(Protect::kAll, Nodes(2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error(),
+      (Error{Code::kConfiguration,
+             "rendezvous.protect is all, but the backend of this group is nccl, and NCCL does not encrypt "
+             "what it sends between its 2 nodes",
+             "set backend: socket, which seals it; or rendezvous.protect: control, on a network that you "
+             "trust"}));
+  EXPECT_EQ(ExitStatus(refused.error().code), 78);
+}
+
 TEST(AgreeOnBackend, AMixtureNamesTheNodes) {
   const auto choice = Choose(Backend::kAuto, {2, 3});
   ASSERT_FALSE(choice);

@@ -43,6 +43,7 @@ class Ranks {
     request.options = options;
     request.timeouts.init = std::chrono::minutes(1);
     request.route_log = false;
+    request.protect = protect;
     std::vector<std::string> results(machines_.size());
     chosen_.resize(machines_.size());
     std::vector<std::thread> threads;
@@ -67,6 +68,7 @@ class Ranks {
   ~Ranks() { Leave(); }
   FakeFabric& fabric() { return *fabric_; }
   const std::vector<GpuHello>& hellos() const { return chosen_.front().hellos; }
+  Protect protect = Protect::kControl;
 
  private:
   GpuSurroundings Surroundings(int rank) {
@@ -101,6 +103,19 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(group.hellos()[1].cuda, "13.0");
   EXPECT_EQ(group.hellos()[1].driver, "13.0");
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
+}
+
+// Also where nobody has named NCCL: without its GPUs the group would be another one.
+TEST(TakeNccl, NotWhereItWouldHaveToEncryptBetweenNodes) {
+  for (const Backend configured : {Backend::kAuto, Backend::kNccl}) {
+    Ranks group(std::vector<Machine>(3));
+    group.protect = Protect::kAll;
+    EXPECT_THAT(group.Take(configured),
+                Each(HasSubstr("NCCL does not encrypt what it sends between its 2 nodes")));
+    Ranks one_node(std::vector<Machine>(2), BlockLayout({2}));
+    one_node.protect = Protect::kAll;
+    EXPECT_THAT(one_node.Take(configured), Each("nccl"));
+  }
 }
 
 // One line for the group, however many ranks see nothing but their own GPU.

@@ -1,0 +1,206 @@
+// rendezvous.protect: all, between ranks that are threads: the collectives work, nothing of the data is readable
+// between the nodes, and whoever changes it there ends the group with both ranks named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "comm/socket/handshake.h"
+#include "tests/comm/socket/collective_checks.h"
+#include "tests/comm/socket/man_in_the_middle.h"
+
+namespace muster {
+namespace {
+
+using testing::Each;
+using Passing = ManInTheMiddle::Passing;
+
+SocketOptions Options(Protect protect) {
+  SocketOptions options = TestOptions();
+  options.protect = protect;
+  options.cause_grace = std::chrono::milliseconds(20);
+  // Everything goes the way that the test has prepared.
+  options.call_back_after = std::chrono::minutes(2);
+  return options;
+}
+
+// Sparse: what the algorithms do is tested without.
+TEST(Sealed, EveryOperationGivesWhatItGivesOtherwise) {
+  for (const std::vector<int>& layout : {BlockLayout({3, 2}), CyclicLayout(4, 4)}) {
+    FakeWorld world(layout, Options(Protect::kAll));
+    Planner planner(17, world.size());
+    for (const auto check :
+         {CheckReductions, CheckReduceScatter, CheckBroadcastAndScatter, CheckGathers, CheckAllToAll}) {
+      const Plan plan = planner.Next();
+      SCOPED_TRACE(Describe(plan, world.size()));
+      check(world, plan);
+    }
+    CheckBytesOfDifferentLength(world);
+    CheckOneAfterTheOther(world);
+    CheckLongData(world);
+  }
+}
+
+TEST(Sealed, SendsReceivesAndSplits) {
+  FakeWorld world(BlockLayout({1, 1}), Options(Protect::kAll));
+  world.Run([](Communicator& c) {
+    std::vector<double> data(100'000, c.rank() + 1);
+    std::vector<double> got(data.size());
+    const int other = 1 - c.rank();
+    if (c.rank() == 0) {
+      ASSERT_EQ(MessageOf(c.Send(HostBuffer(std::span(data)), other)), "");
+      ASSERT_EQ(MessageOf(c.Recv(HostBuffer(std::span(got)), other)), "");
+    } else {
+      ASSERT_EQ(MessageOf(c.Recv(HostBuffer(std::span(got)), other)), "");
+      ASSERT_EQ(MessageOf(c.Send(HostBuffer(std::span(data)), other)), "");
+    }
+    EXPECT_EQ(got, std::vector<double>(data.size(), other + 1));
+    auto part = c.Split(0, 0);
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ(MessageOf((*part)->AllReduce(std::span(got), ReduceOp::kSum)), "");
+    EXPECT_EQ(got.front(), 3);
+  });
+}
+
+TEST(Sealed, APeerThatLeavesHasLeft) {
+  FakeWorld world(BlockLayout({1, 1}), Options(Protect::kAll));
+  world.Run([](Communicator& c) { ASSERT_EQ(MessageOf(c.Barrier()), ""); });
+  world.Leave(1);
+  EXPECT_EQ(MessageOf(world.at(0).Barrier()), "rank 1 on gpu02 left the group before Barrier #2");
+}
+
+// Two ranks on two nodes; what rank 1 and rank 0 say to each other passes `filter`.
+class Wiretap {
+ public:
+  Wiretap(Protect protect, ManInTheMiddle::Filter filter)
+      : world_(MakeRoster(BlockLayout({1, 1})), Options(protect),
+               [this, filter = std::move(filter)](int rank, EndpointAddress& address) {
+                 if (rank != 0) return;
+                 man_ = std::make_unique<ManInTheMiddle>(address.port, filter);
+                 address.port = man_->port();
+               }) {}
+
+  FakeWorld& world() { return world_; }
+  std::string Seen() const {
+    const Bytes seen = man_->Seen();
+    return std::string(AsText(seen));
+  }
+
+ private:
+  std::unique_ptr<ManInTheMiddle> man_;
+  FakeWorld world_;
+};
+
+Status AllReduceFloats(Communicator& c, std::vector<float>* result = nullptr) {
+  std::vector<float> data(1000, 1);
+  const Status status = c.AllReduce(std::span(data), ReduceOp::kSum);
+  if (result != nullptr) *result = data;
+  return status;
+}
+
+TEST(Sealed, NothingIsReadableBetweenTheNodes) {
+  const std::string pattern = "the quick brown fox jumps over the lazy dog";
+  for (const Protect protect : {Protect::kControl, Protect::kAll}) {
+    Wiretap tap(protect, [](Passing&, Bytes&) {});
+    tap.world().Run([&](Communicator& c) {
+      std::vector<uint8_t> data(100'000);
+      for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(pattern[i % pattern.size()]);
+      EXPECT_EQ(MessageOf(c.Broadcast(std::span(data), 0)), "");
+      EXPECT_EQ(MessageOf(c.BroadcastBytes(data, 1)), "");
+      EXPECT_EQ(MessageOf(c.rank() == 0 ? c.Send(HostBuffer(std::span(data)), 1)
+                                        : c.Recv(HostBuffer(std::span(data)), 0)),
+                "");
+    });
+    const std::string seen = tap.Seen();
+    EXPECT_GT(seen.size(), 300'000U);
+    const bool readable = protect == Protect::kControl;
+    EXPECT_EQ(seen.find(pattern) != std::string::npos, readable);
+    EXPECT_EQ(seen.find("MUS1") != std::string::npos, readable) << "headers";
+  }
+}
+
+// The first byte behind the handshake.
+uint64_t DataBegins(bool up) { return up ? kHelloBytes + 32 : kReplyBytes + 1; }
+
+// Changes one byte, so far behind the handshake, one way.
+ManInTheMiddle::Filter Flip(bool up, uint64_t behind) {
+  return [up, at = DataBegins(up) + behind](Passing& passing, Bytes& bytes) {
+    if (passing.up != up || at < passing.offset || at >= passing.offset + bytes.size()) return;
+    bytes[at - passing.offset] ^= 0x40;
+  };
+}
+
+TEST(Sealed, AByteThatIsChangedEndsTheGroupWithBothRanks) {
+  for (const bool up : {true, false}) {
+    // Header, its tag, payload, its tag.
+    for (const uint64_t behind : {7UL, 50UL, 60UL + 18, 60UL + 4000 + 3}) {
+      Wiretap tap(Protect::kAll, Flip(up, behind));
+      EXPECT_THAT(
+          tap.world().Messages([](Communicator& c) { return AllReduceFloats(c); }),
+          testing::Contains(up ? "what rank 1 on gpu02 sent to rank 0 on gpu01 in AllReduce #1 f32[1000] "
+                                 "was changed on the way: its seal does not open"
+                               : "what rank 0 on gpu01 sent to rank 1 on gpu02 in AllReduce #1 f32[1000] "
+                                 "was changed on the way: its seal does not open"))
+          << up << " " << behind;
+      ASSERT_TRUE(tap.world().state().failure());
+      EXPECT_EQ(tap.world().state().failure()->code, Code::kAuthentication);
+    }
+  }
+}
+
+// What the test before relies on: the byte is one of the data.
+TEST(Plain, AByteThatIsChangedIsAnotherResult) {
+  Wiretap tap(Protect::kControl, Flip(/*up=*/true, 44 + 18));
+  tap.world().Run([](Communicator& c) {
+    std::vector<float> result;
+    EXPECT_EQ(MessageOf(AllReduceFloats(c, &result)), "");
+    const auto wrong = std::ranges::count_if(result, [](float value) { return value != 2; });
+    EXPECT_EQ(wrong, c.rank() == 0 ? 1 : 0);
+  });
+}
+
+TEST(Sealed, AByteLeftOutOrPutInIsNoticed) {
+  for (const bool put_in : {true, false}) {
+    Wiretap tap(Protect::kAll, [&, done = false](Passing& passing, Bytes& bytes) mutable {
+      const uint64_t at = DataBegins(true) + 100;
+      if (done || !passing.up || at < passing.offset || at >= passing.offset + bytes.size()) return;
+      done = true;
+      const auto where = bytes.begin() + static_cast<ptrdiff_t>(at - passing.offset);
+      put_in ? bytes.insert(where, uint8_t{0}) : bytes.erase(where);
+    });
+    // The one that is short of a byte may only learn it from the next message.
+    const std::vector<std::string> messages = tap.world().Messages([](Communicator& c) -> Status {
+      MUSTER_CHECK(AllReduceFloats(c));
+      return AllReduceFloats(c);
+    });
+    EXPECT_THAT(messages, testing::Contains(testing::HasSubstr("its seal does not open"))) << put_in;
+    EXPECT_EQ(tap.world().state().failure()->code, Code::kAuthentication);
+  }
+}
+
+TEST(Sealed, ACutConnectionIsALostPeerAndNoGoodbye) {
+  Wiretap tap(Protect::kAll, [](Passing& passing, Bytes& bytes) {
+    passing.cut = passing.offset + bytes.size() > DataBegins(passing.up);
+  });
+  EXPECT_THAT(tap.world().Messages([](Communicator& c) -> Status {
+    MUSTER_CHECK(AllReduceFloats(c));
+    return AllReduceFloats(c);
+  }),
+              testing::Contains(testing::HasSubstr(" closed its connection during AllReduce #")));
+  EXPECT_EQ(tap.world().state().failure()->code, Code::kPeerLost);
+}
+
+TEST(Sealed, AChangedHandshakeGivesNoConnection) {
+  Wiretap tap(Protect::kAll, [](Passing& passing, Bytes& bytes) {
+    // AES taken out of what is offered; where there is none, ChaCha20 is.
+    if (passing.up && passing.offset == 0 && bytes.size() > 21) bytes[21] = bytes[21] == 3 ? 1 : 0;
+  });
+  EXPECT_THAT(
+      tap.world().Messages([](Communicator& c) { return c.Barrier({.timeout = std::chrono::seconds(2)}); }),
+      Each(testing::HasSubstr("rank ")));
+  EXPECT_TRUE(tap.world().state().failure());
+}
+
+}  // namespace
+}  // namespace muster
