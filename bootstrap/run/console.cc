@@ -72,7 +72,9 @@ void Console::Flush() {
   Watch(!pending_.empty());
   if (full()) return;
   for (const auto& go_on : std::exchange(waiting_, {})) loop_.Post(go_on);
-  if (pending_.empty() && on_idle_) loop_.Post(on_idle_);
+  if (!pending_.empty()) return;
+  for (const auto& go_on : std::exchange(waiting_for_idle_, {})) loop_.Post(go_on);
+  if (on_idle_) loop_.Post(on_idle_);
 }
 
 void Console::Watch(bool on) {

@@ -33,6 +33,8 @@ class Console {
   // Waits for the reader, at most until the deadline; what it has not taken by then goes on waiting.
   void Drain(Deadline deadline);
   bool idle() const { return pending_.empty(); }
+  // Once, when nothing waits any more. Not while it is idle.
+  void WhenIdle(std::function<void()> go_on) { waiting_for_idle_.push_back(std::move(go_on)); }
   // Called whenever nothing waits any more.
   void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
 
@@ -52,6 +54,7 @@ class Console {
   std::string pending_;
   size_t written_ = 0;  // of pending_
   std::vector<std::function<void()>> waiting_;
+  std::vector<std::function<void()>> waiting_for_idle_;
   std::function<void()> on_idle_;
 };
 

@@ -109,7 +109,7 @@ void ProgramOutput::WriteToFile(std::string_view bytes) {
   }
 }
 
-void ProgramOutput::Drain(Deadline deadline) {
+void ProgramOutput::TakeRest() {
   int available = 0;
   if (pipe_ && ioctl(pipe_.get(), FIONREAD, &available) != 0) available = 0;
   auto left = static_cast<size_t>(std::max(available, 0));
@@ -120,7 +120,6 @@ void ProgramOutput::Drain(Deadline deadline) {
     left -= std::min(left, got);
   }
   FlushLabelled();
-  params_.console.Drain(deadline);
 }
 
 }  // namespace muster

@@ -2,7 +2,7 @@
 // last lines kept for the report of a failure. For --label and --log-dir; without them a program's standard
 // output is ours itself, and StderrTail carries its standard error.
 //
-// Lives on one EventLoop. Nothing but Drain waits, except for the file's disk. While our stream is full the
+// Lives on one EventLoop. Nothing waits, except for the file's disk. While our stream is full the
 // pipe is not read from: the program waits, nothing grows.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include "bootstrap/run/console.h"
 #include "bootstrap/run/line_labeller.h"
 #include "bootstrap/run/line_tail.h"
-#include "comm/base/deadline.h"
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
@@ -34,8 +33,9 @@ class ProgramOutput {
   ProgramOutput& operator=(const ProgramOutput&) = delete;
   ~ProgramOutput();
 
-  // When the program has ended: takes what lies in the pipe now, without waiting for the end of file.
-  void Drain(Deadline deadline);
+  // When the program has ended: takes what lies in the pipe now, without waiting for the end of file. It then
+  // waits in the console.
+  void TakeRest();
   std::string Tail() const { return tail_.Text(); }
 
  private:

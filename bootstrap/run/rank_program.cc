@@ -5,13 +5,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "comm/base/log.h"
 
 namespace muster {
 namespace {
 
-// A reader of our standard error that has stopped must not hold up the report of a failure.
-constexpr Duration kLastWordsWithin = std::chrono::milliseconds(500);
+constexpr Duration kRestWithin = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -37,9 +38,14 @@ RankProgram::RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child
       out_(std::move(out)),
       tail_(tail ? child_->TakeStderr() : UniqueFd(), out_.get()) {}
 
-RankProgram::~RankProgram() { Unwatch(); }
+RankProgram::~RankProgram() {
+  Unwatch();
+  loop_.Cancel(rest_timer_);
+}
 
 void RankProgram::Capture(CapturedOutput captured) {
+  out_console_ = &captured.out;
+  err_console_ = &captured.err;
   captured_out_ = std::make_unique<ProgramOutput>(
       ProgramOutput::Params{loop_, captured.out, captured.label, std::move(captured.out_file)},
       child_->TakeStdout());
@@ -61,6 +67,7 @@ void RankProgram::Watch() {
   if (interest.fd < 0) return;
   const uint32_t events = (interest.events & POLLIN) != 0 ? static_cast<uint32_t>(EPOLLIN) : EPOLLOUT;
   const Status watched = loop_.Watch(interest.fd, events, [this](uint32_t) {
+    if (exit_) return PassOnRest();
     tail_.Pump();
     Watch();
   });
@@ -68,15 +75,44 @@ void RankProgram::Watch() {
   watched_ = interest;
 }
 
-bool RankProgram::NoticeExit() {
+bool RankProgram::NoticeExit(std::function<void()> ended) {
   if (exit_) return false;
   exit_ = child_->Exited();
   if (!exit_) return false;
-  Unwatch();
-  tail_.Drain(Deadline::After(kLastWordsWithin));
-  if (captured_out_) captured_out_->Drain(Deadline::After(kLastWordsWithin));
-  if (captured_err_) captured_err_->Drain(Deadline::After(kLastWordsWithin));
+  on_ended_ = std::move(ended);
+  tail_.BeginRest();
+  if (captured_out_) captured_out_->TakeRest();
+  if (captured_err_) captured_err_->TakeRest();
+  PassOnRest();
+  if (!on_ended_) return true;
+  rest_timer_ = loop_.After(kRestWithin, [this] {
+    tail_.Abandon();
+    End();
+  });
   return true;
+}
+
+// Nothing here waits: the loop also sends heartbeats, and many programs end together.
+void RankProgram::PassOnRest() {
+  if (!on_ended_) return;
+  const bool moved = tail_.PumpRest();
+  Watch();
+  if (!moved) return;
+  if (out_console_ != nullptr && !out_console_->idle()) return WaitFor(*out_console_);
+  if (err_console_ != nullptr && !err_console_->idle()) return WaitFor(*err_console_);
+  End();
+}
+
+void RankProgram::WaitFor(Console& console) {
+  console.WhenIdle([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) PassOnRest();
+  });
+}
+
+void RankProgram::End() {
+  Unwatch();
+  loop_.Cancel(rest_timer_);
+  if (const auto ended = std::exchange(on_ended_, nullptr)) ended();
 }
 
 void RankProgram::Signal(int number) {

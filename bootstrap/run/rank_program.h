@@ -37,10 +37,13 @@ class RankProgram {
 
   int rank() const { return rank_; }
   pid_t pid() const { return child_->pid(); }
-  // Looks (after SIGCHLD) whether it has ended; true the first time it has. Its last words have been passed
-  // on then.
-  bool NoticeExit();
+  // Looks (after SIGCHLD) whether it has exited; true the first time it has. `ended` is called when its last
+  // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
+  // hold up the report of a failure. Possibly before this returns.
+  bool NoticeExit(std::function<void()> ended);
   const std::optional<ChildExit>& exit() const { return exit_; }
+  // `ended` has been called.
+  bool has_ended() const { return exit_ && !on_ended_; }
   void Signal(int number);
   std::string LastWords() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
 
@@ -49,6 +52,9 @@ class RankProgram {
   void Capture(CapturedOutput captured);
   void Watch();
   void Unwatch();
+  void PassOnRest();
+  void WaitFor(Console& console);
+  void End();
 
   EventLoop& loop_;
   int rank_;
@@ -58,7 +64,12 @@ class RankProgram {
   StderrTail::Interest watched_;
   std::unique_ptr<ProgramOutput> captured_out_;  // where it is
   std::unique_ptr<ProgramOutput> captured_err_;
+  Console* out_console_ = nullptr;
+  Console* err_console_ = nullptr;
   std::optional<ChildExit> exit_;
+  std::function<void()> on_ended_;
+  EventLoop::TimerId rest_timer_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace muster

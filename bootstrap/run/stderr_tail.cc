@@ -13,20 +13,19 @@ namespace {
 
 constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux
 
-Deadline Now() { return Deadline::After(Duration::zero()); }
-
 }  // namespace
 
 StderrTail::StderrTail(UniqueFd pipe, int out) : pipe_(std::move(pipe)), out_(out) {}
 
 StderrTail::Interest StderrTail::interest() const {
+  if (in_rest_) return RestIsMoved() ? Interest{} : Interest{out_, POLLOUT};
   if (waits_for_out_) return {out_, POLLOUT};
   if (pipe_) return {pipe_.get(), POLLIN};
   return {};
 }
 
 void StderrTail::Pump() {
-  if (!OutReady(Now())) {
+  if (!OutReady()) {
     waits_for_out_ = true;
     return;
   }
@@ -36,23 +35,29 @@ void StderrTail::Pump() {
   waits_for_out_ = !pending_.empty();
 }
 
-void StderrTail::Drain(Deadline deadline) {
+void StderrTail::BeginRest() {
   int available = 0;
   if (pipe_ && ioctl(pipe_.get(), FIONREAD, &available) != 0) available = 0;
-  auto left = static_cast<size_t>(std::max(available, 0));
-  while (left > 0 || !pending_.empty()) {
-    if (!OutReady(deadline)) {
-      out_is_gone_ = true;
-      continue;
-    }
+  rest_ = static_cast<size_t>(std::max(available, 0));
+  in_rest_ = true;
+}
+
+bool StderrTail::PumpRest() {
+  while (!RestIsMoved() && OutReady()) {
     if (pending_.empty()) {
-      const size_t chunk = std::min(left, kChunk);
+      const size_t chunk = std::min(rest_, kChunk);
       Read(chunk);
-      left -= chunk;
+      // A process that the program left behind may have read it as well.
+      rest_ -= pending_.empty() ? rest_ : std::min(rest_, pending_.size());
     }
     WritePending();
   }
-  waits_for_out_ = false;
+  return RestIsMoved();
+}
+
+void StderrTail::Abandon() {
+  out_is_gone_ = true;
+  PumpRest();
 }
 
 void StderrTail::Read(size_t at_most) {
@@ -82,14 +87,14 @@ void StderrTail::WritePending() {
   }
 }
 
-bool StderrTail::OutReady(Deadline deadline) const {
+bool StderrTail::OutReady() const {
   if (out_is_gone_) return true;
   struct pollfd out {
     out_, POLLOUT, 0
   };
   int ready = 0;
   do {
-    ready = poll(&out, 1, deadline.PollMilliseconds());
+    ready = poll(&out, 1, 0);
   } while (ready < 0 && errno == EINTR);
   // An error is for write to report.
   return ready != 0;

@@ -11,13 +11,12 @@
 // SIGPIPE must be ignored (SignalRelay does that). Where our standard error is gone, the program's is read on
 // and dropped.
 //
-// Threads: one at a time. Nothing but Drain waits.
+// Threads: one at a time. Nothing waits.
 #pragma once
 
 #include <string>
 
 #include "bootstrap/run/line_tail.h"
-#include "comm/base/deadline.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster {
@@ -39,10 +38,12 @@ class StderrTail {
   // Moves what there is, up to 4096 bytes.
   void Pump();
 
-  // When the program has ended: moves what lies in the pipe now, without waiting for the end of file, which a
-  // process it left behind may hold off. Waits for `out` at most until the deadline; what it does not take by
-  // then is only kept.
-  void Drain(Deadline deadline);
+  // When the program has ended: what lies in the pipe now is the rest, whoever else holds the pipe. PumpRest
+  // moves as much of it as `out` takes without waiting; true when all of it is there. Abandon keeps the rest
+  // for Tail and does not write it.
+  void BeginRest();
+  bool PumpRest();
+  void Abandon();
 
   // Nobody holds the other end any more.
   bool ended() const { return !pipe_; }
@@ -52,11 +53,14 @@ class StderrTail {
  private:
   void Read(size_t at_most);
   void WritePending();
-  bool OutReady(Deadline deadline) const;
+  bool OutReady() const;
+  bool RestIsMoved() const { return rest_ == 0 && pending_.empty(); }
 
   UniqueFd pipe_;
   const int out_;
   std::string pending_;  // read, not yet written
+  bool in_rest_ = false;
+  size_t rest_ = 0;  // still in the pipe
   bool waits_for_out_ = false;
   bool out_is_gone_ = false;
   LineTail tail_;

@@ -294,15 +294,14 @@ void Supervisor::OnProgramsDone() {
 }
 
 bool Supervisor::AllEnded() const {
-  return std::ranges::all_of(programs_, [](const auto& program) { return program->exit().has_value(); });
+  return std::ranges::all_of(programs_, [](const auto& program) { return program->has_ended(); });
 }
 
 void Supervisor::OnChildren() {
   bool noticed = false;
   for (const auto& program : programs_) {
-    if (!program->NoticeExit()) continue;
-    noticed = true;
-    OnProgramEnded(*program);
+    RankProgram& one = *program;
+    noticed = one.NoticeExit([this, &one] { OnProgramEnded(one); }) || noticed;
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
   if (!noticed) ReapOrphans();

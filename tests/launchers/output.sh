@@ -60,11 +60,32 @@ failure_labelled() {
   expect_like 'what was told' "$(cat "$dir/err")" $'*1: no such model\n*the last lines of rank 1 on gpu02:*no such model*'
 }
 
+# A reader that stops for longer than dead_after: what 32 programs have written last is waited for together, and the
+# other node goes on to receive heartbeats.
+stopped_reader() {
+  local first code=0
+  local launch=(muster launch --nnodes 2 --endpoint gpu01:61000 -n 32 --set liveness.heartbeat=200ms
+    --set liveness.suspect_after=2s --set liveness.dead_after=5s)
+  fresh
+  (
+    set -o pipefail
+    on gpu01 "${launch[@]}" --node-rank 0 --label -- sh -c 'head -c 8000 /dev/zero | tr "\\0" x; echo' 2>"$dir/err.0" |
+      { sleep 12; wc -l >"$dir/lines"; }
+  ) &
+  first=$!
+  on gpu02 "${launch[@]}" --node-rank 1 -- sleep 9 2>"$dir/err.1" || code=$?
+  expect 'exit code of the other node' "$code" 0
+  wait "$first"
+  expect 'lines' "$(<"$dir/lines")" 32
+  expect 'what was said' "$(words "$dir/err.0" "$dir/err.1")" ''
+}
+
 check_output() {
   check 'output: --label' labelled
   check 'output: --label under muster launch' labelled_launch
   check 'output: --log-dir' logged
   check 'output: --log-dir that cannot be' cannot_log
   check 'output: untouched' untouched
+  check 'output: a reader that stops' stopped_reader
   check 'output: the last lines of a failure' failure_labelled
 }

@@ -130,12 +130,34 @@ stubborn() {
   for file in "$dir"/ranks/?; do until_true 10 gone "$(cat "$file")"; done
 }
 
+# A program that writes a checkpoint for longer than run.grace is not killed: that is for Slurm to do, after KillWait. Who
+# is waited for is in the log, once for all ranks.
+saves_in_time() {
+  fresh
+  submit -N2 --ntasks-per-node=2 <<EOT
+srun muster run --set run.grace=1s -- sh -c 'dir=\$1 over=
+  trap "over=yes" TERM
+  : >"\$dir/waiting/\$RANK"
+  while [ -z "\$over" ]; do sleep 1000 & wait \$!; done
+  sleep 4
+  echo saved >"\$dir/saved.\$RANK"' sh $dir 2>$dir/err
+EOT
+  until_true 30 has_files "$dir/waiting" 4
+  ctl scancel --signal=TERM "$job.0"
+  until_true 30 test -e "$dir/code" || cat "$dir/err"
+  expect 'exit code' "$(cat "$dir/code")" 0
+  expect 'what the programs did' "$(cat "$dir"/saved.? | sort | uniq -c | xargs)" '4 saved'
+  expect 'what was said' "$(words "$dir/err")" \
+    'muster: rank 0 on gpu01: warning: waiting for ranks 0-3 to exit; no exit within run.grace (1s) of SIGTERM'
+}
+
 on_cluster() {
   check "signals, $1: --signal to the step" signalled_by
   check "signals, $1: --signal to the batch script" signalled_by --batch
   check "signals, $1: scontrol requeue" requeue_is_told_once
   check "signals, $1: preempted" preemption_is_told_once
   check "signals, $1: Ctrl-C on srun" ctrl_c_is_told_once
+  check "signals, $1: a checkpoint that takes longer than run.grace" saves_in_time
   check "signals, $1: a failure" fails 3
   # srun may kill those that are just ending.
   check "signals, $1: a failure under srun -K" fails '@(3|137|143)' -K

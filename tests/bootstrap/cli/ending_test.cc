@@ -1,8 +1,12 @@
 // How `muster launch` and `muster run` end when a signal asks them to.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -44,9 +48,13 @@ TEST(Ending, ProgramsThatIgnoreASignalAreTerminatedThenKilled) {
 }
 
 TEST(Ending, FurtherInterruptsDoNotWait) {
-  Launched muster({"launch", "-n", "2", "--set", kNoGraceEnds, "--", "sh", "-c", kIgnores});
+  Launched muster(
+      {"launch", "-n", "2", "--set", kNoGraceEnds, "--", "sh", "-c",
+       "trap '' TERM; trap ': >@/heard.$RANK' INT; : >@/ready.$RANK; while :; do sleep 0.05; done"});
   ASSERT_TRUE(muster.Appear({"ready.0", "ready.1"})) << muster.Err();
   muster.Send(SIGINT);
+  // Two that come together are one to the kernel.
+  ASSERT_TRUE(muster.Appear({"heard.0", "heard.1"})) << muster.Err();
   muster.Send(SIGINT);
   EXPECT_TRUE(muster.Says("waiting for ranks 0,1 to exit; SIGINT again: SIGTERM sent\n")) << muster.Err();
   muster.Send(SIGINT);
@@ -87,6 +95,31 @@ TEST(Ending, AProgramThatOutlivesAQuitFailsByItself) {
   EXPECT_THAT(said, HasSubstr(" failed: exit 7\n"));
   EXPECT_THAT(said, HasSubstr("the run failed after "));
   EXPECT_THAT(said, HasSubstr("starting again: restart 1 of 1\n"));
+}
+
+// How long a run takes in which every rank fails after a line that nobody reads.
+double SecondsWithAStoppedReader(int ranks) {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  while (write(ends[1], "x", 1) == 1) {
+  }
+  fcntl(ends[1], F_SETFL, 0);  // blocking, as a terminal is
+  const auto began = std::chrono::steady_clock::now();
+  Launched muster({"launch", "-n", std::to_string(ranks), "--label", "--", "sh", "-c",
+                   "trap '' TERM; echo a line; exit 3"},
+                  "/dev/null", ends[1]);
+  EXPECT_EQ(muster.Wait(), 3) << muster.Err();
+  EXPECT_THAT(muster.Err(), HasSubstr(" failed: exit 3\n"));
+  close(ends[0]);
+  close(ends[1]);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// The ranks' last lines are waited for together, not one after the other.
+TEST(Ending, AStoppedReaderDelaysManyRanksAsLittleAsTwo) {
+  const double two = SecondsWithAStoppedReader(2);
+  const double many = SecondsWithAStoppedReader(64);
+  EXPECT_LT(many, two + 15);
 }
 
 }  // namespace

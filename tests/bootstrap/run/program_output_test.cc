@@ -87,11 +87,11 @@ TEST_F(ProgramOutputTest, ALineThatWaitsIsShownAfterAWhile) {
   EXPECT_EQ(Shown(13), "0: Password:\n");
 }
 
-TEST_F(ProgramOutputTest, DrainTakesALastLineWithoutAnEnd) {
+TEST_F(ProgramOutputTest, TheRestHasALastLineWithoutAnEnd) {
   Pipe pipe = MakePipe();
   const auto output = Output(std::move(pipe.read_end), "0: ");
   Write(pipe.write_end, "a\nb");
-  output->Drain(Deadline::After(std::chrono::seconds(10)));
+  output->TakeRest();
   EXPECT_EQ(ReadSome(screen.read_end.get()), "0: a\n0: b\n");
   EXPECT_EQ(output->Tail(), "a\nb");
 }
@@ -106,7 +106,7 @@ TEST_F(ProgramOutputTest, AFileGetsWhatTheProgramWrote) {
   const auto output = Output(std::move(pipe.read_end), "3: ", *std::move(file));
   const std::string bytes("a\0\xff\nb", 5);
   Write(pipe.write_end, bytes);
-  output->Drain(Deadline::After(std::chrono::seconds(10)));
+  output->TakeRest();
   EXPECT_EQ(FileText(directory + "/rank03.0.gpu01.out"), bytes);
   EXPECT_EQ(unlink((directory + "/rank03.0.gpu01.out").c_str()), 0);
 }

@@ -148,14 +148,15 @@ TEST(StderrTail, DrainsWithoutWaitingForAProcessThatHoldsThePipe) {
   Pipe ours = MakePipe();
   StderrTail tail(child->TakeStderr(), ours.write_end.get());
   ASSERT_TRUE(AwaitExit(*child));
-  tail.Drain(Deadline::After(kEnough));
+  tail.BeginRest();
+  EXPECT_TRUE(tail.PumpRest());
+  EXPECT_EQ(tail.interest().fd, -1);
   EXPECT_EQ(tail.Tail(), "last words");
   EXPECT_FALSE(tail.ended());
   char buffer[64];
   EXPECT_EQ(read(ours.read_end.get(), buffer, sizeof buffer), 11);
   ASSERT_TRUE(child->Exited());
   EXPECT_TRUE(child->Signal(SIGKILL));
-  EXPECT_TRUE(PumpToTheEnd(tail));
 }
 
 TEST(StderrTail, DrainsAllThatIsThere) {
@@ -165,21 +166,38 @@ TEST(StderrTail, DrainsAllThatIsThere) {
   WriteAll(program.write_end.get(), bytes);
   program.write_end.Reset();
   StderrTail tail(std::move(program.read_end), ours.write_end.get());
-  tail.Drain(Deadline::After(kEnough));
+  tail.BeginRest();
+  EXPECT_TRUE(tail.PumpRest());
   ours.write_end.Reset();
   EXPECT_EQ(ReadAll(ours.read_end.get()), bytes);
 }
 
-TEST(StderrTail, KeepsWhatOursDoesNotTakeInTime) {
+TEST(StderrTail, TheRestWaitsForOursAndIsKeptWhenItIsAbandoned) {
   Pipe program = MakePipe();
   Pipe ours = MakePipe();
   const std::string filling(4096, 'f');
-  while (write(ours.write_end.get(), filling.data(), filling.size()) > 0) {
+  size_t filled = 0;
+  for (ssize_t n = 0; (n = write(ours.write_end.get(), filling.data(), filling.size())) > 0;) {
+    filled += static_cast<size_t>(n);
   }
   StderrTail tail(std::move(program.read_end), ours.write_end.get());
-  WriteAll(program.write_end.get(), "unseen\n");
-  tail.Drain(Deadline::After(std::chrono::milliseconds(1)));
-  EXPECT_EQ(tail.Tail(), "unseen");
+  for (int i = 0; i < 2500; ++i) WriteAll(program.write_end.get(), "x\n");
+  WriteAll(program.write_end.get(), "seen\n");
+  tail.BeginRest();
+  EXPECT_FALSE(tail.PumpRest());
+  EXPECT_EQ(tail.interest().fd, ours.write_end.get());
+  EXPECT_EQ(tail.interest().events, POLLOUT);
+  WriteAll(program.write_end.get(), "of another process\n");  // after the end
+  std::string drained(filled, '\0');
+  ASSERT_EQ(read(ours.read_end.get(), drained.data(), 4096), 4096);
+  EXPECT_FALSE(tail.PumpRest());
+  tail.Abandon();
+  EXPECT_TRUE(tail.PumpRest());
+  EXPECT_EQ(tail.interest().fd, -1);
+  EXPECT_TRUE(tail.Tail().ends_with("x\nseen")) << tail.Tail();
+  // One page of it went out while there was room.
+  ASSERT_EQ(read(ours.read_end.get(), drained.data(), drained.size()), static_cast<ssize_t>(filled));
+  EXPECT_EQ(read(ours.read_end.get(), drained.data(), drained.size()), -1);
 }
 
 }  // namespace
