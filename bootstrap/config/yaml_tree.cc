@@ -230,6 +230,20 @@ std::optional<Refused> CheckClosed(std::string_view text, size_t start) {
   return RefusedAt(text, at, "broken YAML: this quote is never closed");
 }
 
+// Whether a tab is among what indents that line (from 1); yaml-cpp complains of what follows from it.
+std::optional<Refused> CheckTab(std::string_view text, int line) {
+  size_t start = 0;
+  for (int i = 1; i < line && start != std::string_view::npos; ++i) {
+    start = text.find('\n', start);
+    if (start != std::string_view::npos) ++start;
+  }
+  if (line < 1 || start == std::string_view::npos) return std::nullopt;
+  const size_t begin = text.find_first_not_of(" \t", start);
+  const size_t tab = text.find('\t', start);
+  if (tab == std::string_view::npos || tab > begin) return std::nullopt;
+  return RefusedAt(text, tab, "a tab cannot indent YAML; use spaces");
+}
+
 YamlNode Parse(std::string_view text) {
   if (const auto refused = CheckCharacters(text)) throw *refused;
   ViewBuffer buffer(text);
@@ -275,6 +289,11 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
   } catch (const Refused& refused) {
     return Fail(Code::kConfiguration, "{}:{}:{}: {}", name, refused.line, refused.column, refused.why);
   } catch (const YAML::Exception& broken) {
+    for (const int line : {broken.mark.line + 1, broken.mark.line}) {
+      if (const auto tab = CheckTab(text, line)) {
+        return Fail(Code::kConfiguration, "{}:{}:{}: {}", name, tab->line, tab->column, tab->why);
+      }
+    }
     return Fail(Code::kConfiguration, "{}:{}:{}: broken YAML: {}", name, broken.mark.line + 1,
                 broken.mark.column + 1, broken.msg);
   }

@@ -36,6 +36,8 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   const bool is_path = name.find('/') != std::string::npos;
   if (absent && is_path && access(name.c_str(), F_OK) == 0) {
     error.hint = "the file is there; the interpreter that its first line names is not";
+  } else if (absent && name.find(' ') != std::string::npos) {
+    error.hint = "it is one word with spaces; write the program and each argument as words of their own";
   } else if (absent && !is_path) {
     error.hint = "it is in no directory of PATH";
   }

@@ -24,7 +24,7 @@ Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<int>& own_ran
   for (const int rank : own_ranks) {
     RankReport& report = reports.emplace_back();
     report.rank = rank;
-    report.state = RankState::kProgram;
+    report.state = uses_store_(rank) ? RankState::kOwnGroup : RankState::kProgram;
     const auto program = std::ranges::find(programs_, rank, [](const auto& one) { return one->rank(); });
     if (program == programs_.end()) continue;
     if ((*program)->exit()) {

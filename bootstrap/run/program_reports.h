@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "bootstrap/run/rank_program.h"
@@ -21,8 +22,9 @@ class ProgramReports {
   using Programs = std::vector<std::unique_ptr<RankProgram>>;
   using Reply = std::function<void(Surveyor::Reports)>;
 
-  // `programs` outlives it and may grow.
-  ProgramReports(EventLoop& loop, const Programs& programs) : programs_(programs), stacks_(loop.mailbox()) {}
+  // `programs` outlives it and may grow. `uses_store`: whether a rank's program has.
+  ProgramReports(EventLoop& loop, const Programs& programs, std::function<bool(int rank)> uses_store)
+      : programs_(programs), uses_store_(std::move(uses_store)), stacks_(loop.mailbox()) {}
   ProgramReports(const ProgramReports&) = delete;
   ProgramReports& operator=(const ProgramReports&) = delete;
 
@@ -34,6 +36,7 @@ class ProgramReports {
   void AddStacks(const Survey& survey, Surveyor::Reports reports, Reply reply);
 
   const Programs& programs_;
+  const std::function<bool(int rank)> uses_store_;
   ThreadWorker stacks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

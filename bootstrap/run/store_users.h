@@ -36,6 +36,8 @@ class StoreUsers {
   // Whose the connection is, as far as this process can see: the sockets of its network namespace, the
   // processes below it.
   OwnerAnswer Look(const OwnerQuestion& question);
+  // Whether a program of that rank has connected to the store.
+  bool HaveCome(int rank) const { return uses_.contains(rank); }
 
  private:
   struct Use {

@@ -169,7 +169,8 @@ void Supervisor::OnJoined(Joined joined) {
   events.on_job_end = [this](Deadline latest) {
     if (desk_) desk_->TellJobEnd(latest);
   };
-  reports_ = std::make_unique<ProgramReports>(*loop_, programs_);
+  reports_ = std::make_unique<ProgramReports>(*loop_, programs_,
+                                              [this](int rank) { return store_users_->HaveCome(rank); });
   events.report_own = [this](const Survey& survey, ProgramReports::Reply reply) {
     reports_->Report(survey, plane_->own_ranks(), desk_.get(), std::move(reply));
   };
@@ -252,22 +253,11 @@ void Supervisor::StartPrograms(const FormedGroup& group) {
   std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
   input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
   memory_.emplace();
-  for (const int rank : ranks) {
-    auto output = output_->For(group.roster, rank);
-    if (!output) return Report({output.error(), rank, -1, ""});
-    auto input = input_->For(rank);
-    if (!input) return Report({input.error(), rank, -1, ""});
-    ChildOptions options = OptionsFor(group, rank);
-    options.stdin_end = input->get();
-    auto program = RankProgram::Start(*loop_, rank, options, *std::move(output));
-    if (!program) {
-      const StartFailure& failure = program.error();
-      recorder_.NotStarted(rank);
-      Error error = failure.error;
-      error.message = fmt::format("{}: {}", Describe(rank), error.message);
-      return Report({std::move(error), rank, failure.exit_status, ""});
-    }
-    programs_.push_back(*std::move(program));
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    std::optional<Failure> failure = StartProgram(group, ranks[i]);
+    if (!failure) continue;
+    for (size_t rest = i; rest < ranks.size(); ++rest) recorder_.NotStarted(ranks[rest]);
+    return Report(*std::move(failure));
   }
   input_->Start();
   if (programs_.empty()) OnProgramsDone();

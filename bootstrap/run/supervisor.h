@@ -88,6 +88,7 @@ class Supervisor {
   void OnExchanged(const Exchange& whole);
   Status ServeStore();
   void StartPrograms(const FormedGroup& group);
+  std::optional<Failure> StartProgram(const FormedGroup& group, int rank);
   ChildOptions OptionsFor(const FormedGroup& group, int rank) const;
   ChildOptions OptionsAlone() const;
   ChildOptions OptionsWith(const ProgramFacts& facts) const;

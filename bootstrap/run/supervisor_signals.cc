@@ -144,7 +144,8 @@ void Supervisor::ReportWaiting() {
   plane_->AskAll(kAnswersWithin, [log](const Surveyed& answer) {
     std::vector<int> ranks;
     for (const RankReport& report : answer.reports) {
-      const bool runs = report.state == RankState::kProgram || report.state == RankState::kInGroup;
+      const bool runs = report.state == RankState::kProgram || report.state == RankState::kOwnGroup ||
+                        report.state == RankState::kInGroup;
       if (runs && report.process.pid != 0) ranks.push_back(report.rank);
     }
     std::ranges::sort(ranks);

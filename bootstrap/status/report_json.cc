@@ -17,6 +17,7 @@ std::string_view NameOf(RankState state) {
     case RankState::kInGroup:
       return "in_group";
     case RankState::kProgram:
+    case RankState::kOwnGroup:
       return "program";
     case RankState::kEnded:
       return "ended";

@@ -51,6 +51,7 @@ std::string WhereIs(const RankReport& report, uint64_t communicator) {
     case RankState::kSilent:
       return DescribeProcess(report);
     case RankState::kProgram:
+    case RankState::kOwnGroup:
       return report.process.state == 'T' ? DescribeProcess(report)
                                          : "whose program has not called muster::Init";
     case RankState::kEnded:
@@ -184,6 +185,8 @@ std::string DescribeState(const RankReport& report) {
       return DescribeProcess(report);
     case RankState::kProgram:
       return report.process.state == 'T' ? "its program is stopped" : "its program runs without a group";
+    case RankState::kOwnGroup:
+      return report.process.state == 'T' ? "its program is stopped" : "its program runs PyTorch's own group";
     case RankState::kEnded:
       return fmt::format("its program has ended with {}", report.exit_status);
     case RankState::kLeft:

@@ -96,7 +96,7 @@ std::vector<RankReport> GetReports(WireReader& reader) {
   for (RankReport& report : reports) {
     report.rank = reader.I32();
     const uint8_t state = reader.U8();
-    if (state > static_cast<uint8_t>(RankState::kLeft)) reader.MarkBad();
+    if (state > static_cast<uint8_t>(RankState::kOwnGroup)) reader.MarkBad();
     report.state = static_cast<RankState>(state);
     report.exit_status = reader.I32();
     report.process = GetProcess(reader);

@@ -24,6 +24,7 @@ enum class RankState : uint8_t {
   kProgram,     // a program under `muster run` that is not, or not yet, in the group itself
   kEnded,       // such a program, which has ended
   kLeft,        // it has said goodbye
+  kOwnGroup,    // as kProgram; it has used the store, where PyTorch forms a group of its own
 };
 
 // What the kernel says about a rank's process.

@@ -136,6 +136,20 @@ strangers() {
   until_true 10 nothing_remains
 }
 
+# What PyTorch does in its own group is not known, but that it has one is.
+torch_in_status() {
+  local go=$files/check/go
+  fresh
+  step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' sh -c "$note_job" sh "$dir" muster run -- python -c 'import os, sys, time
+import torch.distributed as dist
+dist.init_process_group("gloo")
+while not os.path.exists(sys.argv[1]): time.sleep(0.1)' "$go" >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  job_starts 4
+  asked=gpu01 until_true 60 says "  0-3    gpu[01-02]  its program runs PyTorch's own group"
+  released 0
+}
+
 check_torch() {
   local patience=170 OMP_NUM_THREADS=1 PATH=$PATH
   export OMP_NUM_THREADS PATH
@@ -157,4 +171,5 @@ check_torch() {
   check 'torch: kill -9' killed_python
   check 'torch: a rank ends early with 0' ends_early
   check 'torch: a traceback' traceback
+  check 'torch: in muster status' torch_in_status
 }

@@ -18,6 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::Not;
 
 struct Outcome {
   int status = -1;
@@ -129,6 +130,16 @@ TEST(Run, AMissingProgramIsNamed) {
   const Outcome outcome = Muster("run -- no-such-program");
   EXPECT_EQ(outcome.status, 127);
   EXPECT_THAT(outcome.err, HasSubstr("cannot start \"no-such-program\": No such file or directory"));
+}
+#endif
+
+#if !defined(__SANITIZE_THREAD__)
+TEST(Launch, AMissingProgramNeverStartedOnAnyRank) {
+  const Outcome outcome = Muster("launch -n 3 -- no-such-program");
+  EXPECT_EQ(outcome.status, 127);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot start \"no-such-program\": No such file or directory"));
+  EXPECT_THAT(outcome.err, HasSubstr("never started: ranks 1,2\n"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("nothing is known")));
 }
 #endif
 

@@ -74,6 +74,12 @@ TEST(ParseYaml, FollowsAliases) {
 
 TEST(ParseYaml, SaysWhereTheSyntaxBreaks) {
   EXPECT_EQ(ErrorOf("a: b: c\n"), "f.yaml:1:5: broken YAML: illegal map value");
+  for (const std::string text : {"a:\n  b: 1\n\tc: 2\n", "a:\n  b:\n\t- c\n", "a:\n  b: 1\n  \tc: 2\n"}) {
+    const size_t column = text.find("  \t") == std::string::npos ? 1 : 3;
+    EXPECT_EQ(ErrorOf(text), "f.yaml:3:" + std::to_string(column) + ": a tab cannot indent YAML; use spaces");
+  }
+  EXPECT_EQ(ErrorOf("a:\n\tb: 1\n"), "f.yaml:2:1: a tab cannot indent YAML; use spaces");
+  EXPECT_EQ(ErrorOf("a:\t[1,\n\t2]\n"), "no error");
   EXPECT_EQ(ErrorOf("a: [1, 2\n"), "f.yaml:2:1: broken YAML: end of sequence flow not found");
   EXPECT_EQ(ErrorOf("a: *nobody\n"), "f.yaml:1:4: broken YAML: the referenced anchor is not defined");
   EXPECT_EQ(ErrorOf("a: \"\\q\"\n"), "f.yaml:1:7: broken YAML: unknown escape character: q");

@@ -83,6 +83,8 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
            {"no-such-program", ENOENT, 127, "cannot start \"no-such-program\": No such file or directory",
             "it is in no directory of PATH"},
            {"/no/such", ENOENT, 127, "cannot start \"/no/such\": No such file or directory", ""},
+           {"python3 -c pass", ENOENT, 127, "cannot start \"python3 -c pass\": No such file or directory",
+            "it is one word with spaces; write the program and each argument as words of their own"},
            {"", ENOENT, 127, "cannot start \"\": No such file or directory", "it is in no directory of PATH"},
            {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
            {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},

@@ -149,6 +149,10 @@ TEST(DescribeState, SaysWhatARankIsDoing) {
   EXPECT_EQ(DescribeState(report), "its program runs without a group");
   report.process.state = 'T';
   EXPECT_EQ(DescribeState(report), "its program is stopped");
+  report.state = RankState::kOwnGroup;
+  EXPECT_EQ(DescribeState(report), "its program is stopped");
+  report.process.state = 'S';
+  EXPECT_EQ(DescribeState(report), "its program runs PyTorch's own group");
   report.state = RankState::kEnded;
   report.exit_status = 3;
   EXPECT_EQ(DescribeState(report), "its program has ended with 3");
