@@ -135,6 +135,12 @@ Status CheckList(const Key& key, const TextList& list) {
   for (const std::string& path : list) {
     if (path.empty()) return Fail(Code::kConfiguration, "the name of a file is empty");
     MUSTER_CHECK(CheckPlaceholders(path));
+    // Chosen anew for each run.
+    if (path.find("${master_") != std::string::npos) {
+      return Fail(Code::kConfiguration,
+                  "{}: the name of a file cannot hold ${{master_addr}} or ${{master_port}}",
+                  JsonQuoted(path));
+    }
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "bootstrap/run/restarts.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "comm/base/log.h"
@@ -38,8 +39,10 @@ Status TellThoseWhoStartAgain(SupervisorPlan plan, const Error& told) {
 }  // namespace
 
 Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>(int restarts)>& plan) {
+  const auto files_before = std::make_shared<std::optional<FileStates>>();
   for (int restarts = 0;; ++restarts) {
     MUSTER_TRY(SupervisorPlan next, plan(restarts));
+    next.files_before = files_before;
     next.restarts = restarts;
     next.max_restarts = most;
     if (restarts > 0) next.began = Clock::now();

@@ -25,9 +25,6 @@ constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
 // Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
-// The exchange among supervisors that ends a group whose last member cannot tell by itself.
-constexpr std::string_view kAllDone = "all programs have ended";
-
 FormedGroup GroupOfOne(const std::string& node) {
   FormedGroup group;
   group.roster.nodes.push_back({node, {}});
@@ -197,7 +194,10 @@ Status Supervisor::ServeStore() {
 }
 
 void Supervisor::OnExchanged(const Exchange& whole) {
-  if (whole.name == kAllDone) return plane_->Leave();
+  if (whole.name == kAllDone && ExpectsFiles()) {
+    return IsRoot() ? CheckFiles() : ContributeNothingTo(kFilesAreThere);
+  }
+  if (whole.name == kAllDone || whole.name == kFilesAreThere) return plane_->Leave();
   recorder_.Initialized();
   desk_->Publish(whole);
 }
@@ -253,6 +253,7 @@ void Supervisor::StartPrograms(const FormedGroup& group) {
   std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
   input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
   memory_.emplace();
+  NoteExpected();
   for (size_t i = 0; i < ranks.size(); ++i) {
     std::optional<Failure> failure = StartProgram(group, ranks[i]);
     if (!failure) continue;
@@ -263,6 +264,24 @@ void Supervisor::StartPrograms(const FormedGroup& group) {
   if (programs_.empty()) OnProgramsDone();
 }
 
+std::optional<Failure> Supervisor::StartProgram(const FormedGroup& group, int rank) {
+  auto output = output_->For(group.roster, rank);
+  if (!output) return Failure{output.error(), rank, -1, ""};
+  auto input = input_->For(rank);
+  if (!input) return Failure{input.error(), rank, -1, ""};
+  ChildOptions options = OptionsFor(group, rank);
+  options.stdin_end = input->get();
+  auto program = RankProgram::Start(*loop_, rank, options, *std::move(output));
+  if (!program) {
+    const StartFailure& failure = program.error();
+    Error error = failure.error;
+    error.message = fmt::format("{}: {}", Describe(rank), error.message);
+    return Failure{std::move(error), rank, failure.exit_status, ""};
+  }
+  programs_.push_back(*std::move(program));
+  return std::nullopt;
+}
+
 bool Supervisor::HasProgram(int rank) const {
   if (plan_.who == WhoRuns::kFirstRank) return rank == 0;
   if (plan_.who == WhoRuns::kEveryRank) return true;
@@ -270,17 +289,22 @@ bool Supervisor::HasProgram(int rank) const {
 }
 
 void Supervisor::OnProgramsDone() {
-  if (!plane_) return;
-  const bool all_wait = plan_.who != WhoRuns::kEveryRank;
+  if (!plane_) return ExpectsFiles() ? CheckFiles() : void();
+  const bool for_every_rank = plan_.who == WhoRuns::kEveryRank;
   // The store is needed until the last program has ended; the root stays as long by itself.
   const bool store_waits =
       plan_.config.run.store == RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
-  if (!all_wait && plan_.config.run.report) plane_->TellEnds(recorder_.own_ends());
+  if (for_every_rank && plan_.config.run.report) plane_->TellEnds(recorder_.own_ends());
+  const bool all_wait = !for_every_rank || ExpectsFiles();
   if (!all_wait && !store_waits) return plane_->Leave();
-  Exchange done{std::string(kAllDone), MillisecondsLeft(Deadline::Never()), {}};
-  for (const int rank : plane_->own_ranks()) done.entries.emplace_back(rank, Bytes{});
-  plane_->Contribute(done);
+  ContributeNothingTo(kAllDone);
   if (!all_wait && !store_keeper_) plane_->Leave();
+}
+
+void Supervisor::ContributeNothingTo(std::string_view exchange) {
+  Exchange part{std::string(exchange), MillisecondsLeft(Deadline::Never()), {}};
+  for (const int rank : plane_->own_ranks()) part.entries.emplace_back(rank, Bytes{});
+  plane_->Contribute(part);
 }
 
 bool Supervisor::AllEnded() const {

@@ -19,6 +19,7 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/run/end_request.h"
+#include "bootstrap/run/expected_files.h"
 #include "bootstrap/run/input_plan.h"
 #include "bootstrap/run/oom_watch.h"
 #include "bootstrap/run/output_plan.h"
@@ -30,6 +31,7 @@
 #include "bootstrap/run/store_keeper.h"
 #include "bootstrap/run/store_users.h"
 #include "comm/net/process_watch.h"
+#include "comm/net/thread_worker.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/join_request.h"
 #include "comm/rendezvous/joiner.h"
@@ -59,6 +61,8 @@ struct SupervisorPlan {
   int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
   int restarts = 0;   // how many groups of this launch have failed
   int max_restarts = 0;
+  // run.expect: what was there before the first of these groups; looked at by the first one.
+  std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
   std::shared_ptr<StorePort> store;  // rank 0's, where muster serves the store; used up by Run
 };
 
@@ -80,6 +84,10 @@ class Supervisor {
   std::optional<Error> ToldToEnd() const;
 
  private:
+  // The exchange among supervisors that ends a group whose last member cannot tell by itself, and the one that
+  // follows it if files are expected: the root takes part in that once it has found them.
+  static constexpr std::string_view kAllDone = "all programs have ended";
+  static constexpr std::string_view kFilesAreThere = "the expected files are there";
   // What Slurm tells all ranks at once is one request.
   static constexpr Duration kOneRequest = std::chrono::seconds(1);
 
@@ -94,6 +102,12 @@ class Supervisor {
   ChildOptions OptionsWith(const ProgramFacts& facts) const;
   bool HasProgram(int rank) const;
   void OnProgramsDone();
+  void ContributeNothingTo(std::string_view exchange);
+  bool ExpectsFiles() const;
+  void NoteExpected();
+  void CheckFiles();
+  void OnFilesChecked(const std::optional<Error>& missing);
+  std::string PlaceholderOf(int rank, std::string_view name) const;
   void OnSignal(const SignalEvent& event);
   void OnSignalBeforePrograms(int number);
   void OnSignalAfterPrograms(int number);
@@ -138,6 +152,9 @@ class Supervisor {
   std::unique_ptr<ProgramDesk> desk_;
   std::unique_ptr<OutputPlan> output_;
   std::unique_ptr<InputPlan> input_;
+  std::vector<std::string> expected_;  // the root's
+  std::unique_ptr<ThreadWorker> file_checker_;
+  bool files_checked_ = false;
   std::vector<std::unique_ptr<RankProgram>> programs_;
   std::unique_ptr<ProgramReports> reports_;
   std::unique_ptr<StoreUsers> store_users_;

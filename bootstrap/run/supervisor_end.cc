@@ -136,7 +136,8 @@ void Supervisor::CheckDone() {
   if (failure_) return FinishFailed();
   // One of our own is still on its way.
   if (reported_) return;
-  if ((!plane_ || released_) && output_->idle()) Finish(0);
+  const bool done = plane_ ? released_ : !ExpectsFiles() || files_checked_;
+  if (done && output_->idle()) Finish(0);
 }
 
 // Not before all know; then the root is told how the programs ended.

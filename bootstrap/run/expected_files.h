@@ -1,0 +1,51 @@
+// run.expect: the files that a run must have written when all its programs have exited with 0. A program that
+// catches its own exceptions and exits with 0 is found out this way.
+//
+// A file counts if it is not empty (a directory: if it holds something) and is not as it was when the run
+// began: another inode, size or time of its last change. Clocks are not compared: a file server has its own.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <ctime>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/error.h"
+
+namespace muster {
+
+struct FileState {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  time_t seconds = 0;  // of the last change
+  long nanoseconds = 0;
+
+  friend bool operator==(const FileState&, const FileState&) = default;
+};
+using FileStates = std::map<std::string, FileState>;  // by path
+
+// The patterns of run.expect with placeholders filled: one that names a placeholder, once for each rank; each
+// only once, in their order. `value` is asked for names that CheckPlaceholders knows.
+std::vector<std::string> ExpandExpected(
+    const std::vector<std::string>& patterns, int world_size,
+    const std::function<std::string(int rank, std::string_view name)>& value);
+
+// What is there now of files that match. A pattern is one of glob(7) if it has * ? or [, else a path. Reads
+// the file system.
+FileStates LookAtFiles(const std::vector<std::string>& patterns);
+
+// The exit status of a run that lacks a file.
+inline constexpr int kExitWorkFailed = 79;
+
+// Absent where for each pattern there is a file that counts. Error: names the first few that are
+// missing and why. Reads the file system.
+std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
+
+}  // namespace muster
