@@ -24,11 +24,11 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const HostFile& hosts) {
                   "-n N, or slots=N behind each name in " + launch.host_file);
 }
 
-// Which port is free there is known when it is tried; any of thousands is as good as another.
+// "user@host" is ssh's word for the machine. Which port is free there is known when it is tried; any of thousands is as good as another.
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
-  return {host, PortLadder(key, config.rendezvous.ports).front()};
+  return {host.substr(host.rfind('@') + 1), PortLadder(key, config.rendezvous.ports).front()};
 }
 
 // The settings of this machine's environment, which ssh does not take along.
@@ -43,6 +43,34 @@ std::map<std::string, std::string> VariablesOf(const Environment& environment,
     if (origin.starts_with("MUSTER_")) copy(origin);
   }
   return variables;
+}
+
+// What is set by --set is an argument again there, which every user of that machine sees: not so run.env.
+void TakeSets(const std::vector<std::string>& sets, HostLaunchPlan& plan) {
+  constexpr std::string_view kHidden = "run.env=";
+  for (const std::string& set : sets) {
+    if (set.starts_with(kHidden)) {
+      plan.variables["MUSTER_RUN_ENV"] = set.substr(kHidden.size());
+    } else {
+      plan.launch.insert(plan.launch.end(), {"--set", set});
+    }
+  }
+}
+
+Result<std::string> ThisDirectory(const Environment& environment) {
+  std::error_code error;
+  std::string directory = std::filesystem::current_path(error);
+  if (!error) return directory;
+  return WithHint(Fail(Code::kSystem, "the working directory {} cannot be found: {}",
+                       environment.Get("PWD").value_or("of this process"), error.message()),
+                  "change to a directory that exists on every machine");
+}
+
+Result<std::string> ThisProgram() {
+  std::error_code error;
+  std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return program;
+  return Fail(Code::kSystem, "cannot read /proc/self/exe: {}", error.message());
 }
 
 Result<JobSecret> SecretOf(const Environment& environment) {
@@ -72,7 +100,8 @@ Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
   HostLaunchPlan plan;
   plan.ssh = Words(launch.ssh);
   if (plan.ssh.empty()) return Fail(Code::kUsage, "--ssh names no command");
-  plan.launch = {std::filesystem::read_symlink("/proc/self/exe"), "launch"};
+  MUSTER_TRY(const std::string program, ThisProgram());
+  plan.launch = {program, "launch"};
   // One machine is a group of its own.
   if (hosts.hosts.size() > 1) {
     plan.launch.insert(plan.launch.end(),
@@ -80,11 +109,11 @@ Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
   }
   plan.launch.insert(plan.launch.end(), {"-n", ranks, "--max-restarts", std::to_string(launch.max_restarts)});
   if (asked.config_file) plan.launch.insert(plan.launch.end(), {"-c", *asked.config_file});
-  for (const std::string& set : asked.sets) plan.launch.insert(plan.launch.end(), {"--set", set});
   plan.hosts = std::move(hosts.hosts);
   plan.command = launch.command;
   plan.variables = VariablesOf(environment, effective);
-  plan.directory = std::filesystem::current_path();
+  TakeSets(asked.sets, plan);
+  MUSTER_TRY(plan.directory, ThisDirectory(environment));
   for (const auto& [name, value] : environment.All()) {
     if (name != "MUSTER_SECRET") plan.environment.push_back(fmt::format("{}={}", name, value));
   }

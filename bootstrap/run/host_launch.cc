@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include "comm/base/log.h"
@@ -14,11 +15,20 @@ namespace muster {
 namespace {
 
 constexpr int kSshFailed = 255;
+constexpr int kInsteadOf255 = 254;
 
-// For a POSIX shell.
+// For a POSIX shell, on one line: $n is a newline.
 std::string Quoted(std::string_view text) {
   std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else if (c == '\n') {
+      quoted += "'\"$n\"'";
+    } else {
+      quoted += c;
+    }
+  }
   return quoted + "'";
 }
 
@@ -40,16 +50,22 @@ Result<std::pair<UniqueFd, UniqueFd>> MakePipe() {
 
 }  // namespace
 
-std::string RemoteCommandLine(const HostLaunchPlan& plan, int node) {
+// No character that csh or fish would take for something else within these quotes.
+std::string_view RemoteCommand() { return "exec sh -c 'IFS= read -r line && eval \"$line\"'"; }
+
+std::string RemoteScript(const HostLaunchPlan& plan, int node) {
   std::vector<std::string> launch = plan.launch;
   launch.insert(launch.end(), {"--node-rank", std::to_string(node), "--until-stdin-closes"});
   if (!plan.command.empty()) {
     launch.emplace_back("--");
     launch.insert(launch.end(), plan.command.begin(), plan.command.end());
   }
-  std::string line = "read -r MUSTER_SECRET && export MUSTER_SECRET";
-  for (const auto& [name, value] : plan.variables) line += fmt::format(" {}={}", name, Quoted(value));
-  return fmt::format("{} && cd {} && exec {}", line, Quoted(plan.directory), QuotedList(launch));
+  std::string exports = fmt::format("export MUSTER_SECRET={}", Quoted(plan.secret));
+  for (const auto& [name, value] : plan.variables) exports += fmt::format(" {}={}", name, Quoted(value));
+  return fmt::format(
+      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || exit 71; {}; code=$?; [ $code -ne {} ] || code={}; "
+      "exit $code\n",
+      exports, Quoted(plan.directory), QuotedList(launch), kSshFailed, kInsteadOf255);
 }
 
 HostLaunch::HostLaunch(HostLaunchPlan plan) : plan_(std::move(plan)) {}
@@ -62,6 +78,7 @@ Result<int> HostLaunch::Run() {
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
+  machines_.reserve(plan_.hosts.size());
   for (int node = 0; node < static_cast<int>(plan_.hosts.size()); ++node) MUSTER_CHECK(Start(node));
   loop_->RunUntil([this] { return AllEnded(); }, Deadline::Never());
   relay_->KeepBlocked();
@@ -71,14 +88,15 @@ Result<int> HostLaunch::Run() {
 Status HostLaunch::Start(int node) {
   MUSTER_TRY(auto ends, MakePipe());
   auto& [read_end, write_end] = ends;
-  const std::string line = plan_.secret + "\n";
-  if (write(write_end.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return Fail(Code::kSystem, "cannot write to a pipe: {}", ErrnoText(errno));
+  // Longer than a pipe holds, perhaps.
+  if (fcntl(write_end.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return Fail(Code::kSystem, "cannot change a pipe: {}", ErrnoText(errno));
   }
-  Machine machine{plan_.hosts[static_cast<size_t>(node)], std::move(write_end), nullptr, {}};
+  Machine machine{
+      plan_.hosts[static_cast<size_t>(node)], std::move(write_end), RemoteScript(plan_, node), nullptr, {}};
   ChildOptions options;
   options.command = plan_.ssh;
-  options.command.insert(options.command.end(), {machine.host, RemoteCommandLine(plan_, node)});
+  options.command.insert(options.command.end(), {machine.host, std::string(RemoteCommand())});
   options.environment = plan_.environment;
   options.pipe_stderr = false;
   options.stdin_end = read_end.get();
@@ -86,7 +104,22 @@ Status HostLaunch::Start(int node) {
   if (!child) return tl::unexpected<Error>(child.error().error);
   machine.ssh = *std::move(child);
   machines_.push_back(std::move(machine));
-  return {};
+  Machine& started = machines_.back();
+  return loop_->Watch(started.lifeline.get(), EPOLLOUT, [this, &started](uint32_t) { WriteScript(started); });
+}
+
+void HostLaunch::WriteScript(Machine& machine) {
+  const ssize_t written = write(machine.lifeline.get(), machine.script.data(), machine.script.size());
+  if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  // Where nobody reads, ssh has ended, and that is heard of as such.
+  machine.script.erase(0, written < 0 ? std::string::npos : static_cast<size_t>(written));
+  if (machine.script.empty()) loop_->Forget(machine.lifeline.get());
+}
+
+void HostLaunch::Release(Machine& machine) {
+  if (!machine.script.empty()) loop_->Forget(machine.lifeline.get());
+  machine.script.clear();
+  machine.lifeline.Reset();
 }
 
 void HostLaunch::OnSignal(const SignalEvent& event) {
@@ -108,7 +141,7 @@ void HostLaunch::OnChildren() {
 // The ranks themselves say what has failed; only what kept them from being there is said here.
 void HostLaunch::OnEnded(Machine& machine) {
   machine.ssh->Reap();
-  machine.lifeline.Reset();
+  Release(machine);
   const ChildExit& exit = *machine.exit;
   if (exit.ok()) return;
   const bool unreached = exit.signal != 0 || exit.code == kSshFailed;
@@ -117,14 +150,15 @@ void HostLaunch::OnEnded(Machine& machine) {
     LogError("{} has no ranks of this group: {} ended with {}", machine.host, plan_.ssh.front(),
              exit.Describe());
   }
-  if (!status_) status_ = unreached ? ExitStatus(Code::kPeerLost) : exit.ShellStatus();
+  const int code = exit.signal == 0 && exit.code == kInsteadOf255 ? kSshFailed : exit.ShellStatus();
+  if (!status_) status_ = unreached ? ExitStatus(Code::kPeerLost) : code;
   End(unreached || not_started ? Duration::zero() : plan_.patience);
 }
 
 void HostLaunch::End(Duration unless_within) {
   if (std::exchange(ending_, true) && unless_within > Duration::zero()) return;
   loop_->After(unless_within, [this] {
-    for (Machine& machine : machines_) machine.lifeline.Reset();
+    for (Machine& machine : machines_) Release(machine);
   });
   loop_->After(unless_within + plan_.patience, [this] { KillAll(); });
 }

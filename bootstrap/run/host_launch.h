@@ -1,13 +1,18 @@
 // `muster launch --hosts FILE`: one `muster launch` on each machine, started with ssh, as one group.
 //
-// Each is told to end when its standard input closes, so nothing outlives this process, however it ends. The
-// group's secret goes down the same way: first line of the standard input, never an argument.
+// Each ends when its standard input closes, so nothing outlives this process, however it ends. What it runs
+// is the first line of that standard input: an argument of ssh is seen by every user of this machine, and the
+// line has the group's secret and the settings of run.env. ssh's only argument is the same for all, and is
+// understood by sh, csh and fish alike.
+//
+// ssh exits with 255 when it cannot reach a machine. A program's own 255 travels as 254 and is 255 again here.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/run/child.h"
@@ -30,8 +35,10 @@ struct HostLaunchPlan {
   Duration patience{};  // how long the others may take once one has failed, or they were told to end
 };
 
-// What the shell of machine `node` is given.
-std::string RemoteCommandLine(const HostLaunchPlan& plan, int node);
+// What ssh is given behind the name of a machine.
+std::string_view RemoteCommand();
+// The line that this command reads and runs on machine `node`; no newline but the last.
+std::string RemoteScript(const HostLaunchPlan& plan, int node);
 
 class HostLaunch {
  public:
@@ -48,11 +55,14 @@ class HostLaunch {
   struct Machine {
     std::string host;
     UniqueFd lifeline;
+    std::string script;  // what has not been written there yet
     std::unique_ptr<Child> ssh;
     std::optional<ChildExit> exit;
   };
 
   Status Start(int node);
+  void WriteScript(Machine& machine);
+  void Release(Machine& machine);
   void OnSignal(const SignalEvent& event);
   void OnChildren();
   void OnEnded(Machine& machine);

@@ -18,9 +18,12 @@ namespace {
 
 constexpr std::string_view kHelper = "muster-slurm";
 
+// The helper asks Slurm alone, and needs no secret for that.
 std::vector<std::string> Variables(const Environment& environment) {
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment.All()) variables.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : environment.All()) {
+    if (name != "MUSTER_SECRET") variables.push_back(fmt::format("{}={}", name, value));
+  }
   return variables;
 }
 

@@ -46,6 +46,48 @@ ssh_fails() {
   expect_like message "$(cat "$dir/err")" '*rank 3 on gpu02 failed: exit 5*'
 }
 
+# Only ssh's own 255 says that a machine cannot be reached.
+ssh_exit_255() {
+  fresh
+  expect_code 255 by_ssh -- sh -c '[ "$RANK" = 3 ] && exit 255; exec sleep 100' 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*rank 3 on gpu02 failed: exit 255*'
+  expect 'machines that were not reached' "$(grep -c 'has no ranks' "$dir/err")" 0
+}
+
+# Every user of a machine sees the arguments of every process.
+ssh_hides() {
+  fresh
+  local token secret pid
+  token=token-$RANDOM-$RANDOM secret=$(muster secret)
+  MUSTER_SECRET=$secret MUSTER_RUN_ENV="{TOKEN: $token}" by_ssh -- \
+    sh -c 'echo "$TOKEN" >"$1/ranks/$RANK"; while [ ! -e "$1/over" ]; do sleep 0.1; done' sh "$dir" &
+  pid=$!
+  until_true 30 has_files "$dir/ranks" 6
+  cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >"$dir/arguments" || true
+  touch "$dir/over"
+  wait "$pid"
+  expect 'arguments of ssh that were seen' "$(grep -cxF "exec sh -c 'IFS= read -r line && eval \"\$line\"'" "$dir/arguments")" 3
+  expect 'what the programs got' "$(sort -u "$dir"/ranks/*)" "$token"
+  expect 'arguments that show it' "$(grep -Fe "$token" -e "$secret" "$dir/arguments")" ''
+}
+
+# The user is ssh's, and no part of the address at which ranks meet.
+ssh_as_user() {
+  fresh
+  sed 's/^gpu01/root@gpu01/' "$keys/hosts" >"$dir/hosts"
+  ctl muster launch --hosts "$dir/hosts" --ssh "$keys/ssh" -- env TOLD='- -' "${member[@]}"
+  evaluated 6
+}
+
+ssh_without_directory() {
+  fresh
+  mkdir "$dir/gone"
+  expect_code 71 ctl sh -c 'cd "$1" && rmdir "$1" && shift && exec "$@"' sh "$dir/gone" \
+    muster launch --hosts "$keys/hosts" --ssh "$keys/ssh" -- true 2>"$dir/err"
+  expect message "$(cat "$dir/err")" "muster: error: the working directory $dir/gone cannot be found: No such file or directory $(
+    )(change to a directory that exists on every machine)"
+}
+
 ssh_unreachable() {
   fresh
   printf 'gpu01\nnowhere\n' >"$dir/hosts"
@@ -75,6 +117,10 @@ check_ssh() {
   check 'ssh: three machines' ssh_meets
   check 'ssh: settings and arguments' ssh_passes_on
   check 'ssh: a rank fails' ssh_fails
+  check 'ssh: a rank exits with 255' ssh_exit_255
+  check 'ssh: no secret in an argument' ssh_hides
+  check 'ssh: another user' ssh_as_user
+  check 'ssh: the directory is gone' ssh_without_directory
   check 'ssh: a machine that cannot be reached' ssh_unreachable
   check 'ssh: told to end' ssh_ends INT 130
   check 'ssh: killed' ssh_ends KILL 137

@@ -69,6 +69,13 @@ TEST_F(SlurmSchedulerTest, AsksForWhatTheEnvironmentDoesNotSay) {
   EXPECT_TRUE(Make("x")->Unknown().empty());
 }
 
+TEST_F(SlurmSchedulerTest, TellsTheHelperNoSecret) {
+  variables["MUSTER_SECRET"] = "4711";
+  static_cast<void>(Ask("#!/bin/sh\nenv >" + folder + "/environment\n"));
+  EXPECT_NE(Said("environment").find("SLURM_GTIDS=1"), std::string::npos);
+  EXPECT_EQ(Said("environment").find("4711"), std::string::npos);
+}
+
 TEST_F(SlurmSchedulerTest, IsThereForRanksOfSlurmAlone) {
   EXPECT_TRUE(Make(std::nullopt));
   EXPECT_FALSE(Make("none"));
