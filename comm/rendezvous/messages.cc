@@ -160,7 +160,7 @@ FormedGroup GetGroup(WireReader& reader, const std::shared_ptr<const Bytes>& own
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kEnded);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kJobEnd);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 
@@ -168,9 +168,8 @@ constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 
 std::optional<ControlType> ControlTypeOf(ByteView frame) {
   if (frame.empty()) return std::nullopt;
-  const auto type = static_cast<ControlType>(frame[0]);
-  const bool known = (frame[0] >= kFirstType && frame[0] <= kLastType) || type == ControlType::kJobEnd;
-  return known ? std::optional(type) : std::nullopt;
+  if (frame[0] < kFirstType || frame[0] > kLastType) return std::nullopt;
+  return static_cast<ControlType>(frame[0]);
 }
 
 Bytes Encode(const Hello& hello) {

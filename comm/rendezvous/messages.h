@@ -40,7 +40,7 @@ enum class ControlType : uint8_t {
   kOwnerAsked,     // up to the root, then down: whose is this connection? (owner_messages.h)
   kOwnerTold,      // the answer, back the same way
   kEnded,          // up: how programs ended (ends.h)
-  kJobEnd = 45,    // down: when the job's time is over
+  kJobEnd,         // down: when the job's time is over
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.
