@@ -96,16 +96,25 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
   return endpoint;
 }
 
-Status SocketEndpoint::OpenElsewhere() {
-  for (const std::string& base : bases_) {
-    auto opened = PrivateSocket::OpenIn(base, address_.unix_name, PrivateSocket::Kind::kListener);
-    if (opened) unix_.push_back(*std::move(opened));
-  }
+Status SocketEndpoint::RequireUnix() const {
   if (!unix_.empty()) return {};
   return muster::Fail(
       Code::kSystem,
       "the ranks of this node are in different network namespaces, and have no place to meet: {}",
       why_no_unix_);
+}
+
+void SocketEndpoint::OpenElsewhere() {
+  if (address_.unix_name.empty()) return;
+  const std::string first = unix_.front().name.directory().base();
+  for (const std::string& base : bases_) {
+    if (base == first) continue;
+    auto opened = PrivateSocket::OpenIn(base, address_.unix_name, PrivateSocket::Kind::kListener);
+    if (opened) unix_.push_back(*std::move(opened));
+  }
+  // Not all see the first one. Of the others all choose the same, if they see the same.
+  std::ranges::stable_partition(bases_, [&](const std::string& base) { return base != first; });
+  LookForDirectories();
 }
 
 std::vector<int> SocketEndpoint::unix_fds() const {

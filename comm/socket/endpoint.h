@@ -58,8 +58,11 @@ class SocketEndpoint {
   const EndpointAddress& address() const { return address_; }
   Bytes payload() const { return EncodeEndpoint(address_); }
 
-  // After the rendezvous, if the ranks of this node use different bases. Error: kSystem, if there is none.
-  Status OpenElsewhere();
+  // After the rendezvous, if the ranks of this node are in different network namespaces. Error: kSystem, if there
+  // is no Unix socket.
+  Status RequireUnix() const;
+  // After the rendezvous, if the ranks of this node use different bases.
+  void OpenElsewhere();
 
   // Where a peer of this node has its socket; absent if this process does not see it. Remembers directories.
   std::optional<SocketAddress> Find(const std::string& unix_name);

@@ -22,24 +22,34 @@ bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
   return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
 }
 
-// The nodes whose ranks are in several network namespaces or use several bases.
+// Whether the ranks of this node are in more than one network namespace.
+bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& addresses) {
+  const Roster& roster = group.roster();
+  const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
+  return std::ranges::any_of(roster.RanksOn(roster.NodeOf(group.rank())),
+                             [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
+}
+
+// The nodes whose ranks have their sockets in several bases: one may not see another's.
 std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
-  std::map<int, const EndpointAddress*> first;
+  std::map<int, uint32_t> base_of_node;
   std::set<int> divided;
   for (int rank = 0; rank < roster.size(); ++rank) {
-    const EndpointAddress& address = addresses[static_cast<size_t>(rank)];
-    const EndpointAddress& other = *first.try_emplace(roster.NodeOf(rank), &address).first->second;
-    if (Apart(address, other) || address.base != other.base) divided.insert(roster.NodeOf(rank));
+    const int node = roster.NodeOf(rank);
+    const uint32_t base = addresses[static_cast<size_t>(rank)].base;
+    if (base_of_node.try_emplace(node, base).first->second != base) divided.insert(node);
   }
   return divided;
 }
 
-// Every rank opens its sockets in all bases before any rank looks for them, so that all find the same ways.
+// Every rank of a divided node opens its sockets in all bases before any rank looks for them, so that all find
+// the same ways.
 Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
                         Duration patience) {
+  if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());
   const std::set<int> divided = DividedNodes(group.roster(), addresses);
   if (divided.empty()) return {};
-  if (divided.contains(group.roster().NodeOf(group.rank()))) MUSTER_CHECK(endpoint.OpenElsewhere());
+  if (divided.contains(group.roster().NodeOf(group.rank()))) endpoint.OpenElsewhere();
   MUSTER_CHECK(group.Exchange("data sockets of divided nodes", {}, Deadline::After(patience)));
   return {};
 }
@@ -139,7 +149,7 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   }
   std::string tried = dial.Tried();
   const bool nowhere = tried.empty();
-  if (nowhere) tried = "it has no address that this rank could reach";
+  if (nowhere) tried = "it has no address that this node could reach";
   if (SharesNode(key.peer)) {
     // In another network namespace a socket that is not seen is no sign that the peer has gone.
     const bool apart =

@@ -33,11 +33,11 @@ def listeners():
                     yield f"port {int(fields[1].rsplit(':', 1)[1], 16)}"
 
 
-def abstract_sockets():
+def unix_sockets():
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
         for line in file:
             name = line.split()[-1]
-            if name.startswith("@muster-"):
+            if name.startswith("@muster-") or "/muster-" in name:
                 yield f"socket {name}"
 
 
@@ -45,4 +45,4 @@ def files():
     yield from (f"file {path}" for path in glob.glob("/dev/shm/*"))
 
 
-print("\n".join(sorted([*processes(), *set(listeners()), *abstract_sockets(), *files()])))
+print("\n".join(sorted([*processes(), *set(listeners()), *unix_sockets(), *files()])))

@@ -3,9 +3,11 @@
 
     stranger.py READY FIRST-LAST [FREE]      takes the ports but FREE; writes READY when it has them
     stranger.py --knock READY HOST FIRST-LAST     connects to all of them, again and again
-    stranger.py --socket READY NAME [DIRECTORY]... takes an abstract Unix socket, and makes the directories
-    stranger.py --bind READY NAME                  takes it without listening there
-
+    stranger.py --squat READY UID NAME BASE...    makes directories as muster makes them for UID, 1000 in each base, and
+                                                  listens on NAME in one of them and without a directory
+    stranger.py --connect READY COUNTS            connects to every Unix socket of muster that the kernel lists, again
+                                                  and again; writes how often it has tried, and with success
+    stranger.py --bind READY NAME                  takes an abstract Unix socket without listening there
     stranger.py --litter UID COUNT DIRECTORY...    leaves that many entries there, called as a directory of that user's
                                                    might be: directories, links, pipes and files
 
@@ -90,23 +92,63 @@ def knock(ready, host, ports):
             announce(ready)
 
 
-def squat(ready, name, directories, listens=True):
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0{name}")
-    if listens:
-        listener.listen()
+def bind(ready, name):
+    with socket.socket(socket.AF_UNIX) as holder:
+        holder.bind(f"\0{name}")
+        announce(ready)
+        sys.stdin.read()
+
+
+def look_alike(base, uid, number):
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
+        return f"{base}/muster-{uid}-{file.read(8)}-{number:08x}"
+
+
+def squat(ready, uid, name, bases):
+    directories = [look_alike(base, uid, number) for base in bases for number in range(1000)]
     for directory in directories:
-        os.mkdir(directory, 0o755)
+        os.mkdir(directory, 0o700)
+    paths = [f"{look_alike(base, uid, 0)}/{name}" for base in bases]
+    listeners = []
+    for address in [f"\0{name}", *paths]:
+        listeners.append(socket.socket(socket.AF_UNIX))
+        listeners[-1].bind(address)
+        listeners[-1].listen()
     announce(ready)
     sys.stdin.read()
+    for path in paths:
+        os.unlink(path)
     for directory in directories:
         os.rmdir(directory)
+
+
+def connect(ready, counts):
+    tried = connected = 0
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    while not selector.select(0):
+        with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
+            names = {line.split()[-1] for line in file if "muster-" in line}
+        for name in names:
+            tried += 1
+            with socket.socket(socket.AF_UNIX) as client:
+                client.setblocking(False)
+                for address in (name.replace("@", "\0", 1), name.split("~")[0]):
+                    try:
+                        client.connect(address)
+                        connected += 1
+                    except OSError:
+                        pass
+        if tried and not os.path.exists(ready):
+            announce(ready)
+    with open(counts, "w", encoding="utf-8") as file:
+        print("some" if tried else "none", connected, file=file)
 
 
 def litter(uid, count, directories):
     for directory in directories:
         for number in range(count):
-            path = f"{directory}/muster-{uid}-{number:06x}"
+            path = look_alike(directory, uid, number)
             (
                 lambda: os.mkdir(path, 0o700),
                 lambda: os.mkdir(path, 0o777),
@@ -124,10 +166,12 @@ def announce(path):
 def main(arguments):
     if arguments[0] == "--knock":
         return knock(arguments[1], arguments[2], ports_of(arguments[3]))
-    if arguments[0] == "--socket":
-        return squat(arguments[1], arguments[2], arguments[3:])
+    if arguments[0] == "--squat":
+        return squat(arguments[1], arguments[2], arguments[3], arguments[4:])
+    if arguments[0] == "--connect":
+        return connect(arguments[1], arguments[2])
     if arguments[0] == "--bind":
-        return squat(arguments[1], arguments[2], [], listens=False)
+        return bind(arguments[1], arguments[2])
     if arguments[0] == "--litter":
         return litter(arguments[1], int(arguments[2]), arguments[3:])
     return serve(arguments[0], ports_of(arguments[1]), int((arguments + ["0"])[2]))

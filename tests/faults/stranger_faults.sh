@@ -75,41 +75,41 @@ scanned() {
   nothing_left scanned
 }
 
-# squatted NAME DIRECTORY...: on gpu02 the name is taken before its leader comes.
-squatted() {
-  local dir=$work/$1 name taken
-  step "$1" 4 -- sh -c '[ $SLURM_PROCID != 5 ] || "$0" >"$1/names" || exit; shift; exec "$@"' \
-    "$bin/tests/faults/meeting_names" "$dir" "$muster" run --set timeouts.rendezvous=30s -- true
-  until_true 10 test -s "$dir/names"
-  chmod 1777 "$dir/tmp"
-  name=$(head -n 1 "$dir/names")
-  taken=("${@:2}") taken=("${taken[@]/%//$name}")
-  stranger "$1_by" --user nobody gpu02 -- --socket "$work/$1_by/ready" "$name" "${taken[@]}"
-  open_gate "$1" 1
-  formed "$1"
-  end_stranger
-}
-
 check 'stranger: on seven of eight ports, silent and talking' seven_of_eight
 check 'stranger: on all ports, until one is freed' all_eight
 check 'stranger: on 63 of 64 ports for ever' all_but_one sixty_three 62100 62163 62139
 check 'stranger: on 512 of 513 ports for ever' all_but_one many 63200 63712 63500
 check 'stranger: a scanner at the port of the root' scanned
 
-squatted_socket() {
-  squatted socket
-  expect_like 'what the leader said' "$(cat "$work/socket/4.err")" \
-    'muster: rank 4 on gpu02: warning: another user holds the socket unix:@muster-*; the ranks of this node meet in a directory instead'
-  expect 'what others said' "$(words "$work"/socket/{?,1?}.err | grep -v 'rank 4')" ''
-  nothing_left socket
+# On gpu02 another user has made whatever can be made, before the leader comes: directories that look like muster's,
+# the leader's name as an abstract socket and in such directories.
+squatted() {
+  local dir=$work/squatted
+  step squatted 4 -- sh -c '[ $SLURM_PROCID != 5 ] || "$0" >"$1/names" || exit; shift; exec "$@"' \
+    "$bin/tests/faults/meeting_names" "$dir" "$muster" run --set timeouts.rendezvous=30s -- true
+  until_true 10 test -s "$dir/names"
+  chmod 1777 "$dir/tmp"
+  stranger squatter --user nobody gpu02 -- --squat "$work/squatter/ready" "$EUID" "$(head -n 1 "$dir/names")" \
+    /dev/shm "$dir/tmp"
+  open_gate squatted 1
+  formed squatted
+  end_stranger
+  expect 'what was said' "$(words "$work"/squatted/*.err)" ''
+  nothing_left squatted
 }
 
-squatted_everywhere() {
-  squatted everywhere /dev/shm "$work/everywhere/tmp"
-  expect_like 'what the leader said' "$(cat "$work/everywhere/4.err")" \
-    '*warning: the ranks of this node have no place to meet; /dev/shm/muster-* belongs to somebody else; *; each of them goes to the root by itself'
-  nothing_left everywhere
+# Of a job that forms and works, no socket inside the node can be opened by another user.
+knocked() {
+  step knocked 15 -- "$muster" run --set timeouts.rendezvous=60s -- "$bin/deploy/examples/digits" \
+    --data "$root/deploy/examples/data/digits.csv" --repeat 20
+  stranger knocker --user nobody gpu01 -- --connect "$work/knocker/ready" "$work/knocker/counts"
+  open_gate knocked 1
+  formed knocked
+  end_stranger
+  expect 'sockets tried, and opened' "$(<"$work/knocker/counts")" 'some 0'
+  expect 'what was said' "$(words "$work"/knocked/*.err)" ''
+  nothing_left knocked
 }
 
-check 'stranger: another user on the abstract socket' squatted_socket
-check 'stranger: another user on socket and directories' squatted_everywhere
+check "stranger: another user in the ranks' directories" squatted
+check "stranger: another user at every socket of the node" knocked

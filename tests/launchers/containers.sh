@@ -11,6 +11,12 @@ readonly user_namespace=(unshare --user --map-current-user)
 readonly fakeroot=(unshare --user --map-root-user)
 readonly network_namespace=(unshare --net sh -c 'ip link set lo up; exec "$@"' sh)
 
+# Nor of its /tmp, but for what the test itself has there.
+own_files() {
+  unshare_files=(unshare --mount sh -c 'mount --bind "$1" /mnt && mount -t tmpfs none /dev/shm &&
+    mount -t tmpfs -o mode=1777 none /tmp && mkdir -p "$1" && mount --bind /mnt "$1" || exit; shift; exec "$@"' sh "$files")
+}
+
 # contained NODES [COMMAND...]: it wraps every task.
 contained() {
   fresh
@@ -44,7 +50,21 @@ apart_on_one_node() {
   fresh
   step -N1 -n3 "${network_namespace[@]}" muster run -- "${member[@]}"
   evaluated 3
-  expect 'what is left' "$(find /dev/shm /tmp -maxdepth 1 -name "muster-$(of_rank "$dir" 0 group)*")" ''
+  expect 'what is left' "$(every_node 'ls /dev/shm')" ''
+}
+
+# The ranks of a node cannot meet: each goes to the root, and no leader is waited for or blamed.
+nothing_shared() {
+  own_files
+  contained 2 "${unshare_files[@]}" 2>"$files/err"
+  expect 'what was said' "$(words "$files/err")" ''
+}
+
+# A program in a container that hides the supervisor's socket: no leftover of an earlier run, and what to do.
+hidden_supervisor() {
+  fresh
+  expect_code 65 step -N1 -n2 muster run -- "${other_files[@]}" "${member[@]}" 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*the supervisor runs, but its socket, MUSTER_CONTROL=/dev/shm/muster-*, cannot be seen from here: this process is in a container that does not share /dev/shm (bind that directory into the container)*'
 }
 
 # No way to the other node: said at once or at the deadline, by who is missing.
@@ -84,6 +104,8 @@ check_containers() {
   check 'container: process ids, on one node' contained 1 "${pid_namespace[@]}"
   check 'container: process ids, a program ends badly' dies
   check 'container: files' contained_with_secret 2 "${other_files[@]}"
+  check 'container: files, nothing shared' nothing_shared
+  check 'container: files, the supervisor hidden' hidden_supervisor
   check 'container: user' contained 2 "${user_namespace[@]}"
   check 'container: user, as root' contained 2 "${fakeroot[@]}"
   check 'container: network, on one node' apart_on_one_node

@@ -178,8 +178,7 @@ TEST_F(LocalDoorTest, AlsoWhileAStoppedProcessHoldsTheLock) {
 }
 
 TEST_F(LocalDoorTest, ANeighbourLosesNothing) {
-  LocalNames other = names;
-  other.socket += "-of-another-job";
+  const LocalNames other = MakeLocalNames("another job", "gpu01", {base.path}, getuid());
   auto neighbour = std::make_unique<LocalDoor>(
       *loop, other, [this](UniqueFd fd, PeerCredentials) { arrived.push_back(std::move(fd)); });
   ExpectOpens(*neighbour);

@@ -80,7 +80,7 @@ TEST(BulletinTopic, IsUnderAPrefixOfItsOwn) {
 
 TEST(LocalNames, AreShortAndDependOnKeyAndNode) {
   const std::string name = LocalSocketName("key", "gpu01");
-  EXPECT_THAT(name, MatchesRegex("muster-[0-9a-f]{24}"));
+  EXPECT_THAT(name, MatchesRegex("leader-[0-9a-f]{24}"));
   EXPECT_EQ(name, LocalSocketName("key", "gpu01"));
   EXPECT_NE(name, LocalSocketName("key", "gpu02"));
   EXPECT_NE(name, LocalSocketName("yek", "gpu01"));

@@ -305,7 +305,7 @@ TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
   EXPECT_EQ(few.error().code, Code::kUsage);
   EXPECT_EQ(few.error().message, "there are 1 data endpoints for 2 ranks");
   auto again = SocketEndpoint::Open();
-  auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{2}}, TestOptions());
+  auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{3}}, TestOptions());
   ASSERT_FALSE(malformed);
   EXPECT_EQ(malformed.error().code, Code::kDisagreement);
   EXPECT_EQ(malformed.error().message, "rank 1 on gpu01 brought a malformed data endpoint");
