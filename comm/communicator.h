@@ -105,7 +105,8 @@ class Communicator {
   virtual Status Recv(Buffer buffer, int from, const CallOptions& options = {}) = 0;
 
   // Host bytes whose length differs by rank (what gather_object does for evaluation harnesses). The result is
-  // indexed by rank; Gather gives an empty vector everywhere but on the root.
+  // indexed by rank; Gather gives an empty vector everywhere but on the root. They are authenticated also where
+  // data is not sealed: bytes that were changed between two nodes are kAuthentication, and are never given.
   virtual Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root,
                                                  const CallOptions& options = {}) = 0;
   virtual Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options = {}) = 0;

@@ -230,6 +230,7 @@ MUSTER_FALLIBLE muster_error* muster_recv(muster_comm* comm, void* data, size_t 
                                           int from, int64_t timeout_ns);
 
 /* ---- collectives on bytes whose number differs by rank ---- */
+/* They are authenticated: bytes that were changed between two nodes are an error, and are not returned. */
 
 /* What came of them: byte strings by rank. The caller's: muster_parts_free. */
 typedef struct muster_parts muster_parts;

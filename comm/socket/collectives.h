@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/auth/bytes_mac.h"
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/communicator.h"
@@ -25,7 +26,8 @@ struct Collective {
   ProgressEngine& exchange;
   const Topology& topology;
   Chooser& chooser;
-  NodeMemory* memory = nullptr;  // what this node's ranks share; needed where the choice says so
+  NodeMemory* memory = nullptr;   // what this node's ranks share; needed where the choice says so
+  const BytesMac* mac = nullptr;  // for byte strings; null: the connections are sealed
 
   int rank() const { return topology.rank(); }
   Hierarchy hierarchy() const { return {exchange, topology, memory}; }
@@ -58,7 +60,8 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
 // all_to_all.cc
 Status RunAllToAll(const Collective& collective, ByteView send, std::span<uint8_t> receive);
 
-// bytes_collectives.cc: lengths differ by rank
+// bytes_collectives.cc: lengths differ by rank. What has come is what was given: on connections that are not
+// sealed each byte string carries a MAC (kAuthentication, the group's failure, where it does not fit).
 Result<std::vector<Bytes>> RunGatherBytes(const Collective& collective, ByteView mine, int root);
 Result<std::vector<Bytes>> RunAllGatherBytes(const Collective& collective, ByteView mine);
 Result<Bytes> RunBroadcastBytes(const Collective& collective, ByteView mine, int root);

@@ -119,7 +119,8 @@ Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
   call.sequence = ++sequence_;
   Status status = Enter(call, TimeoutOf(call.operation, options));
   if (status && !memory_settled_) status = ShareMemoryFor(call);
-  if (status) status = body({exchange_, topology_, chooser_, memory_.get()});
+  if (status)
+    status = body({exchange_, topology_, chooser_, memory_.get(), core_->mac ? &*core_->mac : nullptr});
   if (memory_) memory_->Flush();
   exchange_.End();
   ledger_->End();

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 
+#include "comm/auth/bytes_mac.h"
 #include "comm/net/fork_guard.h"
 #include "comm/rendezvous/group.h"
 #include "comm/socket/mesh.h"
@@ -19,6 +21,7 @@ struct SocketCore {
   std::shared_ptr<Mesh> mesh;
   SocketOptions options;
   bool spin = false;
+  std::optional<BytesMac> mac = {};  // absent where connections are sealed
   int fork_depth = ForkDepth();
   pid_t owner = getpid();
 

@@ -191,7 +191,7 @@ Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
                                stream.connection()->header().payload, Describe(call_)),
                    ""});
     case StreamEvent::kTampered:
-      return Fail(Tampered(peer, self));
+      return Tampered(stream.rank(), "its seal does not open");
     case StreamEvent::kGoodbye:
     case StreamEvent::kBroken:
       break;
@@ -205,12 +205,11 @@ Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
   return {};
 }
 
-Error ProgressEngine::Tampered(int peer, int self) const {
-  return {
-      Code::kAuthentication,
-      fmt::format("what {} sent to {} in {} was changed on the way: its seal does not open",
-                  DescribeRank(group_.roster(), peer), DescribeRank(group_.roster(), self), Describe(call_)),
-      "look for what stands between these two nodes; a faulty network card does the same"};
+Status ProgressEngine::Tampered(int peer, std::string_view how) {
+  return Fail({Code::kAuthentication,
+               fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer),
+                           DescribeRank(group_.roster(), group_.rank()), Describe(call_), how),
+               "look for what stands between these two nodes; a faulty network card does the same"});
 }
 
 // A broken connection may still hold the goodbye that explains it.

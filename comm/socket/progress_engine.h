@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -91,6 +92,8 @@ class ProgressEngine {
   Status Await(Awaited& awaited);
   // `peer` is in another call: fails the group with both sides' names.
   Status Disagree(int peer, const Call& theirs);
+  // What `peer` gave was changed on its way to this rank: fails the group with both names.
+  Status Tampered(int peer, std::string_view how);
   // What only a bug can bring about, or a peer's stray write.
   Status FailWith(const Error& error) { return Fail(error); }
 
@@ -124,7 +127,6 @@ class ProgressEngine {
   bool LeftWithGoodbye(Connection& connection) const;
   tl::unexpected<Error> Fail(const Error& error);
   Error DeadlineError();
-  Error Tampered(int peer, int self) const;
   std::string Subject(int peer) const;
   std::string DescribeFailure(int peer, const LinkFailure& failure) const;
   std::vector<int> UnfinishedPeers() const;

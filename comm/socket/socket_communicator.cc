@@ -67,8 +67,10 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                   std::shared_ptr<const Roster>(std::shared_ptr<void>(), &roster),
                   std::vector<int>(static_cast<size_t>(roster.size()))};
   std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
-  auto core = std::make_shared<const SocketCore>(
-      SocketCore{group, std::move(mesh), options, options.spin.value_or(MaySpin(roster, group.rank()))});
+  std::optional<BytesMac> mac;
+  if (options.protect != Protect::kAll) mac.emplace(group.key(), roster.group_id);
+  auto core = std::make_shared<const SocketCore>(SocketCore{
+      group, std::move(mesh), options, options.spin.value_or(MaySpin(roster, group.rank())), std::move(mac)});
   return SocketCommunicator::Create(std::move(core), std::move(members));
 }
 

@@ -14,7 +14,8 @@ ends with an exception does not, and so the other ranks learn at once that it fa
 disagreement between ranks and a passed timeout are exceptions (`Error`) on every rank that waits, with the rank and the node to
 blame. Other threads go on while a call waits, and Ctrl-C ends the wait.
 
-Objects travel as pickles: ranks trust each other, as processes of one user and one job do.
+Objects travel as pickles: ranks trust each other, as processes of one user and one job do. A pickle that was changed between
+two nodes is never loaded: the group fails with `AuthenticationFailed`.
 """
 
 from . import _world

@@ -31,7 +31,7 @@ InternalError = _kind("InternalError", "internal", "A bug in muster.")
 SystemFailure = _kind("SystemFailure", "system", "The operating system refused.")
 DeadlineExceeded = _kind("DeadlineExceeded", "deadline", "Time ran out; who is missing is in the message.")
 Disagreement = _kind("Disagreement", "disagreement", "Ranks disagree: world size, configuration, collective.")
-AuthenticationFailed = _kind("AuthenticationFailed", "authentication", "A peer could not prove who it is.")
+AuthenticationFailed = _kind("AuthenticationFailed", "authentication", "A peer could not prove who it is, or what it sent was changed on the way.")
 BadConfiguration = _kind("BadConfiguration", "configuration", "Bad YAML, setting or MUSTER_* value.")
 
 # By the numbers of muster.h.

@@ -111,7 +111,7 @@ class Communicator:
                 return found
             found.append(address.decode())
 
-    # ---- objects, as pickles: ranks trust each other ----
+    # ---- objects, as pickles: ranks trust each other; the bytes are authenticated before they are loaded ----
 
     def barrier(self, timeout=None):
         """Returns when every rank has called it."""

@@ -160,6 +160,87 @@ TEST(Plain, AByteThatIsChangedIsAnotherResult) {
   });
 }
 
+// Byte strings may be taken for programs (pickles), so that they are authentic whether sealed or not.
+TEST(Plain, ABytesStringThatIsChangedIsNeverGiven) {
+  const std::string text = "the pickle of rank ";
+  const auto mine = [&](const Communicator& c) { return text + std::to_string(c.rank()); };
+  struct Case {
+    const char* name;
+    std::function<Status(Communicator&)> call;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"broadcast",
+       [&](Communicator& c) -> Status {
+         MUSTER_TRY(const Bytes got, c.BroadcastBytes(AsBytes(mine(c)), 0));
+         EXPECT_EQ(AsText(got), text + "0");
+         return {};
+       },
+       "what rank 0 on gpu01 sent to rank 1 on gpu02 in BroadcastBytes #1 was changed on the way: it is not "
+       "authentic"},
+      {"gather",
+       [&](Communicator& c) -> Status {
+         MUSTER_TRY(const auto got, c.GatherBytes(AsBytes(mine(c)), 0));
+         EXPECT_TRUE(got.empty() || AsText(got[1]) == text + "1");
+         return {};
+       },
+       "what rank 1 on gpu02 sent to rank 0 on gpu01 in GatherBytes #1 was changed on the way: it is not "
+       "authentic"},
+      {"all gather",
+       [&](Communicator& c) -> Status {
+         MUSTER_TRY(const auto got, c.AllGatherBytes(AsBytes(mine(c))));
+         EXPECT_EQ(AsText(got[1]), text + "1");
+         return {};
+       },
+       "what rank 1 on gpu02 sent to rank 0 on gpu01 in AllGatherBytes #1 was changed on the way: it is not "
+       "authentic"}};
+  for (const Case& c : cases) {
+    Wiretap honest(Protect::kControl, [](Passing&, Bytes&) {});
+    EXPECT_THAT(honest.world().Messages(c.call), Each("")) << c.name;
+    EXPECT_THAT(honest.Seen(), testing::HasSubstr(text)) << "it is not sealed";
+    for (const bool last : {false, true}) {
+      Wiretap tap(Protect::kControl, [&](Passing&, Bytes& bytes) {
+        const size_t at = AsText(bytes).find(text);
+        // A letter, or the last byte of what shows that it is authentic.
+        if (at != std::string::npos) bytes[at + (last ? text.size() + sizeof(Digest) : 4)] ^= 1;
+      });
+      std::vector<std::string> messages = tap.world().Messages(c.call);
+      // A rank that only gives may have done so and gone on.
+      EXPECT_THAT(messages, testing::Contains(c.message)) << c.name << last;
+      ASSERT_TRUE(tap.world().state().failure()) << c.name;
+      EXPECT_EQ(tap.world().state().failure()->code, Code::kAuthentication) << c.name;
+    }
+  }
+}
+
+TEST(Plain, ABytesStringOfAnotherCallIsNotTaken) {
+  Bytes first;
+  Wiretap tap(Protect::kControl, [&](Passing& passing, Bytes& bytes) {
+    // What was broadcast first is put in the place of what is broadcast next, of the same length.
+    const size_t at = AsText(bytes).find("pickle ");
+    if (passing.up || at == std::string::npos) return;
+    const size_t size = 8 + sizeof(Digest);
+    ASSERT_GE(bytes.size(), at + size);
+    if (first.empty()) {
+      first.assign(bytes.begin() + static_cast<ptrdiff_t>(at),
+                   bytes.begin() + static_cast<ptrdiff_t>(at + size));
+    } else {
+      std::ranges::copy(first, bytes.begin() + static_cast<ptrdiff_t>(at));
+    }
+  });
+  EXPECT_THAT(
+      tap.world().Messages([](Communicator& c) -> Status {
+        MUSTER_TRY(const Bytes one, c.BroadcastBytes(AsBytes("pickle 1"), 0));
+        EXPECT_EQ(AsText(one), "pickle 1");
+        MUSTER_CHECK(c.Barrier());  // so that the two do not pass together
+        MUSTER_TRY(const Bytes two, c.BroadcastBytes(AsBytes("pickle 2"), 0));
+        EXPECT_EQ(AsText(two), "pickle 2");
+        return {};
+      }),
+      testing::Contains("what rank 0 on gpu01 sent to rank 1 on gpu02 in BroadcastBytes #3 was changed on "
+                        "the way: it is not authentic"));
+}
+
 TEST(Sealed, AByteLeftOutOrPutInIsNoticed) {
   for (const bool put_in : {true, false}) {
     Wiretap tap(Protect::kAll, [&, done = false](Passing& passing, Bytes& bytes) mutable {
