@@ -41,10 +41,7 @@ std::vector<std::string> ExpandExpected(
 // the file system.
 FileStates LookAtFiles(const std::vector<std::string>& patterns);
 
-// The exit status of a run that lacks a file.
-inline constexpr int kExitWorkFailed = 79;
-
-// Absent where for each pattern there is a file that counts. Error: names the first few that are
+// Absent where for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
 

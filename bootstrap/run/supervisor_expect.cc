@@ -57,7 +57,7 @@ void Supervisor::CheckFiles() {
 void Supervisor::OnFilesChecked(const std::optional<Error>& missing) {
   if (failure_ || reported_) return;
   files_checked_ = true;
-  const int status = missing && missing->code != Code::kDeadline ? kExitWorkFailed : -1;
+  const int status = missing && missing->code == Code::kWorkFailed ? ExitStatus(missing->code) : -1;
   if (missing) return Report({*missing, -1, status, ""});
   if (plane_) return ContributeNothingTo(kFilesAreThere);
   CheckDone();

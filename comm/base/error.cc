@@ -11,7 +11,7 @@ struct CodeFacts {
   int exit_status;
 };
 
-constexpr std::array<CodeFacts, 10> kCodes = {{
+constexpr std::array<CodeFacts, 11> kCodes = {{
     {"usage", 64},
     {"not_launched", 64},
     {"bad_environment", 65},
@@ -22,6 +22,7 @@ constexpr std::array<CodeFacts, 10> kCodes = {{
     {"disagreement", 76},
     {"authentication", 77},
     {"configuration", 78},
+    {"work_failed", 79},
 }};
 
 const CodeFacts& Facts(Code code) { return kCodes.at(static_cast<size_t>(code)); }

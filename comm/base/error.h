@@ -26,9 +26,10 @@ enum class Code {
   kDisagreement,    // ranks disagree (duplicate rank, world size, configuration, collective)
   kAuthentication,  // a peer could not prove who it is
   kConfiguration,   // bad YAML, flag value or MUSTER_* value
+  kWorkFailed,      // programs exited with 0, but their work is not done (run.expect)
 };
 
-// The process exit status for a code: 64, 64, 65, 69, 70, 71, 75, 76, 77, 78 in the order above.
+// The process exit status for a code: 64, 64, 65, 69, 70, 71, 75, 76, 77, 78, 79 in the order above.
 int ExitStatus(Code code);
 
 // The stable name used in --json and in logs ("not_launched", "peer_lost", ...).

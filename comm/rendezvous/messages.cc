@@ -61,7 +61,7 @@ Claim GetClaim(WireReader& reader) {
   return claim;
 }
 
-constexpr auto kLastCode = static_cast<uint8_t>(Code::kConfiguration);
+constexpr auto kLastCode = static_cast<uint8_t>(Code::kWorkFailed);
 
 void Put(WireWriter& writer, const Error& error) {
   writer.U8(static_cast<uint8_t>(error.code));

@@ -77,7 +77,8 @@ stopped_reader() {
   expect 'exit code of the other node' "$code" 0
   wait "$first"
   expect 'lines' "$(<"$dir/lines")" 32
-  expect 'what was said' "$(words "$dir/err.0" "$dir/err.1")" ''
+  # A loaded machine may say that it stood still.
+  expect 'what was said' "$(words "$dir/err.0" "$dir/err.1" | grep -v 'stood still')" ''
 }
 
 check_output() {

@@ -30,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
                     CodeCase{Code::kSystem, "system", 71}, CodeCase{Code::kDeadline, "deadline", 75},
                     CodeCase{Code::kDisagreement, "disagreement", 76},
                     CodeCase{Code::kAuthentication, "authentication", 77},
-                    CodeCase{Code::kConfiguration, "configuration", 78}));
+                    CodeCase{Code::kConfiguration, "configuration", 78},
+                    CodeCase{Code::kWorkFailed, "work_failed", 79}));
 
 TEST(Error, IsOneSentenceAndAHint) {
   EXPECT_EQ(ToString(Error{Code::kSystem, "it broke", ""}), "it broke");
