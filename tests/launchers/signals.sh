@@ -5,14 +5,15 @@
 # shellcheck disable=SC2016 # the variables are the job's, not ours
 # shellcheck disable=SC2034,SC2154 # lib.sh uses nodes; `run` sets here, top and files; `fresh` sets dir
 
-# Writes down what it hears. When it is told to end it stays a second longer: it would hear a second one.
+# Writes down what it hears. When it is told to end it stays a second longer: it would hear a second one. A signal that comes
+# between the condition and `wait` interrupts nothing: it does not sleep for long.
 listener='dir=$1 over=
   heard() { echo "$1" >>"$dir/heard.$RANK"; }
   trap "heard usr1" USR1
   trap "heard int; over=yes" INT
   trap "heard term; over=yes" TERM
   : >"$dir/waiting/$RANK"
-  while [ -z "$over" ]; do sleep 1000 & wait $!; done
+  while [ -z "$over" ]; do sleep 0.1 & wait $!; done
   sleep 1
   exit 0'
 
@@ -138,7 +139,7 @@ saves_in_time() {
 srun muster run --set run.grace=1s -- sh -c 'dir=\$1 over=
   trap "over=yes" TERM
   : >"\$dir/waiting/\$RANK"
-  while [ -z "\$over" ]; do sleep 1000 & wait \$!; done
+  while [ -z "\$over" ]; do sleep 0.1 & wait \$!; done
   sleep 4
   echo saved >"\$dir/saved.\$RANK"' sh $dir 2>$dir/err
 EOT
