@@ -89,24 +89,13 @@ LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, con
   return speaker;
 }
 
-Agreement MakeAgreement(const Config& config, const Resolution& resolution, const Meeting& meeting) {
+void Agree(const Resolution& resolution, const Meeting& meeting, Agreement& agreement) {
   const RankTuple& tuple = resolution.tuple;
-  Agreement agreement;
   agreement.world_size = tuple.world_size;
   agreement.launcher = tuple.launcher;
   // A launcher whose restarts are counted for each node has none that a whole group could share.
-  const bool restart_is_shared = meeting.job_key.find(" restart=") != std::string::npos;
-  agreement.restart = restart_is_shared ? tuple.job.restart : 0;
+  agreement.restart = meeting.restart_is_shared ? tuple.job.restart : 0;
   agreement.job_key = meeting.job_key;
-  agreement.backend = BackendName(config.backend);
-  agreement.configuration = GroupWideText(config);
-  return agreement;
-}
-
-Result<std::optional<JobSecret>> SecretOf(const Environment& environment) {
-  const auto text = environment.Get("MUSTER_SECRET");
-  if (!text) return std::nullopt;
-  return JobSecret::Parse(*text, "MUSTER_SECRET");
 }
 
 // All but the secret.
@@ -115,25 +104,13 @@ Result<JoinRequest> PlanJoin(const Environment& environment, const Config& confi
   const RankTuple& tuple = resolution.tuple;
   MUSTER_TRY(Meeting meeting,
              PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
-  JoinRequest request;
-  request.self.node = NodeOf(tuple, environment);
-  request.named_by_host = FirstLabel(request.self.node) == FirstLabel(environment.process()->host_name);
-  request.self.pid = environment.process()->pid;
-  request.self.agreement = MakeAgreement(config, resolution, meeting);
+  JoinRequest request = BeginRequest(environment, config, NodeOf(tuple, environment), tuple.job.key);
+  Agree(resolution, meeting, request.self.agreement);
   request.self.claims = {
       {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
   request.scheduler = MakeSlurmScheduler(environment, resolution, meeting.placement,
                                          config.rendezvous.slurm_helper, config.timeouts);
   request.meeting = std::move(meeting);
-  request.job = tuple.job.key;
-  request.options = config.rendezvous;
-  request.timeouts = CapAtJobEnd(config.timeouts, TimeLeftOfJob(environment));
-  request.liveness = config.liveness;
-  request.uid = environment.process()->uid;
-  request.shared_directories = SharedDirectories(environment);
-  request.munge_socket = kDefaultMungeSocket;
-  request.terminal = isatty(STDERR_FILENO) == 1;
-  request.log_file = LogFileNumber();
   return request;
 }
 
@@ -226,13 +203,43 @@ std::vector<std::string> SharedDirectories(const Environment& environment) {
   return PrivateBases(environment.Get("TMPDIR").value_or(""));
 }
 
+Result<std::optional<JobSecret>> SecretOf(const Environment& environment) {
+  const auto text = environment.Get("MUSTER_SECRET");
+  if (!text) return std::nullopt;
+  return JobSecret::Parse(*text, "MUSTER_SECRET");
+}
+
+JoinRequest BeginRequest(const Environment& environment, const Config& config, std::string node,
+                         std::string job) {
+  const Environment::Process& process = *environment.process();
+  JoinRequest request;
+  request.self.node = std::move(node);
+  request.named_by_host = FirstLabel(request.self.node) == FirstLabel(process.host_name);
+  request.self.pid = process.pid;
+  request.self.agreement.backend = BackendName(config.backend);
+  request.self.agreement.configuration = GroupWideText(config);
+  request.job = std::move(job);
+  request.options = config.rendezvous;
+  request.timeouts = CapAtJobEnd(config.timeouts, TimeLeftOfJob(environment));
+  request.liveness = config.liveness;
+  request.uid = process.uid;
+  request.shared_directories = SharedDirectories(environment);
+  request.munge_socket = kDefaultMungeSocket;
+  request.terminal = isatty(STDERR_FILENO) == 1;
+  request.log_file = LogFileNumber();
+  return request;
+}
+
+void WarnOfJobEnd(const Environment& environment, const Config& config) {
+  const std::string cut = DescribeCap(config.timeouts, TimeLeftOfJob(environment));
+  if (!cut.empty()) LogWarning("{}", cut);
+}
+
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
                                     const Resolution& resolution, Bytes payload) {
   MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
   MUSTER_TRY(request.secret, SecretOf(environment));
-  // Once for all ranks.
-  const std::string cut = DescribeCap(config.timeouts, TimeLeftOfJob(environment));
-  if (!cut.empty() && resolution.tuple.rank == 0) LogWarning("{}", cut);
+  if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);
   return request;
 }
 

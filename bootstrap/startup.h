@@ -59,6 +59,17 @@ ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const
 ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
                        const Error& error);
 
+// What every request to join has, whatever the launcher: this process, its settings, deadlines that do not
+// reach beyond the job's end. The meeting, the claims and the secret are the caller's.
+JoinRequest BeginRequest(const Environment& environment, const Config& config, std::string node,
+                         std::string job);
+
+// MUSTER_SECRET. Error: kConfiguration where it is malformed.
+Result<std::optional<JobSecret>> SecretOf(const Environment& environment);
+
+// A warning where the job's end cuts timeouts. Once for all ranks: the caller chooses which.
+void WarnOfJobEnd(const Environment& environment, const Config& config);
+
 // What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
 // one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
 Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,

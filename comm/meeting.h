@@ -43,6 +43,8 @@ struct Meeting {
   std::string key;
   // key plus what must agree: restart count, job start time, launcher, world size. Compared in the hello.
   std::string job_key;
+  // Whether all processes of the launch count its restarts alike, so that job_key has the count.
+  bool restart_is_shared = true;
   // What tells this launch from others of the same key on this node; differs from node to node. May be empty.
   std::string node_mark;
   FindRoot find_root = FindRoot::kSameNode;

@@ -59,15 +59,15 @@ Status CheckNodes(const LaunchFlags& launch, const Asked& asked) {
 }
 
 Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const Asked& asked,
-                             const LaunchFlags& launch, int ranks) {
+                             const LaunchFlags& launch, int ranks, const std::string& job) {
   const RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
   if (launch.nodes == 1) {
-    JoinRequest request = MakeLocalJoin(environment, config);
+    JoinRequest request = MakeLocalJoin(environment, config, job);
     StandFor(block, request);
     return request;
   }
-  MUSTER_TRY(JoinRequest request,
-             MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, block.node, block.nodes));
+  MUSTER_TRY(JoinRequest request, MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint,
+                                                  block.node, block.nodes, job));
   StandFor(block, request);
   return request;
 }
@@ -119,7 +119,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
       HandDown(asked, next.environment);
       return next;
     }
-    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks));
+    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));
     CountRestarts(restarts, launch.max_restarts, *next.join);
     MUSTER_TRY(next.store,
                ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1, *next.join));

@@ -57,12 +57,15 @@ Result<AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks,
                              SharedDirectories(environment), deadline);
 }
 
-// Inside a job its groups alone, where there are any.
+// Inside a job without the groups of other jobs, where it has any of its own. Of muster launch none says in
+// which job it is.
 void KeepJob(std::vector<GroupStatus>& groups, const Environment& environment) {
   const auto job = environment.Get("SLURM_JOB_ID");
   if (!job) return;
   const std::string key = fmt::format("slurm:{}.", *job);
-  const auto is_ours = [&](const GroupStatus& group) { return group.job.starts_with(key); };
+  const auto is_ours = [&](const GroupStatus& group) {
+    return group.job.starts_with(key) || !group.job.starts_with("slurm:");
+  };
   if (std::ranges::any_of(groups, is_ours)) {
     std::erase_if(groups, [&](const GroupStatus& group) { return !is_ours(group); });
   }

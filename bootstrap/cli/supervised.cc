@@ -141,7 +141,7 @@ class Planner {
   Result<JoinRequest> Join() {
     // Alone, it has nobody to meet, and nothing tells it from another one on this machine.
     if (resolution_.tuple.world_size == 1) {
-      return MakeLocalJoin(environment_, effective_.config);
+      return MakeLocalJoin(environment_, effective_.config, resolution_.tuple.job.key);
     }
     MUSTER_TRY(JoinRequest request,
                MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));

@@ -27,6 +27,7 @@ class Planner {
     Meeting meeting;
     meeting.key = Key();
     meeting.job_key = JobKeyText(meeting.key);
+    meeting.restart_is_shared = RestartIsShared();
     // Only what the key says as well: it is the same on every rank.
     if (tuple_.launcher == "slurm") meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
     if (tuple_.launcher == "pmix") meeting.node_mark = FindPmixServer(environment_).value_or("");

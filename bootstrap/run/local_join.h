@@ -2,6 +2,8 @@
 // says anything.
 #pragma once
 
+#include <string>
+
 #include "bootstrap/config/config.h"
 #include "bootstrap/launch/environment.h"
 #include "comm/base/error.h"
@@ -9,12 +11,12 @@
 
 namespace muster {
 
-// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks.
-JoinRequest MakeLocalJoin(const Environment& environment, const Config& config);
+// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
+JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job);
 
 // One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:
 // kConfiguration (a malformed MUSTER_SECRET).
 Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
-                                    const Endpoint& endpoint, int node, int nodes);
+                                    const Endpoint& endpoint, int node, int nodes, std::string job);
 
 }  // namespace muster

@@ -73,6 +73,15 @@ one_node() {
     'muster: error: --nproc-per-node "many" is not a number of ranks (1 to 4096) (a number, gpu, cpu or auto)'
 }
 
+# A group of one process belongs to its job, too.
+status_of_one_node() {
+  fresh
+  step -N1 -n1 sh -c 'echo "slurm:$SLURM_JOB_ID.$SLURM_STEP_ID:0"; exec muster run --nproc-per-node 2 -- sh -c \
+    "[ \$RANK != 0 ] || muster status --json"' >"$dir/out"
+  expect job "$(python3 -c 'import json, sys; print(json.loads(sys.stdin.read())["groups"][0]["job"])' < <(tail -n +2 "$dir/out"))" \
+    "$(head -n 1 "$dir/out")"
+}
+
 # No Slurm: each machine has its own command.
 machines() {
   fresh
@@ -197,6 +206,7 @@ check_blocks() {
   check 'blocks: run --nproc-per-node, refused on one node' refused_block
   check 'blocks: run --nproc-per-node gpu, a node without' block_without_gpus
   check 'blocks: run --nproc-per-node, one machine' one_node
+  check 'blocks: run --nproc-per-node, the status of one node' status_of_one_node
   check 'blocks: launch on three machines' machines
   check 'blocks: launch on several machines, usage' machines_without_endpoint
   check 'restarts: until it works' starts_again
