@@ -242,10 +242,11 @@ void PrivateName::Remove() {
 Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std::string_view socket,
                                           Kind kind, int* error_number) {
   const std::string not_ready = fmt::format("{}{}{}", socket, kNotReady, RandomText());
+  bool bound = false;
   const auto fail = [&](const char* what) {
     const int number = errno;
     if (error_number != nullptr) *error_number = number;
-    unlink(directory.PathOf(not_ready).c_str());
+    if (bound) unlink(directory.PathOf(not_ready).c_str());
     return muster::Fail(Code::kSystem, "cannot {} {}: {}", what, directory.PathOf(socket), ErrnoText(number));
   };
   MUSTER_TRY(const SocketAddress address, directory.AddressOf(not_ready));
@@ -253,6 +254,7 @@ Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std
   UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail("open a socket for");
   if (bind(fd.get(), address.get(), address.length()) != 0) return fail("bind");
+  bound = true;
   if (kind == Kind::kListener && listen(fd.get(), SOMAXCONN) != 0) return fail("listen on");
   if (link(directory.PathOf(not_ready).c_str(), directory.PathOf(socket).c_str()) != 0) return fail("name");
   unlink(directory.PathOf(not_ready).c_str());

@@ -113,8 +113,8 @@ struct PrivateSocket {
   // gone, or a Tidy took the socket for a dead one; to be tried again.
   static Result<PrivateSocket> Bind(const PrivateDirectory& directory, std::string_view socket, Kind kind,
                                     int* error_number = nullptr);
-  // Under a name that no other process uses, in the first of `bases` in which that works. Error: kSystem, with
-  // what was in the way in each.
+  // Under a name that no other process uses, in the first of `bases` in which that works. Error: kSystem,
+  // with what was in the way in each.
   static Result<PrivateSocket> Open(const std::vector<std::string>& bases, std::string_view socket,
                                     Kind kind);
   static Result<PrivateSocket> OpenIn(const std::string& base, std::string_view socket, Kind kind);

@@ -33,14 +33,15 @@ struct AdoptedGroup {
 };
 
 // `control`: the path in MUSTER_CONTROL. `group_id` is MUSTER_GROUP: a supervisor of another group is a
-// leftover. BLOCKS until the supervisor has answered, at most until the deadline. Error: kBadEnvironment if no
-// supervisor answers; the hint tells a supervisor that has ended from one whose directory this process does not see.
+// leftover. BLOCKS until the supervisor has answered, at most until the deadline. Error: kBadEnvironment if
+// no supervisor answers; the hint tells a supervisor that has ended from one whose directory this process
+// does not see.
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
                                 const LivenessOptions& liveness, Deadline deadline);
 
-// Whether a supervisor of this uid listens there, or may: if the kernel lists its socket but this process does
-// not see it (a container with other directories), or if user ids prove nothing here, AdoptGroup explains it.
-// Does not block.
+// Whether a supervisor of this uid listens there, or may: if the kernel lists its socket but this process
+// does not see it (a container with other directories), or if user ids prove nothing here, AdoptGroup
+// explains it. Does not block.
 bool IsSupervisorThere(const std::string& control, uid_t uid);
 
 // Opens nothing and starts nothing.

@@ -41,7 +41,8 @@ void Joiner::RetryLocally(void (Joiner::*step)()) {
 }
 
 bool Joiner::AttachToLeader() {
-  UniqueFd fd = DialLocal(local_names_);
+  // A leader is not in the others before; /tmp may be long.
+  UniqueFd fd = local_pause_ < kOpenElsewhereAfter ? DialLocal(local_names_, 1) : DialLocal(local_names_);
   if (!fd) return false;
   AttachUpstream(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
                  fmt::format("the leader of {}", request_.self.node));
@@ -89,8 +90,8 @@ void Joiner::Follow() {
   if (!ended_) RetryLocally(&Joiner::Follow);
 }
 
-// The list proves nothing. Whoever imitates the entry makes this process go to the root at once, which lets it
-// in as well.
+// The list proves nothing. Whoever imitates the entry makes this process go to the root at once, which lets
+// it in as well.
 bool Joiner::LeaderIsOutOfSight() {
   if (alone_ || local_pause_ < kLookAtListFrom) return false;
   if (!IsListedByKernel(local_names_.socket)) {

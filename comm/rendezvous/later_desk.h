@@ -29,8 +29,8 @@ class LaterDesk {
   LaterDesk(const LaterDesk&) = delete;
   LaterDesk& operator=(const LaterDesk&) = delete;
 
-  // `door`: open already, else null. If it cannot be opened, that is logged, and processes that come wait until
-  // their own deadline.
+  // `door`: open already, else null. If it cannot be opened, that is logged, and processes that come wait
+  // until their own deadline.
   void OpenLocally(std::unique_ptr<LocalDoor> door);
   // A process that had connected when the group formed, and had not said who it is.
   void Take(Branches::Branch visitor);

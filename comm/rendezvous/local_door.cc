@@ -28,8 +28,9 @@ LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
   return {LocalSocketName(meeting_key, node), bases, uid};
 }
 
-UniqueFd DialLocal(const LocalNames& names) {
+UniqueFd DialLocal(const LocalNames& names, size_t bases) {
   for (const std::string& base : names.bases) {
+    if (bases-- == 0) break;
     for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
       if (UniqueFd fd = DialIfOurs(directory.AddressOf(names.socket), names.uid)) return fd;
     }

@@ -3,13 +3,15 @@
 //
 // The leader has the same socket in several bases (/dev/shm, /tmp, ...): containers may share only one.
 //
-// One process leads. A name exists once in a directory; and since a base may have several directories, whoever
-// has bound the name then looks for it in all others, and gives up if it finds one in use. Of two processes
-// that bind it, the one that does so later looks after both have; it finds the other. So no two remain.
+// One process leads. A name exists once in a directory. A base may have several directories: a process that
+// has bound the name then looks for it in all others, and withdraws if it is in use there. Of two processes
+// that bind it in two directories, the later one looks when both have bound it: it sees the other and
+// withdraws. So at most one stays. No lock is needed, and none that a stopped process could hold for ever.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,8 +35,9 @@ struct LocalNames {
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
                           const std::vector<std::string>& bases, uid_t uid);
 
-// A connection to the leader of this node, proven to be of our uid; empty if there is none. Does not block.
-UniqueFd DialLocal(const LocalNames& names);
+// A connection to the leader of this node, proven to be of our uid; empty if there is none in the first
+// `bases` of the bases. Does not block.
+UniqueFd DialLocal(const LocalNames& names, size_t bases = SIZE_MAX);
 
 // The leader's side. Lives on one EventLoop; owns its sockets and removes what it made in the file system.
 class LocalDoor {

@@ -29,8 +29,8 @@ std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports,
 // secret, or with none, still reaches the root and gets its reason.
 std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::optional<JobSecret>& secret);
 
-// The socket of this launch's leader on this node, in a private directory (net/private_directory.h). `node` is
-// in it because several nodes may share one directory (several slurmd on one host).
+// The socket of this launch's leader on this node, in a private directory (net/private_directory.h). `node`
+// is in it because several nodes may share one directory (several slurmd on one host).
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node);
 
 // The key of the root's notice, where a launcher's store says where the root is.

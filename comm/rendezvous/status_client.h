@@ -26,8 +26,8 @@ struct AskedGroups {
   std::vector<GroupStatus> groups;  // each once, in the order of the sockets
   std::vector<int> silent;          // processes of leaders that did not answer in time, as their names say
 };
-// What each leader of this user on this node answers (in this network namespace). `bases`: where their sockets
-// may be. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
+// What each leader of this user on this node answers (in this network namespace). `bases`: where their
+// sockets may be. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
 Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                                         const std::vector<std::string>& bases, Deadline deadline);
 

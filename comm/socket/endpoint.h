@@ -4,8 +4,9 @@
 // Opened BEFORE the rendezvous, because its payload() goes into the hello; handed to MakeSocketCommunicator
 // after it. Nothing is accepted in between: connections of quick peers wait in the kernel's queue.
 //
-// The Unix socket is in one private directory (net/private_directory.h). If the ranks of a node turn out to use
-// different bases (containers that do not share /dev/shm), each opens the same name in all other bases as well.
+// The Unix socket is in one private directory (net/private_directory.h). If the ranks of a node turn out to
+// use different bases (containers that do not share /dev/shm), each opens the same name in all other bases as
+// well.
 //
 // Ownership: owns its listeners and closes them with itself. Threads: one at a time. Nothing here blocks.
 #pragma once
@@ -48,8 +49,8 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 class SocketEndpoint {
  public:
   // A TCP listener on all addresses (IPv6 and IPv4 in one socket; IPv4 alone where there is no IPv6) on a
-  // port that the kernel chooses, and a Unix socket in the first base in which that works; without any, ranks of
-  // one node use TCP. Error: kSystem.
+  // port that the kernel chooses, and a Unix socket in the first base in which that works; without any, ranks
+  // of one node use TCP. Error: kSystem.
   static Result<std::unique_ptr<SocketEndpoint>> Open(const SocketEndpointOptions& options = {});
 
   SocketEndpoint(const SocketEndpoint&) = delete;
@@ -58,8 +59,8 @@ class SocketEndpoint {
   const EndpointAddress& address() const { return address_; }
   Bytes payload() const { return EncodeEndpoint(address_); }
 
-  // After the rendezvous, if the ranks of this node are in different network namespaces. Error: kSystem, if there
-  // is no Unix socket.
+  // After the rendezvous, if the ranks of this node are in different network namespaces. Error: kSystem, if
+  // there is no Unix socket.
   Status RequireUnix() const;
   // After the rendezvous, if the ranks of this node use different bases.
   void OpenElsewhere();

@@ -42,8 +42,8 @@ std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddre
   return divided;
 }
 
-// Every rank of a divided node opens its sockets in all bases before any rank looks for them, so that all find
-// the same ways.
+// Every rank of a divided node opens its sockets in all bases before any rank looks for them, so that all
+// find the same ways.
 Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
                         Duration patience) {
   if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());

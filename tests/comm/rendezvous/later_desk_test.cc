@@ -146,7 +146,8 @@ TEST(LaterDesk, TellsTheOnlyRankOfANodeAsWell) {
   EXPECT_TRUE(group[0].failures.empty() && group[1].failures.empty());
 }
 
-// At no moment is the name free for a second leader: it is told at once, instead of waiting for a group of its own.
+// At no moment is the name free for a second leader: it is told at once, instead of waiting for a group of
+// its own.
 TEST(LaterDesk, ASecondLeaderIsToldWheneverItComes) {
   for (int round = 0; round < 20; ++round) {
     TestLoop loop;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -15,6 +16,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMostRanks = 32;
+constexpr size_t kLongestPayload = 64;
 using Text = std::array<char, 256>;
 
 void Store(Text& to, const std::string& text) { std::strncpy(to.data(), text.c_str(), to.size() - 1); }
@@ -27,6 +29,9 @@ struct ProcessWorld::Shared {
   std::atomic<int> done;
   Text failure;
   std::array<Text, kMostRanks> results;
+  std::atomic<int> open;  // ranks that have an endpoint
+  std::array<std::array<uint8_t, kLongestPayload>, kMostRanks> payloads;
+  std::array<size_t, kMostRanks> payload_sizes;
 };
 
 class ProcessWorld::SharedGroup final : public Group {
@@ -67,14 +72,7 @@ ProcessWorld::ProcessWorld(const std::vector<int>& node_of_rank)
     : roster_(MakeRoster(node_of_rank)),
       shared_(static_cast<Shared*>(
           mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))),
-      failed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  for (int rank = 0; rank < size(); ++rank) {
-    auto endpoint = SocketEndpoint::Open();
-    EXPECT_TRUE(endpoint) << endpoint.error().message;
-    endpoints_.push_back(*std::move(endpoint));
-    payloads_.push_back(endpoints_.back()->payload());
-  }
-}
+      failed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 ProcessWorld::~ProcessWorld() {
   for (int rank = 0; rank < static_cast<int>(pids_.size()); ++rank) Kill(rank);
@@ -93,14 +91,28 @@ void ProcessWorld::Start(const SocketOptions& options, const Body& body,
     }
     pids_.push_back(pid);
   }
-  endpoints_.clear();
+}
+
+// Opened in its own process, which the names are removed with; in the place of a rendezvous, all wait for all.
+std::unique_ptr<SocketEndpoint> ProcessWorld::OpenEndpoint(int rank) {
+  auto endpoint = SocketEndpoint::Open();
+  if (!endpoint) return nullptr;
+  const Bytes payload = (*endpoint)->payload();
+  const auto index = static_cast<size_t>(rank);
+  std::ranges::copy(payload, shared_->payloads.at(index).begin());
+  shared_->payload_sizes.at(index) = payload.size();
+  ++shared_->open;
+  while (shared_->open.load() < size()) usleep(100);
+  return *std::move(endpoint);
 }
 
 void ProcessWorld::RunRank(int rank, const SocketOptions& options, const Body& body) {
   SharedGroup group(roster_, rank, failed_.get(), *shared_);
-  auto mine = std::move(endpoints_[static_cast<size_t>(rank)]);
-  endpoints_.clear();
-  auto world = MakeSocketCommunicator(group, std::move(mine), ViewsOf(payloads_), options);
+  auto mine = OpenEndpoint(rank);
+  std::vector<ByteView> payloads;
+  for (size_t i = 0; i < static_cast<size_t>(size()); ++i)
+    payloads.emplace_back(shared_->payloads.at(i).data(), shared_->payload_sizes.at(i));
+  auto world = MakeSocketCommunicator(group, std::move(mine), payloads, options);
   Text& result = shared_->results.at(static_cast<size_t>(rank));
   Store(result, world ? body(**world) : world.error().message);
   world->reset();

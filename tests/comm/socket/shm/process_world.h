@@ -43,13 +43,12 @@ class ProcessWorld {
  private:
   struct Shared;
   class SharedGroup;
+  std::unique_ptr<SocketEndpoint> OpenEndpoint(int rank);
   [[noreturn]] void RunRank(int rank, const SocketOptions& options, const Body& body);
 
   const Roster roster_;
   Shared* const shared_;
   const UniqueFd failed_;
-  std::vector<std::unique_ptr<SocketEndpoint>> endpoints_;
-  std::vector<Bytes> payloads_;
   std::vector<pid_t> pids_;
 };
 
