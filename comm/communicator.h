@@ -3,16 +3,38 @@
 //
 // Every call blocks until this rank's part is done, a peer is lost, ranks turn out to disagree, or its
 // deadline passes: the call's own timeout, else the one from the configuration (timeouts.barrier for Barrier,
-// timeouts.collective for the rest). After any error but kUsage the communicator is broken: every later call
-// returns the first error.
+// timeouts.collective for the rest). The timeout of a call is more than 0. After any error but kUsage the
+// communicator is broken: every later call returns the first error.
 //
-// Counts are in elements of `type`. Send and receive buffers may be the same memory where sizes allow;
-// otherwise they must not overlap. Host memory: the buffer may be reused when the call returns; every backend
-// takes it. Device memory (the nccl backend): work is queued on CallOptions::stream, and the buffer may be
-// reused when the stream gets there; all buffers of a call are of one kind, on all ranks.
+//     kUsage         an argument, a timeout of 0 or less, a second collective at the same time, or a forked
+//                    child; found before anything is sent, on this rank alone, and nothing is broken
+//     kDeadline      the time is over; the message names the ranks that the call waits for
+//     kPeerLost      a rank has ended, left the group or fallen silent
+//     kDisagreement  ranks are in different calls; the message has both
+//     kSystem        the operating system refused (memory, descriptors, a device)
+//     kInternal      a bug in muster
 //
-// Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside
-// it. Ownership: the Communicator owns its connections; buffers stay the caller's.
+// A failure of the whole group is returned by all ranks with the code that the first rank found.
+//
+// Counts are in elements of `type`. A count of 0 is legal, then `data` may be null; the call still takes part
+// and is compared with those of the other ranks. Send and receive buffers do not overlap, but for these
+// layouts in place:
+//
+//     Reduce, AllReduce, AllToAll    receive is send
+//     Gather, AllGather              send is this rank's block of receive
+//     Scatter, ReduceScatter         receive is this rank's block of send
+//
+// Host memory: the buffer may be reused when the call returns; every backend takes it. Device memory (the nccl
+// backend): work is queued on CallOptions::stream, and the buffer may be reused when the stream gets there; all
+// buffers of a call are of one kind, on all ranks.
+//
+// ReduceOp::kAvg is the sum divided by size(). Of integers the sum wraps around first, and the quotient is cut
+// off towards 0: the average of 2 and 3 is 2, of -2 and -3 it is -2.
+//
+// Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside it.
+// In a child of fork(2) calls return kUsage, and the destructor touches nothing of the parent's.
+// Ownership: the Communicator owns its connections; buffers stay the caller's. A communicator made by Split may
+// outlive the one it was made from, but not the group: destroy all of them before muster::Shutdown.
 #pragma once
 
 #include <cstddef>

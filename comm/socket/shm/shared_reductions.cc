@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "comm/socket/shm/copy.h"
 #include "comm/socket/shm/pieces.h"
@@ -202,6 +204,10 @@ Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, Byt
   const auto mine = [&](int part, size_t at) {
     return Within(send.subspan(static_cast<size_t>(memory.RankAt(part)) * block, block), at, width);
   };
+  // The arithmetic writes over its first operand alone: a result that belongs where another one lies is made
+  // beside it.
+  const bool in_place = index > 0 && block > 0 && mine(index, 0).data() == receive.data();
+  const auto beside = in_place ? std::make_unique_for_overwrite<uint8_t[]>(std::min(width, block)) : nullptr;
   size_t at = 0;
   do {
     MUSTER_CHECK(memory.Claim());
@@ -217,7 +223,8 @@ Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, Byt
       operands[i] = i == index ? mine(index, at).data() : memory.Slot(i) + place(index, i) * width;
     }
     const std::span<uint8_t> into = Within(receive, at, width);
-    arithmetic.Apply(into.data(), operands.all(), into.size());
+    arithmetic.Apply(in_place ? beside.get() : into.data(), operands.all(), into.size());
+    if (in_place) std::memcpy(into.data(), beside.get(), into.size());
     at += width;
   } while (at < block);
   return {};

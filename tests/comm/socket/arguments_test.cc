@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster {
@@ -74,6 +76,35 @@ TEST_F(ArgumentsTest, TypesAndMemory) {
 TEST_F(ArgumentsTest, Timeouts) {
   ExpectUsage(c_.Barrier({.timeout = Duration::zero()}), "Barrier: the timeout must be more than 0");
   ExpectUsage(c_.Send(four_, 1, {.timeout = Duration(-1)}), "Send: the timeout must be more than 0");
+}
+
+// communicator.h promises it.
+TEST_F(ArgumentsTest, NothingIsACountToo) {
+  const Buffer none{nullptr, 0, DataType::kF32};
+  const auto every_call = [&](Communicator& c) -> Status {
+    MUSTER_CHECK(c.Broadcast(none, 1));
+    MUSTER_CHECK(c.Reduce(none, none, ReduceOp::kSum, 1));
+    MUSTER_CHECK(c.AllReduce(none, none, ReduceOp::kAvg));
+    MUSTER_CHECK(c.Gather(none, none, 1));
+    MUSTER_CHECK(c.AllGather(none, none));
+    MUSTER_CHECK(c.Scatter(none, none, 1));
+    MUSTER_CHECK(c.ReduceScatter(none, none, ReduceOp::kSum));
+    MUSTER_CHECK(c.AllToAll(none, none));
+    if (c.rank() == 0) return c.Send(none, 1);
+    return c.rank() == 1 ? c.Recv(none, 0) : Status();
+  };
+  EXPECT_EQ(world_.Messages(every_call), std::vector<std::string>(3));
+}
+
+TEST_F(ArgumentsTest, AnAverageOfIntegersIsCutOffTowardsZero) {
+  world_.Run([](Communicator& c) {
+    std::array<int32_t, 2> numbers = {c.rank() == 0 ? 5 : 0, c.rank() == 0 ? -5 : 0};
+    EXPECT_EQ(MessageOf(c.AllReduce(std::span<int32_t>(numbers), ReduceOp::kAvg)), "");
+    EXPECT_EQ(numbers, (std::array<int32_t, 2>{1, -1}));
+    int8_t wraps = 100;  // 300 is 44
+    EXPECT_EQ(MessageOf(c.AllReduce(std::span<int8_t>(&wraps, 1), ReduceOp::kAvg)), "");
+    EXPECT_EQ(wraps, 14);
+  });
 }
 
 TEST_F(ArgumentsTest, WhatOnlyTheRootUsesIsNotLookedAtElsewhere) {

@@ -56,6 +56,11 @@ Plan Planner::Next() {
   return {type, operation, count, root, random_()};
 }
 
+// That rank's block of a buffer with one for each.
+Buffer OwnBlock(Bytes& bytes, const Plan& plan, int rank) {
+  return {bytes.data() + static_cast<size_t>(rank) * plan.count * SizeOf(plan.type), plan.count, plan.type};
+}
+
 Buffer Whole(Bytes& bytes, DataType type) { return {bytes.data(), bytes.size() / SizeOf(type), type}; }
 
 void CheckReductions(World& world, const Plan& plan) {
@@ -79,6 +84,11 @@ void CheckReductions(World& world, const Plan& plan) {
       EXPECT_EQ(receive, expected);
     }
     EXPECT_EQ(send, mine);
+    const Buffer both = Whole(send, plan.type);
+    ASSERT_EQ(MessageOf(c.Reduce(both, both, plan.operation, plan.root)), "");
+    if (c.rank() == plan.root) {
+      EXPECT_EQ(send, expected) << "in place";
+    }
   });
 }
 
@@ -92,6 +102,10 @@ void CheckReduceScatter(World& world, const Plan& plan) {
     ASSERT_EQ(MessageOf(c.ReduceScatter(Whole(send, plan.type), Whole(receive, plan.type), plan.operation)),
               "");
     EXPECT_EQ(receive, BlockOf(expected, plan, c.rank()));
+    ASSERT_EQ(
+        MessageOf(c.ReduceScatter(Whole(send, plan.type), OwnBlock(send, plan, c.rank()), plan.operation)),
+        "");
+    EXPECT_EQ(BlockOf(send, plan, c.rank()), BlockOf(expected, plan, c.rank())) << "in place";
   });
 }
 
@@ -106,6 +120,13 @@ void CheckBroadcastAndScatter(World& world, const Plan& plan) {
     Bytes receive(plan.count * SizeOf(plan.type), 0xee);
     ASSERT_EQ(MessageOf(c.Scatter(Whole(send, plan.type), Whole(receive, plan.type), plan.root)), "");
     EXPECT_EQ(receive, Of(plan, c.rank(), plan.count));
+    if (!root) send = Bytes(all.size());
+    const Buffer own = OwnBlock(send, plan, c.rank());
+    ASSERT_EQ(MessageOf(c.Scatter(Whole(send, plan.type), own, plan.root)), "");
+    EXPECT_EQ(BlockOf(send, plan, c.rank()), Of(plan, c.rank(), plan.count)) << "in place";
+    if (root) {
+      EXPECT_EQ(send, all);
+    }
   });
 }
 
@@ -121,13 +142,18 @@ void CheckGathers(World& world, const Plan& plan) {
     receive.assign(all.size(), 0xee);
     ASSERT_EQ(MessageOf(c.AllGather(Whole(send, plan.type), Whole(receive, plan.type))), "");
     EXPECT_EQ(receive, all);
-    // The block a rank sends may lie in its place already.
-    receive.assign(all.size(), 0xee);
-    uint8_t* place = receive.data() + static_cast<size_t>(c.rank()) * send.size();
-    std::copy(send.begin(), send.end(), place);
-    ASSERT_EQ(MessageOf(c.AllGather(ConstBuffer(place, plan.count, plan.type), Whole(receive, plan.type))),
-              "");
-    EXPECT_EQ(receive, all);
+    const auto send_in_place = [&] {
+      receive.assign(all.size(), 0xee);
+      const Buffer own = OwnBlock(receive, plan, c.rank());
+      std::copy(send.begin(), send.end(), static_cast<uint8_t*>(own.data));
+      return own;
+    };
+    ASSERT_EQ(MessageOf(c.AllGather(send_in_place(), Whole(receive, plan.type))), "");
+    EXPECT_EQ(receive, all) << "in place";
+    ASSERT_EQ(MessageOf(c.Gather(send_in_place(), Whole(receive, plan.type), plan.root)), "");
+    if (c.rank() == plan.root) {
+      EXPECT_EQ(receive, all) << "in place";
+    }
   });
 }
 
