@@ -1,14 +1,29 @@
 #include "bootstrap/run/log_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
+
+#include "comm/base/open_for_writing.h"
 
 namespace muster {
+namespace {
+
+// With its parents; 0 or errno. Never writable by every user, whatever the umask: such a directory is refused.
+int MakeDirectories(const std::string& path) {
+  constexpr mode_t kMode = 0775;
+  for (size_t end = path.find_first_not_of('/'); end != std::string::npos;) {
+    end = path.find('/', end);
+    const std::string part = path.substr(0, end);
+    struct stat status {};
+    if (stat(part.c_str(), &status) != 0 && mkdir(part.c_str(), kMode) != 0 && errno != EEXIST) return errno;
+    if (end != std::string::npos) end = path.find_first_not_of('/', end);
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string ToString(const LogFileName& name, std::string_view stream) {
   const size_t width = std::to_string(std::max(name.world_size - 1, 0)).size();
@@ -19,14 +34,13 @@ std::string ToString(const LogFileName& name, std::string_view stream) {
 }
 
 Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& name) {
-  std::error_code made;
-  std::filesystem::create_directories(directory, made);
+  const int not_made = MakeDirectories(directory);
   const std::string path = directory + "/" + name;
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  auto file = OpenForWriting(path);
   if (file) return file;
   // Why there is no directory says more than that there is none.
-  const std::string reason = made ? made.message() : ErrnoText(errno);
-  return WithHint(Fail(Code::kSystem, "cannot write {}: {}", path, reason),
+  const std::string what = not_made != 0 ? path + ": " + ErrnoText(not_made) : file.error().message;
+  return WithHint(Fail(Code::kSystem, "cannot write {}", what),
                   "run.log_dir says where output goes; it must be writable on every node");
 }
 

@@ -1,5 +1,6 @@
 #include "bootstrap/run/program_output.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,6 +18,13 @@ namespace {
 constexpr size_t kChunk = size_t{64} * 1024;
 // A question, or a progress bar: somebody may wait for a line that does not end.
 constexpr Duration kUnfinishedFor = std::chrono::seconds(1);
+// A log file that is a named pipe whose reader has stopped must not stop the supervisor.
+constexpr int kFullForMilliseconds = 500;
+
+bool TakesMore(int fd) {
+  pollfd room{fd, POLLOUT, 0};
+  return poll(&room, 1, kFullForMilliseconds) > 0;
+}
 
 }  // namespace
 
@@ -100,6 +108,7 @@ void ProgramOutput::WriteToFile(std::string_view bytes) {
   while (params_.file && !bytes.empty()) {
     const ssize_t count = write(params_.file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN && TakesMore(params_.file.get())) continue;
     if (count < 0) {
       LogWarning("a log file of run.log_dir ends here: {}", ErrnoText(errno));
       params_.file.Reset();

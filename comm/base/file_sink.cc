@@ -1,20 +1,20 @@
 #define SPDLOG_HEADER_ONLY
 #include "comm/base/file_sink.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "comm/base/open_for_writing.h"
 
 namespace muster {
 
 Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, spdlog::sink_ptr fallback,
                                                  std::function<std::string(std::string_view)> complain) {
-  // Without O_NONBLOCK a named pipe that nobody reads would be waited for.
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
-  if (!file) return Fail(Code::kSystem, "log.file: cannot open {}: {}", path, ErrnoText(errno));
+  auto file = OpenForWriting(path);
+  if (!file) return Fail(Code::kSystem, "log.file: cannot open {}", file.error().message);
   return std::shared_ptr<FileSink>(
-      new FileSink(path, std::move(file), std::move(fallback), std::move(complain)));
+      new FileSink(path, *std::move(file), std::move(fallback), std::move(complain)));
 }
 
 FileSink::FileSink(std::string path, UniqueFd file, spdlog::sink_ptr fallback,

@@ -1,16 +1,21 @@
 #include "bootstrap/run/report.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
+#include "comm/base/unique_fd.h"
 #include "tests/bootstrap/run/records.h"
+#include "tests/comm/base/another_user.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster {
@@ -171,6 +176,74 @@ TEST_F(WriteReportTest, NamesWhatCannotBeWritten) {
   const Status directory_itself = CheckReportPath(directory);
   ASSERT_FALSE(directory_itself);
   EXPECT_EQ(directory_itself.error().message, "cannot write the report " + directory + ": Is a directory");
+}
+
+// The umask belongs to the process: a program that is started meanwhile would have it.
+TEST_F(WriteReportTest, LeavesTheUmaskAlone) {
+  const mode_t before = umask(077);
+  std::atomic<bool> over = false;
+  std::atomic<int> wrong = 0;
+  std::thread other([&] {
+    const std::string path = directory + "/other";
+    while (!over) {
+      const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      struct stat facts {};
+      if (fstat(file.get(), &facts) == 0 && (facts.st_mode & 0777) != 0600) ++wrong;
+      unlink(path.c_str());
+    }
+  });
+  for (int round = 0; round < 300; ++round) {
+    EXPECT_TRUE(WriteReport(directory + "/report", NeverFormed(), "0.1.0"));
+  }
+  over = true;
+  other.join();
+  umask(before);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(WriteReportTest, FollowsAnOwnLink) {
+  std::filesystem::create_directory(directory + "/scratch");
+  std::filesystem::create_symlink("scratch/report", directory + "/link");
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_TRUE(CheckReportPath(directory + "/link"));
+    ASSERT_TRUE(WriteReport(directory + "/link", NeverFormed(), "0.1.0"));
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(directory + "/link"));
+  EXPECT_EQ(Content(directory + "/scratch/report"), ReportJson(NeverFormed(), "0.1.0"));
+}
+
+TEST_F(WriteReportTest, WritesToAPipeThatItWasGiven) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const std::string path = "/dev/fd/" + std::to_string(writer.get());
+  std::string text;
+  std::thread copy([&] {
+    char buffer[4096];
+    for (ssize_t got = 0; (got = read(reader.get(), buffer, sizeof buffer)) > 0;) {
+      text.append(buffer, static_cast<size_t>(got));
+    }
+  });
+  EXPECT_TRUE(CheckReportPath(path));
+  const RunRecord large = GoodRun(2048, 8, std::chrono::seconds(5));
+  EXPECT_TRUE(WriteReport(path, large, "0.1.0"));
+  writer.Reset();
+  copy.join();
+  EXPECT_EQ(text, ReportJson(large, "0.1.0"));
+}
+
+TEST_F(WriteReportTest, RefusesAStrangersLink) {
+  if (!IsRoot()) GTEST_SKIP() << "needs root";
+  const SharedFolder folder;
+  folder.Link("report", kStranger, folder / "elsewhere");
+  for (const Status& failed :
+       {CheckReportPath(folder / "report"), WriteReport(folder / "report", FailedRun(), "0.1.0")}) {
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(failed.error().message,
+                testing::EndsWith("the symbolic link \"report\" belongs to user 54322"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "elsewhere"));
 }
 
 TEST_F(WriteReportTest, AFailureLeavesTheOldOne) {
