@@ -73,7 +73,7 @@ Result<std::string> ThisProgram() {
   return Fail(Code::kSystem, "cannot read /proc/self/exe: {}", error.message());
 }
 
-Result<JobSecret> SecretOf(const Environment& environment) {
+Result<JobSecret> SecretForHosts(const Environment& environment) {
   if (const auto text = environment.Get("MUSTER_SECRET")) return JobSecret::Parse(*text, "MUSTER_SECRET");
   return JobSecret::Generate();
 }
@@ -93,7 +93,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
   MUSTER_TRY(const std::string text, ReadSmallFile(launch.host_file, kLongestHostFile));
   MUSTER_TRY(HostFile hosts, ParseHostFile(text, launch.host_file));
   MUSTER_TRY(const std::string ranks, RanksOf(launch, hosts));
-  MUSTER_TRY(const JobSecret secret, SecretOf(environment));
+  MUSTER_TRY(const JobSecret secret, SecretForHosts(environment));
   const Endpoint endpoint = asked.explicit_tuple.endpoint
                                 ? *asked.explicit_tuple.endpoint
                                 : EndpointAt(hosts.hosts.front(), environment, effective.config);
