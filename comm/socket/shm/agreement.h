@@ -2,13 +2,13 @@
 // that wants it first, over its connections, so that every message of it is checked against that call.
 //
 //     member -> first of its node   u8 1: this connection is up
-//     first -> member               u8 1, the memfd, 64 B name of the directory of the doorbells; or u8 0
+//     first -> member               u8 1, the file, 64 B name of the directory of the doorbells; or u8 0
 //     member -> first               why it cannot, or nothing
 //     first ranks among each other  the least of their verdicts
 //     first -> member               u8 verdict
 //
-// All or none: one rank that cannot (a container that shares no directory, a limit, a refused
-// memfd) makes every rank do without, and its node's first rank logs one line that says why.
+// All or none: one rank that cannot (a container that shares no directory, a limit, no anonymous
+// file) makes every rank do without, and its node's first rank logs one line that says why.
 //
 // BLOCKS as ProgressEngine::Run.
 #pragma once

@@ -1,13 +1,13 @@
 #include "comm/socket/shm/segment.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "comm/base/anonymous_file.h"
 
 namespace muster {
 namespace {
@@ -15,7 +15,6 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kLargestSlot = size_t{128} * 1024;
 constexpr size_t kAllSlots = size_t{8} * 1024 * 1024;
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -45,18 +44,11 @@ size_t SegmentShape::SlotsAt() const {
 size_t SegmentShape::Bytes() const { return SlotsAt() + kSlots * static_cast<size_t>(ranks) * slot_bytes; }
 
 Result<std::unique_ptr<Segment>> Segment::Create(const SegmentShape& shape) {
-  UniqueFd fd(memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return Fail(Code::kSystem, "memfd_create: {}", ErrnoText(errno));
   const size_t bytes = shape.Bytes();
   if (!FitsFileSizeLimit(bytes)) {
     return Fail(Code::kSystem, "{} bytes are more than the file size limit", bytes);
   }
-  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return Fail(Code::kSystem, "cannot have {} bytes: {}", bytes, ErrnoText(errno));
-  }
-  if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
-    return Fail(Code::kSystem, "cannot seal a memfd: {}", ErrnoText(errno));
-  }
+  MUSTER_TRY(UniqueFd fd, MakeAnonymousFile(bytes));
   std::unique_ptr<Segment> segment(new Segment(shape, std::move(fd)));
   MUSTER_CHECK(segment->Map());
   return segment;
@@ -64,12 +56,9 @@ Result<std::unique_ptr<Segment>> Segment::Create(const SegmentShape& shape) {
 
 Result<std::unique_ptr<Segment>> Segment::Attach(UniqueFd fd, const SegmentShape& shape) {
   if (!fd) return Fail(Code::kSystem, "no descriptor came along");
-  struct stat status {};
-  const int seals = fcntl(fd.get(), F_GET_SEALS);
-  const bool sound = fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-                     status.st_size == static_cast<off_t>(shape.Bytes()) && seals >= 0 &&
-                     (seals & kSeals) == kSeals;
-  if (!sound) return Fail(Code::kSystem, "what came along is not a sealed memfd of {} bytes", shape.Bytes());
+  if (!IsAnonymousFile(fd.get(), shape.Bytes())) {
+    return Fail(Code::kSystem, "what came along is not an anonymous file of {} bytes", shape.Bytes());
+  }
   std::unique_ptr<Segment> segment(new Segment(shape, std::move(fd)));
   MUSTER_CHECK(segment->Map());
   return segment;

@@ -1,5 +1,5 @@
-// The memory that the ranks of one node share for one communicator: an anonymous file (memfd) that has no
-// name, so nothing of it outlives its processes however they end.
+// The memory that the ranks of one node share for one communicator: an anonymous file
+// (comm/base/anonymous_file.h) that has no name, so nothing of it outlives its processes however they end.
 //
 //     member (one for each rank)   who it is: name of its doorbell, processors it may use
 //     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published
@@ -7,8 +7,8 @@
 //     slot (kSlots for each rank)  data; written by its rank alone
 //
 // Where everything lies follows from the number of ranks and the bytes of a slot alone, and what a peer has
-// written is never used as a length or an index unchecked. The file is sealed: nobody can cut it off under a
-// reader. A forked child does not inherit the mapping. Pages that nobody touches cost nothing.
+// written is never used as a length or an index unchecked. A memfd is sealed: no rank can cut it off under
+// another one. A forked child does not inherit the mapping. Pages of a memfd that are not touched cost nothing.
 //
 // Ownership: owns descriptor and mapping. Threads: what is shared is atomic or guarded by SlotHeader::step.
 #pragma once
@@ -60,9 +60,9 @@ struct SegmentShape {
 
 class Segment {
  public:
-  // All zero. Error: kSystem with the reason (no memfd, a limit).
+  // All zero. Error: kSystem with the reason (no memory, a limit).
   static Result<std::unique_ptr<Segment>> Create(const SegmentShape& shape);
-  // Of another process: verified before it is mapped (a regular file of exactly that size, sealed). Error:
+  // Of another process: verified before it is mapped (IsAnonymousFile, of exactly that size). Error:
   // kSystem.
   static Result<std::unique_ptr<Segment>> Attach(UniqueFd fd, const SegmentShape& shape);
   Segment(const Segment&) = delete;
