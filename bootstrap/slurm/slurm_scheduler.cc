@@ -27,10 +27,20 @@ std::vector<std::string> Variables(const Environment& environment) {
   return variables;
 }
 
+// In the directories of PATH, not in the working directory or below it (an empty entry, "."): another user may
+// have put something there.
+std::vector<std::string> InPath(std::string_view name, const std::vector<std::string>& variables) {
+  std::vector<std::string> candidates = ExecCandidates(name, variables);
+  std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
+  return candidates;
+}
+
 // Beside this program first: the two are built and copied together.
 std::vector<std::string> Candidates(const std::optional<std::string>& asked,
                                     const std::vector<std::string>& variables) {
-  if (asked) return ExecCandidates(*asked, variables);
+  const bool is_path = asked && asked->find('/') != std::string::npos;
+  if (is_path) return {*asked};
+  if (asked) return InPath(*asked, variables);
   std::vector<std::string> candidates;
   std::array<char, PATH_MAX> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -38,8 +48,7 @@ std::vector<std::string> Candidates(const std::optional<std::string>& asked,
   if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) {
     candidates.push_back(fmt::format("{}/{}", path.substr(0, slash), kHelper));
   }
-  for (std::string& candidate : ExecCandidates(kHelper, variables))
-    candidates.push_back(std::move(candidate));
+  for (std::string& candidate : InPath(kHelper, variables)) candidates.push_back(std::move(candidate));
   return candidates;
 }
 

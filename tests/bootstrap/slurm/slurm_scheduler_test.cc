@@ -142,6 +142,25 @@ TEST_F(SlurmSchedulerTest, SaysWhyItKnowsNothing) {
 
 // ThreadSanitizer makes vfork a fork: an error stays in the child.
 #if !defined(__SANITIZE_THREAD__)
+// The working directory may be a shared one, where another user has put a program of that name.
+TEST_F(SlurmSchedulerTest, IsNotLookedForInTheWorkingDirectory) {
+  Helper(fmt::format("#!/bin/sh\n: >{}/started\n", folder));
+  const std::string before = fs::current_path();
+  fs::current_path(folder);
+  const std::string here = "../" + folder.substr(folder.rfind('/') + 1);
+  const std::vector<std::string> paths = {"", ":/nonexistent", "/nonexistent:", ".", here};
+  for (const std::string& path : paths) {
+    variables["PATH"] = path;
+    const auto facts = Make("helper")->Ask({true, false, {}}, Soon());
+    EXPECT_FALSE(facts) << path;
+  }
+  EXPECT_FALSE(fs::exists(folder + "/started"));
+  variables["PATH"] = ":" + folder;
+  EXPECT_FALSE(Make("helper")->Ask({true, false, {}}, Soon()));
+  fs::current_path(before);
+  EXPECT_TRUE(fs::exists(folder + "/started"));
+}
+
 TEST_F(SlurmSchedulerTest, SaysThatThereIsNone) {
   const auto absent = Make(folder + "/no")->Ask({true, false, {}}, Soon());
   ASSERT_FALSE(absent);
