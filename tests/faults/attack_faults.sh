@@ -114,7 +114,7 @@ foreign() {
     code=0
     user timeout --kill-after=2 20 ./muster launch -n 2 --set log.level=debug "$@" -- \
       sh -c "echo out; echo err >&2" >/tmp/said 2>&1 </dev/null || code=$?
-    [ "$(cat /tmp/own/file)" = mine ] || { echo "the user\047s file has become: $(head -c 200 /tmp/own/file | tr "\n" ";")"; exit 1; }
+    [ "$(cat /tmp/own/file)" = mine ] || { echo "the file of the user has become: $(head -c 200 /tmp/own/file | tr "\n" ";")"; exit 1; }
     [ $code != 124 ] && [ $code != 137 ] || { echo "it did not end: $(tail -n 1 /tmp/said)"; exit 1; }
     [ $code = 0 ] || grep -qF "${path##*/}" /tmp/said || { echo "it ended with $code: $(tail -n 1 /tmp/said)"; exit 1; }
   ' - "$@"
