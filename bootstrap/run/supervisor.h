@@ -137,6 +137,7 @@ class Supervisor {
   bool TellsOfFailure() const;
   bool IsOwn(int rank) const;
   static bool TellsApart(const Failure& failure);
+  std::string_view Reason(const Failure& failure, bool apart) const;
   void OnNotFormed(const Failure& failure);
   void BecomeTeller();
   void NoteWhoCame();

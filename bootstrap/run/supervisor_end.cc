@@ -47,13 +47,19 @@ void Supervisor::OnFailure(const Failure& failure) {
             {"code", CodeName(failure.error.code)},
             {"exit_status", StatusOf(failure)},
             {"hint", failure.error.hint}},
-           "{}{}", apart && !IsOwn(failure.rank) ? "ending because " : "",
+           "{}{}", Reason(failure, apart),
            apart ? fmt::format("{}; {} tells more", failure.error.message, Describe(group_.root_rank))
                  : ToString(failure.error));
   ClearNodeOf(failure);
   if (desk_) desk_->Announce(failure);
   if (plan_.config.run.stop_on_failure) EndPrograms();
   CheckDone();
+}
+
+std::string_view Supervisor::Reason(const Failure& failure, bool apart) const {
+  if (!apart || IsOwn(failure.rank)) return "";
+  // "interrupted: rank 3 on gpu02 received SIGINT"
+  return failure.as_told ? "ending: " : "ending because ";
 }
 
 // The root does. Where it can no longer be heard, whoever is first on its node speaks; of a thousand nodes

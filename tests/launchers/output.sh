@@ -74,8 +74,9 @@ stopped_reader() {
   ) &
   first=$!
   on gpu02 "${launch[@]}" --node-rank 1 -- sleep 9 2>"$dir/err.1" || code=$?
+  wait "$first" || first=failed
   expect 'exit code of the other node' "$code" 0
-  wait "$first"
+  [[ $first != failed ]] || fail "$(<"$dir/err.0")"
   expect 'lines' "$(<"$dir/lines")" 32
   # A loaded machine may say that it stood still.
   expect 'what was said' "$(words "$dir/err.0" "$dir/err.1" | grep -v 'stood still')" ''
