@@ -123,7 +123,8 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
   }
   if (missing == 0) return std::nullopt;
   if (missing > kMostNamed) text += fmt::format("; and {} more", missing - kMostNamed);
-  return Error{Code::kWorkFailed, fmt::format("all programs exited with 0, but run.expect is not met: {}", text),
+  return Error{Code::kWorkFailed,
+               fmt::format("all programs exited with 0, but run.expect is not met: {}", text),
                "look for an error in their output"};
 }
 

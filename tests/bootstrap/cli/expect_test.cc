@@ -44,7 +44,8 @@ TEST(Expect, WhatIsMissingIsNamedAndEndsWith79) {
   for (const char* how : {"launch", "run"}) {
     const Ended ended({how, "--nproc-per-node", "2", "--expect", "@/scores", "--report", "@/report"}, "true");
     EXPECT_EQ(ended.status, 79) << how;
-    EXPECT_THAT(ended.said, HasSubstr("error: all programs exited with 0, but run.expect is not met: ")) << how;
+    EXPECT_THAT(ended.said, HasSubstr("error: all programs exited with 0, but run.expect is not met: "))
+        << how;
     EXPECT_THAT(ended.said, HasSubstr("/scores does not exist (look for an error in their output)\n")) << how;
     EXPECT_THAT(ended.said, HasSubstr("ended with 0: ranks 0,1\n")) << how;
     EXPECT_THAT(ended.report, HasSubstr("\"exit_status\": 79")) << how;

@@ -61,7 +61,8 @@ TEST_F(HostLaunchTest, SendsACommandThatEveryShellTakes) {
 TEST_F(HostLaunchTest, SendsTheRestOverTheStandardInput) {
   plan.command = {"prog", "--token=4711"};
   plan.variables = {{"MUSTER_RUN_ENV", "{TOKEN: 4712}"}};
-  plan.ssh = {"/bin/sh", "-c", "tr '\\0' ' ' </proc/$$/cmdline >arguments.$1; exec head -n 1 >input.$1", "ssh"};
+  plan.ssh = {"/bin/sh", "-c", "tr '\\0' ' ' </proc/$$/cmdline >arguments.$1; exec head -n 1 >input.$1",
+              "ssh"};
   plan.ssh[2] = "cd " + folder + "; " + plan.ssh[2];
   EXPECT_EQ(HostLaunch(plan).Run(), 0);
   EXPECT_THAT(Read("arguments.alpha"),
