@@ -76,6 +76,24 @@ class Failures(unittest.TestCase):
             self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( f64\[1\])?, rank \d on \S+ in \w+ #1( f64\[1\])?$")
             self.assertIn("rank 1", line)
 
+    def pickles(self, call, in_the_middle):
+        """Through another program each, because rank 1 has somebody with it."""
+        program = [sys.executable, os.path.join(HERE, "member.py"), "changed_pickles"]
+        preload = f'export MUSTER_TEST_CALL={call}; [ "$RANK" != 1 ] || export LD_PRELOAD={in_the_middle}; exec "$@"'
+        settings = ["run.stop_on_failure=false"]
+        done = cases.launch(3, ["sh", "-c", preload, "sh", *program], *settings)
+        return done, sorted(done.stdout.splitlines())
+
+    def test_a_pickle_that_was_changed_on_the_way(self):
+        for call in ("broadcast", "gather", "all_gather"):
+            done, lines = self.pickles(call, os.path.join(HERE, "libchanges_pickles.so"))
+            self.assertEqual(done.returncode, 77, done)
+            self.assertNotIn("unpickled", lines)
+            sentence = r"^\d what rank 1 on \S+ sent to rank \d on \S+ in \w+ #1 was changed on the way: it is not authentic "
+            self.assertTrue(any(re.match(sentence, line) for line in lines), done)
+            done, lines = self.pickles(call, "")
+            self.assertEqual((done.returncode, lines), (0, [f"{rank} gets what was sent" for rank in range(3)]), done)
+
     def test_a_passed_deadline(self):
         done, lines = self.lines("deadline")
         self.assertEqual(len(lines), 3, done)

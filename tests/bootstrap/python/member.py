@@ -19,6 +19,35 @@ def objects(comm):
     assert comm.broadcast_bytes(b"root" if comm.rank == 0 else b"") == b"root"
 
 
+def harmless_function():
+    return "harmless"
+
+
+def evil_function____():
+    print("unpickled", flush=True)
+
+
+class _Call:
+    """Its pickle calls a function of this program."""
+
+    def __reduce__(self):
+        return harmless_function, ()
+
+
+def changed_pickles(comm):
+    """Only a man in the middle, in rank 1, makes this fail."""
+    call = os.environ["MUSTER_TEST_CALL"]
+    try:
+        if call == "broadcast":
+            comm.broadcast(_Call(), root=1)
+        else:
+            getattr(comm, call)(_Call())
+    except muster.AuthenticationFailed as error:
+        print(comm.rank, error, flush=True)
+        os._exit(error.exit_status)
+    print(comm.rank, "gets what was sent", flush=True)
+
+
 def facts(comm):
     assert (comm.size, comm.local_rank, comm.local_size) == (3, comm.rank, 3)
     assert (comm.node_rank, comm.num_nodes, comm.nodes) == (0, 1, [comm.node])
