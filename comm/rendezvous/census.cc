@@ -46,9 +46,9 @@ std::optional<Failure> Census::GiveUp(const std::string& exchange, Duration wait
                  ""};
 }
 
-std::optional<Failure> Census::FindHopeless() const {
+std::optional<Failure> Census::FindHopeless(const std::set<int>& left) const {
   for (const auto& [name, entries] : exchanges_) {
-    for (const int rank : left_) {
+    for (const int rank : left) {
       if (entries.contains(rank)) continue;
       return Failure{{Code::kPeerLost,
                       fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank),
@@ -62,10 +62,12 @@ std::optional<Failure> Census::FindHopeless() const {
   return std::nullopt;
 }
 
-void Census::Goodbye(const std::vector<int>& ranks) {
+std::set<int> Census::Goodbye(const std::vector<int>& ranks) {
+  std::set<int> left;
   for (const int rank : ranks) {
-    if (rank >= 0 && rank < roster_.size()) left_.insert(rank);
+    if (rank >= 0 && rank < roster_.size() && left_.insert(rank).second) left.insert(rank);
   }
+  return left;
 }
 
 bool Census::AllHaveLeft(const std::vector<int>& ranks) const {

@@ -26,11 +26,12 @@ class Census {
   // What every rank is told when an exchange has not become complete in time; absent where it has.
   std::optional<Failure> GiveUp(const std::string& exchange, Duration waited) const;
 
-  // What every rank is told when an exchange under way waits for a rank that has said goodbye; absent where
-  // none does.
-  std::optional<Failure> FindHopeless() const;
+  // What every rank is told when an exchange under way waits for one of `left`; absent where none does.
+  std::optional<Failure> FindHopeless(const std::set<int>& left) const;
 
-  void Goodbye(const std::vector<int>& ranks);
+  // Those of `ranks` that had not left before.
+  std::set<int> Goodbye(const std::vector<int>& ranks);
+  const std::set<int>& left() const { return left_; }
   bool HasLeft(int rank) const { return left_.contains(rank); }
   bool AllHaveLeft(const std::vector<int>& ranks) const;
   bool Empty() const { return static_cast<int>(left_.size()) == roster_.size(); }

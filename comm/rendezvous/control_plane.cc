@@ -80,8 +80,12 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
                          [this](Branches::Source source, const Branches::Branch& branch,
                                 const Error& reason) { OnBranchClosed(source, branch, reason); });
   std::vector<Branches::Branch> unheard = TakeUnheard(*branches_);
+  branch_of_rank_.assign(static_cast<size_t>(group_.roster.size()), Branches::kSelf);
   for (const auto& [source, branch] : branches_->all()) {
     if (branch.same_node) WatchProcess(source, branch.stream->fd());
+    for (const int rank : branch.ranks) {
+      if (rank >= 0 && rank < group_.roster.size()) branch_of_rank_[static_cast<size_t>(rank)] = source;
+    }
   }
   if (joined.request && is_root_) job_clock_->Ask(*joined.request);
   if (joined.request) {
@@ -98,7 +102,10 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
   if (!OtherNodes().empty()) {
     pulse_ = std::make_unique<Pulse>(
         loop_, liveness_, [this] { return OtherNodes(); },
-        Pulse::Events{[this](const Pulse::Peer& peer) { OnSuspect(peer); },
+        Pulse::Events{[this](std::span<const int> ranks) {
+                        return DescribeRanks(group_.roster, {ranks.begin(), ranks.end()});
+                      },
+                      [this](const Pulse::Silence& peer) { OnSuspect(peer); },
                       [this](const Pulse::Verdict& verdict) { OnSilent(verdict); }});
   }
   StartSurveys(std::move(joined.status_desk));
@@ -124,7 +131,8 @@ void ControlPlane::TakeExchange(const Exchange& part) {
     if (upstream_) upstream_->Send(Encode(part, ControlType::kExchange));
     return;
   }
-  if (census_.IsUnknown(part.name)) {
+  const bool is_new = census_.IsUnknown(part.name);
+  if (is_new) {
     const Duration limit = FromMilliseconds(part.timeout_milliseconds);
     exchange_timers_[part.name] = loop_.After(limit, [this, name = part.name, limit] {
       if (auto failure = census_.GiveUp(name, limit)) TakeFailure(*std::move(failure));
@@ -135,13 +143,14 @@ void ControlPlane::TakeExchange(const Exchange& part) {
     exchange_timers_.erase(part.name);
     Publish(*whole);
   }
-  CheckHopeless();
+  // What waits for nobody who has left when it begins does so only when ranks leave.
+  if (is_new) CheckHopeless(census_.left());
 }
 
-// Nobody waits for a rank that has left.
-void ControlPlane::CheckHopeless() {
+// No rank waits for one that has left.
+void ControlPlane::CheckHopeless(const std::set<int>& left) {
   if (!is_root() || failure_) return;
-  if (auto failure = census_.FindHopeless()) TakeFailure(*std::move(failure));
+  if (auto failure = census_.FindHopeless(left)) TakeFailure(*std::move(failure));
 }
 
 void ControlPlane::Publish(const Exchange& whole) {
@@ -205,14 +214,18 @@ void ControlPlane::Leave() {
 }
 
 void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
-  census_.Goodbye(ranks);
+  const std::set<int> left = census_.Goodbye(ranks);
   PassGoodbyeUp(ranks);
   // A leader's word for a follower's goodbye is enough: it stays until its own is confirmed.
-  for (auto& [source, branch] : branches_->all()) {
-    if (branch.ranks.empty() || !census_.AllHaveLeft(branch.ranks)) continue;
-    if (let_go_.insert(source).second) branch.stream->Send(EncodeBare(ControlType::kReleased));
+  // Only the branches of those who have just left: with a thousand nodes, all would be looked at a thousand times.
+  std::set<Branches::Source> sources;
+  for (const int rank : left) sources.insert(branch_of_rank_[static_cast<size_t>(rank)]);
+  for (const Branches::Source source : sources) {
+    const Branches::Branch* const branch = branches_->Find(source);
+    if (branch != nullptr && census_.AllHaveLeft(branch->ranks))
+      branch->stream->Send(EncodeBare(ControlType::kReleased));
   }
-  CheckHopeless();
+  CheckHopeless(left);
   // Whoever has left may come back for the next group while this one is still at work.
   if (later_ && !branches_->empty()) later_->OpenLadder();
   CheckReleased();

@@ -95,7 +95,7 @@ class ControlPlane {
   void OnBranchClosed(Branches::Source source, const Branches::Branch& branch, const Error& reason);
 
   void TakeExchange(const Exchange& part);
-  void CheckHopeless();
+  void CheckHopeless(const std::set<int>& left);
   void Publish(const Exchange& whole);
   void TakeGoodbye(const std::vector<int>& ranks);
   void PassGoodbyeUp(const std::vector<int>& ranks);
@@ -119,7 +119,7 @@ class ControlPlane {
   void WatchProcess(Branches::Source source, int fd);
   void OnProcessEnded(Branches::Source source);
   std::vector<Pulse::Peer> OtherNodes();
-  void OnSuspect(const Pulse::Peer& peer);
+  void OnSuspect(const Pulse::Silence& peer);
   void OnSilent(const Pulse::Verdict& verdict);
   void OnBranchesSilent(const std::vector<Pulse::Silence>& dead, const Pulse::Verdict& verdict);
   Failure CutOff(std::string_view how) const;
@@ -148,8 +148,8 @@ class ControlPlane {
   bool failure_was_told_ = false;
   std::optional<Failure> own_failure_;  // sent up, not yet confirmed
   std::set<Branches::Source> not_told_;
-  std::set<Branches::Source> let_go_;  // told that they are released
-  std::vector<int> goodbyes_;          // not yet passed up
+  std::vector<Branches::Source> branch_of_rank_;  // kSelf: none
+  std::vector<int> goodbyes_;                     // not yet passed up
   bool everyone_knows_ = false;
   bool leaving_ = false;
   bool released_ = false;

@@ -82,25 +82,21 @@ void ControlPlane::OnProcessEnded(Branches::Source source) {
   });
 }
 
+// At each heartbeat: with a thousand nodes, nothing may be formatted or copied here.
 std::vector<Pulse::Peer> ControlPlane::OtherNodes() {
   std::vector<Pulse::Peer> peers;
-  const Roster& roster = group_.roster;
-  if (upstream_ && !upstream_same_node_) {
-    peers.push_back({upstream_.get(),
-                     DescribeRank(roster, group_.root_rank),
-                     {group_.root_rank},
-                     upstream_->last_received()});
-  }
+  peers.reserve(branches_->all().size() + 1);
+  if (upstream_ && !upstream_same_node_)
+    peers.push_back({upstream_.get(), {&group_.root_rank, 1}, upstream_->last_received()});
   for (const auto& [source, branch] : branches_->all()) {
     if (branch.same_node) continue;
-    peers.push_back({branch.stream.get(), DescribeRanks(roster, branch.ranks), branch.ranks,
-                     branch.stream->last_received()});
+    peers.push_back({branch.stream.get(), branch.ranks, branch.stream->last_received()});
   }
   return peers;
 }
 
 // The verdict, at dead_after, shall rest on more than one silent peer.
-void ControlPlane::OnSuspect(const Pulse::Peer& peer) {
+void ControlPlane::OnSuspect(const Pulse::Silence& peer) {
   if (!upstream_ || peer.stream != upstream_.get() || probe_port_ == 0) return;
   const Roster& roster = group_.roster;
   std::vector<SocketAddress> others;
@@ -129,18 +125,18 @@ Failure ControlPlane::CutOff(std::string_view how) const {
 // Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
 void ControlPlane::OnSilent(const Pulse::Verdict& verdict) {
   std::vector<Pulse::Silence> dead = verdict.dead;
-  std::erase_if(dead, [this](const Pulse::Silence& one) { return census_.AllHaveLeft(one.peer.ranks); });
+  std::erase_if(dead, [this](const Pulse::Silence& one) { return census_.AllHaveLeft(one.ranks); });
   if (dead.empty()) return;
-  if (!upstream_ || dead.front().peer.stream != upstream_.get()) return OnBranchesSilent(dead, verdict);
+  if (!upstream_ || dead.front().stream != upstream_.get()) return OnBranchesSilent(dead, verdict);
   const Pulse::Silence& above = dead.front();
   const std::string silent = FormatSeconds(above.silent);
   if (!own_failure_ && NobodyElseAnswers()) {
-    own_failure_ =
-        CutOff(fmt::format("nothing was heard of {} for {}, and of {} other {} none answers", above.peer.name,
-                           silent, probe_->asked(), probe_->asked() == 1 ? "node" : "nodes"));
+    own_failure_ = CutOff(fmt::format("nothing was heard of {} for {}, and of {} other {} none answers",
+                                      DescribeRanks(group_.roster, above.ranks), silent, probe_->asked(),
+                                      probe_->asked() == 1 ? "node" : "nodes"));
   }
   if (!own_failure_) {
-    own_failure_ = LostRanks(above.peer.ranks, "fell silent: nothing was heard for " + silent);
+    own_failure_ = LostRanks(above.ranks, "fell silent: nothing was heard for " + silent);
   }
   OnUpstreamClosed({});
 }
@@ -156,13 +152,13 @@ void ControlPlane::OnBranchesSilent(const std::vector<Pulse::Silence>& dead, con
   } else if (!failure_) {
     std::vector<int> ranks;
     for (const Pulse::Silence& one : dead) {
-      ranks.insert(ranks.end(), one.peer.ranks.begin(), one.peer.ranks.end());
+      ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
     }
     TakeFailure(LostRanks(ranks, "fell silent: nothing was heard for " + silent));
   }
   for (const auto& [source, branch] : branches_->all()) {
     const auto* stream = branch.stream.get();
-    if (std::ranges::none_of(dead, [&](const auto& one) { return one.peer.stream == stream; })) continue;
+    if (std::ranges::none_of(dead, [&](const auto& one) { return one.stream == stream; })) continue;
     not_told_.erase(source);
     endings_.GiveUp(source);
   }

@@ -47,14 +47,17 @@ void Pulse::Judge(const std::vector<Peer>& peers, Clock::time_point now) {
   for (const Peer& peer : peers) {
     const Duration silent = now - std::max(peer.heard, clocks_from_);
     if (silent < liveness_.suspect_after) {
-      if (suspects_.erase(peer.name) > 0) {
-        LogEvent(LogLevel::kInfo, "heard_again", {{"ranks", peer.ranks}}, "{} can be heard again", peer.name);
+      if (suspects_.erase(peer.stream) > 0) {
+        LogEvent(LogLevel::kInfo, "heard_again",
+                 {{"ranks", std::vector<int>(peer.ranks.begin(), peer.ranks.end())}}, "{} can be heard again",
+                 events_.describe(peer.ranks));
       }
       continue;
     }
     ++verdict.silent;
-    if (suspects_.insert(peer.name).second) suspects.push_back({peer, silent});
-    if (silent >= liveness_.dead_after) verdict.dead.push_back({peer, silent});
+    const Silence silence{peer.stream, {peer.ranks.begin(), peer.ranks.end()}, silent};
+    if (suspects_.insert(peer.stream).second) suspects.push_back(silence);
+    if (silent >= liveness_.dead_after) verdict.dead.push_back(silence);
   }
   Suspect(suspects);
   // Last: it may end what the peers hang on.
@@ -67,14 +70,14 @@ void Pulse::Suspect(const std::vector<Silence>& suspects) {
       suspects.size() == 1 ? "" : fmt::format(" and of {} other nodes", suspects.size() - 1);
   std::vector<int> ranks;
   for (const Silence& suspect : suspects)
-    ranks.insert(ranks.end(), suspect.peer.ranks.begin(), suspect.peer.ranks.end());
+    ranks.insert(ranks.end(), suspect.ranks.begin(), suspect.ranks.end());
   std::ranges::sort(ranks);
   LogEvent(LogLevel::kWarning, "silent",
            {{"ranks", ranks}, {"seconds", suspects.front().silent}, {"dead_after", liveness_.dead_after}},
-           "nothing was heard of {}{} for {}; given up after {}", suspects.front().peer.name, more,
-           FormatSeconds(suspects.front().silent), FormatDuration(liveness_.dead_after));
+           "nothing was heard of {}{} for {}; given up after {}", events_.describe(suspects.front().ranks),
+           more, FormatSeconds(suspects.front().silent), FormatDuration(liveness_.dead_after));
   if (!events_.on_suspect) return;
-  for (const Silence& suspect : suspects) events_.on_suspect(suspect.peer);
+  for (const Silence& suspect : suspects) events_.on_suspect(suspect);
 }
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,15 @@ namespace muster {
 
 class Pulse {
  public:
+  // Looked at within one heartbeat: it owns nothing, and costs nothing to make.
   struct Peer {
     FrameStream* stream = nullptr;
-    std::string name;  // "ranks 4-7 on gpu03"
-    std::vector<int> ranks;
+    std::span<const int> ranks;
     Clock::time_point heard{};  // when something came from there
   };
   struct Silence {
-    Peer peer;
+    const FrameStream* stream = nullptr;
+    std::vector<int> ranks;
     Duration silent{};
   };
   struct Verdict {
@@ -33,7 +35,9 @@ class Pulse {
     int peers = 0;
   };
   struct Events {
-    std::function<void(const Peer& peer)> on_suspect;     // silent for suspect_after, once; may be empty
+    // "ranks 4-7 on gpu03". Called for peers that fall silent or are heard again, not for each heartbeat.
+    std::function<std::string(std::span<const int> ranks)> describe;
+    std::function<void(const Silence& peer)> on_suspect;  // silent for suspect_after, once; may be empty
     std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while somebody is
   };
   using Now = std::function<Clock::time_point()>;
@@ -58,7 +62,7 @@ class Pulse {
   Now now_;
   Clock::time_point last_tick_ = now_();
   Clock::time_point clocks_from_ = last_tick_;
-  std::set<std::string> suspects_;
+  std::set<const FrameStream*> suspects_;
   EventLoop::TimerId timer_ = 0;
 };
 

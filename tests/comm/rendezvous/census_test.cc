@@ -8,6 +8,8 @@
 namespace muster {
 namespace {
 
+using testing::ElementsAre;
+
 const Roster kFourRanks{
     "", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}}};
 
@@ -65,10 +67,10 @@ TEST(Census, GivingUpNamesWhoIsMissing) {
 TEST(Census, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
   Census census(kFourRanks);
   census.Goodbye({2});
-  EXPECT_EQ(census.FindHopeless(), std::nullopt);
+  EXPECT_EQ(census.FindHopeless(census.left()), std::nullopt);
   Exchange part{"program 0/data endpoints", 1000, {{1, {}}}};
   census.Contribute(part);
-  const auto failure = census.FindHopeless();
+  const auto failure = census.FindHopeless(census.left());
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error.code, Code::kPeerLost);
   EXPECT_EQ(failure->error.message, "rank 2 on gpu02 ended before it took part in \"data endpoints\"");
@@ -77,14 +79,14 @@ TEST(Census, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
 
 TEST(Census, CountsWhoHasLeft) {
   Census census(kFourRanks);
-  census.Goodbye({1, 2, 99, -1});
+  EXPECT_THAT(census.Goodbye({1, 2, 99, -1}), ElementsAre(1, 2));
   EXPECT_TRUE(census.HasLeft(1));
   EXPECT_FALSE(census.HasLeft(0));
   EXPECT_TRUE(census.AllHaveLeft({1, 2}));
   EXPECT_FALSE(census.AllHaveLeft({1, 3}));
   EXPECT_TRUE(census.AllHaveLeft({}));
   EXPECT_FALSE(census.Empty());
-  census.Goodbye({0, 3, 3});
+  EXPECT_THAT(census.Goodbye({0, 3, 3, 1}), ElementsAre(0, 3)) << "1 had left before";
   EXPECT_TRUE(census.Empty());
 }
 

@@ -31,15 +31,20 @@ class PulseTest : public testing::Test {
         [this] {
           ++heartbeats;
           if (speaks) heard = now;
-          return std::vector<Pulse::Peer>{{stream.get(), "rank 1 on gpu02", {1}, heard}};
+          return std::vector<Pulse::Peer>{{stream.get(), kRanks, heard}};
         },
-        Pulse::Events{[this](const Pulse::Peer& peer) {
-                        EXPECT_EQ(peer.name, "rank 1 on gpu02");
+        Pulse::Events{[this](std::span<const int> ranks) {
+                        EXPECT_TRUE(std::ranges::equal(ranks, kRanks));
+                        ++described;
+                        return std::string("rank 1 on gpu02");
+                      },
+                      [this](const Pulse::Silence& peer) {
+                        EXPECT_EQ(peer.stream, stream.get());
                         ++suspected;
                       },
                       [this](const Pulse::Verdict& verdict) {
                         ASSERT_EQ(verdict.dead.size(), 1u);
-                        EXPECT_EQ(verdict.dead.front().peer.name, "rank 1 on gpu02");
+                        EXPECT_EQ(verdict.dead.front().ranks, kRanks);
                         EXPECT_EQ(verdict.silent, 1);
                         EXPECT_EQ(verdict.peers, 1);
                         if (deaths++ == 0) died = now;
@@ -51,7 +56,9 @@ class PulseTest : public testing::Test {
     ASSERT_TRUE(loop.Until([&] { return heartbeats >= until; }));
   }
 
+  const std::vector<int> kRanks = {1};
   TestLoop loop;
+  int described = 0;
   Clock::time_point now{std::chrono::hours(1)};
   Clock::time_point heard;
   Clock::time_point died;
@@ -86,6 +93,7 @@ TEST_F(PulseTest, WhoIsSilentIsReportedAndThenGivenUp) {
             "muster: warning: nothing was heard of rank 1 on gpu02 for 0.1 s; given up after 200ms\n");
   EXPECT_EQ(died - began, milliseconds(200));
   EXPECT_EQ(suspected, 1);
+  EXPECT_EQ(described, 1);
 }
 
 TEST_F(PulseTest, WhoSpeaksLives) {
@@ -93,6 +101,7 @@ TEST_F(PulseTest, WhoSpeaksLives) {
   speaks = true;
   Start();
   Pass(30);
+  EXPECT_EQ(described, 0) << "with a thousand peers each of thirty heartbeats would format a thousand names";
   EXPECT_EQ(deaths, 0);
   EXPECT_EQ(suspected, 0);
   EXPECT_EQ(log.Text(), "");
