@@ -142,7 +142,8 @@ constexpr auto kKeys = std::to_array<Key>({
     Plain("run.stop_on_failure", MUSTER_FIELD(run.stop_on_failure), kGroupWide,
           "whether one failed rank ends the programs of all"),
     Choice("run.store", MUSTER_FIELD(run.store), kGroupWide, kStores,
-           "who serves PyTorch's store at MASTER_PORT: muster, or the program's rank 0, which binds it"),
+           "who serves PyTorch's store at MASTER_PORT: muster (for PyTorch 2.2 and later), or the program's "
+           "rank 0, which binds it"),
     Choice("run.stdin", MUSTER_FIELD(run.input), kOwn, kInputs,
            "which ranks have the standard input of muster: rank0, all (a copy each) or none; auto: rank0 if "
            "this muster starts several ranks, else all"),

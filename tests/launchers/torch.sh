@@ -44,6 +44,18 @@ torch_starts_again() {
     sh "$here/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || fail "$(cat "$dir/err")"
 }
 
+# torchrun as the program of each rank, with agents that meet in the store that muster serves.
+torchrun_inside() {
+  fresh
+  expect output "$(step -N2 --ntasks-per-node=1 muster run -- sh -c 'exec torchrun --nnodes 2 --nproc-per-node 2 '"$1"' "$0"' \
+    "$here/gloo.py" 2>"$dir/err")" 'sum 6 of 4' || fail "$(cat "$dir/err")"
+}
+torchruns_inside() {
+  torchrun_inside '--rdzv-backend c10d --rdzv-endpoint $MASTER_ADDR:$MASTER_PORT --rdzv-id x'
+  torchrun_inside '--node-rank $RANK --master-addr $MASTER_ADDR --master-port $MASTER_PORT'
+  torchrun_inside '--node-rank $RANK --master-addr $MASTER_ADDR --master-port 29873'
+}
+
 # Rank 0's supervisor is neither the root nor on the first node.
 rank_0_elsewhere() {
   fresh
@@ -150,9 +162,46 @@ while not os.path.exists(sys.argv[1]): time.sleep(0.1)' "$go" >"$dir/out" 2>"$di
   released 0
 }
 
+# flooded KIND: at full rate from three places (another user on the store's node, another user on another node of the
+# group, the user on a node of another job) while the group's programs connect again and again.
+descriptors_of() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
+resident_of() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
+flood() { on "${@:2}" python3 "$here/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made"; }
+flooded() {
+  local address job pid before resident highest=0 most=0 count attackers=()
+  fresh
+  step -N2 --ntasks-per-node=2 muster run --set liveness.suspect_after=2s --set liveness.dead_after=8s -- \
+    python3 "$here/store_clients.py" 12 "$dir" 2>"$dir/err" &
+  job=$!
+  until_true 60 has_files "$dir/ranks" 4
+  read -r -a address <"$dir/ranks/0"
+  pid=$(on gpu01 ss -Hltnp "sport = ${address[1]}" | grep -oE 'pid=[0-9]+' | head -n1 | cut -d= -f2)
+  before=$(descriptors_of "$pid") resident=$(resident_of "$pid")
+  flood "$1" --user nobody gpu01 & attackers+=($!)
+  flood "$1" --user nobody gpu02 & attackers+=($!)
+  flood "$1" gpu04 & attackers+=($!)
+  for _ in {1..50}; do
+    count=$(descriptors_of "$pid")
+    ((count <= highest)) || highest=$count
+    count=$(resident_of "$pid")
+    ((count <= most)) || most=$count
+    sleep 0.1
+  done
+  wait "${attackers[@]}"
+  wait "$job" || fail "the run failed: $(cat "$dir/err")"
+  echo "    $1: $(xargs <"$dir/made") connections; $((highest - before)) descriptors, $((most - resident)) KiB," \
+    "$(wc -l <"$dir/err") lines; longest wait $(cat "$dir"/longest.? | xargs) s" >>"$files/floods"
+  ((highest - before < 256)) || fail "$((highest - before)) descriptors more"
+  ((most - resident < 32 * 1024)) || fail "$((most - resident)) KiB more"
+  (($(wc -l <"$dir/err") <= 20)) || fail "$(wc -l <"$dir/err") lines in the log"
+  expect 'who fell silent' "$(grep -c 'nothing was heard' "$dir/err")" 0
+}
+
 check_torch() {
-  local patience=170 OMP_NUM_THREADS=1 PATH=$PATH
+  local patience=170 OMP_NUM_THREADS=1 PATH=$PATH kind
   export OMP_NUM_THREADS PATH
+  for kind in silent greets hangs-up resets garbage; do check "torch: a flood that is $kind" flooded "$kind"; done
+  cat "$files/floods"
   check 'torch: PyTorch' "$top/tests/python/venv"
   PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
   check 'torch: strangers at the store' strangers
@@ -161,6 +210,7 @@ check_torch() {
   check 'torch: DistributedDataParallel' trains
   check 'torch: one program after another' programs_in_turn
   patience=500 check 'torch: process groups after each other' rounds_of_all_kinds
+  patience=300 check 'torch: torchrun inside' torchruns_inside
   check 'torch: rank 0 is not on the first node' rank_0_elsewhere
   check 'torch: a group that starts again, one process on each node' torch_starts_again
   check 'torch: run.store: program' binds_itself
