@@ -33,7 +33,7 @@ class Console {
   // Waits for the reader, at most until the deadline; what it has not taken by then goes on waiting.
   void Drain(Deadline deadline);
   bool idle() const { return pending_.empty(); }
-  // Once, when nothing waits any more. Not while it is idle.
+  // Once, when nothing waits. Not while it is idle.
   void WhenIdle(std::function<void()> go_on) { waiting_for_idle_.push_back(std::move(go_on)); }
   // Called whenever nothing waits any more.
   void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }

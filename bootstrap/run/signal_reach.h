@@ -23,8 +23,8 @@ namespace muster {
 // True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
 bool ReachedProgram(const SignalEvent& event, bool own_process_group);
 
-// True: whoever sent it sees to it that programs end, or does not want that: Slurm, or what lies outside this
-// process's PID namespace (a container's runtime).
+// True: the sender ends programs itself, or wants them to go on: Slurm, or a process outside this process's
+// PID namespace (a container's runtime).
 bool FromScheduler(const SignalEvent& event);
 
 // The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only

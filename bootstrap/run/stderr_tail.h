@@ -38,9 +38,9 @@ class StderrTail {
   // Moves what there is, up to 4096 bytes.
   void Pump();
 
-  // When the program has ended: what lies in the pipe now is the rest, whoever else holds the pipe. PumpRest
-  // moves as much of it as `out` takes without waiting; true when all of it is there. Abandon keeps the rest
-  // for Tail and does not write it.
+  // When the program has ended: what lies in the pipe now is the rest, also if another process holds the
+  // pipe. PumpRest moves as much of it as `out` takes without waiting; true when all of it is there. Abandon
+  // keeps the rest for Tail and does not write it.
   void BeginRest();
   bool PumpRest();
   void Abandon();

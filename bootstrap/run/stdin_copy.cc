@@ -140,7 +140,7 @@ void StdinCopy::WatchSource() {
   });
 }
 
-// With nothing to write too: the kernel then tells (EPOLLERR) that the program has closed its end.
+// With nothing to write too: the kernel then reports (EPOLLERR) that the program has closed its end.
 void StdinCopy::WatchReader(int rank, Reader& reader) {
   const uint32_t events = EPOLLERR | (reader.at < end() ? EPOLLOUT : 0U);
   if (events == reader.events) return;

@@ -84,7 +84,7 @@ class Supervisor {
   std::optional<Error> ToldToEnd() const;
 
  private:
-  // The exchange among supervisors that ends a group whose last member cannot tell by itself, and the one that
+  // The exchange among supervisors that ends a group when all programs have ended, and the one that
   // follows it if files are expected: the root takes part in that once it has found them.
   static constexpr std::string_view kAllDone = "all programs have ended";
   static constexpr std::string_view kFilesAreThere = "the expected files are there";

@@ -48,7 +48,7 @@ void Supervisor::OnSignalBeforePrograms(int number) {
   // What is waited for is only to tell it to others.
   if (const Failure* failure = joiner_ ? joiner_->failure() : nullptr) return OnNotFormed(*failure);
   NoteWhoCame();
-  // All ranks get the signal, from whoever knows why.
+  // All ranks receive the signal; the root logs it.
   LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", number}},
            "ended by signal {} while the group was forming", number);
   Finish(128 + number);

@@ -107,7 +107,7 @@ TEST(EndRequest, OneRequestThatArrivesTwiceIsOne) {
   EXPECT_EQ(by_key.Take(CtrlC(), kStart + milliseconds(400)), EndStep::kTerminate);
 }
 
-// Whoever repeats a signal all the time would put off the end for ever.
+// Otherwise repeated signals put off the end for ever.
 TEST(EndRequest, RepeatedSignalsDoNotBeginTheWaitAgain) {
   EndRequest request(kGrace);
   request.Take(ByHand(SIGTERM), kStart);
@@ -174,7 +174,7 @@ TEST(EndRequest, WithoutASignalNothingIsExplained) {
   EXPECT_EQ(verdict.exit_status, 143);
 }
 
-// A dump that somebody asks for while the run ends does not shorten the time that the end may take.
+// A thread dump while the run ends does not shorten the time that the end may take.
 TEST(EndRequest, AThreadDumpReplacesNoRequestToEnd) {
   EndRequest request(kGrace);
   request.Take(FromScheduler(SIGTERM), kStart);

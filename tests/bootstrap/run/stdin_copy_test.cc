@@ -140,7 +140,7 @@ TEST_F(StdinCopyTest, TheSlowestReaderSetsThePaceAndMemoryIsBounded) {
   EXPECT_TRUE(taken[1] == text);
 }
 
-TEST_F(StdinCopyTest, NobodyWaitsForAProgramThatHasEnded) {
+TEST_F(StdinCopyTest, AProgramIsNotWaitedForThatHasEnded) {
   Pipe pipe = MakePipe();
   Copy(pipe.read_end.get(), 2);
   const std::string text = Text(30 * kPipe);
@@ -158,7 +158,7 @@ TEST_F(StdinCopyTest, NobodyWaitsForAProgramThatHasEnded) {
   EXPECT_TRUE(taken[0] == text);
 }
 
-TEST_F(StdinCopyTest, NobodyWaitsForAProgramThatHasClosedItsInput) {
+TEST_F(StdinCopyTest, AProgramIsNotWaitedForThatHasClosedItsInput) {
   Pipe pipe = MakePipe();
   Copy(pipe.read_end.get(), 2);
   const std::string text = Text(30 * kPipe);
