@@ -28,7 +28,7 @@ refused() {
   all_ended "$1" 75 0-7,12-15
   all_ended "$1" 77 8-11
   all_said "$1" 0-7,12-15 "error: $missing"
-  expect_like 'what the others said' "$(tail -n 1 "$work/$1/0.err")" "*$missing$2 (timeouts.rendezvous says how long to wait)"
+  expect_like 'what the others said' "$(grep 'did not form' "$work/$1/0.err" | tail -n 1)" "*$missing$2 (timeouts.rendezvous says how long to wait)"
   expect_like 'what a leader said' "$(tail -n 1 "$work/$1/8.err")" "muster: *error: $3"
   expect_like 'what a follower said' "$(<"$work/$1/9.err")" "muster: rank 9 on gpu03: error: $3"
 }
