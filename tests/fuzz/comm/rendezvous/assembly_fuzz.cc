@@ -133,7 +133,7 @@ void FuzzCensus(ValueSource& source) {
       }
       default:
         CheckFailure(census.GiveUp(name, std::chrono::seconds(1)));
-        CheckFailure(census.FindHopeless());
+        CheckFailure(census.FindHopeless(census.left()));
     }
     Require(census.Empty() == (left.size() == roster.members.size()), "all have left, or not");
   }
