@@ -86,7 +86,9 @@ TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
 class FullQueueTest : public testing::Test {
  protected:
   FullQueueTest() : listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    const auto name = *SocketAddress::Abstract(fmt::format("muster-dial-test-{}", getpid()));
+    // Bazel's own folder for tests has a name that is too long for a socket.
+    const auto name = *SocketAddress::Path(fmt::format("/tmp/muster-dial-test-{}", getpid()));
+    unlink(name.path().c_str());
     EXPECT_EQ(bind(listener_.get(), name.get(), name.length()), 0);
     EXPECT_EQ(listen(listener_.get(), 0), 0);
     unix_ = name;
@@ -97,6 +99,7 @@ class FullQueueTest : public testing::Test {
     }
     EXPECT_EQ(error_number, EAGAIN);
   }
+  ~FullQueueTest() override { unlink(unix_.path().c_str()); }
   // Until `done`, at most a minute.
   bool Until(Dial& dial, const std::function<bool()>& done) {
     const Deadline limit = Deadline::After(std::chrono::minutes(1));

@@ -31,7 +31,7 @@ class ReceptionTest : public testing::Test {
   void Start(ReceptionOptions options = {minutes(10), 128, {}}) {
     reception = std::make_unique<Reception>(
         poll_set, self, *endpoint, options,
-        [this](const LinkKey& key, UniqueFd fd) { arrived.emplace_back(key, std::move(fd)); });
+        [this](const LinkKey& key, ProvenLink link) { arrived.emplace_back(key, std::move(link.fd)); });
     ASSERT_TRUE(reception->Start());
   }
   SocketAddress Address() const { return *SocketAddress::FromNumeric("127.0.0.1", endpoint->address().port); }
