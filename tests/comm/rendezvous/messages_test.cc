@@ -203,7 +203,7 @@ TEST(Messages, ARootThatIsNoMemberIsMalformed) {
 TEST(Messages, AFailureOfNoKnownCodeIsMalformed) {
   Bytes frame = Encode(kFailure);
   EXPECT_EQ(frame[1], 9);
-  frame[1] = 10;
+  frame[1] = 11;
   EXPECT_FALSE(DecodeFailure(frame));
 }
 
