@@ -21,6 +21,8 @@ formed_in_spite() {
   finish "$1" 0
   all_ended "$1" 0 0-15
   expect_at_most "lines of $1" "$(cat "$work/$1"/*.err | wc -l)" 20
+  exec {stay}>&-
+  wait
   nothing_left "$1"
 }
 
@@ -47,7 +49,6 @@ bound() {
   until_true 10 test -s "$work/bound_by/ready"
   open_gate bound 1
   formed_in_spite bound
-  exec {stay}>&-
 }
 
 # Listeners that accept, some of which send bytes, have all ports that the root would take, and keep them.
@@ -59,7 +60,6 @@ all_ports() {
   until_true 10 test -s "$work/ports_by/ready"
   open_gate ports 1
   formed_in_spite ports
-  exec {stay}>&-
 }
 
 check 'attack: the name of a leader is bound by a socket that does not listen' bound

@@ -124,6 +124,7 @@ def squat(ready, uid, name, bases):
 
 def connect(ready, counts):
     tried = connected = 0
+    opened = set()
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
     while not selector.select(0):
@@ -137,12 +138,13 @@ def connect(ready, counts):
                     try:
                         client.connect(address)
                         connected += 1
+                        opened.add(name)
                     except OSError:
                         pass
         if tried and not os.path.exists(ready):
             announce(ready)
     with open(counts, "w", encoding="utf-8") as file:
-        print("some" if tried else "none", connected, file=file)
+        print("some" if tried else "none", connected, *sorted(opened)[:5], file=file)
 
 
 def litter(uid, count, directories):

@@ -12,7 +12,7 @@ readonly fakeroot=(unshare --user --map-root-user)
 readonly network_namespace=(unshare --net sh -c 'ip link set lo up; exec "$@"' sh)
 
 # Nor of its /tmp, but for what the test itself has there.
-own_files() {
+left_in_directories() {
   unshare_files=(unshare --mount sh -c 'mount --bind "$1" /mnt && mount -t tmpfs none /dev/shm &&
     mount -t tmpfs -o mode=1777 none /tmp && mkdir -p "$1" && mount --bind /mnt "$1" || exit; shift; exec "$@"' sh "$files")
 }
@@ -55,7 +55,7 @@ apart_on_one_node() {
 
 # The ranks of a node cannot meet: each goes to the root, and no leader is waited for or blamed.
 nothing_shared() {
-  own_files
+  left_in_directories
   contained 2 "${unshare_files[@]}" 2>"$files/err"
   expect 'what was said' "$(words "$files/err")" ''
 }

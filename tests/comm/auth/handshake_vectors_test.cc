@@ -41,6 +41,9 @@ SecretKey AsKey(const Bytes& bytes) {
 Bytes Copy(ByteView view) { return {view.begin(), view.end()}; }
 
 class HandshakeVectors : public testing::Test {
+ public:
+  const Bytes& operator[](const std::string& name) const { return vectors_.at(name); }
+
  protected:
   HandshakeVectors() {
     EXPECT_TRUE(CryptoReady());
@@ -50,7 +53,6 @@ class HandshakeVectors : public testing::Test {
     while (file >> name >> hex) vectors_[name] = FromHex(hex);
     EXPECT_FALSE(vectors_.empty());
   }
-  const Bytes& operator[](const std::string& name) const { return vectors_.at(name); }
 
   SecretKey Psk() const {
     std::string hex;
