@@ -129,7 +129,8 @@ def connect(ready, counts):
     selector.register(sys.stdin, selectors.EVENT_READ)
     while not selector.select(0):
         with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
-            names = {line.split()[-1] for line in file if "muster-" in line}
+            # Not those of munged and slurmd, which lie below a folder of that name.
+            names = {line.split()[-1] for line in file if "muster-" in line and "/muster-cluster/" not in line}
         for name in names:
             tried += 1
             with socket.socket(socket.AF_UNIX) as client:
