@@ -80,6 +80,24 @@ UniqueFd Lock(const std::string& path) {
   return fd;
 }
 
+// Removes the dead ones, then the directory if it is empty. Those that are in use, up to the first with kUntilBound;
+// absent if another process holds the lock.
+std::optional<std::vector<std::string>> RemoveAllDead(const PrivateDirectory& directory,
+                                                      PrivateDirectory::Extent extent) {
+  const UniqueFd lock = Lock(directory.path());
+  if (!lock) return std::nullopt;
+  std::vector<std::string> in_use;
+  for (const std::string& socket : directory.Sockets()) {
+    const PrivateDirectory::Presence presence = directory.Look(socket);
+    if (presence == PrivateDirectory::Presence::kDead) unlink(directory.PathOf(socket).c_str());
+    if (presence != PrivateDirectory::Presence::kBound) continue;
+    in_use.push_back(socket);
+    if (extent == PrivateDirectory::Extent::kUntilBound) return in_use;
+  }
+  rmdir(directory.path().c_str());
+  return in_use;
+}
+
 uid_t OverflowUid() {
   static const uid_t uid = [] {
     const std::string text = ReadText("/proc/sys/kernel/overflowuid");
@@ -200,15 +218,16 @@ std::vector<std::string> PrivateDirectory::Sockets() const {
 }
 
 void PrivateDirectory::Tidy(Extent extent) const {
-  if (rmdir(path().c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
-  const UniqueFd lock = Lock(path());
-  if (!lock) return;
-  for (const std::string& socket : Sockets()) {
-    const Presence presence = Look(socket);
-    if (presence == Presence::kDead) unlink(PathOf(socket).c_str());
-    if (presence == Presence::kBound && extent == Extent::kUntilBound) return;
+  constexpr int kMostRounds = 100;
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (rmdir(path().c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+    const std::optional<std::vector<std::string>> in_use = RemoveAllDead(*this, extent);
+    if (!in_use || in_use->empty()) return;
+    // An owner that has left meanwhile found the lock taken, and has left the rest to this process.
+    const bool all_stay =
+        std::ranges::all_of(*in_use, [&](const auto& socket) { return Look(socket) == Presence::kBound; });
+    if (all_stay) return;
   }
-  rmdir(path().c_str());
 }
 
 // ---- names
