@@ -106,3 +106,10 @@ remains() {
   done
 }
 nothing_remains() { expect 'what remains' "$(remains)" ''; }
+
+# If srun kills all ranks of a node, none is left to remove the directory where they met; the user's next start there does.
+nothing_remains_of_killed() {
+  local node
+  expect 'what remains' "$(remains | grep -vE ': /dev/shm/muster-[0-9]+-[0-9a-f]+-[0-9a-f]+$')" ''
+  for node in "${nodes[@]}"; do on "$node" sh -c 'rm -rf /dev/shm/muster-*'; done
+}
