@@ -166,7 +166,10 @@ while not os.path.exists(sys.argv[1]): time.sleep(0.1)' "$go" >"$dir/out" 2>"$di
 # group, the user on a node of another job) while the group's programs connect again and again.
 descriptors_of() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
 resident_of() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
-flood() { on "${@:2}" python3 "$here/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made"; }
+# The system's Python: another user may not read ours.
+flood() {
+  on "${@:2}" env PATH=/usr/bin:/bin python3 "$here/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made" 2>>"$dir/flood.err"
+}
 flooded() {
   local address job pid before resident highest=0 most=0 count attackers=()
   fresh
@@ -188,6 +191,7 @@ flooded() {
     sleep 0.1
   done
   wait "${attackers[@]}"
+  expect 'floods' "$(wc -l <"$dir/made")$(cat "$dir/flood.err")" 3
   wait "$job" || fail "the run failed: $(cat "$dir/err")"
   echo "    $1: $(xargs <"$dir/made") connections; $((highest - before)) descriptors, $((most - resident)) KiB," \
     "$(wc -l <"$dir/err") lines; longest wait $(cat "$dir"/longest.? | xargs) s" >>"$files/floods"
