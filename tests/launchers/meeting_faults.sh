@@ -94,12 +94,12 @@ who_found_the_port() {
   expect_like 'what the impostor heard' "$(cat "$dir/said")" "*198.18.1.1:$2 belongs to another launch*"
 }
 
-# One who has all that rank 3 has, but for the secret.
+# One who has all that rank 3 has, but for the secret, on a node of its own: on that of rank 3, the same user's sockets are open to it.
 who_has_another_secret() {
   local -a environment
   until_true 20 test -e "$dir/environment"
   mapfile -d '' environment <"$dir/environment"
-  expect_code 77 on gpu04 env -i "${environment[@]}" MUSTER_SECRET="$(muster secret)" \
+  expect_code 77 on gpu04 env -i "${environment[@]}" SLURMD_NODENAME=gpu04 MUSTER_SECRET="$(muster secret)" \
     muster run --set rendezvous.auth=secret --set timeouts.rendezvous=15s -- true
   expect_like 'what the impostor heard' "$(cat "$dir/said")" "*198.18.1.1:$2 has another job secret than this rank*"
 }
