@@ -1,5 +1,6 @@
-// AllReduce of f32 in this library, over real processes: all_reduce_times tcp|node RANKS BYTES:ITERATIONS...
-// tcp: each rank is on a node of its own by name, so that they talk TCP over loopback; node: all are on one.
+// AllReduce of f32 in this library, over real processes: all_reduce_times tcp|sealed|node RANKS BYTES:ITERATIONS...
+// tcp: each rank is on a node of its own by name, so that they talk TCP over loopback; sealed: the same with
+// rendezvous.protect: all; node: all are on one.
 // Rank 0 prints a line a size: bytes, microseconds per call, and those of its processor time, the kernel's
 // included.
 #include <sys/resource.h>
@@ -58,18 +59,20 @@ Status Measure(Communicator& group, const Size& size) {
   return group.Barrier();
 }
 
-Status RunRank(const Launch& launch, int rank, const std::vector<Size>& sizes) {
+Status RunRank(const Launch& launch, int rank, Protect protect, const std::vector<Size>& sizes) {
   MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
   MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(MakeRequest(launch, rank)));
-  MUSTER_TRY(DataPlane plane,
-             BuildCommunicator(*group, std::move(endpoint), {}, Deadline::After(std::chrono::minutes(10))));
+  DataOptions options;
+  options.protect = protect;
+  MUSTER_TRY(DataPlane plane, BuildCommunicator(*group, std::move(endpoint), options,
+                                                Deadline::After(std::chrono::minutes(10))));
   for (const Size& size : sizes) MUSTER_CHECK(Measure(*plane.communicator, size));
   plane.communicator.reset();
   return group->Leave(Deadline::After(std::chrono::seconds(10)));
 }
 
-[[noreturn]] void BeRank(const Launch& launch, int rank, const std::vector<Size>& sizes) {
-  const Status status = RunRank(launch, rank, sizes);
+[[noreturn]] void BeRank(const Launch& launch, int rank, Protect protect, const std::vector<Size>& sizes) {
+  const Status status = RunRank(launch, rank, protect, sizes);
   if (!status) std::fprintf(stderr, "all_reduce_times: %s\n", ToString(status.error()).c_str());
   std::fflush(stdout);
   _exit(status ? 0 : 1);
@@ -90,14 +93,16 @@ int Main(int argc, char** argv) {
   const std::vector<Size> sizes = ParseSizes(argc, argv);
   const auto ranks = argc > 2 ? ParseInteger<int>(argv[2]) : std::nullopt;
   if (!ranks || sizes.empty()) {
-    std::fputs("all_reduce_times tcp|node RANKS BYTES:ITERATIONS...\n", stderr);
+    std::fputs("all_reduce_times tcp|sealed|node RANKS BYTES:ITERATIONS...\n", stderr);
     return 64;
   }
-  const bool tcp = std::string_view(argv[1]) == "tcp";
+  const std::string_view transport = argv[1];
+  const bool tcp = transport != "node";
+  const Protect protect = transport == "sealed" ? Protect::kAll : Protect::kControl;
   const Launch launch{fmt::format("all_reduce_times {}", getpid()), *ranks, tcp ? FreePort() : uint16_t{0},
                       AuthMethod::kNone, std::nullopt};
   for (int rank = 0; rank < *ranks; ++rank) {
-    if (fork() == 0) BeRank(launch, rank, sizes);
+    if (fork() == 0) BeRank(launch, rank, protect, sizes);
   }
   int worst = 0;
   for (int status = 0; wait(&status) > 0;) worst = std::max(worst, status);
