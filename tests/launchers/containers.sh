@@ -1,7 +1,7 @@
 # Sourced by `run`: every rank in a container of its own, as pyxis and Apptainer make them: new namespaces, other files.
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # the variables are the job's, not ours
-# shellcheck disable=SC2154 # `run` sets here and files; `fresh` sets dir and member
+# shellcheck disable=SC2154 # `run` sets here, top and files; `fresh` sets dir and member
 
 readonly pid_namespace=(unshare --pid --fork --mount-proc)
 # Nothing of the node's memory, temporary files and sockets; muster and its programs must remain reachable.
@@ -11,10 +11,11 @@ readonly user_namespace=(unshare --user --map-current-user)
 readonly fakeroot=(unshare --user --map-root-user)
 readonly network_namespace=(unshare --net sh -c 'ip link set lo up; exec "$@"' sh)
 
-# Nor of its /tmp, but for what the test itself has there.
+# Nor of its /tmp, but for what the test itself has there: its files, and the project where it lies there.
 left_in_directories() {
-  unshare_files=(unshare --mount sh -c 'mount --bind "$1" /mnt && mount -t tmpfs none /dev/shm &&
-    mount -t tmpfs -o mode=1777 none /tmp && mkdir -p "$1" && mount --bind /mnt "$1" || exit; shift; exec "$@"' sh "$files")
+  unshare_files=(unshare --mount sh -c 'mount -t tmpfs none /mnt && mkdir /mnt/files /mnt/top && mount --rbind "$1" /mnt/files &&
+    mount --rbind "$2" /mnt/top && mount -t tmpfs none /dev/shm && mount -t tmpfs -o mode=1777 none /tmp && mkdir -p "$1" "$2" &&
+    mount --rbind /mnt/files "$1" && mount --rbind /mnt/top "$2" || exit; shift 2; exec "$@"' sh "$files" "$top")
 }
 
 # contained NODES [COMMAND...]: it wraps every task.
