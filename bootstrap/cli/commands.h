@@ -14,6 +14,7 @@ void AddLaunchCommand(CLI::App& app, Run& run);
 void AddOnceCommand(CLI::App& app, Run& run);
 void AddResolveCommand(CLI::App& app, Run& run);
 void AddCheckCommand(CLI::App& app, Run& run);
+void AddDoctorCommand(CLI::App& app, Run& run);
 void AddConfigCommand(CLI::App& app, Run& run);
 void AddSecretCommand(CLI::App& app, Run& run);
 void AddStatusCommand(CLI::App& app, Run& run);

@@ -1,56 +1,18 @@
 #include "bootstrap/slurm/slurm_scheduler.h"
 
-#include <limits.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
 
 #include "bootstrap/job_end.h"
 #include "bootstrap/launch/slurm_variables.h"
 #include "bootstrap/run/captured.h"
-#include "bootstrap/run/exec_path.h"
 #include "bootstrap/slurm/exact_layout.h"
+#include "bootstrap/slurm/helper_files.h"
 #include "bootstrap/slurm/slurm_answer.h"
 
 namespace muster {
 namespace {
 
 constexpr std::string_view kHelper = "muster-slurm";
-
-// The helper asks Slurm alone, and needs no secret for that.
-std::vector<std::string> Variables(const Environment& environment) {
-  std::vector<std::string> variables;
-  for (const auto& [name, value] : environment.All()) {
-    if (name != "MUSTER_SECRET") variables.push_back(fmt::format("{}={}", name, value));
-  }
-  return variables;
-}
-
-// In the directories of PATH, not in the working directory or below it (an empty entry, "."): another user may
-// have put something there.
-std::vector<std::string> InPath(std::string_view name, const std::vector<std::string>& variables) {
-  std::vector<std::string> candidates = ExecCandidates(name, variables);
-  std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
-  return candidates;
-}
-
-// Beside this program first: the two are built and copied together.
-std::vector<std::string> Candidates(const std::optional<std::string>& asked,
-                                    const std::vector<std::string>& variables) {
-  const bool is_path = asked && asked->find('/') != std::string::npos;
-  if (is_path) return {*asked};
-  if (asked) return InPath(*asked, variables);
-  std::vector<std::string> candidates;
-  std::array<char, PATH_MAX> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
-  const std::string_view path(self.data(), length > 0 ? static_cast<size_t>(length) : 0);
-  if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) {
-    candidates.push_back(fmt::format("{}/{}", path.substr(0, slash), kHelper));
-  }
-  for (std::string& candidate : InPath(kHelper, variables)) candidates.push_back(std::move(candidate));
-  return candidates;
-}
 
 class SlurmScheduler : public Scheduler {
  public:
@@ -143,8 +105,8 @@ std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environme
   const RankTuple& tuple = resolution.tuple;
   if (tuple.launcher != "slurm" || tuple.job.step.empty() || helper == "none") return nullptr;
   SlurmScheduler::Params params;
-  params.variables = Variables(environment);
-  params.candidates = Candidates(helper, params.variables);
+  params.variables = VariablesForHelper(environment);
+  params.candidates = HelperFiles(helper, params.variables);
   params.jobs = JobsOf(environment, tuple.job.id);
   params.step = tuple.job.step;
   params.node = tuple.node.value_or("");

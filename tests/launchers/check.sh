@@ -15,6 +15,20 @@ checked() {
 # reported EXPRESSION: true of the JSON object, which is `d`.
 reported() { python3 -c "import json, sys; d = json.load(open(sys.argv[1])); assert $1, d" "$dir/out"; }
 
+# Of one node, without a group.
+doctor() {
+  fresh
+  expect_code 0 step -N1 -n2 muster doctor --json >"$dir/both"
+  head -n 1 "$dir/both" >"$dir/out"
+  reported 'd["health"] in ("ok", "note") and [f["subject"] for f in d["findings"]] == [
+    "system", "limits", "/dev/shm", "sockets", "network", "identity", "slurm", "gpus", "launcher"]'
+  reported '{f["subject"]: f["facts"] for f in d["findings"]}["identity"]["munge"] == "answers"'
+  reported '{f["subject"]: f["facts"] for f in d["findings"]}["slurm"] | {"job": ""} == {
+    "version": "'"$(ctl srun --version)"'", "muster_slurm": "runs", "job": ""}'
+  reported '{f["subject"]: f["facts"] for f in d["findings"]}["launcher"]["world_size"] == "2"'
+  nothing_remains
+}
+
 line() { grep "^  $1 " "$dir/out" | sed 's/  */ /g; s/^ //'; }
 
 healthy() {
@@ -136,6 +150,7 @@ in_a_batch_script() {
 }
 
 check_check() {
+  check 'doctor: a rank of a step' doctor
   check 'check: healthy' healthy
   check 'check: healthy, as JSON' healthy_json
   check 'check: without bandwidth' quick

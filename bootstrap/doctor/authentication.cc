@@ -1,0 +1,94 @@
+#include "bootstrap/doctor/authentication.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "comm/auth/choose.h"
+#include "comm/auth/munge.h"
+#include "comm/base/abandonable_calls.h"
+
+namespace muster::doctor {
+namespace {
+
+Status MakeCredential(const std::string& socket) {
+  MUSTER_TRY(const MungeApi api, LoadMunge());
+  MUSTER_CHECK(Munge(api, socket).Encode({}, getuid()));
+  return {};
+}
+
+const char* NameOf(AuthMethod method) {
+  switch (method) {
+    case AuthMethod::kMunge:
+      return "munge";
+    case AuthMethod::kSecret:
+      return "secret";
+    default:
+      return "none";
+  }
+}
+
+std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {
+  switch (method) {
+    case AuthMethod::kMunge:
+      return "munge: munged has made a credential, which tells the user";
+    case AuthMethod::kSecret:
+      return facts.munge_socket_present ? "MUSTER_SECRET, as rendezvous.auth says"
+                                        : "MUSTER_SECRET; there is no munge";
+    default:
+      return "none: whoever reaches the root's port can join";
+  }
+}
+
+}  // namespace
+
+AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool secret_known,
+                                         Deadline deadline) {
+  AuthenticationFacts facts{munge_socket, MungeSocketPresent(munge_socket), {}, secret_known};
+  if (!facts.munge_socket_present) return facts;
+  // Shared: a munged that hangs leaves the call behind.
+  const auto made = std::make_shared<Status>();
+  const bool ended =
+      AbandonableCalls().Run([made, munge_socket] { *made = MakeCredential(munge_socket); }, deadline);
+  facts.munge = ended ? *made : Fail(Code::kDeadline, "munged does not answer at {}", munge_socket);
+  return facts;
+}
+
+Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configured) {
+  Finding finding{.subject = "identity"};
+  const Result<AuthMethod> chosen = ChooseAuth({configured, facts.munge_socket_present, facts.munge_socket,
+                                                facts.secret_known, /*several_nodes=*/true});
+  finding.facts = {{"munge", !facts.munge_socket_present ? "absent"
+                             : facts.munge               ? "answers"
+                                                         : "fails"},
+                   {"secret", facts.secret_known ? "set" : "not set"},
+                   {"method", chosen ? NameOf(*chosen) : "none that works"}};
+  if (chosen && *chosen == AuthMethod::kMunge && !facts.munge) {
+    finding.health = Health::kProblem;
+    finding.found = facts.munge.error().message;
+    finding.cost = "groups of several nodes do not form";
+    finding.remedy = "start munged, or set a MUSTER_SECRET and rendezvous.auth: secret";
+    return finding;
+  }
+  if (!chosen) {
+    finding.health = Health::kNote;
+    finding.found = facts.munge_socket_present
+                        ? chosen.error().message
+                        : fmt::format("no munge socket at {}, and no MUSTER_SECRET", facts.munge_socket);
+    finding.cost =
+        "groups of several nodes do not form, except where the launcher's own server or store gives them a "
+        "secret";
+    finding.remedy = "in the batch script: export MUSTER_SECRET=$(muster secret)";
+    return finding;
+  }
+  finding.found = Describe(*chosen, facts);
+  if (*chosen == AuthMethod::kNone) {
+    finding.health = Health::kNote;
+    finding.cost = "strangers can take part in a job";
+    finding.remedy = "rendezvous.auth: auto";
+  }
+  return finding;
+}
+
+}  // namespace muster::doctor

@@ -1,0 +1,49 @@
+#include "bootstrap/doctor/examine.h"
+
+#include <sys/utsname.h>
+
+#include "bootstrap/check/gather.h"
+#include "bootstrap/data_options.h"
+#include "bootstrap/doctor/authentication.h"
+#include "bootstrap/doctor/gpus.h"
+#include "bootstrap/doctor/launch.h"
+#include "bootstrap/doctor/meeting_places.h"
+#include "bootstrap/doctor/slurm.h"
+#include "bootstrap/doctor/system.h"
+#include "comm/auth/munge.h"
+
+namespace muster::doctor {
+namespace {
+
+Finding ExamineIdentity(const Environment& environment, const Config& config, Deadline deadline) {
+  const Result<std::optional<JobSecret>> secret = SecretOf(environment);
+  if (!secret) {
+    return {"identity", Health::kProblem, secret.error().message, "no group forms", secret.error().hint, {}};
+  }
+  const bool known = secret->has_value();
+  return JudgeAuthentication(LookAtAuthentication(kDefaultMungeSocket, known, deadline),
+                             config.rendezvous.auth);
+}
+
+}  // namespace
+
+std::vector<Finding> Examine(const Environment& environment, const Config& config, const Asked& asked,
+                             Deadline deadline) {
+  utsname system{};
+  uname(&system);
+  const NodeFacts node = FactsOfThisNode({});
+  const RankFacts process = FactsOfThisProcess({});
+  return {
+      JudgeSystem(node, process, system.machine),
+      JudgeLimits(process),
+      JudgeSharedMemory(node),
+      ExamineSockets(SharedDirectories(environment)),
+      ExamineNetwork(),
+      ExamineIdentity(environment, config, deadline),
+      JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
+      JudgeGpus(LookAtGpus(LibraryPlacesIn(environment), node.gpus, deadline)),
+      JudgeLaunch(ResolveLaunch(environment, config, asked)),
+  };
+}
+
+}  // namespace muster::doctor

@@ -1,0 +1,17 @@
+// All that `muster doctor` looks at, in the order in which it is shown.
+#pragma once
+
+#include <vector>
+
+#include "bootstrap/doctor/finding.h"
+#include "bootstrap/startup.h"
+#include "comm/base/deadline.h"
+
+namespace muster::doctor {
+
+// Takes no part in a group and leaves nothing behind. BLOCKS while programs and libraries are asked, at most
+// until the deadline.
+std::vector<Finding> Examine(const Environment& environment, const Config& config, const Asked& asked,
+                             Deadline deadline);
+
+}  // namespace muster::doctor

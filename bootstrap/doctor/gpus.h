@@ -1,0 +1,27 @@
+// The GPUs of this node, and what muster would use them with.
+#pragma once
+
+#include <string>
+
+#include "bootstrap/doctor/finding.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/nccl/library_files.h"
+
+namespace muster::doctor {
+
+struct GpuFacts {
+  bool nvidia = false;   // its kernel driver is there
+  uint32_t devices = 0;  // device files of NVIDIA's
+  bool amd = false;      // /dev/kfd
+  Result<std::string> cuda =
+      Fail(Code::kConfiguration, "not looked for");  // "12.8, driver for 13.0, 4 devices"
+  Result<std::string> nccl = Fail(Code::kConfiguration, "not looked for");  // "2.27.5"
+};
+
+// Libraries are loaded only where a driver is. BLOCKS while they are, at most until the deadline.
+GpuFacts LookAtGpus(const LibraryPlaces& places, uint32_t devices, Deadline deadline);
+
+Finding JudgeGpus(const GpuFacts& facts);
+
+}  // namespace muster::doctor

@@ -1,0 +1,11 @@
+// What this process would be, if it were to form a group now.
+#pragma once
+
+#include "bootstrap/doctor/finding.h"
+#include "bootstrap/launch/detect.h"
+
+namespace muster::doctor {
+
+Finding JudgeLaunch(const tl::expected<Resolution, Refusal>& resolved);
+
+}  // namespace muster::doctor

@@ -1,0 +1,90 @@
+#include "bootstrap/doctor/meeting_places.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "comm/net/private_directory.h"
+
+namespace muster::doctor {
+namespace {
+
+std::vector<std::string> NamesIn(const char* directory) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool LeadsElsewhere(const LocalInterface& interface) {
+  const std::string host = interface.address.Host();
+  return !IsNodeLocalInterface(interface.name) && !host.starts_with("fe80:");
+}
+
+}  // namespace
+
+Finding ExamineSockets(const std::vector<std::string>& bases) {
+  Finding finding{.subject = "sockets"};
+  const Result<PrivateSocket> made =
+      PrivateSocket::Open(bases, UniqueSocketName("doctor"), PrivateSocket::Kind::kListener);
+  if (!made) {
+    finding.health = Health::kProblem;
+    finding.found = made.error().message;
+    finding.cost = "the ranks of a node cannot meet";
+    finding.remedy =
+        "make /tmp writable for everybody (mode 1777), or set TMPDIR to a local directory of yours";
+    return finding;
+  }
+  const std::string base = made->name.directory().base();
+  finding.found = fmt::format("in {}, in a directory that no other user can enter", base);
+  finding.facts = {{"base", base}};
+  if (!UserIdsAreReliable()) {
+    finding.health = Health::kNote;
+    finding.found += "; this user namespace does not map this user";
+    finding.cost = "every user without a mapping looks the same here: user ids prove nothing";
+    finding.remedy = "start the container with the user mapped (--userns=keep-id), and use a MUSTER_SECRET";
+  }
+  return finding;
+}
+
+Finding JudgeNetwork(const std::vector<LocalInterface>& interfaces,
+                     const std::vector<std::string>& infiniband) {
+  Finding finding{.subject = "network"};
+  std::vector<std::string> shown;
+  std::map<std::string, std::string> addresses;
+  for (const LocalInterface& interface : interfaces) {
+    if (!LeadsElsewhere(interface)) continue;
+    shown.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
+    addresses[interface.name] += (addresses[interface.name].empty() ? "" : " ") + interface.address.Host();
+  }
+  finding.facts = {addresses.begin(), addresses.end()};
+  finding.found = fmt::format("{}", fmt::join(shown, ", "));
+  if (!infiniband.empty()) {
+    finding.found += fmt::format("{}InfiniBand: {}", shown.empty() ? "" : "; ", fmt::join(infiniband, ", "));
+    finding.facts.emplace_back("infiniband", fmt::format("{}", fmt::join(infiniband, " ")));
+  }
+  if (shown.empty()) {
+    finding.health = Health::kNote;
+    finding.found = fmt::format("no interface that leads to other nodes{}{}", infiniband.empty() ? "" : "; ",
+                                finding.found);
+    finding.cost = "groups have one node only";
+  }
+  return finding;
+}
+
+Finding ExamineNetwork() {
+  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  if (!interfaces) {
+    return {"network", Health::kProblem, interfaces.error().message, "groups have one node only", "", {}};
+  }
+  return JudgeNetwork(*interfaces, NamesIn("/sys/class/infiniband"));
+}
+
+}  // namespace muster::doctor

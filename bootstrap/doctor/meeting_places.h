@@ -1,0 +1,20 @@
+// Where the processes of this node would meet, and how those of others would reach it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bootstrap/doctor/finding.h"
+#include "comm/net/hosts.h"
+
+namespace muster::doctor {
+
+// Makes a socket as a job would, in the first of `bases` where that works, and removes it.
+Finding ExamineSockets(const std::vector<std::string>& bases);
+
+// `interfaces`: LocalInterfaces(). `infiniband`: devices of /sys/class/infiniband.
+Finding JudgeNetwork(const std::vector<LocalInterface>& interfaces,
+                     const std::vector<std::string>& infiniband);
+Finding ExamineNetwork();
+
+}  // namespace muster::doctor

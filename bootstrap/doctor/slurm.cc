@@ -1,0 +1,64 @@
+#include "bootstrap/doctor/slurm.h"
+
+#include <fmt/core.h>
+
+#include "bootstrap/run/captured.h"
+#include "bootstrap/slurm/helper_files.h"
+#include "comm/base/parse.h"
+
+namespace muster::doctor {
+namespace {
+
+constexpr size_t kLongestAnswer = 64 << 10;
+
+Result<std::string> VersionOfSrun(const std::vector<std::string>& variables, Deadline deadline) {
+  MUSTER_TRY(
+      const std::string text,
+      Capture({"srun", AbsoluteCandidates("srun", variables), {"--version"}, variables, kLongestAnswer},
+              deadline));
+  return std::string(Trim(text));
+}
+
+}  // namespace
+
+SlurmFacts LookAtSlurm(const Environment& environment, const std::optional<std::string>& helper,
+                       Deadline deadline) {
+  const std::vector<std::string> variables = VariablesForHelper(environment);
+  SlurmFacts facts{
+      VersionOfSrun(variables, deadline), {}, std::string(environment.Get("SLURM_JOB_ID").value_or(""))};
+  if (!facts.version) return facts;
+  const Result<std::string> help = Capture(
+      {"muster-slurm", HelperFiles(helper, variables), {"--help"}, variables, kLongestAnswer}, deadline);
+  if (!help) facts.helper = Fail(help.error());
+  return facts;
+}
+
+Finding JudgeSlurm(const SlurmFacts& facts) {
+  Finding finding{.subject = "slurm"};
+  finding.facts = {{"version", facts.version.value_or("")},
+                   {"muster_slurm", !facts.version ? "not needed"
+                                    : facts.helper ? "runs"
+                                                   : "does not run"},
+                   {"job", facts.job}};
+  if (!facts.version) {
+    const bool absent = facts.version.error().code == Code::kConfiguration;
+    finding.health = absent && facts.job.empty() ? Health::kOk : Health::kNote;
+    finding.found = absent ? "no srun in PATH" : facts.version.error().message;
+    finding.cost = finding.health == Health::kOk ? "" : "ranks are not started by srun from here";
+    return finding;
+  }
+  finding.found = *facts.version;
+  if (!facts.job.empty()) finding.found += fmt::format(", in job {}", facts.job);
+  if (!facts.helper) {
+    finding.health = Health::kNote;
+    finding.found += fmt::format("; {}", facts.helper.error().message);
+    finding.cost =
+        "for steps with an unusual distribution of tasks, muster cannot ask which rank is where, nor when "
+        "the job "
+        "ends: those messages name fewer nodes";
+    finding.remedy = "install the muster-slurm that was built for this release of Slurm beside muster";
+  }
+  return finding;
+}
+
+}  // namespace muster::doctor

@@ -1,0 +1,17 @@
+// Kernel, C library, processors and limits, as a job's root and ranks need them.
+#pragma once
+
+#include "bootstrap/check/facts.h"
+#include "bootstrap/doctor/finding.h"
+
+namespace muster::doctor {
+
+Finding JudgeSystem(const NodeFacts& node, const RankFacts& process, const std::string& architecture);
+
+// Open files. A rank may need a connection with every other one.
+Finding JudgeLimits(const RankFacts& process);
+
+// /dev/shm, through which ranks of one node exchange data.
+Finding JudgeSharedMemory(const NodeFacts& node);
+
+}  // namespace muster::doctor

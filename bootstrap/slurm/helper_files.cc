@@ -1,0 +1,46 @@
+#include "bootstrap/slurm/helper_files.h"
+
+#include <fmt/core.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "bootstrap/run/exec_path.h"
+
+namespace muster {
+
+std::vector<std::string> VariablesForHelper(const Environment& environment) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment.All()) {
+    if (name != "MUSTER_SECRET") variables.push_back(fmt::format("{}={}", name, value));
+  }
+  return variables;
+}
+
+std::vector<std::string> AbsoluteCandidates(std::string_view name,
+                                            const std::vector<std::string>& variables) {
+  std::vector<std::string> candidates = ExecCandidates(name, variables);
+  std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
+  return candidates;
+}
+
+std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
+                                     const std::vector<std::string>& variables) {
+  constexpr std::string_view kHelper = "muster-slurm";
+  const bool is_path = asked && asked->find('/') != std::string::npos;
+  if (is_path) return {*asked};
+  if (asked) return AbsoluteCandidates(*asked, variables);
+  std::vector<std::string> candidates;
+  std::array<char, PATH_MAX> self{};
+  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
+  const std::string_view path(self.data(), length > 0 ? static_cast<size_t>(length) : 0);
+  if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) {
+    candidates.push_back(fmt::format("{}/{}", path.substr(0, slash), kHelper));
+  }
+  for (std::string& candidate : AbsoluteCandidates(kHelper, variables))
+    candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
+}  // namespace muster

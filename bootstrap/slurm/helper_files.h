@@ -1,0 +1,26 @@
+// Where muster-slurm and Slurm's own commands lie, and what they are given. Pure, but for the name of this
+// program's file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/launch/environment.h"
+
+namespace muster {
+
+// NAME=VALUE of all variables but the job secret: they ask Slurm alone, and need none for that.
+std::vector<std::string> VariablesForHelper(const Environment& environment);
+
+// NAME in the directories of PATH, not in the working directory or below it (an empty entry, "."): another
+// user may have put something there.
+std::vector<std::string> AbsoluteCandidates(std::string_view name, const std::vector<std::string>& variables);
+
+// The files to try in order. `asked`: rendezvous.slurm_helper, a path or a name; without it muster-slurm beside
+// this program first, for the two are built and copied together.
+std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
+                                     const std::vector<std::string>& variables);
+
+}  // namespace muster

@@ -1,0 +1,65 @@
+#include "bootstrap/doctor/authentication.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/net/private_directory.h"
+
+namespace muster::doctor {
+namespace {
+
+AuthenticationFacts Facts(bool socket, Status munge, bool secret) {
+  return {"/run/munge.socket", socket, std::move(munge), secret};
+}
+
+TEST(JudgeAuthentication, MungeThatAnswersIsEnough) {
+  const Finding finding = JudgeAuthentication(Facts(true, {}, false), AuthMethod::kAuto);
+  EXPECT_EQ(finding.health, Health::kOk);
+  EXPECT_EQ(finding.found, "munge: munged has made a credential, which tells the user");
+}
+
+TEST(JudgeAuthentication, MungeThatFailsIsAProblem) {
+  const Finding finding =
+      JudgeAuthentication(Facts(true, Fail(Code::kAuthentication, "munged is out"), true), AuthMethod::kAuto);
+  EXPECT_EQ(finding.health, Health::kProblem);
+  EXPECT_EQ(finding.found, "munged is out");
+}
+
+TEST(JudgeAuthentication, ASecretReplacesMunge) {
+  EXPECT_EQ(JudgeAuthentication(Facts(false, {}, true), AuthMethod::kAuto).found,
+            "MUSTER_SECRET; there is no munge");
+  EXPECT_EQ(
+      JudgeAuthentication(Facts(true, Fail(Code::kAuthentication, "out"), true), AuthMethod::kSecret).health,
+      Health::kOk);
+}
+
+TEST(JudgeAuthentication, NeitherIsANote) {
+  const Finding finding = JudgeAuthentication(Facts(false, {}, false), AuthMethod::kAuto);
+  EXPECT_EQ(finding.health, Health::kNote);
+  EXPECT_EQ(finding.found, "no munge socket at /run/munge.socket, and no MUSTER_SECRET");
+  EXPECT_EQ(JudgeAuthentication(Facts(false, {}, false), AuthMethod::kNone).cost,
+            "strangers can take part in a job");
+}
+
+TEST(LookAtAuthentication, NoSocketIsNotAsked) {
+  const AuthenticationFacts facts =
+      LookAtAuthentication("/nonexistent/munge", true, Deadline::After(std::chrono::seconds(10)));
+  EXPECT_FALSE(facts.munge_socket_present);
+  EXPECT_TRUE(facts.munge);
+  EXPECT_TRUE(facts.secret_known);
+}
+
+TEST(LookAtAuthentication, AMungedThatIsSilentEndsAtTheDeadline) {
+  const Result<PrivateSocket> silent =
+      PrivateSocket::Open(PrivateBases(), UniqueSocketName("munge"), PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(silent);
+  const AuthenticationFacts facts =
+      LookAtAuthentication(silent->name.path(), false, Deadline::After(std::chrono::milliseconds(100)));
+  EXPECT_TRUE(facts.munge_socket_present);
+  ASSERT_FALSE(facts.munge);
+  // Where libmunge is not installed, that is said instead.
+  EXPECT_TRUE(facts.munge.error().code == Code::kDeadline ||
+              facts.munge.error().code == Code::kAuthentication);
+}
+
+}  // namespace
+}  // namespace muster::doctor

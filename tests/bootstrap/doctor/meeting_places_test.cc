@@ -1,0 +1,47 @@
+#include "bootstrap/doctor/meeting_places.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace muster::doctor {
+namespace {
+
+LocalInterface At(const std::string& name, const std::string& address) {
+  return {name, *SocketAddress::FromNumeric(address, 0), 24};
+}
+
+TEST(ExamineSockets, LeavesNothing) {
+  const std::filesystem::path base = std::filesystem::path(testing::TempDir()) / "bases";
+  std::filesystem::create_directories(base);
+  const Finding finding = ExamineSockets({base});
+  EXPECT_EQ(finding.health, Health::kOk);
+  EXPECT_EQ(finding.found, "in " + base.string() + ", in a directory that no other user can enter");
+  EXPECT_TRUE(std::filesystem::is_empty(base));
+}
+
+TEST(ExamineSockets, NowhereIsAProblem) {
+  const Finding finding = ExamineSockets({"/nonexistent/base"});
+  EXPECT_EQ(finding.health, Health::kProblem);
+  EXPECT_NE(finding.found.find("/nonexistent/base"), std::string::npos) << finding.found;
+}
+
+TEST(JudgeNetwork, BridgesAndLoopbackLeadNowhere) {
+  const Finding finding = JudgeNetwork({At("lo", "127.0.0.1"), At("docker0", "172.17.0.1"),
+                                        At("ib0", "10.1.0.5"), At("ib0", "fd00::5"), At("eth0", "fe80::1")},
+                                       {"mlx5_0"});
+  EXPECT_EQ(finding.health, Health::kOk);
+  EXPECT_EQ(finding.found, "ib0 10.1.0.5, ib0 fd00::5; InfiniBand: mlx5_0");
+  const std::vector<std::pair<std::string, std::string>> facts = {{"ib0", "10.1.0.5 fd00::5"},
+                                                                  {"infiniband", "mlx5_0"}};
+  EXPECT_EQ(finding.facts, facts);
+}
+
+TEST(JudgeNetwork, LoopbackAloneIsANote) {
+  const Finding finding = JudgeNetwork({At("lo", "127.0.0.1")}, {});
+  EXPECT_EQ(finding.health, Health::kNote);
+  EXPECT_EQ(finding.found, "no interface that leads to other nodes");
+}
+
+}  // namespace
+}  // namespace muster::doctor
