@@ -116,7 +116,11 @@ unlike_nodes() {
 missing_node() {
   fresh
   MUSTER_TIMEOUTS_RENDEZVOUS=12s expect_code 75 step -N4 --ntasks-per-node=4 -w 'gpu[01-04]' \
-    sh -c '[ "$SLURMD_NODENAME" != gpu03 ] || exec sleep 18; exec muster check --json' >"$dir/out" 2>"$dir/err"
+    sh -c 'if [ "$SLURMD_NODENAME" = gpu03 ]; then
+      until [ -s "$0/out" ]; do sleep 0.1; done
+      exit
+    fi
+    exec muster check --json' "$dir" >"$dir/out" 2>"$dir/err"
   reported 'd["error"]["code"] == "deadline" and "12/16 ranks; missing gpu03: 8-11" in d["error"]["message"]'
 }
 
