@@ -34,7 +34,8 @@ bool SameOptions(const InitOptions& a, const InitOptions& b) {
 
 Status Start(const InitOptions& options, ProcessGroup& process) {
   const Environment environment = Environment::OfThisProcess();
-  const Asked asked{options.config_file, options.set, {}};
+  Asked asked{options.config_file, options.set, {}};
+  asked.host_memory_only = options.host_memory_only;
   const auto started = StartUp(environment, asked);
   if (!started) return Fail(TellOthers(environment, asked, started.error()).error);
   process.tuple = started->resolution.tuple;

@@ -26,6 +26,9 @@ namespace muster {
 struct InitOptions {
   std::optional<std::string> config_file;  // YAML; absent: MUSTER_CONFIG, else defaults
   std::vector<std::string> set;            // "timeouts.collective=1h", as after --set
+  // The caller never passes device memory, as bindings of other languages do not: with backend auto the group
+  // uses sockets, and no CUDA is loaded. Ignored by a second Init, which returns the first group.
+  bool host_memory_only = false;
 };
 
 // Finds out who this process is, meets the other ranks (or adopts the group of the `muster run` that started

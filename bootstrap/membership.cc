@@ -22,6 +22,13 @@ Result<std::unique_ptr<SocketEndpoint>> OpenEndpoint(const Environment& environm
   return SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
 }
 
+DataOptions DataOptionsOf(const Environment& environment, const Config& config, const Asked& asked,
+                          const Membership& membership) {
+  DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
+  options.host_only = asked.host_memory_only;
+  return options;
+}
+
 Status Take(Result<DataPlane> plane, Membership& membership) {
   if (!plane) return Fail(std::move(plane).error());
   membership.communicator = std::move(plane->communicator);
@@ -36,7 +43,7 @@ Result<Membership> Form(const Environment& environment, const Config& config, co
   auto endpoint = OpenEndpoint(environment);
   if (!endpoint) return Fail(TellOthers(environment, asked, resolution, endpoint.error()).error);
   const auto began = Clock::now();
-  const DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
+  const DataOptions options = DataOptionsOf(environment, config, asked, membership);
   Result<JoinRequest> request =
       MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
   if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
@@ -48,8 +55,8 @@ Result<Membership> Form(const Environment& environment, const Config& config, co
   return membership;
 }
 
-Result<Membership> Adopt(const Environment& environment, const Config& config, const Resolution& resolution,
-                         const LimitTimeouts& limit) {
+Result<Membership> Adopt(const Environment& environment, const Config& config, const Asked& asked,
+                         const Resolution& resolution, const LimitTimeouts& limit) {
   const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
   MUSTER_TRY(auto endpoint, OpenEndpoint(environment));
@@ -65,7 +72,7 @@ Result<Membership> Adopt(const Environment& environment, const Config& config, c
   membership.formed_in = Clock::now() - began;
   membership.group = std::move(adopted.group);
   membership.group->activity().set_straggler_after(effective.config.liveness.straggler_after);
-  const DataOptions options = MakeDataOptions(environment, effective.config, membership.timeouts);
+  const DataOptions options = DataOptionsOf(environment, effective.config, asked, membership);
   // The configuration was not known before; the time it took to get it counts all the same.
   const Duration left = std::max(Duration::zero(), membership.timeouts.init - membership.formed_in);
   MUSTER_CHECK(Take(BuildCommunicator(*membership.group, std::move(endpoint), options, Deadline::After(left)),
@@ -81,13 +88,13 @@ Result<Membership> EnterGroup(const Environment& environment, const Config& conf
     Membership membership;
     membership.timeouts = Limited(config.timeouts, limit, environment);
     membership.group = MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
-    const DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
+    const DataOptions options = DataOptionsOf(environment, config, asked, membership);
     MUSTER_CHECK(
         Take(BuildCommunicatorOfOne(*membership.group, options, Deadline::After(membership.timeouts.init)),
              membership));
     return membership;
   }
-  if (resolution.tuple.launcher == "muster") return Adopt(environment, config, resolution, limit);
+  if (resolution.tuple.launcher == "muster") return Adopt(environment, config, asked, resolution, limit);
   return Form(environment, config, asked, resolution, limit);
 }
 

@@ -20,8 +20,9 @@ struct Asked {
   std::optional<std::string> config_file;  // else MUSTER_CONFIG
   std::vector<std::string> sets;           // "timeouts.collective=1h"
   ExplicitTuple explicit_tuple;
-  bool stands_for_node = false;  // --nproc-per-node: what is a rank to the launcher is all ranks of its node
-  int ranks_of_node = 0;         // how many those are; 0: not known
+  bool stands_for_node = false;   // --nproc-per-node: what is a rank to the launcher is all ranks of its node
+  int ranks_of_node = 0;          // how many those are; 0: not known
+  bool host_memory_only = false;  // DataOptions::host_only
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.

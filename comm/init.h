@@ -18,6 +18,9 @@ struct DataOptions {
   TimeoutOptions timeouts;
   Backend backend = Backend::kSocket;
   Protect protect = Protect::kControl;
+  // This process passes host memory only, which NCCL does not carry. With backend auto, one such rank makes
+  // the whole group use sockets.
+  bool host_only = false;
   NcclOptions nccl;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
@@ -36,8 +39,9 @@ Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options);
 
 // Makes `endpoint`'s addresses known to all ranks over the control plane, then builds the communicator.
 // BLOCKS until every rank of the group has got here and, where there are GPUs, NCCL has started, at most
-// until the one deadline for all of it; TakeNcclWhereAgreed's errors are among this one's. `group` must
-// outlive the communicator.
+// until the one deadline for all of it; TakeNcclWhereAgreed's errors are among this one's. kDisagreement
+// if `backend` is nccl and some ranks, but not all, take host memory only. `group` must outlive the
+// communicator.
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                     const DataOptions& options, Deadline deadline);
 
@@ -47,8 +51,9 @@ Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline);
 
-// Nothing is opened, nothing blocks, unless `backend` is nccl, or auto where there may be a GPU: then as
-// TakeNcclWhereAgreed, so that a program with device memory works here as with many ranks.
+// Nothing is opened, nothing blocks, unless device memory may be passed (not host_only) and `backend` is nccl,
+// or auto where there may be a GPU: then as TakeNcclWhereAgreed, so that a program with device memory works
+// here as with many ranks.
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline);
 
 }  // namespace muster

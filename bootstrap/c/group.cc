@@ -25,6 +25,7 @@ Handles& TheHandles() {
 
 InitOptions OptionsOf(const muster_options* options) {
   InitOptions result;
+  result.host_memory_only = true;
   if (options == nullptr) return result;
   if (options->config_file != nullptr) result.config_file = options->config_file;
   for (size_t i = 0; i < options->number_of_settings; ++i) result.set.emplace_back(options->settings[i]);

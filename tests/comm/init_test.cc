@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <thread>
 
+#include "tests/comm/base/log_capture.h"
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/computing_nccl.h"
 #include "tests/comm/socket/fake_group.h"
@@ -18,7 +21,8 @@ Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
 
 // What every rank of a group on one node gets; `gpu_files[r]`: whether rank r seems to have a GPU. No CUDA
 // can be loaded.
-std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend) {
+std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend,
+                                  const std::set<int>& host_only = {}) {
   const int ranks = static_cast<int>(gpu_files.size());
   FakeGroupState state(MakeRoster(BlockLayout({ranks})));
   std::vector<std::string> results(gpu_files.size());
@@ -28,6 +32,7 @@ std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend ba
       FakeGroup group(state, rank);
       DataOptions options;
       options.backend = backend;
+      options.host_only = host_only.contains(rank);
       options.gpu.has_device = [has = gpu_files[static_cast<size_t>(rank)]] { return has; };
       options.gpu.load_cuda = []() -> Result<std::unique_ptr<CudaApi>> {
         return Fail(Code::kConfiguration, "cannot load it");
@@ -64,6 +69,25 @@ TEST(BuildCommunicator, LooksAtNoGpuForSockets) {
 TEST(BuildCommunicator, RefusesNcclWithoutAGpu) {
   EXPECT_THAT(BuildAll({true, false}, Backend::kNccl),
               Each("backend: nccl needs a GPU for every rank; rank 0 on gpu01: cannot load it"));
+}
+
+// import muster and the C interface.
+TEST(BuildCommunicator, LooksAtNoGpuForHostMemoryAlone) {
+  EXPECT_THAT(BuildAll({true, true}, Backend::kAuto, {0, 1}), Each("socket, 0 hellos"));
+  EXPECT_THAT(BuildAll({true, true}, Backend::kAuto, {1}), Each("socket, 0 hellos"));
+}
+
+TEST(BuildCommunicator, WarnsOfNcclForHostMemoryAlone) {
+  const LogCapture log(LogLevel::kInfo);
+  EXPECT_THAT(BuildAll({true, true}, Backend::kNccl, {0, 1}), Each("socket, 0 hellos"));
+  EXPECT_THAT(log.Text(), testing::StartsWith("muster: warning: backend: nccl is not used: "));
+  EXPECT_EQ(std::ranges::count(log.Text(), '\n'), 1);
+}
+
+TEST(BuildCommunicator, RefusesNcclWhereOneRankTakesHostMemoryAlone) {
+  EXPECT_THAT(
+      BuildAll({true, true}, Backend::kNccl, {1}),
+      Each("backend is nccl, but rank 1 on gpu01 takes host memory only (muster's C or Python interface)"));
 }
 
 TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
@@ -131,6 +155,17 @@ class OneWithAGpu : public testing::Test {
 };
 
 // What works with many ranks works with one.
+TEST_F(OneWithAGpu, LoadsNoCudaForHostMemoryAlone) {
+  options_.host_only = true;
+  options_.gpu.has_device = [] { return ADD_FAILURE() << "looked for a GPU", true; };
+  for (const Backend backend : {Backend::kAuto, Backend::kNccl}) {
+    const auto plane = Build(backend);
+    ASSERT_TRUE(plane);
+    EXPECT_EQ(plane->communicator->backend(), "socket");
+  }
+  EXPECT_EQ(cuda_, nullptr);
+}
+
 TEST_F(OneWithAGpu, TakesDeviceMemoryUnlessSocketsAreConfigured) {
   for (const Backend backend : {Backend::kAuto, Backend::kNccl}) {
     const auto plane = Build(backend);

@@ -76,6 +76,25 @@ one_gpu_may_be_shared() {
   said_by_ranks 4 'could not start NCCL'
 }
 
+# Python hands over host memory alone: no CUDA for that, with one rank or with four.
+python_loads_no_cuda() {
+  fresh
+  local nccl_home
+  nccl_home=$("$top/deploy/nccl/get" --where)/nvidia/nccl
+  local -a with=(env CUDA_HOME="$files/cuda" NCCL_HOME="$nccl_home" PYTHONPATH="$top/bootstrap/python"
+    LD_LIBRARY_PATH="$(readlink -f bazel-bin)/bootstrap/c" "$here/with_gpu" all)
+  local program='import muster, sys; comm = muster.init(); assert muster.all_reduce(1) == comm.size
+loaded = "cudart" in open("/proc/self/maps").read(); open(sys.argv[1] + "/" + str(comm.rank), "w").write(f"{comm.backend} {loaded}\n")'
+  on gpu01 "${with[@]}" python3 -c "$program" "$dir/ranks"
+  expect 'a world of one' "$(cat "$dir"/ranks/*)" 'socket False'
+  fresh
+  step -N2 --ntasks-per-node=2 "${with[@]}" python3 -c "$program" "$dir/ranks"
+  expect 'four ranks' "$(sort "$dir"/ranks/* | uniq -c | xargs)" '4 socket False'
+  fresh
+  step -N2 --ntasks-per-node=2 "${with[@]}" muster run -- python3 -c "$program" "$dir/ranks"
+  expect 'under muster run' "$(sort "$dir"/ranks/* | uniq -c | xargs)" '4 socket False'
+}
+
 configuration_reaches_a_program_of_musters() {
   echo 'nccl: {share_device: true}' >"$files/nccl.yaml"
   digits_on 71 all FAKE_GPU=9 -- muster run -c "$files/nccl.yaml" --
@@ -133,5 +152,6 @@ check_nccl() {
   check 'NCCL: and as variables of NCCL any other program' configuration_becomes_variables_of_nccl
   check 'NCCL: nothing is set where nothing is configured' by_default_there_are_none
   check 'NCCL: backend socket looks at no GPU' sockets_where_that_is_said
+  check 'NCCL: import muster loads no CUDA' python_loads_no_cuda
   check 'NCCL: muster check prints the versions' check_prints_versions
 }
