@@ -50,7 +50,8 @@ class Planner {
   Result<int> RunAll() {
     MUSTER_TRY(asked_, AskedBy(flags_));
     asked_.stands_for_node = !wanted_.ranks_per_node.empty();
-    if (asked_.stands_for_node) ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, Available());
+    if (asked_.stands_for_node)
+      ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, ProcessorsOfThisNode(environment_.All()));
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = StartUp(environment_, asked_);
     if (!started) return End(TellOthers(environment_, asked_, started.error()));
@@ -90,11 +91,6 @@ class Planner {
     MUSTER_TRY(const int ranks, ranks_of_node_);
     MUSTER_TRY(block_, BlockOf(resolution_.tuple, ranks));
     return {};
-  }
-
-  Processors Available() const {
-    const auto visible = environment_.Get("CUDA_VISIBLE_DEVICES");
-    return ProcessorsOfThisNode(visible ? std::optional<std::string>(*visible) : std::nullopt);
   }
 
   int RanksHere() const { return block_ ? block_->ranks : 1; }

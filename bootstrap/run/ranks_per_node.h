@@ -1,7 +1,7 @@
 // How many ranks a node is to have: "8", "gpu", "cpu" or "auto", as torchrun's --nproc-per-node reads it.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -13,11 +13,11 @@ namespace muster {
 struct Processors {
   int gpus = 0;
   int cpus = 1;
+  std::string no_gpu;  // why there is none
 };
 
-// GPUs: those in `visible_devices` (CUDA_VISIBLE_DEVICES) where it is set, else all of /dev. CUDA is not
-// loaded.
-Processors ProcessorsOfThisNode(const std::optional<std::string>& visible_devices);
+// GPUs: CountGpus.
+Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::less<>>& environment);
 
 // auto: the GPUs, where there is one, else the CPUs. Error: kUsage; "gpu" where there is none.
 Result<int> ParseRanksPerNode(std::string_view text, const Processors& processors);

@@ -5,8 +5,8 @@
 namespace muster {
 namespace {
 
-constexpr Processors kGpuNode{8, 64};
-constexpr Processors kCpuNode{0, 12};
+const Processors kGpuNode{8, 64, ""};
+const Processors kCpuNode{0, 12, "there is none"};
 
 TEST(RanksPerNode, IsANumberOrWhatTheNodeHas) {
   EXPECT_EQ(ParseRanksPerNode("3", kCpuNode), 3);
@@ -26,17 +26,13 @@ TEST(RanksPerNode, RefusesEverythingElse) {
     EXPECT_EQ(ranks.error().hint, "a number, gpu, cpu or auto");
   }
   EXPECT_EQ(ParseRanksPerNode("gpu", kCpuNode).error().message,
-            "--nproc-per-node gpu: this node has no GPU that this process may use");
+            "--nproc-per-node gpu: this node has no GPU that this process may use: there is none");
 }
 
-TEST(ProcessorsOfThisNode, CountTheDevicesThatAreVisible) {
-  EXPECT_EQ(ProcessorsOfThisNode("0,1,5").gpus, 3);
-  EXPECT_EQ(ProcessorsOfThisNode("MIG-5c6ab1d0, GPU-8932f937").gpus, 2);
-  EXPECT_EQ(ProcessorsOfThisNode("").gpus, 0);
-  EXPECT_EQ(ProcessorsOfThisNode("-1").gpus, 0);
-  EXPECT_EQ(ProcessorsOfThisNode("0,-1,2").gpus, 1);
-  EXPECT_EQ(ProcessorsOfThisNode("NoDevFiles").gpus, 0);
-  EXPECT_GE(ProcessorsOfThisNode(std::nullopt).cpus, 1);
+TEST(ProcessorsOfThisNode, AreThoseOfTheEnvironment) {
+  const Processors processors = ProcessorsOfThisNode({{"CUDA_VISIBLE_DEVICES", "0,1,5"}});
+  EXPECT_EQ(processors.gpus, 3);
+  EXPECT_GE(processors.cpus, 1);
 }
 
 }  // namespace
