@@ -22,6 +22,15 @@ enum class RunStore : uint8_t { kMuster, kProgram };
 // Which ranks have muster's standard input; kAuto: rank 0 where muster starts several ranks, else all.
 enum class RunStdin : uint8_t { kAuto, kRank0, kAll, kNone };
 
+// OMP_NUM_THREADS of a program: its share of the CPUs, not set, or a number.
+struct RunThreads {
+  enum class Choice : uint8_t { kAuto, kNone, kCount };
+  Choice choice = Choice::kAuto;
+  int count = 0;  // of kCount
+
+  friend bool operator==(const RunThreads&, const RunThreads&) = default;
+};
+
 struct RunOptions {
   std::vector<std::string> command;        // argv; empty: CMD after -- is needed
   std::map<std::string, std::string> env;  // added to the program's environment
@@ -33,6 +42,7 @@ struct RunOptions {
   std::optional<std::string> report;   // a file, written by the root
   RunStdin input = RunStdin::kAuto;    // run.stdin, which is a macro's name
   std::vector<std::string> expect;     // files that must be there at the end, with placeholders
+  RunThreads threads;
 
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };

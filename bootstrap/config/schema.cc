@@ -53,6 +53,9 @@ std::string Constraint(const Key&, const std::optional<Endpoint>&) {
 std::string Constraint(const Key&, const PortRange&) {
   return R"("type": ["string", "integer"], "pattern": "^[0-9]+(-[0-9]+)?$", "minimum": 1, "maximum": 65535)";
 }
+std::string Constraint(const Key&, const RunThreads&) {
+  return R"("anyOf": [{"enum": ["auto", "none"]}, {"type": "integer", "minimum": 1, "maximum": 65536}])";
+}
 std::string Constraint(const Key&, const Duration&) { return R"("$ref": "#/$defs/duration")"; }
 std::string Constraint(const Key&, const bool&) { return R"("type": "boolean")"; }
 std::string Constraint(const Key&, const TextList&) {

@@ -160,6 +160,9 @@ constexpr auto kKeys = std::to_array<Key>({
           "programs have exited with 0, else the exit status is 79; with * ? [] at least one; ${rank} and "
           "the "
           "like: one for each rank"),
+    Plain("run.threads", MUSTER_FIELD(run.threads), kOwn,
+          "OMP_NUM_THREADS, unless the environment sets it: auto (the usable CPUs divided by the ranks that "
+          "share them, at most SLURM_CPUS_PER_TASK), a number, or none (not set)"),
 
     Choice("log.level", MUSTER_FIELD(log.level), kOwn, kLogLevels,
            "the least important message that is written"),

@@ -45,6 +45,7 @@ std::string NameOfType(const Key&, const std::string&) { return "a name"; }
 std::string NameOfType(const Key&, const std::optional<std::string>&) { return "text or null"; }
 std::string NameOfType(const Key&, const std::optional<Endpoint>&) { return "host:port or null"; }
 std::string NameOfType(const Key&, const PortRange&) { return "first-last or one port"; }
+std::string NameOfType(const Key&, const RunThreads&) { return "auto, none or a number"; }
 std::string NameOfType(const Key&, const Duration&) { return "a duration"; }
 std::string NameOfType(const Key&, const bool&) { return "true or false"; }
 std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
@@ -100,6 +101,22 @@ Status Read(const Key&, const YamlNode& value, PortRange& out) {
   }
   if (*first > *last) return Fail(Code::kConfiguration, "the range {} ends before it begins", text);
   out = {*first, *last};
+  return {};
+}
+
+Status Read(const Key& key, const YamlNode& value, RunThreads& out) {
+  constexpr int kMost = 65536;
+  MUSTER_TRY(const std::string text, Scalar(TypeName(key), value));
+  if (text == "auto" || text == "none") {
+    out = {text == "auto" ? RunThreads::Choice::kAuto : RunThreads::Choice::kNone, 0};
+    return {};
+  }
+  const auto count = ParseInteger<int>(text);
+  if (!count || *count < 1 || *count > kMost) {
+    return Fail(Code::kConfiguration, "auto, none or a number from 1 to {} is expected, not {}", kMost,
+                JsonQuoted(text));
+  }
+  out = {RunThreads::Choice::kCount, *count};
   return {};
 }
 
@@ -225,6 +242,10 @@ std::string Write(const Key&, const std::optional<Endpoint>& value, Quote quote)
 }
 std::string Write(const Key&, const PortRange& value, Quote quote) {
   return quote(fmt::format("{}-{}", value.first, value.last));
+}
+std::string Write(const Key&, const RunThreads& value, Quote quote) {
+  if (value.choice == RunThreads::Choice::kCount) return std::to_string(value.count);
+  return quote(value.choice == RunThreads::Choice::kAuto ? "auto" : "none");
 }
 std::string Write(const Key&, const Duration& value, Quote quote) { return quote(FormatDuration(value)); }
 std::string Write(const Key&, const bool& value, Quote) { return value ? "true" : "false"; }

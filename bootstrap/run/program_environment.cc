@@ -58,7 +58,7 @@ void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
     variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(facts.max_restarts);
   }
   if (facts.agent_store) variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
-  if (variables["LOCAL_WORLD_SIZE"] != "1") variables.try_emplace("OMP_NUM_THREADS", "1");
+  if (facts.threads) variables.try_emplace("OMP_NUM_THREADS", std::to_string(*facts.threads));
 }
 
 // What the user has set stays. NCCL takes a list of interfaces; Gloo would spread over all it is given.

@@ -10,6 +10,7 @@
 #include "bootstrap/run/orphans.h"
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/report.h"
+#include "bootstrap/run/threads.h"
 #include "comm/base/log.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/chosen_interfaces.h"
@@ -238,6 +239,7 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
   facts.restarts = plan_.restarts;
   facts.max_restarts = plan_.max_restarts;
   facts.several_ranks = plan_.join && plan_.join->self.claims.size() > 1;
+  facts.threads = ThreadsOfRank(plan_.config.run.threads, group.roster, rank, plan_.environment);
   facts.extra = plan_.config.run.env;
   facts.interfaces = ChosenInterfaces(plan_.config.rendezvous.interface);
   const auto& for_nccl = plan_.config.nccl.interface;

@@ -33,6 +33,19 @@ outer_is_kept() {
     sort)" $'0 0/2 gone kept\n1 0/2 gone kept\n2 1/2 gone kept\n3 1/2 gone kept'
 }
 
+# A rank's share of what the task was given, and no more than that.
+threads_of_ranks() {
+  local cpus
+  cpus=$(nproc)
+  fresh
+  expect 'threads' "$(unset OMP_NUM_THREADS && step -N1 --ntasks-per-node=1 -c 2 muster run --nproc-per-node 2 -- sh -c 'echo "$OMP_NUM_THREADS"' |
+    xargs)" '1 1'
+  expect 'threads of tasks' "$(unset OMP_NUM_THREADS && step -N1 --ntasks-per-node=2 -c 1 muster run -- sh -c 'echo "$OMP_NUM_THREADS"' |
+    xargs)" '1 1'
+  expect 'threads of one' "$(unset OMP_NUM_THREADS && step -N1 -n1 -c "$cpus" muster run -- sh -c 'echo "$OMP_NUM_THREADS"')" "$cpus"
+  expect 'the word in the log' "$(unset OMP_NUM_THREADS && muster launch -n 2 --set log.level=debug -- true 2>&1 | grep -c 'OMP_NUM_THREADS=')" 2
+}
+
 # A step of two independent groups: each is true of itself.
 group_on_each_node() {
   fresh
@@ -131,6 +144,7 @@ check_nested() {
   export PATH
   check 'nested: ranks of one supervisor see what tasks would' as_tasks
   check 'nested: what Slurm had said is kept' outer_is_kept
+  check 'nested: threads' threads_of_ranks
   check 'nested: a group on each node of a step' group_on_each_node
   check 'nested: muster below' resolves_below
   check 'nested: muster launch below' launch_below

@@ -47,7 +47,7 @@ torchruns_variables() {
   fresh
   on gpu01 env -u OMP_NUM_THREADS torchrun --no-python --standalone --nproc-per-node 2 \
     sh -c 'env | sort >"$1/tuples/torchrun.$RANK"' sh "$dir"
-  on gpu01 env -u OMP_NUM_THREADS muster launch -n 2 -- sh -c 'env | sort >"$1/tuples/muster.$RANK"' sh "$dir"
+  on gpu01 env -u OMP_NUM_THREADS muster launch -n 2 --set run.threads=1 -- sh -c 'env | sort >"$1/tuples/muster.$RANK"' sh "$dir"
   on gpu01 env -u OMP_NUM_THREADS sh -c 'env | sort >"$1/tuples/none"' sh "$dir"
   for rank in 0 1; do
     missing=$(comm -23 "$dir/tuples/torchrun.$rank" "$dir/tuples/none" | comm -23 - "$dir/tuples/muster.$rank" | cut -d= -f1 | xargs)

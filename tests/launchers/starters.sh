@@ -110,12 +110,13 @@ program_environment() {
   cat >"$dir/env.yaml" <<'END'
 rendezvous: {interface: eth0}
 run:
+  threads: 5
   env: {NAME: "${node}/${rank} of ${world_size}", CACHE: "/tmp/cache-${local_rank}"}
 END
   CUDA_VISIBLE_DEVICES=3,1 GLOO_SOCKET_IFNAME=lo step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 muster run -c "$dir/env.yaml" -- \
     sh -c 'echo "$NAME $CACHE $NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES"' >"$dir/out"
   expect environment "$(sort "$dir/out")" "$(for rank in 0 1 2 3; do
-    echo "gpu0$((rank / 2 + 1))/$rank of 4 /tmp/cache-$((rank % 2)) =eth0 lo 1 3,1"
+    echo "gpu0$((rank / 2 + 1))/$rank of 4 /tmp/cache-$((rank % 2)) =eth0 lo 5 3,1"
   done)"
 }
 

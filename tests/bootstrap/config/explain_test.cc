@@ -64,7 +64,7 @@ TEST(ToJson, IsOneObjectWithSections) {
       R"("liveness":{"heartbeat":"1s","suspect_after":"5s","dead_after":"30s","straggler_after":"10s"},)"
       R"("nccl":{"share_device":false,"interface":null,"debug":"warn","algorithm":null,"protocol":null,"abort_timeout":"10s"},)"
       R"("run":{"command":["a", "b \"c\""],"env":{},"grace":"10s","stop_on_failure":true,"store":"muster","stdin":"auto","label":false,)"
-      R"("log_dir":null,"report":null,"expect":[]},)"
+      R"("log_dir":null,"report":null,"expect":[],"threads":"auto"},)"
       R"("log":{"level":"info","format":"text","file":null}})"
       "\n");
 }

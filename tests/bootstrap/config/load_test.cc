@@ -68,6 +68,7 @@ constexpr KeyCase kKeyCases[] = {
     {"log.level", "info", "off", "off"},
     {"log.format", "text", "json", "json"},
     {"run.report", "null", "out/run.html", "out/run.html"},
+    {"run.threads", "auto", "16", "16"},
     {"log.file", "null", "out/m.log", "out/m.log"},
 };
 
@@ -167,6 +168,7 @@ run:
   store: program
   label: true
   log_dir: logs
+  threads: 7
 log: {level: debug, format: json, file: f}
 )");
   const auto loaded = LoadConfig(file.path(), {}, {});
@@ -187,6 +189,7 @@ log: {level: debug, format: json, file: f}
   expected.liveness = {milliseconds(100), milliseconds(200), milliseconds(300)};
   expected.nccl = {true, "ib1", NcclDebug::kTrace, "Ring", "LL", seconds(1)};
   expected.run = {{"sleep", "5"}, {{"A", "b"}}, seconds(9), false, RunStore::kProgram, true, "logs"};
+  expected.run.threads = {RunThreads::Choice::kCount, 7};
   expected.log = {LogLevel::kDebug, LogFormat::kJson, "f"};
   EXPECT_EQ(loaded->config, expected);
 }

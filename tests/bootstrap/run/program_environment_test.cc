@@ -39,15 +39,14 @@ TEST(ProgramEnvironment, SetsTheTuple) {
   const Roster roster = TwoNodes();
   EXPECT_THAT(
       ProgramEnvironment({}, FactsOf(roster, 1)),
-      ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
-                  "MASTER_ADDR=gpu01", "MASTER_PORT=29999", "MUSTER_CONTROL=@muster-4",
-                  "MUSTER_GROUP=0123456789abcdef0123456789abcdef", "MUSTER_JOB_KEY=slurm:4.0:0",
-                  "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2", "MUSTER_NODE=gpu01",
-                  "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1", "MUSTER_SUPERVISOR_PID=77",
-                  "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "OMP_NUM_THREADS=1", "RANK=1", "ROLE_NAME=default",
-                  "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0",
-                  "TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0",
-                  "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
+      ElementsAre(
+          "GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=gpu01",
+          "MASTER_PORT=29999", "MUSTER_CONTROL=@muster-4", "MUSTER_GROUP=0123456789abcdef0123456789abcdef",
+          "MUSTER_JOB_KEY=slurm:4.0:0", "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2",
+          "MUSTER_NODE=gpu01", "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1",
+          "MUSTER_SUPERVISOR_PID=77", "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1", "ROLE_NAME=default",
+          "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0", "TORCHELASTIC_RESTART_COUNT=0",
+          "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0", "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
   const auto other_node = ProgramEnvironment({}, FactsOf(roster, 2));
   EXPECT_THAT(other_node, Contains("LOCAL_WORLD_SIZE=1"));
   EXPECT_THAT(other_node, Contains("NODE_RANK=1"));
@@ -99,14 +98,13 @@ TEST(ProgramEnvironment, LeavesWhatTorchrunAboveSays) {
   EXPECT_THAT(list, Contains("ROLE_RANK=0"));
 }
 
-TEST(ProgramEnvironment, SetsThreadsAsTorchrunDoes) {
+TEST(ProgramEnvironment, SetsThreadsWhereTheUserHasNot) {
   const Roster roster = TwoNodes();
-  EXPECT_THAT(ProgramEnvironment({}, FactsOf(roster, 0)), Contains("OMP_NUM_THREADS=1"));
-  EXPECT_THAT(ProgramEnvironment({{"OMP_NUM_THREADS", "8"}}, FactsOf(roster, 0)),
-              Contains("OMP_NUM_THREADS=8"));
-  // Rank 2 has its node to itself.
-  EXPECT_THAT(ProgramEnvironment({}, FactsOf(roster, 2)),
-              Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
+  ProgramFacts facts = FactsOf(roster, 0);
+  EXPECT_THAT(ProgramEnvironment({}, facts), Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
+  facts.threads = 4;
+  EXPECT_THAT(ProgramEnvironment({}, facts), Contains("OMP_NUM_THREADS=4"));
+  EXPECT_THAT(ProgramEnvironment({{"OMP_NUM_THREADS", "8"}}, facts), Contains("OMP_NUM_THREADS=8"));
 }
 
 TEST(ProgramEnvironment, NamesTheInterfaceThatWasChosen) {
