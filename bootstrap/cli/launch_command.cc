@@ -8,9 +8,11 @@
 #include "bootstrap/cli/launch_hosts.h"
 #include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
+#include "bootstrap/launch/launchers.h"
 #include "bootstrap/run/lifeline.h"
 #include "bootstrap/run/local_join.h"
 #include "bootstrap/run/master_port.h"
+#include "bootstrap/run/mpi_program.h"
 #include "bootstrap/run/rank_block.h"
 #include "bootstrap/run/ranks_per_node.h"
 #include "bootstrap/run/restarts.h"
@@ -72,6 +74,22 @@ Result<JoinRequest> MakeJoin(const Environment& environment, const Config& confi
   return request;
 }
 
+// Several processes of muster launch form no common group, which is seldom what was meant.
+void WarnOfOthers(const Environment& environment, const Config& config, const LaunchFlags& launch,
+                  int ranks) {
+  if (launch.nodes > 1 || launch.until_stdin_closes || config.launcher == "none") return;
+  const auto resolution = Resolve(environment, {});
+  if (!resolution || resolution->tuple.launcher == "muster" || !TraitsOf(resolution->tuple.launcher).signs)
+    return;
+  const RankTuple& tuple = resolution->tuple;
+  if (tuple.world_size == 1 || tuple.rank != 0) return;
+  const bool one_each = tuple.local_world_size.value_or(1) == 1;
+  LogWarning(
+      "{0} started {1} processes of muster launch, and each starts a group of its own: {1} groups of {2} "
+      "ranks (one group of all: muster run{3}; to silence this warning: MUSTER_LAUNCHER=none)",
+      tuple.launcher, tuple.world_size, ranks, one_each ? fmt::format(" --nproc-per-node {}", ranks) : "");
+}
+
 Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   const Clock::time_point began = Clock::now();
   const Environment environment = Environment::OfThisProcess();
@@ -94,6 +112,8 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   plan.configuration = ToYaml(effective, false);
   plan.says_nccl_debug = effective.origins.at("nccl.debug") != "default";
   plan.command = launch.command.empty() ? config.run.command : launch.command;
+  WarnOfOthers(environment, config, launch, ranks);
+  if (launch.node <= 0) WarnOfMpi(plan.command, environment.All(), ranks);
   plan.environment = environment.All();
   plan.node = environment.process()->host_name;
   plan.version = kVersion;

@@ -1,10 +1,16 @@
 #include "bootstrap/cli/supervised.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "bootstrap/cli/handed_down.h"
 #include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
+#include "bootstrap/run/exec_path.h"
 #include "bootstrap/run/local_join.h"
 #include "bootstrap/run/master_port.h"
+#include "bootstrap/run/mpi_program.h"
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/rank_block.h"
 #include "bootstrap/run/ranks_per_node.h"
@@ -58,6 +64,7 @@ class Planner {
     effective_ = std::move(started->effective);
     resolution_ = std::move(started->resolution);
     if (const Status counted = CountRanks(); !counted) return End(Refused(counted.error()));
+    Warn();
     const std::string node = resolution_.tuple.node.value_or(environment_.process()->host_name);
     std::optional<ToldRefusal> refused;
     Result<int> status = RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
@@ -91,6 +98,25 @@ class Planner {
     MUSTER_TRY(const int ranks, ranks_of_node_);
     MUSTER_TRY(block_, BlockOf(resolution_.tuple, ranks));
     return {};
+  }
+
+  // Of what works but is seldom meant. Once for all ranks.
+  void Warn() const {
+    const RankTuple& tuple = resolution_.tuple;
+    if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return;
+    const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
+    WarnOfMpi(command, environment_.All(), RanksHere());
+    const bool unlaunched = tuple.launcher == "none" && effective_.config.launcher == "auto";
+    if (!unlaunched || resolution_.allocation || asked_.stands_for_node || !HasSrun()) return;
+    LogWarning(
+        "no launcher started this process: it is a world of one (ranks of a job: srun muster run ...; ranks "
+        "on this machine: muster launch -n N ...; to silence this warning: --launcher none)");
+  }
+
+  bool HasSrun() const {
+    const std::vector<std::string> path = {fmt::format("PATH={}", environment_.Get("PATH").value_or(""))};
+    return std::ranges::any_of(ExecCandidates("srun", path),
+                               [](const std::string& file) { return access(file.c_str(), X_OK) == 0; });
   }
 
   int RanksHere() const { return block_ ? block_->ranks : 1; }

@@ -53,6 +53,22 @@ group_on_each_node() {
     'echo "$MUSTER_NODE $SLURM_PROCID/$SLURM_NTASKS $SLURM_NODEID/$SLURM_NNODES $SLURM_STEP_NODELIST"' >"$dir/out" 2>"$dir/err"
   expect 'two groups' "$(sort "$dir/out")" \
     $'gpu01 0/2 0/1 gpu01\ngpu01 1/2 0/1 gpu01\ngpu02 0/2 0/1 gpu02\ngpu02 1/2 0/1 gpu02'
+  expect_like 'the one warning' "$(words "$dir/err")" \
+    'muster: gpu01: warning: slurm started 2 processes of muster launch, and each starts a group of its own: 2 groups of 2 ranks *'
+  MUSTER_LAUNCHER=none step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 muster launch -n 2 -- true 2>"$dir/err"
+  expect 'without it' "$(words "$dir/err")" ''
+}
+
+# Where there is srun, a run without it is hardly meant; unless that is said, or the ranks are started here.
+run_without_launcher() {
+  fresh
+  local said
+  for said in 'run' 'run --launcher none' 'run --nproc-per-node 2' 'once'; do
+    # shellcheck disable=SC2086 # words
+    ctl muster $said -- true 2>"$dir/err"
+    expect_like "the warnings of $said" "$(words "$dir/err")" "$([[ $said == run ]] &&
+      echo 'muster: warning: no launcher started this process: it is a world of one (*')"
+  done
 }
 
 resolves_below() {
@@ -123,6 +139,9 @@ mpi_init_below() {
   mpicc.mpich "$here/mpi_sum.c" -o "$dir/sum"
   expect 'worlds' "$(step --mpi=pmi2 -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 -- "$dir/sum" 2>"$dir/err" | sort | uniq -c |
     xargs)" '4 sum 0 of 1'
+  expect 'warnings' "$(grep -c "warning: $dir/sum is an MPI program (libmpich.so.12): each of the 2 ranks" "$dir/err")" 1
+  timeout 60 muster launch -n 2 -- "$dir/sum" >"$dir/out" 2>"$dir/err"
+  expect 'warnings of launch' "$(grep -c 'is an MPI program' "$dir/err")" 1
 }
 
 # Scripts choose a device by the local rank.
@@ -146,6 +165,7 @@ check_nested() {
   check 'nested: what Slurm had said is kept' outer_is_kept
   check 'nested: threads' threads_of_ranks
   check 'nested: a group on each node of a step' group_on_each_node
+  check 'nested: muster run without a launcher' run_without_launcher
   check 'nested: muster below' resolves_below
   check 'nested: muster launch below' launch_below
   check 'nested: a world of one below' none_below
