@@ -54,12 +54,13 @@ group_on_each_node() {
   expect 'two groups' "$(sort "$dir/out")" \
     $'gpu01 0/2 0/1 gpu01\ngpu01 1/2 0/1 gpu01\ngpu02 0/2 0/1 gpu02\ngpu02 1/2 0/1 gpu02'
   expect_like 'the one warning' "$(words "$dir/err")" \
-    'muster: gpu01: warning: slurm started 2 processes of muster launch, and each starts a group of its own: 2 groups of 2 ranks *'
+    'muster: warning: slurm started 2 processes of muster launch, and each starts a group of its own: 2 groups of 2 ranks *'
   MUSTER_LAUNCHER=none step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 muster launch -n 2 -- true 2>"$dir/err"
   expect 'without it' "$(words "$dir/err")" ''
 }
 
-# Where there is srun, a run without it is hardly meant; unless that is said, or the ranks are started here.
+# On a machine with srun, a run without a launcher is seldom meant: unless --launcher none is given, or the ranks
+# are started here.
 run_without_launcher() {
   fresh
   local said
