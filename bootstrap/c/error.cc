@@ -21,6 +21,7 @@ constexpr auto kCodes = std::to_array<Known>({
     {Code::kDisagreement, MUSTER_DISAGREEMENT},
     {Code::kAuthentication, MUSTER_AUTHENTICATION},
     {Code::kConfiguration, MUSTER_CONFIGURATION},
+    {Code::kWorkFailed, MUSTER_WORK_FAILED},
 });
 
 const Known* FindCode(int number) {

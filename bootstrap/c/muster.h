@@ -82,7 +82,8 @@ typedef enum muster_code {
   MUSTER_DEADLINE = 7,        /* time ran out; who is missing is in the message */
   MUSTER_DISAGREEMENT = 8,    /* ranks disagree: world size, configuration, collective */
   MUSTER_AUTHENTICATION = 9,  /* a peer could not prove who it is */
-  MUSTER_CONFIGURATION = 10   /* bad YAML, setting or MUSTER_* value */
+  MUSTER_CONFIGURATION = 10,  /* bad YAML, setting or MUSTER_* value */
+  MUSTER_WORK_FAILED = 11     /* all programs exited with 0, but a file of run.expect is missing */
 } muster_code;
 
 typedef struct muster_error muster_error;
@@ -97,7 +98,7 @@ MUSTER_EXPORT void muster_error_free(muster_error* error);
 
 /* "peer_lost": the name used in muster's own output; "ok" of MUSTER_OK, "unknown" of what is no code. */
 MUSTER_EXPORT const char* muster_code_name(int code);
-/* What muster's commands exit with for such an error, 64 to 78; 0 of MUSTER_OK. */
+/* What muster's commands exit with for such an error, 64 to 79; 0 of MUSTER_OK. */
 MUSTER_EXPORT int muster_exit_status(int code);
 
 /* ---- the group ---- */

@@ -31,6 +31,7 @@ from ._errors import (
     PeerLost,
     SystemFailure,
     UsageError,
+    WorkFailed,
 )
 from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, world
 from .communicator import Communicator
@@ -48,6 +49,7 @@ __all__ = [
     "PeerLost",
     "SystemFailure",
     "UsageError",
+    "WorkFailed",
     "collective_timeout",
     "init",
     "is_initialized",

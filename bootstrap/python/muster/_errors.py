@@ -33,6 +33,7 @@ DeadlineExceeded = _kind("DeadlineExceeded", "deadline", "Time ran out; who is m
 Disagreement = _kind("Disagreement", "disagreement", "Ranks disagree: world size, configuration, collective.")
 AuthenticationFailed = _kind("AuthenticationFailed", "authentication", "A peer could not prove who it is, or what it sent was changed on the way.")
 BadConfiguration = _kind("BadConfiguration", "configuration", "Bad YAML, setting or MUSTER_* value.")
+WorkFailed = _kind("WorkFailed", "work_failed", "All programs exited with 0, but a file of run.expect is missing.")
 
 # By the numbers of muster.h.
 _CLASSES = [
@@ -47,6 +48,7 @@ _CLASSES = [
     Disagreement,
     AuthenticationFailed,
     BadConfiguration,
+    WorkFailed,
 ]
 
 

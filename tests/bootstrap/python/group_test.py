@@ -191,6 +191,20 @@ class Alone(unittest.TestCase):
         )
         self.assertEqual((done.returncode, done.stdout), (0, "KeyboardInterrupt\n"), done.stderr)
 
+    def test_every_code_of_the_library_has_a_class(self):
+        done = self.run_program(
+            "import ctypes, muster\n"
+            "from muster import _errors, _world\n"
+            "name = _world.library().muster_code_name\n"
+            "name.restype = ctypes.c_char_p\n"
+            "codes = []\n"
+            "while name(len(codes)) != b'unknown': codes.append(name(len(codes)).decode())\n"
+            "assert codes == ['ok'] + [known.code for known in _errors._CLASSES[1:]], codes\n"
+            "missing = {known.__name__ for known in _errors._CLASSES[1:]} - set(muster.__all__)\n"
+            "assert not missing, missing\n"
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_errors_can_be_pickled(self):
         done = self.run_program(
             "import pickle, muster\n"
