@@ -46,11 +46,22 @@ PROGRAMS = {
 }
 CONNECTING = ("close", "hold", "reset", "half", "hello", "garbage")
 
-# The first message on a data connection (comm/socket/handshake.h), from a rank 3 to rank 0; on the store
-# (validate, then a key); of a program to its supervisor (comm/rendezvous/messages.h).
-DATA_HELLO = (b"MUSH"[::-1] + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + bytes(range(32))).hex()
+# The first message on a data connection (comm/socket/handshake.h): magic, connector 3, acceptor 0, purpose 1,
+# communicator 0, no ciphers, nonce. On the store: validate, then a key. Of a program to its supervisor:
+# comm/rendezvous/messages.h.
+DATA_HELLO = (b"MUSH" + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + b"\0" + bytes(range(32))).hex()
+DATA_REPLY_BYTES = 65
 STORE_HELLO = (b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (3).to_bytes(8, "little") + b"key").hex()
 ADOPT_HELLO = ((5).to_bytes(4, "little") + b"\x0e" + bytes(4)).hex()
+# Prints how many bytes answer a hello.
+ASK = """import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as peer:
+    peer.sendall(bytes.fromhex(sys.argv[3]))
+    answer = b""
+    while len(answer) < int(sys.argv[4]) and (part := peer.recv(4096)):
+        answer += part
+print(len(answer))
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +73,7 @@ class Listener:
     hello: object = lambda job: ADOPT_HELLO
     kind: str = "unix"
     forming: bool = False  # attacked while ranks are held back
+    reply: int = 0  # bytes that answer its hello, which proves that the hello is one; 0: not asked
 
     def __str__(self):
         return f"{self.name} {self.where}" + (" forming" if self.forming else "")
@@ -88,8 +100,8 @@ LISTENERS = [
     Listener("status", "near", "hold", Job.status),
     Listener("store", "far", "close", Job.store, _store, "tcp"),
     Listener("store", "near", "hello", Job.store, _store, "tcp"),
-    Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp"),
-    Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp"),
+    Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
+    Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
     Listener("data Unix", "near", "close", Job.data_unix, _data),
     Listener("doorbell", "near", "flood", Job.doorbell, kind="dgram"),
 ]
@@ -277,6 +289,10 @@ class Play:
         if not targets:
             row.outcome = "no listener"
             return row
+        replies = answers(listener.hello(job), targets, listener.reply) if listener.reply else []
+        if any(reply != listener.reply for reply in replies):
+            row.outcome = f"its hello is answered with {replies} bytes"
+            return row
         try:
             row.control = self.window(job, listener, attack, self.sink.targets(listener.kind))
             row.cost = self.window(job, listener, attack, targets)
@@ -363,6 +379,16 @@ class Play:
                 yield from self.at_work([(listener, attack) for attack in listener.attacks()])
         elif at_work:
             yield from self.at_work([(listener, listener.short) for listener in at_work])
+
+
+def answers(hello, targets, most):
+    """How many bytes each target answers to the hello, from another node."""
+    counts = []
+    for target in targets:
+        _, address, port = target.split(":")
+        with on(FAR[0], sys.executable, "-c", ASK, address, port, hello, str(most), stdout=subprocess.PIPE, text=True) as child:
+            counts.append(int(child.stdout.read() or -1))
+    return counts
 
 
 def every_unix_listener(pid):
