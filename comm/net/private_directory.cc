@@ -15,6 +15,8 @@
 #include <iterator>
 #include <utility>
 
+#include "comm/net/bound_names.h"
+
 namespace muster {
 namespace {
 
@@ -233,7 +235,9 @@ void PrivateDirectory::Tidy(Extent extent) const {
 // ---- names
 
 PrivateName::PrivateName(PrivateDirectory directory, std::string socket)
-    : directory_(std::move(directory)), socket_(std::move(socket)), owner_(getpid()) {}
+    : directory_(std::move(directory)), socket_(std::move(socket)), owner_(getpid()) {
+  RememberBoundName(path(), directory_->path());
+}
 
 PrivateName::PrivateName(PrivateName&& other) noexcept
     : directory_(std::exchange(other.directory_, std::nullopt)),
@@ -251,8 +255,10 @@ PrivateName& PrivateName::operator=(PrivateName&& other) noexcept {
 
 void PrivateName::Remove() {
   if (!directory_ || owner_ != getpid()) return;
-  unlink(path().c_str());
-  directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+  if (ForgetBoundName(path())) {
+    unlink(path().c_str());
+    directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+  }
   directory_.reset();
 }
 

@@ -81,8 +81,9 @@ class PrivateDirectory {
   std::shared_ptr<UniqueFd> base_fd_;  // if the path is too long for a socket
 };
 
-// A bound name. Removed by the process that bound it, not by its forked children. To be destroyed before the
-// socket is closed: a name without its socket is another process's to remove and to take.
+// A bound name. Removed by the process that bound it, at the latest by its exit() (bound_names.h), not by its
+// forked children. To be destroyed before the socket is closed: other processes may remove and take a name
+// without a socket.
 class PrivateName {
  public:
   PrivateName() = default;

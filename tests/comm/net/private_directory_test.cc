@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "tests/comm/net/other_user.h"
@@ -229,6 +231,43 @@ TEST_F(PrivateDirectoryTest, AForkedChildRemovesNothing) {
   }
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(StartConnect(*opened->name.directory().AddressOf("name")));
+}
+
+// Never destroyed, as the group of muster::Init.
+bool OpenForGood(const std::string& base, const std::string& name, Kind kind) {
+  static auto& sockets = *new std::vector<PrivateSocket>;
+  auto opened = PrivateSocket::OpenIn(base, name, kind);
+  if (opened) sockets.push_back(*std::move(opened));
+  return opened.has_value();
+}
+
+int StatusOfChild(const std::function<void()>& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    run();
+    _exit(111);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(PrivateDirectoryTest, AProcessThatExitsLeavesNothing) {
+  EXPECT_EQ(StatusOfChild([&] {
+              const bool opened = OpenForGood(base.path, "first", Kind::kListener) &&
+                                  OpenForGood(base.path, "second", Kind::kDatagram);
+              exit(opened ? 0 : 1);
+            }),
+            0);
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
+TEST_F(PrivateDirectoryTest, AForkedChildThatExitsRemovesItsOwnNames) {
+  const auto opened = PrivateSocket::OpenIn(base.path, "name", Kind::kListener);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(StatusOfChild([] { exit(0); }), 0);
+  EXPECT_EQ(StatusOfChild([&] { exit(OpenForGood(base.path, "child", Kind::kListener) ? 0 : 1); }), 0);
+  EXPECT_THAT(opened->name.directory().Sockets(), testing::ElementsAre("name"));
 }
 
 TEST_F(PrivateDirectoryTest, ALongBaseServesAsWell) {

@@ -1,0 +1,21 @@
+// The names of sockets that this process has bound in private directories. exit() removes them, and the
+// directories that become empty, if the process has not left its group before. What a process leaves that is
+// killed, or that calls _exit, is removed by the user's next start.
+//
+// The removal at exit allocates no memory and does not block. A forked child begins with no names: its exit
+// does not remove those of its parent.
+//
+// Threads: any.
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+// `path`: of the name; `directory`: its directory.
+void RememberBoundName(std::string path, std::string directory);
+
+// False if exit() has removed the name: it may be another process's now.
+bool ForgetBoundName(const std::string& path);
+
+}  // namespace muster
