@@ -22,8 +22,8 @@
 // - Only keys of process groups have rounds. All others live as long as the program: a rank may publish a value
 //   over a short connection, probe the store, or open a second client, and the value is there for all ranks.
 // - A rank that ends early does not come back: the keys of its last round stay for the others.
-// - A process that holds a connection of the round (a worker, a second process group that was not destroyed)
-//   keeps its rank in that round.
+// - A process that holds a connection of the round keeps its rank in that round: a second process group that was
+//   not destroyed, or a forked worker, which has a copy of the descriptor.
 //
 // Programs that follow one another (`sh -c 'a && b'`) share nothing at all: bootstrap/run/store_users.h.
 #pragma once
