@@ -31,7 +31,7 @@ def muster_throws():
     os.environ["MUSTER_LAUNCHER"] = "none"
     try:
         muster.init(run={"command": "[unclosed"})
-    except muster.BadConfiguration as error:
+    except muster.ConfigurationError as error:
         assert "run.command" in str(error) or "--set" in str(error), error
     else:
         raise AssertionError("muster found nothing wrong")

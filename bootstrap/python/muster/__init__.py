@@ -1,4 +1,4 @@
-"""muster: the processes of a launch as one group, whatever launched them.
+"""muster: the processes of a launch as one group, under any launcher.
 
     import muster
 
@@ -8,66 +8,111 @@
     results = muster.gather(mine)             # objects: a list on rank 0, None elsewhere
     muster.barrier()
 
-`init` finds out which rank this process is and meets the others; the functions of this module are those of the group that it
-gives (`Communicator`), and of no group before `init`. At the end of the program muster says goodbye by itself; a program that
-ends with an exception does not, and so the other ranks learn at once that it failed. Every call ends: a peer that is lost, a
-disagreement between ranks and a passed timeout are exceptions (`Error`) on every rank that waits, with the rank and the node to
-blame. Other threads go on while a call waits, and Ctrl-C ends the wait.
+`init` resolves this process's rank, meets the other ranks and returns a `Communicator`. The functions of this module are its
+methods; `group` chooses another communicator, from `split`. A program that exits without an exception leaves the group by itself;
+an exception fails the group on all ranks.
+
+No call waits forever. A lost peer, a disagreement between ranks and a passed timeout raise an `Error` on every waiting rank, which
+names the rank and the node. Other threads run while a call waits, and Ctrl-C ends the wait.
 
 Objects travel as pickles: ranks trust each other, as processes of one user and one job do. A pickle that was changed between
-two nodes is never loaded: the group fails with `AuthenticationFailed`.
+two nodes is never loaded: the group fails with `AuthenticationError`.
 """
 
-from . import _world
 from ._errors import (
-    AuthenticationFailed,
-    BadConfiguration,
-    BadEnvironment,
-    DeadlineExceeded,
-    Disagreement,
+    AuthenticationError,
+    BadEnvironmentError,
+    ConfigurationError,
+    DeadlineError,
+    DisagreementError,
     Error,
     InternalError,
-    NotLaunched,
-    PeerLost,
-    SystemFailure,
+    NotLaunchedError,
+    OperatingSystemError,
+    PeerLostError,
     UsageError,
-    WorkFailed,
+    WorkFailedError,
 )
-from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, world
+from ._functions import (
+    all_gather,
+    all_gather_buffer,
+    all_gather_bytes,
+    all_reduce,
+    all_to_all,
+    barrier,
+    broadcast,
+    broadcast_buffer,
+    broadcast_bytes,
+    gather,
+    gather_buffer,
+    gather_bytes,
+    local_rank,
+    local_size,
+    node,
+    node_rank,
+    nodes,
+    num_nodes,
+    rank,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+    size,
+    split,
+)
+from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, version, world
 from .communicator import Communicator
 
+__version__ = "0.1.0"
+
 __all__ = [
-    "AuthenticationFailed",
-    "BadConfiguration",
-    "BadEnvironment",
+    "AuthenticationError",
+    "BadEnvironmentError",
     "Communicator",
-    "DeadlineExceeded",
-    "Disagreement",
+    "ConfigurationError",
+    "DeadlineError",
+    "DisagreementError",
     "Error",
     "InternalError",
-    "NotLaunched",
-    "PeerLost",
-    "SystemFailure",
+    "NotLaunchedError",
+    "OperatingSystemError",
+    "PeerLostError",
     "UsageError",
-    "WorkFailed",
+    "WorkFailedError",
+    "__version__",
+    "all_gather",
+    "all_gather_buffer",
+    "all_gather_bytes",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "broadcast_buffer",
+    "broadcast_bytes",
     "collective_timeout",
+    "gather",
+    "gather_buffer",
+    "gather_bytes",
     "init",
     "is_initialized",
     "job_key",
     "launcher",
+    "local_rank",
+    "local_size",
+    "node",
+    "node_rank",
+    "nodes",
+    "num_nodes",
+    "rank",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
     "shutdown",
+    "size",
+    "split",
     "version",
     "world",
-    *_world.FACTS,
-    *_world.CALLS,
 ]
-
-
-def version():
-    """The release of the library in use, "0.1.0"."""
-    return _world.library().muster_version().decode()
-
-
-# muster.rank() is muster.world().rank, muster.barrier() is muster.world().barrier().
-globals().update({name: _world.fact(name) for name in _world.FACTS})
-globals().update({name: _world.call(name) for name in _world.CALLS})

@@ -1,12 +1,36 @@
-"""Memory of the caller as the library wants it: address, elements, type."""
+"""Memory of the caller as the library takes it: address, elements, type."""
+
+from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
-from ._errors import usage
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer, TypeGuard
+
+
+class Tensor(Protocol):
+    """The part of torch.Tensor that muster reads."""
+
+    @property
+    def device(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+    def data_ptr(self) -> int: ...
+    def element_size(self) -> int: ...
+    def is_contiguous(self) -> bool: ...
+    def numel(self) -> int: ...
+
+
+# Contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on the CPU.
+Memory = Union["Buffer", Tensor]
+Operation = Literal["sum", "prod", "min", "max", "avg"]
 
 # Of muster.h.
 I8, U8, I32, I64, U64, F16, BF16, F32, F64 = range(9)
-OPERATIONS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
+OPERATIONS: dict[str, int] = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
 
 # Letters of the struct module, with the bytes of an element.
 _FORMATS = {
@@ -69,10 +93,12 @@ _release.restype = None
 
 
 class Region:
-    """`size` bytes at `address`, `count` elements of `type` (None: one that muster cannot compute with, called `name`). Valid
-    while this object lives."""
+    """`size` bytes at `address`: `count` elements of the type `name`. `type` is its number, None if muster cannot compute with it.
+    Valid while this object lives."""
 
-    def __init__(self, address, size, itemsize, type_, name, owner):
+    def __init__(
+        self, address: int | None, size: int, itemsize: int, type_: int | None, name: str, owner: object
+    ) -> None:
         self.address = address
         self.size = size
         self.itemsize = itemsize
@@ -81,69 +107,73 @@ class Region:
         self.name = name
         self._owner = owner
 
-    def moved(self):
-        """(elements, type) for a call that only moves it: types that muster does not know are bytes."""
+    def moved(self) -> tuple[int, int]:
+        """(elements, type) for a call that only moves them: elements of an unknown type are moved as bytes."""
         return (self.size, U8) if self.type is None else (self.count, self.type)
 
 
 class _Exported:
-    """What keeps an object's memory where it is."""
+    """Keeps an object's memory in place."""
 
-    def __init__(self, thing, flags):
+    def __init__(self, thing: object, flags: int) -> None:
         self.view = _View()
         _get_buffer(thing, ctypes.byref(self.view), flags)
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.view.obj:
             _release(ctypes.byref(self.view))
 
 
-def _of_tensor(what, tensor):
+def _is_tensor(thing: Memory | None) -> TypeGuard[Tensor]:
+    return type(thing).__module__.partition(".")[0] == "torch" and hasattr(thing, "data_ptr")
+
+
+def _of_tensor(what: str, tensor: Tensor) -> Region:
     if tensor.device.type != "cpu":
-        raise usage(f"{what}: a tensor on {tensor.device}", "muster's Python module works on host memory: tensor.cpu() first")
+        raise UsageError(f"{what}: a tensor on {tensor.device}", "muster's Python module works on host memory: call tensor.cpu() first")
     if not tensor.is_contiguous():
-        raise usage(f"{what}: a tensor that is not contiguous", "tensor.contiguous() first")
+        raise UsageError(f"{what}: a tensor that is not contiguous", "call tensor.contiguous() first")
     size = tensor.numel() * tensor.element_size()
     name = str(tensor.dtype)
     return Region(tensor.data_ptr(), size, tensor.element_size(), _TENSORS.get(name), name, tensor)
 
 
-def _element_type(view):
-    form = (view.format or b"B").decode()
+def _element_type(view: _View) -> tuple[int | None, str]:
+    form: str = (view.format or b"B").decode()
     if form[0] == ">" and view.itemsize > 1:
         return None, form
     return _FORMATS.get((form.lstrip("@=<>"), view.itemsize)), form
 
 
-def region(what, thing, writable=False):
+def region(what: str, thing: Memory | None, writable: bool = False) -> Region:
     """The memory of anything with the buffer protocol, or of a PyTorch tensor on the CPU."""
-    if type(thing).__module__.partition(".")[0] == "torch" and hasattr(thing, "data_ptr"):
+    if _is_tensor(thing):
         return _of_tensor(what, thing)
     try:
         exported = _Exported(thing, _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
     except (BufferError, TypeError, ValueError) as error:
         need = "writable, contiguous memory" if writable else "contiguous memory"
-        raise usage(
+        raise UsageError(
             f"{what}: {type(thing).__name__} cannot be used as {need}: {error}",
-            "bytearray, array.array, memoryview, numpy arrays and PyTorch tensors on the CPU can",
+            "pass a bytearray, array.array, memoryview, numpy array or PyTorch tensor on the CPU",
         ) from None
     view = exported.view
     type_, name = _element_type(view)
     return Region(view.buf, view.len, view.itemsize, type_, name, exported)
 
 
-def reducible(what, thing, writable=False):
+def reducible(what: str, thing: Memory | None, writable: bool = False) -> Region:
     found = region(what, thing, writable)
     if found.type is None:
-        raise usage(
+        raise UsageError(
             f"{what}: muster cannot compute with elements of type {found.name}",
-            "it knows int8, uint8, int32, int64, uint64, float16, bfloat16, float32 and float64",
+            "use int8, uint8, int32, int64, uint64, float16, bfloat16, float32 or float64",
         )
     return found
 
 
-def operation(name):
+def operation(name: Operation) -> int:
     try:
         return OPERATIONS[name]
     except (KeyError, TypeError):
-        raise usage(f"{name!r} is no operation", f"one of {', '.join(OPERATIONS)}") from None
+        raise UsageError(f"{name!r} is no operation", f"use one of {', '.join(OPERATIONS)}") from None

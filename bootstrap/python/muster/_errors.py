@@ -1,70 +1,136 @@
 """muster's errors as exceptions."""
 
+from __future__ import annotations
+
+import ctypes
+from typing import ClassVar
+
 
 class Error(RuntimeError):
-    """What muster refuses or finds out. `code`: its stable name ("peer_lost"); `message`: what, naming its subject; `hint`: what
-    to do about it, may be empty; `exit_status`: what muster's own commands exit with for it."""
+    """A failure that muster reports.
 
-    code = "unknown"
+    code         its stable name, "peer_lost"
+    message      one sentence that names its subject: rank, node, variable, path or timeout
+    hint         the remedy; may be empty
+    exit_status  the exit status of muster's own commands for it
+    """
 
-    def __init__(self, message, hint="", exit_status=70):
+    code: ClassVar[str] = "unknown"
+    exit_status: int = 70
+
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
         self.message = message
         self.hint = hint
-        self.exit_status = exit_status
-
-    def __reduce__(self):
-        return type(self), (self.message, self.hint, self.exit_status)
 
 
-def _kind(name, code, meaning):
-    """A class of errors. Users import it from muster, and so tracebacks and pickles call it."""
-    return type(name, (Error,), {"__doc__": meaning, "__module__": "muster", "code": code})
+class UsageError(Error):
+    """A mistake of the caller; the group is not affected."""
+
+    code = "usage"
+    exit_status = 64
 
 
-Error.__module__ = "muster"
-UsageError = _kind("UsageError", "usage", "The caller's mistake; the group is none the worse for it.")
-NotLaunched = _kind("NotLaunched", "not_launched", "An allocation, but this process was not launched as one of its ranks.")
-BadEnvironment = _kind("BadEnvironment", "bad_environment", "A malformed or contradictory environment.")
-PeerLost = _kind("PeerLost", "peer_lost", "Another rank died, left early or fell silent.")
-InternalError = _kind("InternalError", "internal", "A bug in muster.")
-SystemFailure = _kind("SystemFailure", "system", "The operating system refused.")
-DeadlineExceeded = _kind("DeadlineExceeded", "deadline", "Time ran out; who is missing is in the message.")
-Disagreement = _kind("Disagreement", "disagreement", "Ranks disagree: world size, configuration, collective.")
-AuthenticationFailed = _kind("AuthenticationFailed", "authentication", "A peer could not prove who it is, or what it sent was changed on the way.")
-BadConfiguration = _kind("BadConfiguration", "configuration", "Bad YAML, setting or MUSTER_* value.")
-WorkFailed = _kind("WorkFailed", "work_failed", "All programs exited with 0, but a file of run.expect is missing.")
+class NotLaunchedError(Error):
+    """There is an allocation, but this process was not launched as one of its ranks."""
 
-# By the numbers of muster.h.
-_CLASSES = [
-    None,
+    code = "not_launched"
+    exit_status = 64
+
+
+class BadEnvironmentError(Error):
+    """The launcher's environment variables are malformed or contradict each other."""
+
+    code = "bad_environment"
+    exit_status = 65
+
+
+class PeerLostError(Error):
+    """Another rank exited early, was killed or stopped responding."""
+
+    code = "peer_lost"
+    exit_status = 69
+
+
+class InternalError(Error):
+    """A bug in muster."""
+
+    code = "internal"
+    exit_status = 70
+
+
+class OperatingSystemError(Error):
+    """The operating system refused a call."""
+
+    code = "system"
+    exit_status = 71
+
+
+class DeadlineError(Error, TimeoutError):
+    """A timeout passed; the message names the missing ranks."""
+
+    code = "deadline"
+    exit_status = 75
+
+
+class DisagreementError(Error):
+    """Ranks disagree: world size, configuration or collective."""
+
+    code = "disagreement"
+    exit_status = 76
+
+
+class AuthenticationError(Error):
+    """A peer did not authenticate, or data was changed between two nodes."""
+
+    code = "authentication"
+    exit_status = 77
+
+
+class ConfigurationError(Error):
+    """A bad YAML file, setting or MUSTER_* variable."""
+
+    code = "configuration"
+    exit_status = 78
+
+
+class WorkFailedError(Error):
+    """Programs exited with 0, but their work is not done (run.expect)."""
+
+    code = "work_failed"
+    exit_status = 79
+
+
+# By the numbers of muster.h, from 1.
+KINDS: list[type[Error]] = [
     UsageError,
-    NotLaunched,
-    BadEnvironment,
-    PeerLost,
+    NotLaunchedError,
+    BadEnvironmentError,
+    PeerLostError,
     InternalError,
-    SystemFailure,
-    DeadlineExceeded,
-    Disagreement,
-    AuthenticationFailed,
-    BadConfiguration,
-    WorkFailed,
+    OperatingSystemError,
+    DeadlineError,
+    DisagreementError,
+    AuthenticationError,
+    ConfigurationError,
+    WorkFailedError,
 ]
 
+# Users import them from muster; tracebacks and pickles use the same name.
+for _kind in [Error, *KINDS]:
+    _kind.__module__ = "muster"
 
-def of_library(library, pointer):
+
+def of_library(library: ctypes.CDLL, pointer: int) -> Error:
     """The exception for a muster_error, which it frees."""
     try:
         number = library.muster_error_code(pointer)
-        known = _CLASSES[number] if 0 < number < len(_CLASSES) else Error
-        return known(
+        kind = KINDS[number - 1] if 0 < number <= len(KINDS) else Error
+        error = kind(
             library.muster_error_message(pointer).decode(errors="replace"),
             library.muster_error_hint(pointer).decode(errors="replace"),
-            library.muster_exit_status(number),
         )
+        error.exit_status = library.muster_exit_status(number)
+        return error
     finally:
         library.muster_error_free(pointer)
-
-
-def usage(message, hint=""):
-    return UsageError(message, hint, 64)

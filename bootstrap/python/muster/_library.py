@@ -1,4 +1,6 @@
-"""libmuster.so: where it is, and its functions (bootstrap/c/muster.h)."""
+"""libmuster: where it is, and its functions (bootstrap/c/muster.h)."""
+
+from __future__ import annotations
 
 import ctypes
 import os
@@ -8,7 +10,8 @@ from ._errors import UsageError
 # Of muster.h, as this module knows it.
 ABI_VERSION = 1
 
-NAME = "libmuster.so"
+# As it is installed, and as Bazel builds it.
+NAMES = ["libmuster.so.0", "libmuster.so"]
 
 _Pointer = ctypes.c_void_p
 _Size = ctypes.c_size_t
@@ -26,7 +29,7 @@ class Options(ctypes.Structure):
 
 
 # What a function returns, and what it takes; _Pointer as a result is an error.
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[type | None, list[type]]] = {
     "muster_abi_version": (ctypes.c_uint32, []),
     "muster_version": (_Text, []),
     "muster_error_code": (_Int, [_Pointer]),
@@ -74,33 +77,33 @@ _FUNCTIONS = {
 }
 
 
-def _open():
-    """Beside this file, else where the loader looks (LD_LIBRARY_PATH, ld.so.conf)."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), NAME)
-    if os.path.exists(beside):
-        return ctypes.CDLL(beside), beside
-    return ctypes.CDLL(NAME), NAME
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def load():
-    """The library. Raises UsageError where it is not there, or of another version."""
-    try:
-        library, path = _open()
-    except OSError as error:
-        folder = os.path.dirname(os.path.abspath(__file__))
-        raise UsageError(
-            f"{NAME} cannot be loaded: {error}",
-            f"put it into {folder} or on LD_LIBRARY_PATH; `bazel build //bootstrap/c:{NAME}` makes it, in"
-            f" bazel-bin/bootstrap/c",
-            64,
-        ) from None
+def _open() -> tuple[ctypes.CDLL, str]:
+    """Beside this file, else on the loader's path (LD_LIBRARY_PATH, ld.so.conf)."""
+    beside = [os.path.join(_HERE, name) for name in NAMES]
+    errors = []
+    for path in [path for path in beside if os.path.exists(path)] or NAMES:
+        try:
+            return ctypes.CDLL(path), path
+        except OSError as error:
+            errors.append(str(error))
+    raise UsageError(
+        f"libmuster cannot be loaded: {'; '.join(errors)}",
+        f"install the wheel, or set LD_LIBRARY_PATH to the folder of {' or '.join(NAMES)}",
+    )
+
+
+def load() -> ctypes.CDLL:
+    """The library. Raises UsageError if it is missing or older than this module."""
+    library, path = _open()
     library.muster_abi_version.restype = ctypes.c_uint32
     version = library.muster_abi_version()
     if version < ABI_VERSION:
         raise UsageError(
             f"{path} has version {version} of muster's C interface, and this Python module needs {ABI_VERSION}",
-            "take both from the same release of muster",
-            64,
+            "install both from the same release of muster",
         )
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)

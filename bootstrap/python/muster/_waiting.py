@@ -1,41 +1,49 @@
-"""Calls that wait, made so that Ctrl-C reaches the program while they do.
+"""Calls that wait and that Ctrl-C ends.
 
-A call into a C library holds up the signal handlers of Python's main thread until it returns, and a collective may return in
-hours. So the main thread has its calls made by a second thread, and waits for it in Python, where a signal is heard at once.
-Other threads hear no signals and call directly. The interpreter's lock is free during both.
+Python runs signal handlers in the main thread, and only when a call into a C library has returned; a collective may return in
+hours. So a second thread makes the calls of the main thread, which waits for it in Python. Other threads run no signal handlers
+and call directly. The interpreter's lock is free during both.
 """
+
+from __future__ import annotations
 
 import os
 import queue
 import threading
+from typing import Any, Callable, Generic, Optional, TypeVar
 
-from ._errors import usage
+from ._errors import UsageError
 
-# A signal that comes between Python's last look and the kernel's first is seen after so long at the latest.
+_T = TypeVar("_T")
+
+# The longest delay of a signal that arrives just before the wait begins.
 LOOK_S = 0.2
 
-# How long a call waits for an earlier one, which was interrupted, to come back with the failure of the group.
+# How long a call waits for an earlier one, which was interrupted, to return with the failure of the group.
 GRACE_S = 5
 
 
-class _Job:
-    def __init__(self, function, arguments):
+class _Job(Generic[_T]):
+    def __init__(self, function: Callable[..., _T], arguments: tuple[object, ...]) -> None:
         self.function = function
-        # Buffers included: what the other thread reads and writes must live until it is done.
+        # Buffers included: they must live until the other thread has finished reading and writing.
         self.arguments = arguments
-        self.result = None
-        self.raised = None
+        self.results: list[_T] = []
+        self.raised: BaseException | None = None
         self.done = threading.Lock()
         self.done.acquire()
 
 
-def _serve(jobs):
+_Jobs = queue.SimpleQueue[Optional[_Job[Any]]]
+
+
+def _serve(jobs: _Jobs) -> None:
     while True:
         job = jobs.get()
         if job is None:
             return
         try:
-            job.result = job.function(*job.arguments)
+            job.results.append(job.function(*job.arguments))
         except BaseException as error:
             job.raised = error
         job.done.release()
@@ -43,25 +51,27 @@ def _serve(jobs):
 
 
 class Waiter:
-    """Makes calls that may wait. Who is interrupted leaves the call, which goes on without it: mostly the program ends now, and
-    its end tells the others. Where it calls again instead, `abandon(reason)` makes the group fail on all ranks."""
+    """Makes calls that may wait. An interrupted thread leaves its call, which goes on in the background: in most cases the program
+    exits now, and the other ranks fail because of that. If it makes another call instead, `abandon(reason)` fails the group on
+    all ranks."""
 
-    def __init__(self, abandon):
+    def __init__(self, abandon: Callable[[bytes], object]) -> None:
         self._abandon = abandon
-        self._jobs = None
-        self._pid = None
+        self._jobs: _Jobs | None = None
+        self._pid: int | None = None
         self._alone = False
-        self._left = None
+        self._left: _Job[Any] | None = None
         self._reason = ""
 
-    def __call__(self, function, *arguments):
-        if self._alone or threading.current_thread() is not threading.main_thread() or not self._started():
+    def __call__(self, function: Callable[..., _T], *arguments: object) -> _T:
+        jobs = self._queue()
+        if jobs is None:
             return function(*arguments)
-        if self._left:
-            self._finish_left()
+        if self._left is not None:
+            self._finish_left(self._left)
         job = _Job(function, arguments)
         try:
-            self._jobs.put(job)
+            jobs.put(job)
             while not job.done.acquire(timeout=LOOK_S):
                 pass
         except BaseException as interruption:
@@ -69,34 +79,38 @@ class Waiter:
             raise
         if job.raised is not None:
             raise job.raised
-        return job.result
+        return job.results[0]
 
     @property
-    def stuck(self):
-        """Whether a call that was left goes on."""
+    def stuck(self) -> bool:
+        """Whether an interrupted call still waits."""
         return self._left is not None and self._left.done.locked()
 
-    def _finish_left(self):
+    def _finish_left(self, left: _Job[Any]) -> None:
         if self.stuck:
             self._abandon(f"was interrupted ({self._reason})".encode())
-            if not self._left.done.acquire(timeout=GRACE_S):
-                raise usage(f"a call that was interrupted ({self._reason}) has not come back yet", "end this process")
+            if not left.done.acquire(timeout=GRACE_S):
+                raise UsageError(
+                    f"a call that was interrupted ({self._reason}) did not return within {GRACE_S} s", "exit this process"
+                )
         self._left = None
 
-    def rest(self):
+    def rest(self) -> None:
         """From now on no call waits (a world of one): the second thread ends."""
         if self._jobs is not None and self._pid == os.getpid():
             self._jobs.put(None)
         self._alone = True
 
-    def _started(self):
-        """A forked child has its own."""
+    def _queue(self) -> _Jobs | None:
+        """The second thread's queue; None if this call is to be made directly. A forked child has a thread of its own."""
+        if self._alone or threading.current_thread() is not threading.main_thread():
+            return None
         if self._pid == os.getpid():
-            return True
-        jobs = queue.SimpleQueue()
+            return self._jobs
+        jobs: _Jobs = queue.SimpleQueue()
         try:
             threading.Thread(target=_serve, args=(jobs,), name="muster", daemon=True).start()
         except RuntimeError:
-            return False  # the interpreter is about to end
+            return None  # the interpreter is about to end
         self._jobs, self._pid = jobs, os.getpid()
-        return True
+        return jobs

@@ -1,173 +1,171 @@
 """The one group of this process."""
 
+from __future__ import annotations
+
 import atexit
 import ctypes
 import datetime
-import functools
 import json
 import os
 import sys
 import threading
+from collections.abc import Iterator, Mapping
+from typing import Optional
 
 from . import _library, _waiting
-from ._errors import of_library, usage
+from ._errors import UsageError, of_library
 from .communicator import Communicator
 
-FACTS = ["rank", "size", "local_rank", "local_size", "node_rank", "num_nodes", "node", "nodes"]
-CALLS = [
-    "barrier",
-    "broadcast",
-    "gather",
-    "all_gather",
-    "broadcast_bytes",
-    "gather_bytes",
-    "all_gather_bytes",
-    "all_reduce",
-    "reduce",
-    "broadcast_buffer",
-    "gather_buffer",
-    "all_gather_buffer",
-    "scatter",
-    "reduce_scatter",
-    "all_to_all",
-    "send",
-    "recv",
-    "split",
-]
+# A section of the configuration: {"collective": "1h"}.
+Section = Optional[Mapping[str, object]]
 
 
 class _Process:
-    lock = threading.Lock()
-    library = None
-    wait = None
-    world = None
-    pid = None
+    """The library and the group, from the first init on."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+        self.wait = _waiting.Waiter(library.muster_abandon)
+        self.world: Communicator | None = None
+        self.pid: int | None = None
+
+    def raises(self, error: int | None) -> None:
+        if error:
+            raise of_library(self.library, error)
 
 
-def library():
-    if _Process.library is None:
-        with _Process.lock:
-            if _Process.library is None:
-                loaded = _library.load()
-                _Process.wait = _waiting.Waiter(loaded.muster_abandon)
-                _Process.library = loaded
-                atexit.register(_at_exit)
-    return _Process.library
+_lock = threading.Lock()
+_process: _Process | None = None
 
 
-def init(config=None, **settings):
-    """Finds out which rank this process is, meets the others and gives the group of all.
+def process() -> _Process:
+    """Loads the library when it is first needed."""
+    global _process
+    with _lock:
+        if _process is None:
+            _process = _Process(_library.load())
+            atexit.register(_at_exit)
+        return _process
 
-    config    a YAML file; None: $MUSTER_CONFIG, else the defaults
-    settings  keys of the configuration (configs/REFERENCE.md): init(timeouts={"collective": "1h"}, backend="socket")
 
-    Under `muster run` and `muster launch` the group is the supervisor's, and so is its configuration. Without a launcher it is a
-    world of one, at no cost. A second call gives the first group; where it asks for another configuration it is refused. Waits
-    for at most timeouts.resolve + timeouts.rendezvous + timeouts.init.
+def init(
+    config: str | os.PathLike[str] | None = None,
+    *,
+    launcher: str | None = None,
+    backend: str | None = None,
+    rendezvous: Section = None,
+    timeouts: Section = None,
+    liveness: Section = None,
+    nccl: Section = None,
+    run: Section = None,
+    log: Section = None,
+) -> Communicator:
+    """Resolves this process's rank, meets the other ranks and returns the group of all.
+
+    config  a YAML file; None: $MUSTER_CONFIG, else the defaults
+
+    The other arguments are keys of the configuration (configs/REFERENCE.md), and override the file:
+    init(timeouts={"collective": "1h"}, backend="socket").
+
+    Under `muster run` and `muster launch` the group and its configuration are the supervisor's. Without a launcher the group is a
+    world of one, at no cost. A second call returns the first group; it raises ConfigurationError if it asks for another
+    configuration. Waits for at most timeouts.resolve + timeouts.rendezvous + timeouts.init.
     """
-    lib = library()
-    if _Process.world is not None and _Process.pid == os.getpid() and config is None and not settings:
-        return _Process.world
-    texts = [text.encode() for text in _flatten(settings)]
+    here = process()
+    keys = dict(
+        launcher=launcher,
+        backend=backend,
+        rendezvous=rendezvous,
+        timeouts=timeouts,
+        liveness=liveness,
+        nccl=nccl,
+        run=run,
+        log=log,
+    )
+    texts = [text.encode() for text in _flatten(keys)]
+    if here.world is not None and here.pid == os.getpid() and config is None and not texts:
+        return here.world
     options = _library.Options(
         None if config is None else os.fsencode(config), (ctypes.c_char_p * len(texts))(*texts), len(texts)
     )
     pointer = ctypes.c_void_p()
-    _raise(_Process.wait(lib.muster_init, _library.ABI_VERSION, ctypes.byref(options), ctypes.byref(pointer)))
-    if _Process.world is None or _Process.pid != os.getpid():
-        _Process.world, _Process.pid = Communicator(lib, _Process.wait, pointer.value, False), os.getpid()
-        if _Process.world.size == 1:
-            _Process.wait.rest()
-    return _Process.world
+    here.raises(here.wait(here.library.muster_init, _library.ABI_VERSION, ctypes.byref(options), ctypes.byref(pointer)))
+    if here.world is None or here.pid != os.getpid():
+        here.world, here.pid = Communicator(here.library, here.wait, pointer.value, False), os.getpid()
+        if here.world.size == 1:
+            here.wait.rest()
+    return here.world
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether there is a group."""
-    return _Process.world is not None and _Process.pid == os.getpid()
+    return _process is not None and _process.world is not None and _process.pid == os.getpid()
 
 
-def world():
+def world() -> Communicator:
     """The group of all ranks."""
-    if not is_initialized():
-        raise usage("there is no group", "call muster.init() first" if _Process.world is None else "a forked child has none")
-    return _Process.world
+    if _process is None or _process.world is None:
+        raise UsageError("there is no group", "call muster.init() first")
+    if _process.pid != os.getpid():
+        raise UsageError("there is no group", "a forked child has none; call muster in its parent, or in a program that it executes")
+    return _process.world
 
 
-def shutdown():
-    """Says goodbye to the group and waits, at most timeouts.shutdown, until nobody needs this rank any more. Done by itself at the
-    end of a program that does not end with an exception. Does nothing where there is no group."""
-    if not is_initialized():
+def shutdown() -> None:
+    """Leaves the group and waits, for at most timeouts.shutdown, until no rank needs this one. A program that exits without an
+    exception does it by itself. Does nothing if there is no group."""
+    if _process is None or not is_initialized():
         return
-    _Process.world = None
-    _raise(_Process.wait(_Process.library.muster_shutdown))
+    _process.world = None
+    _process.raises(_process.wait(_process.library.muster_shutdown))
 
 
-def launcher():
-    """What launched this process: "slurm", "torchrun", "muster", ..., "none"."""
+def launcher() -> str:
+    """The launcher of this process: "slurm", "torchrun", "muster", ..., "none"."""
     world()
-    return library().muster_launcher().decode()
+    name: bytes = process().library.muster_launcher()
+    return name.decode()
 
 
-def job_key():
-    """What people and logs call this launch: "slurm:4.0:0"."""
+def job_key() -> str:
+    """The name of this launch in logs: "slurm:4.0:0"."""
     world()
-    return library().muster_job_key().decode()
+    key: bytes = process().library.muster_job_key()
+    return key.decode()
 
 
-def collective_timeout():
-    """timeouts.collective as the group's configuration has it, a timedelta."""
+def collective_timeout() -> datetime.timedelta:
+    """timeouts.collective of the group's configuration."""
     world()
-    nanoseconds = library().muster_collective_timeout_ns()
+    nanoseconds: int = process().library.muster_collective_timeout_ns()
     return min(datetime.timedelta(microseconds=nanoseconds // 1000), datetime.timedelta(days=36500))
 
 
-def fact(name):
-    """The function of the module for a property of the world."""
-    described = getattr(Communicator, name)
-
-    def function():
-        return getattr(world(), name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = described.__doc__
-    return function
+def version() -> str:
+    """The release of the library in use, "0.1.0"; muster.__version__ is that of the Python module."""
+    name: bytes = process().library.muster_version()
+    return name.decode()
 
 
-def call(name):
-    """The function of the module for a method of the world."""
-
-    @functools.wraps(getattr(Communicator, name))
-    def function(*args, **kwargs):
-        return getattr(world(), name)(*args, **kwargs)
-
-    del function.__wrapped__
-    return function
-
-
-def _flatten(settings):
-    """{"timeouts": {"collective": "1h"}} as muster's --set takes it."""
-    for name, value in settings.items():
-        if isinstance(value, dict):
+def _flatten(keys: Mapping[str, object]) -> Iterator[str]:
+    """{"timeouts": {"collective": "1h"}} as the words of muster's --set."""
+    for name, value in keys.items():
+        if isinstance(value, Mapping):
             for inner, deep in value.items():
                 yield f"{name}.{inner}={_text(deep)}"
-        else:
+        elif value is not None:
             yield f"{name}={_text(value)}"
 
 
-def _text(value):
+def _text(value: object) -> str:
     if isinstance(value, datetime.timedelta):
         return f"{value // datetime.timedelta(milliseconds=1)}ms"
-    # JSON is YAML, and a string stands for itself.
+    # JSON is YAML; a string needs no quotes.
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _raise(error):
-    if error:
-        raise of_library(_Process.library, error)
-
-
-def _at_exit():
-    """No goodbye from a program that failed, or whose last call hangs: its end tells the others."""
-    if not is_initialized() or _Process.wait.stuck or getattr(sys, "last_value", None) is not None:
+def _at_exit() -> None:
+    """A program that failed, or whose last call still waits, does not leave the group: the other ranks fail when it exits."""
+    if _process is None or _process.wait.stuck or getattr(sys, "last_value", None) is not None:
         return
     shutdown()

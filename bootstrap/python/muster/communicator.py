@@ -1,70 +1,99 @@
 """Ranks that compute together."""
 
+from __future__ import annotations
+
 import ctypes
 import datetime
+import operator
 import pickle
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, Union, overload
 
 from . import _buffers
-from ._errors import of_library, usage
+from ._errors import UsageError, of_library
+from ._waiting import Waiter
+
+if TYPE_CHECKING:
+    from ._buffers import Memory, Operation, Region
+
+# Seconds; None: as the configuration says.
+Timeout = Union[float, datetime.timedelta, None]
+
+_M = TypeVar("_M", bound="Memory")
+_O = TypeVar("_O", bound="Union[Memory, None]")
 
 _LONGEST_NS = 2**63 - 1
 
 
-def _nanoseconds(timeout):
-    """Seconds, a timedelta, or None for what the configuration says."""
+def _nanoseconds(timeout: Timeout) -> int:
     if timeout is None:
         return -1
     if isinstance(timeout, datetime.timedelta):
         timeout = timeout.total_seconds()
-    # Not a number and what is not positive are refused by the library, with the name of the call.
+    # The library refuses NaN and what is not positive, and names the call.
     return min(int(timeout * 1e9), _LONGEST_NS) if 0 < timeout < 1e9 else (_LONGEST_NS if timeout > 0 else 0)
 
 
-def _number(value):
+def _number(value: float) -> ctypes.c_int64 | ctypes.c_double:
     """A buffer of one element for it."""
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise usage(f"all_reduce: {value} does not fit into 64 bits")
+            raise UsageError(f"all_reduce: {value} does not fit into 64 bits")
         return ctypes.c_int64(value)
     return ctypes.c_double(value)
 
 
+def _rank(what: str, rank: int) -> int:
+    try:
+        return operator.index(rank)
+    except TypeError:
+        raise UsageError(f"{what}: {rank!r} is not a rank", "pass an integer") from None
+
+
 class Communicator:
-    """N ranks, 0 to size - 1. The world is `muster.init()`'s and lives until `muster.shutdown()`; what `split` gives lives until it
-    is freed, by itself or by `free`.
+    """A group of `size` ranks, numbered from 0. `muster.init()` returns the group of all ranks, which lives until
+    `muster.shutdown()`. `split` returns a smaller one, which lives until `free()` or until it is garbage.
 
-    Every rank calls the same functions in the same order. All of them wait, at most `timeout` (seconds or a timedelta; None: as
-    timeouts.barrier and timeouts.collective say), and raise a muster.Error when a rank is lost, ranks disagree or the time runs
-    out; after that the communicator is broken and every later call raises the same. A UsageError breaks nothing.
+    Every rank calls the same functions in the same order. Each call waits for at most `timeout`: seconds or a timedelta; None means
+    timeouts.barrier or timeouts.collective of the configuration. It raises a muster.Error if a rank is lost, if ranks disagree or
+    if the timeout passes. After that the communicator is broken, and every later call raises the same error. A UsageError does not
+    break it.
 
-    `buffer`, `send` and `receive` are contiguous memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on the
-    CPU. Calls that only move elements take any element type, those that compute int8, uint8, int32, int64, uint64, float16,
-    bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg".
+    `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
+    the CPU. Calls that only move elements take every element type. Calls that compute take int8, uint8, int32, int64, uint64,
+    float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". `src` and `dst` are ranks of this group,
+    also if it is a part of another.
 
-    One call at a time, from whichever thread; `send` and `recv` with different peers may run beside it, and so may calls on other
+    One thread at a time may call. `send` and `recv` with different peers may run beside such a call, and so may calls on other
     communicators.
     """
 
-    def __init__(self, library, wait, pointer, owned):
+    def __init__(self, library: ctypes.CDLL, wait: Waiter, pointer: int | None, owned: bool) -> None:
         self._library = library
         self._wait = wait
         self._pointer = pointer
         self._owned = owned
-        names = ["rank", "size", "local_rank", "local_size", "node_rank", "num_nodes"]
-        self._facts = {name: getattr(library, "muster_" + name)(pointer) for name in names}
-        self._nodes = [library.muster_node_name(pointer, i).decode() for i in range(self._facts["num_nodes"])]
-        self._group_id = library.muster_group_id(pointer).decode()
-        self._backend = library.muster_backend(pointer).decode()
+        self._rank: int = library.muster_rank(pointer)
+        self._size: int = library.muster_size(pointer)
+        self._local_rank: int = library.muster_local_rank(pointer)
+        self._local_size: int = library.muster_local_size(pointer)
+        self._node_rank: int = library.muster_node_rank(pointer)
+        nodes: int = library.muster_num_nodes(pointer)
+        self._nodes: list[str] = [library.muster_node_name(pointer, i).decode() for i in range(nodes)]
+        self._group_id: str = library.muster_group_id(pointer).decode()
+        self._backend: str = library.muster_backend(pointer).decode()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<muster.Communicator rank {self.rank} of {self.size} on {self.node}>"
 
-    def __enter__(self):
+    def __enter__(self) -> Communicator:
         return self
 
-    def __exit__(self, kind, *_):
-        """Ends the group, or frees a part of it. After an exception it does neither: who ends without a goodbye is lost to the
-        other ranks, which is how they learn that this one has failed."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Shuts the group down, or frees a part of it. After an exception it does neither: the process then exits without leaving the
+        group, which fails the group on the other ranks."""
         if kind is not None:
             return
         if self._owned:
@@ -74,86 +103,132 @@ class Communicator:
 
             _world.shutdown()
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.free()
 
-    def free(self):
-        """Frees what `split` gave; the world is not affected. No call on it may be running."""
+    def free(self) -> None:
+        """Frees a communicator of `split`; the group of all ranks is not affected. No call on it may be running."""
         if self._owned and self._pointer:
             self._library.muster_comm_free(self._pointer)
             self._pointer = None
 
     # ---- which rank this is; also after the end ----
 
-    rank = property(lambda self: self._facts["rank"], doc="This process's rank.")
-    size = property(lambda self: self._facts["size"], doc="How many ranks there are.")
-    local_rank = property(lambda self: self._facts["local_rank"], doc="The rank among those of this node.")
-    local_size = property(lambda self: self._facts["local_size"], doc="How many ranks there are on this node.")
-    node_rank = property(lambda self: self._facts["node_rank"], doc="This node's index; nodes are ordered by their lowest rank.")
-    num_nodes = property(lambda self: len(self._nodes), doc="How many nodes there are.")
-    node = property(lambda self: self._nodes[self.node_rank], doc="This node's name.")
-    nodes = property(lambda self: list(self._nodes), doc="The names of all nodes.")
-    group_id = property(lambda self: self._group_id, doc='Random, the same on all ranks; "" in a world of one.')
-    backend = property(lambda self: self._backend, doc='What carries the collectives: "socket".')
+    @property
+    def rank(self) -> int:
+        """This process's rank."""
+        return self._rank
 
-    def node_of(self, rank):
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._size
+
+    @property
+    def local_rank(self) -> int:
+        """This process's rank among those of its node."""
+        return self._local_rank
+
+    @property
+    def local_size(self) -> int:
+        """The number of ranks on this node."""
+        return self._local_size
+
+    @property
+    def node_rank(self) -> int:
+        """This node's index; nodes are ordered by their lowest rank."""
+        return self._node_rank
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self._nodes)
+
+    @property
+    def node(self) -> str:
+        """This node's name."""
+        return self._nodes[self._node_rank]
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of all nodes."""
+        return list(self._nodes)
+
+    @property
+    def group_id(self) -> str:
+        """A random text, the same on all ranks; "" in a world of one."""
+        return self._group_id
+
+    @property
+    def backend(self) -> str:
+        """The transport of the collectives: "socket"."""
+        return self._backend
+
+    def node_of(self, rank: int) -> int:
         """The index of the rank's node."""
         if not 0 <= rank < self.size:
-            raise usage(f"rank {rank} is not one of the {self.size} ranks 0-{self.size - 1}")
-        return self._library.muster_node_of(self._pointer, rank)
+            raise UsageError(f"rank {rank} is not one of the {self.size} ranks 0-{self.size - 1}")
+        index: int = self._library.muster_node_of(self._pointer, rank)
+        return index
 
-    def node_addresses(self, node):
+    def node_addresses(self, node: int) -> list[str]:
         """The node's addresses that other nodes can reach, best first; [] on a single node."""
-        found = []
+        found: list[str] = []
         while True:
-            address = self._library.muster_node_address(self._pointer, node, len(found))
+            address: bytes | None = self._library.muster_node_address(self._pointer, node, len(found))
             if address is None:
                 return found
             found.append(address.decode())
 
     # ---- objects, as pickles: ranks trust each other; the bytes are authenticated before they are loaded ----
 
-    def barrier(self, timeout=None):
+    def barrier(self, *, timeout: Timeout = None) -> None:
         """Returns when every rank has called it."""
         self._call("barrier", _nanoseconds(timeout))
 
-    def broadcast(self, obj=None, root=0, timeout=None):
-        """The root's object, on every rank."""
-        mine = pickle.dumps(obj) if self.rank == root else b""
-        return pickle.loads(self.broadcast_bytes(mine, root, timeout))
+    def broadcast(self, obj: Any = None, src: int = 0, *, timeout: Timeout = None) -> Any:
+        """Returns the object of rank `src` on every rank."""
+        mine = pickle.dumps(obj) if self.rank == src else b""
+        return pickle.loads(self.broadcast_bytes(mine, src, timeout=timeout))
 
-    def gather(self, obj, root=0, timeout=None):
-        """Everybody's object by rank, on the root; None elsewhere."""
-        parts = self.gather_bytes(pickle.dumps(obj), root, timeout)
+    def gather(self, obj: Any, dst: int = 0, *, timeout: Timeout = None) -> list[Any] | None:
+        """Returns the objects of all ranks, in rank order, on rank `dst`; None elsewhere."""
+        parts = self.gather_bytes(pickle.dumps(obj), dst, timeout=timeout)
         return None if parts is None else [pickle.loads(part) for part in parts]
 
-    def all_gather(self, obj, timeout=None):
-        """Everybody's object by rank, on every rank."""
-        return [pickle.loads(part) for part in self.all_gather_bytes(pickle.dumps(obj), timeout)]
+    def all_gather(self, obj: Any, *, timeout: Timeout = None) -> list[Any]:
+        """Returns the objects of all ranks, in rank order, on every rank."""
+        return [pickle.loads(part) for part in self.all_gather_bytes(pickle.dumps(obj), timeout=timeout)]
 
-    # ---- bytes, as many on each rank as it has ----
+    # ---- bytes, any number on each rank ----
 
-    def broadcast_bytes(self, data=b"", root=0, timeout=None):
-        """The root's bytes, on every rank."""
-        return self._bytes_call("broadcast_bytes", data, [root, _nanoseconds(timeout)])[0]
+    def broadcast_bytes(self, data: Memory = b"", src: int = 0, *, timeout: Timeout = None) -> bytes:
+        """Returns the bytes of rank `src` on every rank."""
+        return self._bytes_call("broadcast_bytes", data, _rank("broadcast_bytes", src), _nanoseconds(timeout))[0]
 
-    def gather_bytes(self, data, root=0, timeout=None):
-        """Everybody's bytes by rank, on the root; None elsewhere."""
-        parts = self._bytes_call("gather_bytes", data, [root, _nanoseconds(timeout)])
-        return parts if self.rank == root else None
+    def gather_bytes(self, data: Memory, dst: int = 0, *, timeout: Timeout = None) -> list[bytes] | None:
+        """Returns the bytes of each rank, in rank order, on rank `dst`; None elsewhere."""
+        parts = self._bytes_call("gather_bytes", data, _rank("gather_bytes", dst), _nanoseconds(timeout))
+        return parts if self.rank == dst else None
 
-    def all_gather_bytes(self, data, timeout=None):
-        """Everybody's bytes by rank, on every rank."""
-        return self._bytes_call("all_gather_bytes", data, [_nanoseconds(timeout)])
+    def all_gather_bytes(self, data: Memory, *, timeout: Timeout = None) -> list[bytes]:
+        """Returns the bytes of each rank, in rank order, on every rank."""
+        return self._bytes_call("all_gather_bytes", data, _nanoseconds(timeout))
 
     # ---- buffers ----
 
-    def all_reduce(self, buffer, op="sum", timeout=None):
-        """The reduction of everybody's buffer, element by element, in place; gives the buffer. Of a number (int: 64 bits; float)
-        it gives the result."""
-        is_number = isinstance(buffer, (int, float))
-        thing = _number(buffer) if is_number else buffer
-        region = _buffers.reducible("all_reduce", thing, writable=True)
+    @overload
+    def all_reduce(self, buffer: int, op: Operation = "sum", *, timeout: Timeout = None) -> int: ...
+    @overload
+    def all_reduce(self, buffer: float, op: Operation = "sum", *, timeout: Timeout = None) -> float: ...
+    @overload
+    def all_reduce(self, buffer: _M, op: Operation = "sum", *, timeout: Timeout = None) -> _M: ...
+
+    def all_reduce(self, buffer: Any, op: Operation = "sum", *, timeout: Timeout = None) -> Any:
+        """Reduces the buffers of all ranks, element by element, in place, and returns the buffer. Of numbers it returns the result:
+        an int has 64 bits."""
+        number = _number(buffer) if isinstance(buffer, (int, float)) else None
+        region = _buffers.reducible("all_reduce", buffer if number is None else number, writable=True)
         self._call(
             "all_reduce",
             region.address,
@@ -164,116 +239,119 @@ class Communicator:
             _nanoseconds(timeout),
             keep=region,
         )
-        return thing.value if is_number else buffer
+        return buffer if number is None else number.value
 
-    def reduce(self, buffer, op="sum", root=0, timeout=None):
-        """The same in the root's buffer alone; the others' stay as they are."""
-        is_root = self.rank == root
+    def reduce(self, buffer: _M, dst: int = 0, op: Operation = "sum", *, timeout: Timeout = None) -> _M:
+        """Reduces the buffers of all ranks into the buffer of rank `dst`; the buffers of the other ranks do not change."""
+        is_root = self.rank == _rank("reduce", dst)
         region = _buffers.reducible("reduce", buffer, writable=is_root)
         receive = region.address if is_root else None
         operation = _buffers.operation(op)
         self._call(
-            "reduce", region.address, receive, region.count, region.type, operation, root, _nanoseconds(timeout), keep=region
+            "reduce", region.address, receive, region.count, region.type, operation, dst, _nanoseconds(timeout), keep=region
         )
         return buffer
 
-    def broadcast_buffer(self, buffer, root=0, timeout=None):
-        """The root's elements in everybody's buffer."""
-        region = _buffers.region("broadcast_buffer", buffer, writable=self.rank != root)
-        self._call("broadcast", region.address, *region.moved(), root, _nanoseconds(timeout), keep=region)
+    def broadcast_buffer(self, buffer: _M, src: int = 0, *, timeout: Timeout = None) -> _M:
+        """Copies the elements of rank `src` into the buffer of every rank."""
+        region = _buffers.region("broadcast_buffer", buffer, writable=self.rank != _rank("broadcast_buffer", src))
+        self._call("broadcast", region.address, *region.moved(), src, _nanoseconds(timeout), keep=region)
         return buffer
 
-    def gather_buffer(self, send, receive=None, root=0, timeout=None):
-        """Everybody's elements, in rank order, in the root's `receive`: size times as many; None elsewhere."""
-        mine, all_of_them = self._pair("gather_buffer", send, receive if self.rank == root else None, self.rank == root)
-        address = all_of_them.address if all_of_them else None
-        self._call(
-            "gather", mine.address, address, *mine.moved(), root, _nanoseconds(timeout), keep=(mine, all_of_them)
-        )
+    def gather_buffer(self, send: Memory, receive: _O, dst: int = 0, *, timeout: Timeout = None) -> _O:
+        """Copies the elements of all ranks, in rank order, into `receive` on rank `dst`, which has size times as many. The other ranks
+        pass None."""
+        mine = _buffers.region("gather_buffer", send)
+        every = None
+        if self.rank == _rank("gather_buffer", dst):
+            every = _buffers.region("gather_buffer", receive, writable=True)
+            self._check("gather_buffer", "send", mine, "receive", every, self.size)
+        address = every.address if every else None
+        self._call("gather", mine.address, address, *mine.moved(), dst, _nanoseconds(timeout), keep=(mine, every))
         return receive
 
-    def all_gather_buffer(self, send, receive, timeout=None):
-        """Everybody's elements, in rank order, in `receive`: size times as many."""
-        mine, all_of_them = self._pair("all_gather_buffer", send, receive, True)
-        self._call(
-            "all_gather", mine.address, all_of_them.address, *mine.moved(), _nanoseconds(timeout), keep=(mine, all_of_them)
-        )
+    def all_gather_buffer(self, send: Memory, receive: _M, *, timeout: Timeout = None) -> _M:
+        """Copies the elements of all ranks, in rank order, into `receive`, which has size times as many."""
+        mine = _buffers.region("all_gather_buffer", send)
+        every = _buffers.region("all_gather_buffer", receive, writable=True)
+        self._check("all_gather_buffer", "send", mine, "receive", every, self.size)
+        self._call("all_gather", mine.address, every.address, *mine.moved(), _nanoseconds(timeout), keep=(mine, every))
         return receive
 
-    def scatter(self, send=None, receive=None, root=0, timeout=None):
-        """The rank's block of the root's `send`, which has size times the elements of `receive`; None elsewhere."""
+    def scatter(self, send: Memory | None, receive: _M, src: int = 0, *, timeout: Timeout = None) -> _M:
+        """Copies one block of `send` on rank `src` into `receive` on each rank; `send` has size times the elements of `receive`. The
+        other ranks pass None."""
         mine = _buffers.region("scatter", receive, writable=True)
-        all_of_them = None
-        if self.rank == root:
-            all_of_them = _buffers.region("scatter", send)
-            self._check("scatter", "receive", mine, "send", all_of_them, self.size)
-        address = all_of_them.address if all_of_them else None
-        self._call(
-            "scatter", address, mine.address, *mine.moved(), root, _nanoseconds(timeout), keep=(mine, all_of_them)
-        )
+        every = None
+        if self.rank == _rank("scatter", src):
+            every = _buffers.region("scatter", send)
+            self._check("scatter", "receive", mine, "send", every, self.size)
+        address = every.address if every else None
+        self._call("scatter", address, mine.address, *mine.moved(), src, _nanoseconds(timeout), keep=(mine, every))
         return receive
 
-    def reduce_scatter(self, send, receive, op="sum", timeout=None):
-        """The reduction of everybody's block for this rank; `send` has size times the elements of `receive`."""
+    def reduce_scatter(self, send: Memory, receive: _M, op: Operation = "sum", *, timeout: Timeout = None) -> _M:
+        """Reduces `send` of all ranks, and copies block i of the result into `receive` on rank i; `send` has size times the elements
+        of `receive`."""
         mine = _buffers.reducible("reduce_scatter", receive, writable=True)
-        all_of_them = _buffers.reducible("reduce_scatter", send)
-        self._check("reduce_scatter", "receive", mine, "send", all_of_them, self.size)
+        every = _buffers.reducible("reduce_scatter", send)
+        self._check("reduce_scatter", "receive", mine, "send", every, self.size)
         operation = _buffers.operation(op)
         self._call(
             "reduce_scatter",
-            all_of_them.address,
+            every.address,
             mine.address,
             mine.count,
             mine.type,
             operation,
             _nanoseconds(timeout),
-            keep=(mine, all_of_them),
+            keep=(mine, every),
         )
         return receive
 
-    def all_to_all(self, send, receive, timeout=None):
-        """Block i of `send` goes to rank i, block i of `receive` comes from it; both have size blocks of equal length."""
+    def all_to_all(self, send: Memory, receive: _M, *, timeout: Timeout = None) -> _M:
+        """Sends block i of `send` to rank i, and receives block i of `receive` from it; both have size blocks of equal length."""
         out = _buffers.region("all_to_all", send)
         into = _buffers.region("all_to_all", receive, writable=True)
         self._check("all_to_all", "send", out, "receive", into, 1)
         count, type_ = out.moved()
         if count % self.size:
-            raise usage(f"all_to_all: {count} elements are not {self.size} blocks of equal length")
+            raise UsageError(f"all_to_all: {count} elements are not {self.size} blocks of equal length")
         self._call(
             "all_to_all", out.address, into.address, count // self.size, type_, _nanoseconds(timeout), keep=(out, into)
         )
         return receive
 
-    def send(self, buffer, to, timeout=None):
-        """To one rank, which calls `recv` with as many elements of the same type."""
+    def send(self, buffer: Memory, dst: int, *, timeout: Timeout = None) -> None:
+        """Sends to one rank, which calls `recv` with as many elements of the same type."""
         region = _buffers.region("send", buffer)
-        self._call("send", region.address, *region.moved(), to, _nanoseconds(timeout), keep=region)
+        self._call("send", region.address, *region.moved(), _rank("send", dst), _nanoseconds(timeout), keep=region)
 
-    def recv(self, buffer, source, timeout=None):
-        """From one rank; gives the buffer."""
+    def recv(self, buffer: _M, src: int, *, timeout: Timeout = None) -> _M:
+        """Receives from one rank, and returns the buffer."""
         region = _buffers.region("recv", buffer, writable=True)
-        self._call("recv", region.address, *region.moved(), source, _nanoseconds(timeout), keep=region)
+        self._call("recv", region.address, *region.moved(), _rank("recv", src), _nanoseconds(timeout), keep=region)
         return buffer
 
     # ---- parts of the group ----
 
-    def split(self, color, key=0, timeout=None):
-        """A communicator of all ranks that gave the same colour, ordered by key, then by rank. With a negative colour this rank
-        takes part and gets None."""
+    def split(self, color: int, key: int = 0, *, timeout: Timeout = None) -> Communicator | None:
+        """Returns a communicator of all ranks that pass the same color, ordered by key, then by rank. A rank with a negative color
+        takes part in the call and gets None."""
         part = ctypes.c_void_p()
         self._call("split", color, key, _nanoseconds(timeout), ctypes.byref(part), keep=part)
         return Communicator(self._library, self._wait, part.value, True) if part.value else None
 
     # ---- how ----
 
-    def _call(self, name, *arguments, keep=None):
-        """Waits for it; `keep` lives until it is done, even where the wait is given up."""
+    def _call(self, name: str, *arguments: object, keep: object = None) -> None:
+        """Waits for it; `keep` lives until it is done, even if the wait is interrupted."""
         function = getattr(self._library, "muster_" + name)
-        error = self._wait(lambda _: function(self._pointer, *arguments), keep)
+        error: int | None = self._wait(lambda _: function(self._pointer, *arguments), keep)
         if error:
             raise of_library(self._library, error)
 
-    def _bytes_call(self, name, data, rest):
+    def _bytes_call(self, name: str, data: Memory, *rest: int) -> list[bytes]:
         region = _buffers.region(name, data)
         parts = ctypes.c_void_p()
         self._call(name, region.address, region.size, *rest, ctypes.byref(parts), keep=(region, parts))
@@ -282,23 +360,15 @@ class Communicator:
         finally:
             self._library.muster_parts_free(parts)
 
-    def _part(self, parts, index):
+    def _part(self, parts: ctypes.c_void_p, index: int) -> bytes:
         size = self._library.muster_parts_size(parts, index)
         return ctypes.string_at(self._library.muster_parts_data(parts, index), size) if size else b""
 
-    def _pair(self, what, send, receive, receives):
-        mine = _buffers.region(what, send)
-        if not receives:
-            return mine, None
-        all_of_them = _buffers.region(what, receive, writable=True)
-        self._check(what, "send", mine, "receive", all_of_them, self.size)
-        return mine, all_of_them
-
     @staticmethod
-    def _check(what, one_name, one, many_name, many, factor):
+    def _check(what: str, one_name: str, one: Region, many_name: str, many: Region, factor: int) -> None:
         """The library takes one count for both: a buffer that is too short would be overrun."""
         if one.type != many.type or (one.type is None and one.name != many.name):
-            raise usage(f"{what}: {one_name} has elements of type {one.name} and {many_name} of {many.name}")
+            raise UsageError(f"{what}: {one_name} has elements of type {one.name} and {many_name} of {many.name}")
         if many.size != one.size * factor:
             need = f"; it must have {one.count} for each of the {factor} ranks" if factor > 1 else "; they must be as many"
-            raise usage(f"{what}: {one_name} has {one.count} elements and {many_name} {many.count}{need}")
+            raise UsageError(f"{what}: {one_name} has {one.count} elements and {many_name} {many.count}{need}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python module in groups of three local ranks, and alone."""
 
+import json
 import os
 import re
 import sys
@@ -97,7 +98,7 @@ class Failures(unittest.TestCase):
     def test_a_passed_deadline(self):
         done, lines = self.lines("deadline")
         self.assertEqual(len(lines), 3, done)
-        self.assertRegex(lines[1], r"^1 DeadlineExceeded Recv #1 u8\[1\] did not finish within 200ms: waiting for rank 0 on \S+$")
+        self.assertRegex(lines[1], r"^1 DeadlineError Recv #1 u8\[1\] did not finish within 200ms: waiting for rank 0 on \S+$")
 
     def test_an_exception_that_nobody_catches_is_known_at_once(self):
         done, lines = self.lines("ends_badly")
@@ -141,7 +142,7 @@ class Alone(unittest.TestCase):
             "import muster\n"
             "try:\n"
             "    muster.init()\n"
-            "except muster.NotLaunched as error:\n"
+            "except muster.NotLaunchedError as error:\n"
             "    print(error.code, error.exit_status, error.hint[:24])\n",
             SLURM_JOB_ID="7",
             SLURM_JOB_NODELIST="gpu[01-02]",
@@ -166,14 +167,14 @@ class Alone(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(
             done.stderr.splitlines()[-1],
-            'muster.BadConfiguration: --set: unknown key "timeouts.colective"; did you mean "timeouts.collective"?',
+            'muster.ConfigurationError: --set: unknown key "timeouts.colective"; did you mean "timeouts.collective"?',
         )
 
     def test_ctrl_c_ends_the_wait_for_ranks_that_never_come(self):
         done = self.run_program(
             "import os, signal, threading, muster\n"
             "from muster import _world\n"
-            "library = _world.library()\n"
+            "library = _world.process().library\n"
             "real = library.muster_init\n"
             "def announced(*arguments):\n"
             "    threading.Timer(0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
@@ -191,41 +192,74 @@ class Alone(unittest.TestCase):
         )
         self.assertEqual((done.returncode, done.stdout), (0, "KeyboardInterrupt\n"), done.stderr)
 
-    def test_every_code_of_the_library_has_a_class(self):
-        done = self.run_program(
-            "import ctypes, muster\n"
-            "from muster import _errors, _world\n"
-            "name = _world.library().muster_code_name\n"
-            "name.restype = ctypes.c_char_p\n"
-            "codes = []\n"
-            "while name(len(codes)) != b'unknown': codes.append(name(len(codes)).decode())\n"
-            "assert codes == ['ok'] + [known.code for known in _errors._CLASSES[1:]], codes\n"
-            "missing = {known.__name__ for known in _errors._CLASSES[1:]} - set(muster.__all__)\n"
-            "assert not missing, missing\n"
-        )
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-
-    def test_errors_can_be_pickled(self):
+    def test_errors_are_exceptions_that_travel(self):
         done = self.run_program(
             "import pickle, muster\n"
-            "error = pickle.loads(pickle.dumps(muster.PeerLost('rank 1 on gpu01 died', 'look there', 69)))\n"
-            "print(type(error).__name__, error, error.exit_status)\n"
+            "from muster import _errors\n"
+            "for kind in _errors.KINDS:\n"
+            "    assert getattr(muster, kind.__name__) is kind and kind.__name__.endswith('Error'), kind\n"
+            "    error = pickle.loads(pickle.dumps(kind('rank 1 on gpu01 died', 'look there')))\n"
+            "    assert (type(error), error.message, error.hint) == (kind, 'rank 1 on gpu01 died', 'look there')\n"
+            "    print(kind.code, error.exit_status, error)\n"
+            "try:\n"
+            "    raise muster.DeadlineError('too late')\n"
+            "except TimeoutError as error:\n"
+            "    assert str(error) == 'too late'\n"
         )
-        self.assertEqual((done.stdout, done.stderr), ("PeerLost rank 1 on gpu01 died (look there) 69\n", ""))
+        self.assertEqual(done.stderr, "")
+        codes = "64 usage 64 not_launched 65 bad_environment 69 peer_lost 70 internal 71 system 75 deadline 76 disagreement "
+        codes += "77 authentication 78 configuration 79 work_failed"
+        expected = [f"{code} {status} rank 1 on gpu01 died (look there)" for status, code in zip(*[iter(codes.split())] * 2)]
+        self.assertEqual(done.stdout.splitlines(), expected)
 
 
 class Documentation(unittest.TestCase):
+    def holds(self, program):
+        done = cases.run([sys.executable, "-c", "import inspect, muster\n" + program])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_every_name_has_a_sentence(self):
-        done = cases.run(
-            [
-                sys.executable,
-                "-c",
-                "import muster\nfor name in muster.__all__: print(name, (getattr(muster, name).__doc__ or '').strip()[:1])",
-            ]
+        self.holds("for name in muster.__all__: assert getattr(muster, name).__doc__.strip(), name")
+
+    def test_every_signature_is_whole(self):
+        """Each argument has a name and a type."""
+        self.holds(
+            "public = [getattr(muster, name) for name in muster.__all__]\n"
+            "functions = [one for one in public if inspect.isfunction(one)]\n"
+            "functions += [one for one in vars(muster.Communicator).values() if inspect.isfunction(one)]\n"
+            "assert len(functions) > 50\n"
+            "for function in functions:\n"
+            "    signature = inspect.signature(function)\n"
+            "    assert signature.return_annotation is not signature.empty, function\n"
+            "    for one in signature.parameters.values():\n"
+            "        assert one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or function.__name__[0] == '_', function\n"
+            "        assert one.name == 'self' or one.annotation is not one.empty, (function, one)\n"
         )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for line in done.stdout.splitlines():
-            self.assertTrue(re.fullmatch(r"\w+ \S", line), line)
+
+    def test_functions_are_those_of_the_communicator(self):
+        """The same arguments, and the group."""
+        self.holds(
+            "from muster import _functions\n"
+            "names = [name for name in muster.__all__ if getattr(muster, name).__class__.__name__ == 'function']\n"
+            "names = [name for name in names if getattr(muster, name).__module__ == 'muster._functions']\n"
+            "methods = [n for n, m in vars(muster.Communicator).items() if inspect.isfunction(m) and n[0] != '_']\n"
+            "assert set(methods) - {'free', 'node_of', 'node_addresses'} < set(names)\n"
+            "for name in names:\n"
+            "    function, method = getattr(muster, name), getattr(muster.Communicator, name)\n"
+            "    assert function.__doc__ == method.__doc__, name\n"
+            "    if name in methods:\n"
+            "        mine = [str(p) for p in inspect.signature(function).parameters.values()]\n"
+            "        mine.remove('group: \\'Communicator | None\\' = None')\n"
+            "        assert mine == [str(p) for p in inspect.signature(method).parameters.values()][1:], name\n"
+        )
+
+    def test_init_knows_the_sections_of_the_configuration(self):
+        with open(os.path.join(cases.TOP, "configs/schema.json"), encoding="utf-8") as file:
+            sections = list(json.load(file)["properties"])
+        self.holds(f"assert list(inspect.signature(muster.init).parameters) == ['config', *{sections}]")
+
+    def test_the_version_is_that_of_the_library(self):
+        self.holds("assert muster.__version__ == muster.version(), (muster.__version__, muster.version())")
 
 
 if __name__ == "__main__":

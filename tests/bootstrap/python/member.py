@@ -10,12 +10,12 @@ import muster
 
 
 def objects(comm):
-    assert comm.broadcast({"from": comm.rank}, root=1) == {"from": 1}
-    gathered = comm.gather("x" * comm.rank, root=1)
+    assert comm.broadcast({"from": comm.rank}, src=1) == {"from": 1}
+    gathered = comm.gather("x" * comm.rank, dst=1)
     assert gathered == (["", "x", "xx"] if comm.rank == 1 else None), gathered
     assert comm.all_gather([comm.rank]) == [[0], [1], [2]]
     assert comm.all_gather_bytes(b"y" * comm.rank) == [b"", b"y", b"yy"]
-    assert comm.gather_bytes(bytearray(b"z"), root=2) == ([b"z"] * 3 if comm.rank == 2 else None)
+    assert comm.gather_bytes(bytearray(b"z"), dst=2) == ([b"z"] * 3 if comm.rank == 2 else None)
     assert comm.broadcast_bytes(b"root" if comm.rank == 0 else b"") == b"root"
 
 
@@ -39,10 +39,10 @@ def changed_pickles(comm):
     call = os.environ["MUSTER_TEST_CALL"]
     try:
         if call == "broadcast":
-            comm.broadcast(_Call(), root=1)
+            comm.broadcast(_Call(), src=1)
         else:
             getattr(comm, call)(_Call())
-    except muster.AuthenticationFailed as error:
+    except muster.AuthenticationError as error:
         print(comm.rank, error, flush=True)
         os._exit(error.exit_status)
     print(comm.rank, "gets what was sent", flush=True)
@@ -72,7 +72,7 @@ def buffers(comm):
         mine = array.array(code, [comm.rank, 1, 2])
         assert muster.all_reduce(mine) is mine and list(mine) == [3, 3, 6], code
         mine = array.array(code, [comm.rank + 1])
-        muster.reduce(mine, "prod", root=2)
+        muster.reduce(mine, op="prod", dst=2)
         assert mine[0] == (6 if comm.rank == 2 else comm.rank + 1), code
     grid = memoryview(array.array("d", [comm.rank] * 6)).cast("B").cast("d", (2, 3))
     muster.all_reduce(grid, "max")
@@ -89,7 +89,7 @@ def movements(comm):
     muster.all_gather_buffer(mine, everybodys)
     assert list(everybodys) == [0, 0, 1, -1, 2, -2]
     into = bytearray(3) if comm.rank == 1 else None
-    muster.gather_buffer(bytes([comm.rank]), into, root=1)
+    muster.gather_buffer(bytes([comm.rank]), into, dst=1)
     assert into is None or into == b"\0\1\2"
     block = bytearray(2)
     muster.scatter(b"aabbcc" if comm.rank == 0 else None, block)
@@ -98,12 +98,12 @@ def movements(comm):
     muster.all_to_all(bytes([10 * comm.rank + i for i in range(3)]), swapped)
     assert list(swapped) == [comm.rank, 10 + comm.rank, 20 + comm.rank]
     word = bytearray(b"here" if comm.rank == 2 else b"....")
-    muster.broadcast_buffer(word, root=2)
+    muster.broadcast_buffer(word, src=2)
     assert word == b"here"
     if comm.rank == 0:
-        muster.send(array.array("d", [2.5]), to=1)
+        muster.send(array.array("d", [2.5]), dst=1)
     elif comm.rank == 1:
-        assert muster.recv(array.array("d", [0]), source=0)[0] == 2.5
+        assert muster.recv(array.array("d", [0]), src=0)[0] == 2.5
 
 
 def parts(comm):
@@ -114,6 +114,9 @@ def parts(comm):
     with part:
         assert (part.rank, part.size) == (2 - comm.rank, 2)
         assert part.all_gather(comm.rank) == [2, 1]
+        assert muster.all_reduce(comm.rank, group=part) == 3
+        # Ranks of the part, not of the world.
+        assert muster.broadcast(comm.rank, src=1, group=part, timeout=60) == 1
     try:
         part.barrier()
     except muster.UsageError as error:
@@ -129,6 +132,8 @@ def mistakes(comm):
         (lambda: muster.all_reduce(memoryview(bytearray(4))[::2]), "all_reduce: memoryview cannot be used as writable, "),
         (lambda: muster.all_reduce(array.array("h", [1])), "all_reduce: muster cannot compute with elements of type h"),
         (lambda: muster.all_reduce(array.array("d", [1]), "median"), "'median' is no operation"),
+        (lambda: muster.reduce(array.array("d", [1]), "sum"), "reduce: 'sum' is not a rank"),
+        (lambda: muster.send(b"", None), "send: None is not a rank"),
         (lambda: muster.all_reduce(2**63), "all_reduce: 9223372036854775808 does not fit into 64 bits"),
         (
             lambda: muster.all_gather_buffer(bytearray(2), bytearray(5)),
@@ -143,7 +148,7 @@ def mistakes(comm):
             "all_to_all: 4 elements are not 3 blocks of equal length",
         ),
         (lambda: muster.barrier(timeout=0), "Barrier: the timeout must be more than 0"),
-        (lambda: muster.broadcast(1, root=3), "BroadcastBytes: root 3 is not one of the 3 ranks 0-2"),
+        (lambda: muster.broadcast(1, src=3), "BroadcastBytes: root 3 is not one of the 3 ranks 0-2"),
         (lambda: comm.node_of(3), "rank 3 is not one of the 3 ranks 0-2"),
     ]
     for case, expected in cases:
@@ -163,7 +168,7 @@ def disagreement(comm):
             muster.all_reduce(1.5)
         else:
             muster.barrier()
-    except muster.Disagreement as error:
+    except muster.DisagreementError as error:
         assert error.code == "disagreement" and error.exit_status == 76
         print(comm.rank, error.message, flush=True)
         os._exit(0)
@@ -173,10 +178,10 @@ def disagreement(comm):
 def deadline(comm):
     try:
         if comm.rank == 1:
-            muster.recv(bytearray(1), source=0, timeout=0.2)
+            muster.recv(bytearray(1), src=0, timeout=0.2)
         else:
             muster.barrier(timeout=60)
-    except (muster.DeadlineExceeded, muster.PeerLost) as error:
+    except (muster.DeadlineError, muster.PeerLostError) as error:
         print(comm.rank, type(error).__name__, error.message, flush=True)
         os._exit(0)
     os._exit(1)
@@ -189,8 +194,8 @@ def threads_go_on(comm):
 
         def let_them():
             entered.wait()
-            muster_side.send(b"x", to=1)
-            muster_side.send(b"x", to=2)
+            muster_side.send(b"x", dst=1)
+            muster_side.send(b"x", dst=2)
 
         muster_side = muster.split(0)
         thread = threading.Thread(target=let_them)
@@ -199,7 +204,7 @@ def threads_go_on(comm):
         thread.join()
     else:
         muster_side = muster.split(0)
-        muster_side.recv(bytearray(1), source=0)
+        muster_side.recv(bytearray(1), src=0)
         muster.barrier()
 
 
@@ -222,8 +227,8 @@ def _interrupt_the_barrier(comm):
     if comm.rank == 1:
         threading.Thread(target=lambda: (entered.wait(), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
     try:
-        muster.barrier() if comm.rank < 2 else muster.recv(bytearray(1), source=0)
-    except muster.PeerLost as error:
+        muster.barrier() if comm.rank < 2 else muster.recv(bytearray(1), src=0)
+    except muster.PeerLostError as error:
         print(comm.rank, error.message, flush=True)
         os._exit(0)
 
@@ -250,7 +255,7 @@ def ends_badly(comm):
         raise ValueError("nobody knows")
     try:
         muster.barrier()
-    except muster.PeerLost as error:
+    except muster.PeerLostError as error:
         print(comm.rank, error.message, flush=True)
         os._exit(0)
 
@@ -279,7 +284,7 @@ def forked(comm):
 def settings(comm):
     try:
         muster.init(timeouts={"collective": "3h"})
-    except muster.BadConfiguration as error:
+    except muster.ConfigurationError as error:
         assert error.message == "a second muster::Init asks for another configuration than the first"
     else:
         raise AssertionError("two configurations")
