@@ -63,13 +63,13 @@ harness() {
 }
 
 check_evaluations() {
-  local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH LD_LIBRARY_PATH PYTHONPATH=$top/bootstrap/python
-  LD_LIBRARY_PATH=$(readlink -f bazel-bin)/bootstrap/c
-  export OMP_NUM_THREADS PATH LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
+  local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
+  export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
   export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
   check 'evaluations: PyTorch, the harnesses and JAX' "$top/tests/python/venv" eval
   PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
   torchrun=$("$top/tests/python/venv")/bin/torchrun
+  check "evaluations: muster's wheel" wheel_in "$files/wheel_module"
 
   check 'PyTorch: DDP, FSDP, objects and barriers' comes_out 'DDP: the losses of 4 ranks are those of one
 FSDP: the losses of 4 ranks are those of one
