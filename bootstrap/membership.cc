@@ -67,6 +67,7 @@ Result<Membership> Adopt(const Environment& environment, const Config& config, c
   MUSTER_TRY(const EffectiveConfig effective,
              LoadConfigText(adopted.configuration, "the configuration of muster run"));
   SetUpLog(effective.config.log);
+  for (const std::string& warning : effective.warnings) LogDebug("{}", warning);
   Membership membership;
   membership.timeouts = Limited(effective.config.timeouts, limit, environment);
   membership.formed_in = Clock::now() - began;

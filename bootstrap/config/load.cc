@@ -55,7 +55,9 @@ Status Set(EffectiveConfig& effective, const Key& key, const YamlNode& value, st
 
 class FileLayer {
  public:
-  FileLayer(std::string_view name, EffectiveConfig& effective) : name_(name), effective_(effective) {}
+  enum class UnknownKeys { kRefused, kIgnored };
+  FileLayer(std::string_view name, EffectiveConfig& effective, UnknownKeys unknown)
+      : name_(name), effective_(effective), unknown_(unknown) {}
 
   Status Apply(const YamlNode& root) {
     if (root.kind == Kind::kNull) return {};
@@ -87,6 +89,10 @@ class FileLayer {
 
   Status ApplyKey(const std::string& path, const YamlNode& name, const YamlNode& value) {
     const Key* key = FindKey(path);
+    if (key == nullptr && unknown_ == UnknownKeys::kIgnored) {
+      effective_.warnings.push_back(fmt::format("{}: unknown key {} is ignored", At(name), JsonQuoted(path)));
+      return {};
+    }
     // "timeouts.collective: 1h" at the top would be a second way to write the same thing.
     if (key == nullptr || (!SectionOf(path).empty() && path == name.text)) return Unknown(path, name, key);
     return Set(effective_, *key, value, fmt::format("{}: {}", At(value), path), At(value));
@@ -101,16 +107,18 @@ class FileLayer {
 
   std::string_view name_;
   EffectiveConfig& effective_;
+  UnknownKeys unknown_;
 };
 
-Status ApplyText(const std::string& text, const std::string& name, EffectiveConfig& effective) {
+Status ApplyText(const std::string& text, const std::string& name, FileLayer::UnknownKeys unknown,
+                 EffectiveConfig& effective) {
   MUSTER_TRY(const YamlNode root, ParseYaml(text, name));
-  return FileLayer(name, effective).Apply(root);
+  return FileLayer(name, effective, unknown).Apply(root);
 }
 
 Status ApplyFile(const std::filesystem::path& file, EffectiveConfig& effective) {
   MUSTER_TRY(const std::string text, ReadSmallFile(file, kLargestYaml));
-  return ApplyText(text, file.native(), effective);
+  return ApplyText(text, file.native(), FileLayer::UnknownKeys::kRefused, effective);
 }
 
 EffectiveConfig AllDefaults() {
@@ -195,7 +203,7 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
 
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name) {
   EffectiveConfig effective = AllDefaults();
-  MUSTER_CHECK(ApplyText(text, name, effective));
+  MUSTER_CHECK(ApplyText(text, name, FileLayer::UnknownKeys::kIgnored, effective));
   MUSTER_CHECK(CheckConfig(effective));
   return effective;
 }

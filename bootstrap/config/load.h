@@ -27,7 +27,7 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
                                    const std::vector<std::string>& sets);
 
 // The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in
-// messages.
+// messages. The supervisor may be of another release: an unknown key is a warning, and is ignored.
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
 
 }  // namespace muster

@@ -260,6 +260,18 @@ TEST(LoadConfig, LeavesOtherVariablesAlone) {
   EXPECT_THAT(loaded->warnings, testing::IsEmpty());
 }
 
+// Of a supervisor of the next release.
+TEST(LoadConfigText, IgnoresKeysOfAnotherRelease) {
+  const auto loaded = LoadConfigText("timeouts: {warp: 1s, collective: 2h}\nfuture: {a: 1}\n", "muster run");
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  Config expected;
+  expected.timeouts.collective = std::chrono::hours(2);
+  EXPECT_EQ(loaded->config, expected);
+  EXPECT_THAT(loaded->warnings,
+              testing::ElementsAre("muster run:1:12: unknown key \"timeouts.warp\" is ignored",
+                                   "muster run:2:1: unknown key \"future\" is ignored"));
+}
+
 TEST(LoadConfig, WarnsOfAVariableThatWasSurelyMeantAsAKey) {
   const auto loaded = LoadConfig({}, {{"MUSTER_TIMEOUTS_COLECTIVE", "2h"}}, {});
   ASSERT_TRUE(loaded);
