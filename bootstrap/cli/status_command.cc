@@ -102,6 +102,7 @@ Status AddStacks(GroupStatus& status, const StatusFlags& flags, const Environmen
 
 Error NoGroup(const AskedGroups& asked, const Environment& environment) {
   const std::string node = environment.process()->host_name;
+  if (!asked.refused.empty()) return asked.refused.front();
   if (asked.silent.empty()) {
     return {Code::kNotLaunched, fmt::format("no group of this user has a rank on {}", node),
             "ask on a node of the job: srun --overlap --jobid=JOB -N1 -n1 muster status"};

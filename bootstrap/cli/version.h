@@ -1,7 +1,3 @@
 #pragma once
 
-namespace muster {
-
-inline constexpr const char* kVersion = "0.1.0";
-
-}  // namespace muster
+#include "comm/base/version.h"  // IWYU pragma: export

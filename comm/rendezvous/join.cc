@@ -169,17 +169,29 @@ bool IsSupervisorThere(const std::string& control, uid_t uid) {
 }
 
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
-                                const LivenessOptions& liveness, Deadline deadline) {
+                                const LivenessOptions& liveness, Deadline deadline,
+                                const Versions& versions) {
+  const std::string supervisor = fmt::format("the supervisor at MUSTER_CONTROL={}", control);
   MUSTER_TRY(UniqueFd fd, DialSupervisor(control, uid));
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
   std::optional<Adoption> adoption;
+  Result<uint16_t> common =
+      Fail(Code::kBadEnvironment, "{} closed the connection without an answer", supervisor);
   bool closed = false;
   const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
   auto stream = std::make_unique<FrameStream>(group->loop(), std::move(fd), kLongestMessage);
   stream->Start(
       [&](ByteView frame) {
+        if (ControlTypeOf(frame) == ControlType::kVersions) {
+          const Result<Versions> theirs = DecodeVersions(frame);
+          if (!theirs) return;
+          common = CommonVersion({"this program", versions}, {supervisor, *theirs});
+          closed = closed || !common;
+          return;
+        }
+        if (adoption || !common || ControlTypeOf(frame) != ControlType::kAdopted) return;
         Result<Adoption> decoded = DecodeAdopted(frame);
-        if (adoption || !decoded) return;
+        if (!decoded) return;
         adoption = *std::move(decoded);
         if (!fits()) return;
         // At once: what follows (the group's failure) is for the new owner.
@@ -189,14 +201,13 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
                       liveness);
       },
       [&](const Error&) { closed = true; });
+  stream->Send(Encode(versions));
   stream->Send(EncodeAdopt(rank));
   if (!group->loop().RunUntil([&] { return adoption || closed; }, deadline)) {
-    return Fail(Code::kDeadline, "the supervisor at MUSTER_CONTROL={} did not answer in time", control);
+    return Fail(Code::kDeadline, "{} did not answer in time", supervisor);
   }
-  if (!adoption) {
-    return Fail(Code::kBadEnvironment, "the supervisor at MUSTER_CONTROL={} does not know rank {}", control,
-                rank);
-  }
+  if (!common) return Fail(common.error());
+  if (!adoption) return Fail(Code::kBadEnvironment, "{} does not know rank {}", supervisor, rank);
   if (!fits()) {
     return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
                 adoption->group.roster.group_id, group_id);

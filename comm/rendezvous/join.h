@@ -7,6 +7,7 @@
 
 #include "comm/rendezvous/group.h"
 #include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/versions.h"
 
 namespace muster {
 
@@ -35,9 +36,10 @@ struct AdoptedGroup {
 // `control`: the path in MUSTER_CONTROL. `group_id` is MUSTER_GROUP: a supervisor of another group is a
 // leftover. BLOCKS until the supervisor has answered, at most until the deadline. Error: kBadEnvironment if
 // no supervisor answers; the hint tells a supervisor that has ended from one whose directory this process
-// does not see.
+// does not see. kDisagreement if the supervisor speaks no common version.
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
-                                const LivenessOptions& liveness, Deadline deadline);
+                                const LivenessOptions& liveness, Deadline deadline,
+                                const Versions& versions = {});
 
 // Whether a supervisor of this uid listens there, or may: if the kernel lists its socket but this process
 // does not see it (a container with other directories), or if user ids prove nothing here, AdoptGroup

@@ -18,6 +18,7 @@
 #include "comm/rendezvous/messages.h"
 #include "comm/rendezvous/scheduler.h"
 #include "comm/rendezvous/status_desk.h"
+#include "comm/rendezvous/versions.h"
 
 namespace muster {
 
@@ -53,6 +54,7 @@ struct JoinRequest {
   // How long the root of a group that cannot form, and the leaders of nodes that are not whole, stay to tell
   // those who are still on their way: the starts of a large step, or of containers, are seconds apart.
   Duration late_nodes = std::chrono::seconds(10);
+  Versions versions{};
 };
 
 struct Joined {

@@ -67,6 +67,8 @@ void Joiner::AttachUpstream(std::unique_ptr<FrameStream> stream, std::string nam
                    [this](const Error& reason) { OnUpstreamClosed(reason); });
   if (parties_.empty()) parties_.emplace_back(Branches::kSelf, request_.self);
   sent_ = 0;
+  // On another node the handshake compares them.
+  if (LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
   if (failure_below_) upstream_->Send(Encode(*failure_below_));
   if (leader_) return ScheduleHello();
   SendHello();
@@ -125,6 +127,8 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
         return Form(*std::move(group), frame);
       }
       return Fail(Error{Code::kInternal, fmt::format("{} sent a malformed roster", upstream_name_), ""});
+    case ControlType::kVersions:
+      return CompareWithUpstream(frame);
     case ControlType::kFailure:
       told_from_above_ = true;
       if (auto failure = DecodeFailure(frame)) return Fail(*std::move(failure));
@@ -176,6 +180,7 @@ void Joiner::OnBranchFrame(Branches::Source source, ByteView frame) {
     if (const Result<Hello> hello = DecodeHello(frame)) CountClaims(*branches_->Find(source), *hello);
     return branches_->Send(source, Encode(*ended_));
   }
+  if (*type == ControlType::kVersions) return CompareWithBranch(source, frame);
   if (*type == ControlType::kHello) {
     Result<Hello> hello = DecodeHello(frame);
     if (hello) return HearFromBelow(source, *std::move(hello));
@@ -184,6 +189,27 @@ void Joiner::OnBranchFrame(Branches::Source source, ByteView frame) {
     return OnBranchClosed(source, node.mapped());
   }
   if (*type == ControlType::kFailure) OnFailureFromBelow(frame);
+}
+
+void Joiner::CompareWithUpstream(ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return;
+  const std::string self = fmt::format("rank {} on {}", first_claim().rank, request_.self.node);
+  const Status same = CheckSameVersion({self, request_.versions}, {upstream_name_, *theirs});
+  if (!same) Fail(same.error());
+}
+
+// A rank of this node. Its messages may be different ones: it reads this process's versions, and fails.
+void Joiner::CompareWithBranch(Branches::Source source, ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return branches_->Remove(source);
+  const std::string leader = fmt::format("the leader of {}", request_.self.node);
+  const Status same = CheckSameVersion({leader, request_.versions}, {branches_->Find(source)->name, *theirs});
+  if (same) return;
+  branches_->Send(source, Encode(request_.versions));
+  Failure failure{same.error(), -1, -1, ""};
+  if (root_) return Fail(std::move(failure));
+  TakeFailureBelow(std::move(failure));
 }
 
 void Joiner::OnFailureFromBelow(ByteView frame) {

@@ -99,6 +99,8 @@ class Joiner {
   void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
   void OnUpstreamClosed(const Error& reason);
   void OnBranchFrame(Branches::Source source, ByteView frame);
+  void CompareWithUpstream(ByteView frame);
+  void CompareWithBranch(Branches::Source source, ByteView frame);
   void OnBranchClosed(Branches::Source source, const Branches::Branch& branch);
   void OnFailureFromBelow(ByteView frame);
   void TakeFailureBelow(Failure failure);

@@ -58,7 +58,9 @@ void LaterDesk::Take(Branches::Branch visitor) {
 }
 
 void LaterDesk::OnFrame(Branches::Source source, ByteView frame) {
-  if (ControlTypeOf(frame) != ControlType::kHello) return;
+  const auto type = ControlTypeOf(frame);
+  if (type == ControlType::kVersions) return visitors_.Send(source, Encode(request_->versions));
+  if (type != ControlType::kHello) return;
   const Result<Hello> hello = DecodeHello(frame);
   if (!hello) return visitors_.Remove(source);
   if (const auto failure = Refuse(*hello)) return visitors_.Send(source, Encode(*failure));

@@ -160,7 +160,7 @@ FormedGroup GetGroup(WireReader& reader, const std::shared_ptr<const Bytes>& own
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kJobEnd);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kVersions);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 

@@ -41,6 +41,7 @@ enum class ControlType : uint8_t {
   kOwnerTold,      // the answer, back the same way
   kEnded,          // up: how programs ended (ends.h)
   kJobEnd,         // down: when the job's time is over
+  kVersions,       // both ways, inside a node: the protocol versions of the sender (versions.h)
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.

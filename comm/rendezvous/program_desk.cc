@@ -32,9 +32,10 @@ ProgramDesk::ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, On
                        [](int) { return false; },
                        true,
                        {}}) {
-  programs_.SetHandlers(
-      [this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
-      [this](Branches::Source, const Branches::Branch& branch, const Error&) { OnClosed(branch); });
+  programs_.SetHandlers([this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
+                        [this](Branches::Source source, const Branches::Branch& branch, const Error&) {
+                          OnClosed(source, branch);
+                        });
 }
 
 ProgramDesk::~ProgramDesk() = default;
@@ -53,6 +54,9 @@ void ProgramDesk::Admit(UniqueFd fd) {
 void ProgramDesk::OnFrame(Branches::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return programs_.Remove(source);
+  if (*type == ControlType::kVersions) return OnVersions(source, frame);
+  // Of another version: the answer is on its way, and the program ends the connection.
+  if (!versions_.contains(source)) return;
   switch (*type) {
     case ControlType::kAdopt:
       if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
@@ -77,6 +81,17 @@ void ProgramDesk::OnFrame(Branches::Source source, ByteView frame) {
   }
 }
 
+void ProgramDesk::OnVersions(Branches::Source source, ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return programs_.Remove(source);
+  programs_.Send(source, Encode(params_.versions));
+  const std::string& name = programs_.Find(source)->name;
+  const Result<uint16_t> common = CommonVersion({"this supervisor", params_.versions}, {name, *theirs});
+  if (common) versions_[source] = *common;
+  if (!common)
+    rejections_.Add(LogLevel::kWarning, {}, fmt::format("refused a program: {}", ToString(common.error())));
+}
+
 void ProgramDesk::Adopt(Branches::Source source, int rank) {
   if (std::ranges::count(plane_.own_ranks(), rank) == 0) {
     LogWarning("a program asked to be rank {}, which is not one of this supervisor's", rank);
@@ -90,7 +105,8 @@ void ProgramDesk::Adopt(Branches::Source source, int rank) {
   if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
 }
 
-void ProgramDesk::OnClosed(const Branches::Branch& branch) {
+void ProgramDesk::OnClosed(Branches::Source source, const Branches::Branch& branch) {
+  versions_.erase(source);
   if (!branch.ranks.empty()) on_lost_(branch.ranks.front());
 }
 

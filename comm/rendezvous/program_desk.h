@@ -19,6 +19,7 @@
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/control_plane.h"
 #include "comm/rendezvous/surveyor.h"
+#include "comm/rendezvous/versions.h"
 
 namespace muster {
 
@@ -29,6 +30,7 @@ class ProgramDesk {
     std::string configuration;  // handed to the programs
     std::string job_key;
     std::vector<std::string> bases = PrivateBases();  // where the socket may be, in turn
+    Versions versions{};
   };
   // A program of this rank is gone that had been adopted and has not said goodbye.
   using OnLost = std::function<void(int rank)>;
@@ -56,7 +58,8 @@ class ProgramDesk {
   ProgramDesk(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
   void Admit(UniqueFd fd);
   void OnFrame(Branches::Source source, ByteView frame);
-  void OnClosed(const Branches::Branch& branch);
+  void OnClosed(Branches::Source source, const Branches::Branch& branch);
+  void OnVersions(Branches::Source source, ByteView frame);
   void Adopt(Branches::Source source, int rank);
 
   EventLoop& loop_;
@@ -68,7 +71,8 @@ class ProgramDesk {
   PrivateName name_;
   Branches programs_;
   Surveyor surveyor_;
-  std::map<int, int> adopted_;  // by rank: how many so far
+  std::map<Branches::Source, uint16_t> versions_;  // of each program: the newest that both speak
+  std::map<int, int> adopted_;                     // by rank: how many so far
   Deadline latest_ = Deadline::Never();
 };
 

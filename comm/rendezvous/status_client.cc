@@ -19,6 +19,7 @@ struct Visit {
   int pid = 0;  // of the leader, as its socket is named
   std::unique_ptr<FrameStream> stream;
   std::optional<GroupStatus> status;
+  std::optional<Error> refused;
   bool over = false;
 };
 
@@ -32,12 +33,26 @@ UniqueFd Dial(const PrivateDirectory& directory, const std::string& name, uid_t 
   return *std::move(fd);
 }
 
-std::unique_ptr<Visit> Begin(EventLoop& loop, int pid, UniqueFd fd, const Survey& survey) {
+// Before the status.
+void TakeVersions(Visit& visit, const Versions& ours, ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return;
+  const std::string leader = fmt::format("the group's leader, process {},", visit.pid);
+  const Result<uint16_t> common = CommonVersion({"this command", ours}, {leader, *theirs});
+  if (common) return;
+  visit.refused = common.error();
+  visit.over = true;
+}
+
+std::unique_ptr<Visit> Begin(EventLoop& loop, int pid, UniqueFd fd, const Survey& survey,
+                             const Versions& versions) {
   auto visit = std::make_unique<Visit>();
   visit->pid = pid;
   visit->stream = std::make_unique<FrameStream>(loop, std::move(fd), kLongestMessage);
   visit->stream->Start(
-      [raw = visit.get()](ByteView frame) {
+      [raw = visit.get(), versions](ByteView frame) {
+        if (raw->over) return;
+        if (ControlTypeOf(frame) == ControlType::kVersions) return TakeVersions(*raw, versions, frame);
         Result<GroupStatus> status = ControlTypeOf(frame) == ControlType::kGroupStatus
                                          ? DecodeGroupStatus(frame)
                                          : Fail(Code::kInternal, "not a status");
@@ -45,6 +60,7 @@ std::unique_ptr<Visit> Begin(EventLoop& loop, int pid, UniqueFd fd, const Survey
         raw->over = true;
       },
       [raw = visit.get()](const Error&) { raw->over = true; });
+  visit->stream->Send(Encode(versions));
   visit->stream->Send(Encode(survey));
   return visit;
 }
@@ -65,7 +81,8 @@ std::optional<StatusSocket> ParseStatusSocket(std::string_view name) {
 }
 
 Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
-                                        const std::vector<std::string>& bases, Deadline deadline) {
+                                        const std::vector<std::string>& bases, Deadline deadline,
+                                        const Versions& versions) {
   MUSTER_TRY(auto loop, EventLoop::Create());
   std::vector<std::unique_ptr<Visit>> visits;
   const uint32_t here = OwnNetworkNamespace();
@@ -75,7 +92,7 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
         const auto socket = ParseStatusSocket(name);
         if (!socket || socket->network_namespace != here) continue;
         if (UniqueFd fd = Dial(directory, name, uid))
-          visits.push_back(Begin(*loop, socket->pid, std::move(fd), survey));
+          visits.push_back(Begin(*loop, socket->pid, std::move(fd), survey, versions));
       }
     }
   }
@@ -83,6 +100,10 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                  deadline);
   AskedGroups asked;
   for (auto& visit : visits) {
+    if (visit->refused) {
+      asked.refused.push_back(*std::move(visit->refused));
+      continue;
+    }
     if (!visit->status) {
       asked.silent.push_back(visit->pid);
       continue;

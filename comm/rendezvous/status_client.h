@@ -12,6 +12,7 @@
 
 #include "comm/base/deadline.h"
 #include "comm/rendezvous/survey_messages.h"
+#include "comm/rendezvous/versions.h"
 
 namespace muster {
 
@@ -25,10 +26,12 @@ std::optional<StatusSocket> ParseStatusSocket(std::string_view name);
 struct AskedGroups {
   std::vector<GroupStatus> groups;  // each once, in the order of the sockets
   std::vector<int> silent;          // processes of leaders that did not answer in time, as their names say
+  std::vector<Error> refused;       // leaders that speak no common version
 };
 // What each leader of this user on this node answers (in this network namespace). `bases`: where their
 // sockets may be. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
 Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
-                                        const std::vector<std::string>& bases, Deadline deadline);
+                                        const std::vector<std::string>& bases, Deadline deadline,
+                                        const Versions& versions = {});
 
 }  // namespace muster

@@ -21,8 +21,9 @@ std::string StatusSocketName(int rank) {
 }
 
 Result<std::unique_ptr<StatusDesk>> StatusDesk::Open(EventLoop& loop, uid_t uid, int rank,
-                                                     const std::vector<std::string>& bases) {
-  std::unique_ptr<StatusDesk> desk(new StatusDesk(loop, uid));
+                                                     const std::vector<std::string>& bases,
+                                                     const Versions& versions) {
+  std::unique_ptr<StatusDesk> desk(new StatusDesk(loop, uid, versions));
   MUSTER_TRY(PrivateSocket socket,
              PrivateSocket::Open(bases, StatusSocketName(rank), PrivateSocket::Kind::kListener));
   desk->acceptor_ = std::make_unique<Acceptor>(
@@ -33,7 +34,8 @@ Result<std::unique_ptr<StatusDesk>> StatusDesk::Open(EventLoop& loop, uid_t uid,
   return desk;
 }
 
-StatusDesk::StatusDesk(EventLoop& loop, uid_t uid) : loop_(loop), uid_(uid) {
+StatusDesk::StatusDesk(EventLoop& loop, uid_t uid, Versions versions)
+    : loop_(loop), uid_(uid), versions_(std::move(versions)) {
   visitors_.SetHandlers([this](Branches::Source source, ByteView frame) { OnFrame(source, frame); },
                         [](Branches::Source, const Branches::Branch&, const Error&) {});
 }
@@ -51,7 +53,9 @@ void StatusDesk::Admit(UniqueFd fd) {
                 fmt::format("pid {}", credentials->pid), true);
 }
 
+// The visitor compares the versions, and leaves if it does not speak this one.
 void StatusDesk::OnFrame(Branches::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kVersions) return visitors_.Send(source, Encode(versions_));
   if (ControlTypeOf(frame) != ControlType::kSurvey || !answer_) return visitors_.Remove(source);
   const Result<Survey> survey = DecodeSurvey(frame);
   if (!survey) return visitors_.Remove(source);

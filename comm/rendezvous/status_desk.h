@@ -20,6 +20,7 @@
 #include "comm/net/private_directory.h"
 #include "comm/rendezvous/branches.h"
 #include "comm/rendezvous/survey_messages.h"
+#include "comm/rendezvous/versions.h"
 
 namespace muster {
 
@@ -36,7 +37,8 @@ class StatusDesk {
 
   // `bases`: where the socket may be, in turn. `rank`: one of this process's, for the name. Error: kSystem.
   static Result<std::unique_ptr<StatusDesk>> Open(EventLoop& loop, uid_t uid, int rank,
-                                                  const std::vector<std::string>& bases);
+                                                  const std::vector<std::string>& bases,
+                                                  const Versions& versions = {});
   StatusDesk(const StatusDesk&) = delete;
   StatusDesk& operator=(const StatusDesk&) = delete;
 
@@ -44,12 +46,13 @@ class StatusDesk {
   void SetAnswer(Answer answer) { answer_ = std::move(answer); }
 
  private:
-  StatusDesk(EventLoop& loop, uid_t uid);
+  StatusDesk(EventLoop& loop, uid_t uid, Versions versions);
   void Admit(UniqueFd fd);
   void OnFrame(Branches::Source source, ByteView frame);
 
   EventLoop& loop_;
   uid_t uid_;
+  Versions versions_;
   Answer answer_;
   Branches visitors_;
   RejectionLog rejections_{"connections to the status socket"};

@@ -1,5 +1,8 @@
 // Ranks that cannot be part of their group, and what the others hear of it.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "comm/rendezvous/joiner.h"
 #include "tests/comm/base/log_capture.h"
@@ -130,6 +133,35 @@ TEST_F(JoinerRefusalTest, ALeftoverOfAnEarlierLifeIsRefusedAlone) {
   last.Start();
   ASSERT_TRUE(loop.Until([&] { return root.ended() && last.ended(); }));
   EXPECT_TRUE(root.formed() && last.formed());
+}
+
+// As in a container with another muster. Its messages may be different ones.
+TEST_F(JoinerRefusalTest, ARankWithAnotherReleaseIsNamed) {
+  const std::string older = "has muster 0.6.0 (protocol 6-7)";
+  const std::string newer = "has muster 0.7.0 (protocol 7-8)";
+  for (const bool leads : {true, false}) {
+    Make({"a", "a", "b"});
+    SetAll([](JoinRequest& request) { request.versions = {6, 7, "0.6.0"}; });
+    requests[leads ? 0 : 1].versions = {7, 8, "0.7.0"};
+    const std::string& leaders = leads ? newer : older;
+    const std::string& followers = leads ? older : newer;
+    std::vector<std::unique_ptr<TestRank>> ranks;
+    for (const JoinRequest& request : requests) {
+      ranks.push_back(std::make_unique<TestRank>(*loop, request));
+      ranks.back()->Start();
+    }
+    ASSERT_TRUE(loop.Until(
+        [&] { return std::ranges::all_of(ranks, [](const auto& rank) { return rank->ended(); }); }));
+    ASSERT_TRUE(ranks[0]->refused() && ranks[1]->refused() && ranks[2]->refused());
+    EXPECT_EQ(
+        ranks[1]->refused()->error,
+        (Error{Code::kDisagreement, fmt::format("the leader of a {}, rank 1 on a {}", leaders, followers),
+               "start all ranks with the same release of muster"}));
+    for (const size_t rank : {size_t{0}, size_t{2}}) {
+      EXPECT_EQ(ranks[rank]->refused()->error.message,
+                fmt::format("pid {} on this node {}, the leader of a {}", getpid(), followers, leaders));
+    }
+  }
 }
 
 // Rank 0 runs elsewhere: nobody would answer on the node where all look for it.

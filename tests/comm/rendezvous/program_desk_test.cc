@@ -49,6 +49,17 @@ class ProgramDeskTest : public testing::Test {
                         Deadline::After(seconds(10)));
     });
   }
+  std::unique_ptr<ProgramDesk> OpenDesk(const Versions& versions) {
+    auto desk =
+        ProgramDesk::Open(*loop, group[0].plane(), {getuid(), "", "", PrivateBases(), versions}, [](int) {});
+    EXPECT_TRUE(desk);
+    return *std::move(desk);
+  }
+  Result<AdoptedGroup> AdoptFrom(const ProgramDesk& desk, const Versions& versions) {
+    return OnThread<Result<AdoptedGroup>>([&] {
+      return AdoptGroup(desk.path(), group_id(), 0, getuid(), {}, Deadline::After(seconds(60)), versions);
+    });
+  }
   // What the supervisor does with what its plane says.
   void PassOn() {
     for (const size_t rank : {size_t{0}, size_t{1}}) {
@@ -120,6 +131,42 @@ TEST_F(ProgramDeskTest, ARankOfAnotherSupervisorIsRefused) {
       (Error{Code::kBadEnvironment,
              fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", desks[0]->path()), ""}));
   EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
+}
+
+// A program and a supervisor of neighbouring releases, either of them the newer one.
+TEST_F(ProgramDeskTest, ANeighbouringReleaseIsAdopted) {
+  const Versions older{6, 7, "0.6.0"};
+  const Versions newer{7, 8, "0.7.0"};
+  for (const auto& [ours, theirs] : {std::pair(older, newer), std::pair(newer, older)}) {
+    const auto desk = OpenDesk(ours);
+    const auto adopted = AdoptFrom(*desk, theirs);
+    ASSERT_TRUE(adopted) << adopted.error().message;
+    EXPECT_EQ(adopted->group->roster(), group[0].roster());
+  }
+}
+
+TEST_F(ProgramDeskTest, AnotherReleaseIsRefusedOnBothSides) {
+  const Versions older{5, 6, "0.5.0"};
+  const Versions newer{7, 8, "0.7.0"};
+  for (const auto& [ours, theirs] : {std::pair(older, newer), std::pair(newer, older)}) {
+    const LogCapture log;
+    const auto desk = OpenDesk(ours);
+    const auto adopted = AdoptFrom(*desk, theirs);
+    ASSERT_FALSE(adopted);
+    EXPECT_EQ(
+        adopted.error(),
+        (Error{Code::kDisagreement,
+               fmt::format("the supervisor at MUSTER_CONTROL={} has muster {} (protocol {}-{}), this program "
+                           "has muster {} (protocol {}-{})",
+                           desk->path(), ours.release, ours.oldest, ours.newest, theirs.release,
+                           theirs.oldest, theirs.newest),
+               "install the same release of muster, or the next one, inside and outside"}));
+    EXPECT_THAT(log.Text(),
+                HasSubstr(fmt::format("refused a program: pid {} has muster {} (protocol {}-{}), this "
+                                      "supervisor has muster {} (protocol {}-{})",
+                                      getpid(), theirs.release, theirs.oldest, theirs.newest, ours.release,
+                                      ours.oldest, ours.newest)));
+  }
 }
 
 TEST_F(ProgramDeskTest, WithoutASupervisorItSaysSo) {

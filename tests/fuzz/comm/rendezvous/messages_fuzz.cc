@@ -6,6 +6,7 @@
 #include "comm/rendezvous/messages.h"
 #include "comm/rendezvous/owner_messages.h"
 #include "comm/rendezvous/survey_messages.h"
+#include "comm/rendezvous/versions.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 
@@ -232,6 +233,8 @@ void FuzzFrame(ControlType type, ByteView frame) {
       return CheckFrame<GroupStatus>(frame, DecodeGroupStatus, muster::Encode);
     case ControlType::kOwnerAsked:
       return CheckFrame<OwnerQuestion>(frame, DecodeOwnerQuestion, muster::Encode);
+    case ControlType::kVersions:
+      return CheckFrame<Versions>(frame, DecodeVersions, muster::Encode);
     case ControlType::kOwnerTold:
       return CheckFrame<OwnerAnswer>(frame, DecodeOwnerAnswer, muster::Encode);
     default:
@@ -269,6 +272,7 @@ std::vector<Bytes> Seeds() {
       EncodeAdopt(3),
       muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
       muster::Encode(Survey{1, 2000, {3, 4}}),
+      muster::Encode(Versions{2, 3, "0.2.0"}),
       muster::Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
       muster::Encode(OwnerAnswer{7, OwnerKind::kProgram, 1000, 3, 2})};
   RankReport report;
