@@ -102,10 +102,10 @@ class BuildCommand(build_scripts):
 
 
 class Wheel(bdist_wheel):
-    """For every Python 3: ctypes loads the library."""
+    """For every Python 3: ctypes loads the library. $MUSTER_WHEEL_PLATFORM: platform tags, joined by dots."""
 
     def get_tag(self):
-        return "py3", "none", super().get_tag()[2]
+        return "py3", "none", os.environ.get("MUSTER_WHEEL_PLATFORM") or super().get_tag()[2]
 
 
 class Sources(sdist):
