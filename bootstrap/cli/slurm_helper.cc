@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bootstrap/slurm/slurm_api.h"
-#include "comm/base/parse.h"
+#include "comm/base/parse_integer.h"
 
 namespace muster {
 namespace {

@@ -1,27 +1,15 @@
 // Text to values, strictly: the whole text or nothing, no locale, no exceptions, no silent zero.
 #pragma once
 
-#include <charconv>
-#include <concepts>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
+#include "comm/base/parse_integer.h"  // IWYU pragma: export
 
 namespace muster {
-
-// Decimal only; absent for blanks, signs other than a leading '-' of a signed type, trailing text and
-// overflow.
-template <std::integral T>
-std::optional<T> ParseInteger(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // "500ms" "30s" "10m" "16h40m" "1d"; a bare number (also "0.5") is seconds. Never negative; at most 100
 // years. Error: kConfiguration, names the text.
