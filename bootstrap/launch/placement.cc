@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "bootstrap/launch/hostlist.h"
 #include "bootstrap/launch/slurm_variables.h"
@@ -94,6 +95,13 @@ Result<Placement> NodesOf(std::string_view variable, std::string_view text) {
   return placement;
 }
 
+bool ContainsNodesOf(const Placement& all, const Placement& some) {
+  std::set<std::string_view> names;
+  for (const Placement::Node& node : all.nodes) names.insert(node.name);
+  return std::all_of(some.nodes.begin(), some.nodes.end(),
+                     [&](const Placement::Node& node) { return names.count(node.name) != 0; });
+}
+
 }  // namespace
 
 Result<Placement> PlacementOfSlurmStep(const Environment& environment) {
@@ -116,7 +124,12 @@ Result<Placement> PlacementOfSlurmStep(const Environment& environment) {
 Result<Placement> NodesOfSlurmJob(const Environment& environment) {
   const auto nodelist = SlurmJobNodelist(environment);
   if (!nodelist) return Placement{};
-  return NodesOf("SLURM_JOB_NODELIST", *nodelist);
+  MUSTER_TRY(Placement nodes, NodesOf("SLURM_JOB_NODELIST", *nodelist));
+  const auto inherited = environment.Get("SLURM_NODELIST");
+  if (!inherited || *inherited == *nodelist) return nodes;
+  auto all = NodesOf("SLURM_NODELIST", *inherited);
+  if (all && ContainsNodesOf(*all, nodes)) return *std::move(all);
+  return nodes;
 }
 
 }  // namespace muster

@@ -13,7 +13,8 @@ namespace muster {
 Result<Placement> PlacementOfSlurmStep(const Environment& environment);
 
 // The nodes of the whole job, task counts unknown: where to look for rank 0 of an mpirun. Empty: no Slurm
-// job.
+// job. In a step of an allocation, SLURM_JOB_NODELIST of Slurm 26.05 lists the step's nodes only;
+// SLURM_NODELIST still lists the job's.
 Result<Placement> NodesOfSlurmJob(const Environment& environment);
 
 }  // namespace muster

@@ -52,7 +52,7 @@ TEST(Fixtures, GiveTheTruth) {
     ExpectNumber(expected.local_world_size, got->tuple.local_world_size, where);
     EXPECT_EQ(got->tuple.node.value_or(expected.host), expected.host) << where;
   }
-  EXPECT_GE(cases, 86);
+  EXPECT_GE(cases, 162);
 }
 
 TEST(Fixtures, NameTheLauncher) {
@@ -61,6 +61,20 @@ TEST(Fixtures, NameTheLauncher) {
                                                         {"hetjob-both", "slurm"},
                                                         {"mpirun-mpich-alone", "hydra"},
                                                         {"mpirun-ompi-in-salloc", "openmpi"},
+                                                        {"openmpi4.1.0-alone", "openmpi"},
+                                                        {"openmpi5.0-alone", "openmpi"},
+                                                        {"openmpi6.0-alone", "openmpi"},
+                                                        {"slurm20.11-mpirun-mpich-in-sbatch", "hydra"},
+                                                        {"slurm20.11-mpirun-openmpi-in-sbatch", "openmpi"},
+                                                        {"slurm20.11-srun-pmi2", "slurm"},
+                                                        {"slurm20.11-srun-pmix", "slurm"},
+                                                        {"slurm24.11-mpirun-mpich-in-sbatch", "hydra"},
+                                                        {"slurm24.11-mpirun-openmpi-in-sbatch", "openmpi"},
+                                                        {"slurm24.11-srun-pmi2", "slurm"},
+                                                        {"slurm24.11-srun-pmix", "slurm"},
+                                                        {"slurm26.05-mpirun-mpich-in-sbatch", "hydra"},
+                                                        {"slurm26.05-mpirun-openmpi-in-sbatch", "openmpi"},
+                                                        {"slurm26.05-srun-pmi2", "slurm"},
                                                         {"sbatch-step", "slurm"},
                                                         {"sbatch-torchrun", "torchrun"},
                                                         {"slurm25.11-step-plain", "slurm"},
@@ -110,6 +124,20 @@ const std::map<std::string, Plan>& Plans() {
       {"hetjob-both", {FindRoot::kFirstNode, "gpu01", 3}},
       {"mpirun-mpich-alone", {FindRoot::kSameNode, "", 0}},
       {"mpirun-ompi-in-salloc", {FindRoot::kSearch, "gpu01", 3}},
+      {"openmpi4.1.0-alone", {FindRoot::kSameNode, "", 0}},
+      {"openmpi5.0-alone", {FindRoot::kSameNode, "", 0}},
+      {"openmpi6.0-alone", {FindRoot::kSameNode, "", 0}},
+      {"slurm20.11-mpirun-mpich-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm20.11-mpirun-openmpi-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm20.11-srun-pmi2", {FindRoot::kFirstNode, "gpu01", 3}},
+      {"slurm20.11-srun-pmix", {FindRoot::kFirstNode, "gpu01", 3}},
+      {"slurm24.11-mpirun-mpich-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm24.11-mpirun-openmpi-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm24.11-srun-pmi2", {FindRoot::kFirstNode, "gpu01", 3}},
+      {"slurm24.11-srun-pmix", {FindRoot::kFirstNode, "gpu01", 3}},
+      {"slurm26.05-mpirun-mpich-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm26.05-mpirun-openmpi-in-sbatch", {FindRoot::kSearch, "gpu01", 3}},
+      {"slurm26.05-srun-pmi2", {FindRoot::kFirstNode, "gpu01", 3}},
       {"sbatch-step", {FindRoot::kFirstNode, "gpu01", 3}},
       {"sbatch-torchrun", {FindRoot::kSameNode, "", 0}},
       {"slurm25.11-step-plain", {FindRoot::kFirstNode, "r01", 3}},
@@ -170,7 +198,7 @@ TEST(Fixtures, PlaceEveryRankWhereItRan) {
     const auto node = static_cast<size_t>(placement.node_of_rank.at(*rank));
     EXPECT_EQ(placement.nodes.at(node).name, expected.host) << expected.folder << "/" << expected.file;
   }
-  EXPECT_EQ(derived, 3 + 6 + 6 + 8 + 4 + 7 + 1 + 5 + 5 + 1);
+  EXPECT_EQ(derived, 3 + 6 + 6 + 8 + 4 + 7 + 1 + 5 + 5 + 1 + 5 * 5);
 }
 
 }  // namespace
