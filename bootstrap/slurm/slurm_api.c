@@ -40,10 +40,17 @@ int MusterSlurmLayout(uint32_t job, uint32_t step, MusterSlurmTask on_task, void
   return 0;
 }
 
+/* A job's number in 24.11, a step's id in 26.05. */
+typedef int (*LoadJobByNumber)(job_info_msg_t**, uint32_t, uint16_t);
+#define JOB_TO_LOAD(number, id) _Generic(&slurm_load_job, LoadJobByNumber : (number), default : (id))
+
 int MusterSlurmJobEnd(uint32_t job, int64_t* seconds_since_1970) {
   job_info_msg_t* found = NULL;
+  const slurm_step_id_t id = {.job_id = job, .step_id = NO_VAL, .step_het_comp = NO_VAL};
+  (void)id;
   errno = 0;
-  if (slurm_load_job(&found, job, SHOW_DETAIL) != SLURM_SUCCESS || found == NULL) return LastError();
+  const int error = slurm_load_job(&found, JOB_TO_LOAD(job, id), SHOW_DETAIL);
+  if (error != SLURM_SUCCESS || found == NULL) return LastError();
   const int known = found->record_count > 0 && found->job_array[0].end_time > 0;
   if (known) *seconds_since_1970 = (int64_t)found->job_array[0].end_time;
   slurm_free_job_info_msg(found);
