@@ -1,6 +1,7 @@
 #include "bootstrap/run/threads.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
@@ -54,7 +55,8 @@ int UsableCpus() {
 
 int CountSharers(std::span<const pid_t> processes) {
   const auto own = MaskOf(0);
-  return static_cast<int>(std::ranges::count_if(processes, [&](pid_t process) {
+  return static_cast<int>(std::ranges::count_if(processes, [&, self = getpid()](pid_t process) {
+    if (process == self) return true;
     const auto other = MaskOf(process);
     if (!own || !other) return true;
     cpu_set_t common;

@@ -32,10 +32,9 @@ static void expect_error(int line, muster_error* error, int code, const char* me
 static const int64_t kDefault = MUSTER_TIMEOUT_DEFAULT;
 
 static void names(void) {
-  const char* const expected[] = {"ok",           "usage",          "not_launched",  "bad_environment",
-                                  "peer_lost",    "internal",       "system",        "deadline",
-                                  "disagreement", "authentication", "configuration", "work_failed",
-                                  "unknown"};
+  const char* const expected[] = {
+      "ok",       "usage",        "not_launched",   "bad_environment", "peer_lost",   "internal", "system",
+      "deadline", "disagreement", "authentication", "configuration",   "work_failed", "unknown"};
   const int statuses[] = {0, 64, 64, 65, 69, 70, 71, 75, 76, 77, 78, 79, 70};
   for (int code = MUSTER_OK; code <= MUSTER_WORK_FAILED + 1; ++code) {
     EXPECT(strcmp(muster_code_name(code), expected[code]) == 0);

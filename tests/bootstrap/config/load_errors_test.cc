@@ -37,7 +37,8 @@ TEST(LoadErrors, InAFile) {
            {"timeout: {collective: 1h}\n", "F:1:1: unknown key \"timeout\"; did you mean \"timeouts\"?"},
            {"collective: 1h\n", "F:1:1: unknown key \"collective\"; did you mean \"timeouts.collective\"?"},
            {"run: {xyzxyzxyz: 1}\n", "F:1:7: unknown key \"run.xyzxyzxyz\"",
-            "run has command, env, grace, stop_on_failure, store, stdin, label, log_dir, report, expect, threads"},
+            "run has command, env, grace, stop_on_failure, store, stdin, label, log_dir, report, expect, "
+            "threads"},
            {"xyzxyzxyz: 1\n", "F:1:1: unknown key \"xyzxyzxyz\"", "`muster config` shows all keys"},
            {"timeouts.collective: 1h\n", "F:1:1: unknown key \"timeouts.collective\"",
             "in a file it is written in two lines: timeouts: and, indented, collective:"},
