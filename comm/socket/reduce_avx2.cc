@@ -10,7 +10,11 @@
 
 // For everything from here on, and for nothing that was included before: a function of the standard library
 // compiled with these could be the one that the linker keeps for all.
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
+#else
 #pragma GCC target("avx2,f16c")
+#endif
 #define MUSTER_REDUCE_F16C
 #include "comm/socket/reduce_loops.h"
 
@@ -19,4 +23,8 @@ namespace muster::reduce_variants {
 const ReduceVariant kAvx2 = {"avx2", CombineAny, DivideAny, WidenAny, NarrowAny};
 
 }  // namespace muster::reduce_variants
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

@@ -113,7 +113,11 @@ void Loop(void* out_memory, const void* left_memory, const void* right_memory, s
   const T* right = static_cast<const T*>(right_memory);
   // `out` is exactly one of the operands or neither, so no iteration depends on another; the compiler cannot
   // know.
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (size_t i = 0; i < count; ++i) out[i] = Op::template Apply<T>(left[i], right[i]);
 }
 
