@@ -1,9 +1,10 @@
 #include "comm/auth/crypto.h"
 
 #include <sodium.h>
-#include <sys/random.h>
 
 #include <cerrno>
+
+#include "comm/base/system_calls.h"
 
 namespace muster {
 namespace {
@@ -57,7 +58,7 @@ void WipeMemory(std::span<uint8_t> memory) { sodium_memzero(memory.data(), memor
 // in a virtual machine 0.1 ms, which every rank of 2048 would pay for its nonces.
 void RandomBytes(std::span<uint8_t> out) {
   while (!out.empty()) {
-    const ssize_t count = getrandom(out.data(), out.size(), 0);
+    const ssize_t count = GetRandom(out.data(), out.size());
     if (count > 0) {
       out = out.subspan(static_cast<size_t>(count));
     } else if (errno != EINTR) {

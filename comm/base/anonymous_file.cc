@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "comm/base/system_calls.h"
+
 namespace muster {
 namespace {
 
@@ -40,7 +42,7 @@ UniqueFd Unnamed(const std::string& directory) {
 }  // namespace
 
 Result<UniqueFd> MakeAnonymousFile(size_t bytes) {
-  UniqueFd memory(memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd memory = CreateMemoryFile("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory) return Sealed(std::move(memory), bytes);
   std::string problems = "memfd_create: " + ErrnoText(errno);
   for (const char* directory : kDirectories) {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <iterator>
 #include <utility>
 
+#include "comm/base/system_calls.h"
 #include "comm/net/bound_names.h"
 
 namespace muster {
@@ -38,8 +38,7 @@ std::string ReadText(const char* path) {
 
 uint64_t RandomNumber() {
   uint64_t number = 0;
-  // Without GRND_NONBLOCK this waits only while the machine boots.
-  [[maybe_unused]] const ssize_t got = getrandom(&number, sizeof number, 0);
+  [[maybe_unused]] const ssize_t got = GetRandom(&number, sizeof number);
   return number;
 }
 

@@ -1,0 +1,29 @@
+// System calls that the oldest C library which muster runs with (glibc 2.17) has no functions for.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+// getrandom(2): waits only while the machine boots. A kernel without it (before 3.17) has /dev/urandom.
+inline ssize_t GetRandom(void* out, size_t bytes) {
+  const ssize_t got = syscall(SYS_getrandom, out, bytes, 0U);
+  if (got >= 0 || errno != ENOSYS) return got;
+  const UniqueFd source(open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  return source ? read(source.get(), out, bytes) : -1;
+}
+
+// memfd_create(2).
+inline UniqueFd CreateMemoryFile(const char* name, unsigned flags) {
+  return UniqueFd(static_cast<int>(syscall(SYS_memfd_create, name, flags)));
+}
+
+}  // namespace muster
