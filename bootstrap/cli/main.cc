@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/cli/build_facts.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/version.h"
 
 namespace muster {
 namespace {
@@ -70,7 +70,7 @@ int Main(int argc, char** argv) {
   CLI::App app("muster takes N processes on a cluster from started to talking.", "muster");
   app.require_subcommand(1);
   app.footer(kFooter);
-  app.set_version_flag("--version", std::string("muster ") + kVersion);
+  app.set_version_flag("--version", BuildFacts, "Print the version, commit, date and features");
   Run run;
   AddCommands(app, run, argc > 1 ? argv[1] : "");
   try {

@@ -63,10 +63,14 @@ TEST(Command, LinksNothingDynamicButLibc) {
   EXPECT_THAT(needed, testing::ElementsAre("libc.so.6"));
 }
 
-TEST(Command, SaysItsVersion) {
+TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
   const Outcome outcome = Muster("--version");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.out, MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(outcome.out,
+              MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"
+                           "commit: (development build|[0-9a-f]+(-dirty)?, [0-9]+-[0-9]+-[0-9]+)\n"
+                           "platform: linux (x86_64|aarch64), glibc 2\\.[0-9]+ or later\n"
+                           "features: socket( nccl)? munge secret pmix pmi torch-store\n"));
 }
 
 TEST(Command, EverySubcommandHasHelpWithAnExample) {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+// What `muster --version` prints: version, commit and its date, platform, features.
+std::string BuildFacts();
+
+}  // namespace muster
