@@ -1,0 +1,10 @@
+# find_package(muster) gives the target muster::muster: the C interface.
+get_filename_component(_muster_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET muster::muster)
+  add_library(muster::muster SHARED IMPORTED)
+  set_target_properties(muster::muster PROPERTIES
+    IMPORTED_LOCATION "${_muster_prefix}/lib/libmuster.so.0"
+    IMPORTED_SONAME libmuster.so.0
+    INTERFACE_INCLUDE_DIRECTORIES "${_muster_prefix}/include")
+endif()
+unset(_muster_prefix)
