@@ -12,7 +12,8 @@ wheel_programs() {
 }
 
 wheel_arch=$(uname -m)
-make_wheel() { "$top/deploy/release/wheel" "$wheel_arch" "$files/programs" "$@"; }
+# make_wheel DIR PLATFORM [ARCH]
+make_wheel() { "$top/deploy/release/wheel" --programs "$files/programs" --out "$1" --platform "$2" "${@:3}"; }
 
 # Another user's umask, and other times of the files.
 wheel_twice() {
@@ -35,7 +36,7 @@ wheel_refused() {
   local other=aarch64
   [[ $wheel_arch != aarch64 ]] || other=x86_64
   expect_like 'another tag' "$(expect_code 65 make_wheel "$files/refused" "manylinux_2_5_$wheel_arch" 2>&1)" '*auditwheel found glibc 2.*'
-  expect_like 'another machine' "$(expect_code 65 "$top/deploy/release/wheel" "$other" "$files/programs" "$files/refused" 2>&1)" \
+  expect_like 'another machine' "$(expect_code 65 make_wheel "$files/refused" "manylinux_2_17_$other" "$other" 2>&1)" \
     "*bin/muster is of *, expected $other"
   expect 'what was made' "$(ls "$files/refused" 2>/dev/null)" ''
 }
@@ -68,7 +69,7 @@ with_tools() { in_venv env PYTHONPATH="$(echo "$tools"/lib/python3*/site-package
 # The clone's own files; the programs are links.
 wheel_editable() {
   local tools
-  tools=$("$top/deploy/release/wheel" tools)
+  tools=$("$top/deploy/release/wheel" --tools)
   mkdir "$files/clone"
   cp -rL "$top/bootstrap/python/." "$files/clone"
   MUSTER_NATIVE=$files/programs with_tools pip install --quiet --no-index --no-build-isolation --editable "$files/clone"
@@ -83,7 +84,7 @@ wheel_editable() {
 # It contains sources alone, and names what it needs.
 wheel_sdist() {
   local tools said
-  tools=$("$top/deploy/release/wheel" tools)
+  tools=$("$top/deploy/release/wheel" --tools)
   git -C "$top" archive HEAD | tar -x -C "$(mkdir "$files/sources" && echo "$files/sources")"
   git -C "$files/sources" init --quiet
   git -C "$files/sources" add --all
