@@ -139,8 +139,8 @@ void Joiner::OpenElsewhere() {
 
 // While it forms: what is missing. The group itself is described by its ControlPlane.
 void Joiner::OpenStatusDesk() {
-  Result<std::unique_ptr<StatusDesk>> desk =
-      StatusDesk::Open(loop_, request_.uid, first_claim().rank, request_.shared_directories);
+  Result<std::unique_ptr<StatusDesk>> desk = StatusDesk::Open(loop_, request_.uid, first_claim().rank,
+                                                              request_.shared_directories, request_.versions);
   if (!desk) return LogDebug("muster status cannot ask here: {}", desk.error().message);
   status_desk_ = *std::move(desk);
   status_desk_->SetAnswer([this](const Survey&, const StatusDesk::Reply& reply) {

@@ -55,8 +55,10 @@ void ProgramDesk::OnFrame(Branches::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return programs_.Remove(source);
   if (*type == ControlType::kVersions) return OnVersions(source, frame);
-  // Of another version: the answer is on its way, and the program ends the connection.
-  if (!versions_.contains(source)) return;
+  const auto version = versions_.find(source);
+  if (version == versions_.end()) return RefuseUnversioned(source);
+  // Refused: the program reads the versions and ends the connection.
+  if (!version->second) return;
   switch (*type) {
     case ControlType::kAdopt:
       if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
@@ -87,9 +89,18 @@ void ProgramDesk::OnVersions(Branches::Source source, ByteView frame) {
   programs_.Send(source, Encode(params_.versions));
   const std::string& name = programs_.Find(source)->name;
   const Result<uint16_t> common = CommonVersion({"this supervisor", params_.versions}, {name, *theirs});
-  if (common) versions_[source] = *common;
+  versions_[source] = common ? std::optional(*common) : std::nullopt;
   if (!common)
     rejections_.Add(LogLevel::kWarning, {}, fmt::format("refused a program: {}", ToString(common.error())));
+}
+
+// A program of a muster before there were versions, which waits for an answer.
+void ProgramDesk::RefuseUnversioned(Branches::Source source) {
+  rejections_.Add(
+      LogLevel::kWarning, {},
+      fmt::format("refused a program: {} did not send its versions, this supervisor has muster {}",
+                  programs_.Find(source)->name, params_.versions.release));
+  programs_.Remove(source);
 }
 
 void ProgramDesk::Adopt(Branches::Source source, int rank) {

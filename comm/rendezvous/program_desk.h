@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ class ProgramDesk {
   void OnFrame(Branches::Source source, ByteView frame);
   void OnClosed(Branches::Source source, const Branches::Branch& branch);
   void OnVersions(Branches::Source source, ByteView frame);
+  void RefuseUnversioned(Branches::Source source);
   void Adopt(Branches::Source source, int rank);
 
   EventLoop& loop_;
@@ -71,8 +73,9 @@ class ProgramDesk {
   PrivateName name_;
   Branches programs_;
   Surveyor surveyor_;
-  std::map<Branches::Source, uint16_t> versions_;  // of each program: the newest that both speak
-  std::map<int, int> adopted_;                     // by rank: how many so far
+  // Of each program: the newest version that both speak; none if it was refused.
+  std::map<Branches::Source, std::optional<uint16_t>> versions_;
+  std::map<int, int> adopted_;  // by rank: how many so far
   Deadline latest_ = Deadline::Never();
 };
 

@@ -169,6 +169,18 @@ TEST_F(ProgramDeskTest, AnotherReleaseIsRefusedOnBothSides) {
   }
 }
 
+TEST_F(ProgramDeskTest, AProgramWithoutVersionsIsNotLeftWaiting) {
+  const LogCapture log;
+  auto fd = StartConnect(*SocketAddress::Path(desks[0]->path()));
+  ASSERT_TRUE(fd);
+  FrameStream program(*loop, *std::move(fd), kLongestMessage);
+  bool closed = false;
+  program.Start([](ByteView) { ADD_FAILURE(); }, [&](const Error&) { closed = true; });
+  program.Send(EncodeAdopt(0));
+  EXPECT_TRUE(loop.Until([&] { return closed; }));
+  EXPECT_THAT(log.Text(), HasSubstr("did not send its versions, this supervisor has muster "));
+}
+
 TEST_F(ProgramDeskTest, WithoutASupervisorItSaysSo) {
   const TestBase base;
   const std::string control = base.path + "/muster-0-0-0/control-0";
