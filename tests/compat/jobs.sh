@@ -168,6 +168,7 @@ check_on_cluster() {
   if [[ $failed -gt $before ]]; then return; fi
   umask 000
   check_jobs "$1"
+  check_spank "$1"
   check "$1: nothing remains" nothing_remains
   umask 022
   "$top/tests/cluster/down"
