@@ -43,7 +43,7 @@ bool IsOurChild(pid_t pid) {
 
 std::string ChildExit::Describe() const {
   if (signal == 0) return fmt::format("exit {}", code);
-  const char* name = sigdescr_np(signal);
+  const char* name = strsignal(signal);
   return fmt::format("signal {} ({})", signal, name == nullptr ? "unknown" : name);
 }
 
