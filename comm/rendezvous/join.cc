@@ -176,7 +176,8 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
   std::optional<Adoption> adoption;
   Result<uint16_t> common =
-      Fail(Code::kBadEnvironment, "{} closed the connection without an answer", supervisor);
+      WithHint(Fail(Code::kBadEnvironment, "{} closed the connection without an answer", supervisor),
+               "install the same release of muster inside and outside");
   bool closed = false;
   const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
   auto stream = std::make_unique<FrameStream>(group->loop(), std::move(fd), kLongestMessage);
