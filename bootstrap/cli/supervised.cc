@@ -105,6 +105,7 @@ class Planner {
     const RankTuple& tuple = resolution_.tuple;
     if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return;
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
+    if (command.empty()) return;
     WarnOfMpi(command, environment_.All(), RanksHere());
     const bool unlaunched = tuple.launcher == "none" && effective_.config.launcher == "auto";
     if (!unlaunched || resolution_.allocation || asked_.stands_for_node || !HasSrun()) return;
