@@ -5,7 +5,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/error.h"
 #include "bootstrap/c/handles.h"
-#include "bootstrap/cli/version.h"
+#include "comm/base/version.h"
 
 namespace muster::c {
 namespace {

@@ -14,9 +14,9 @@
 #include <memory>
 #include <utility>
 
-#include "bootstrap/cli/version.h"
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
+#include "comm/base/version.h"
 #include "comm/net/hosts.h"
 
 namespace muster {

@@ -2,7 +2,7 @@
 
 #include <features.h>
 
-#include "bootstrap/cli/version.h"
+#include "comm/base/version.h"
 
 #define MUSTER_TEXT_OF(word) #word
 #define MUSTER_TEXT(word) MUSTER_TEXT_OF(word)

@@ -3,9 +3,9 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/version.h"
 #include "bootstrap/doctor/examine.h"
 #include "bootstrap/doctor/report.h"
+#include "comm/base/version.h"
 
 namespace muster {
 namespace {

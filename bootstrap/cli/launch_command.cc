@@ -6,7 +6,6 @@
 #include "bootstrap/cli/handed_down.h"
 #include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/cli/launch_hosts.h"
-#include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/launch/launchers.h"
 #include "bootstrap/run/lifeline.h"
@@ -19,6 +18,7 @@
 #include "bootstrap/run/supervisor.h"
 #include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
+#include "comm/base/version.h"
 
 namespace muster {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "bootstrap/cli/handed_down.h"
-#include "bootstrap/cli/version.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/run/exec_path.h"
 #include "bootstrap/run/local_join.h"
@@ -18,6 +17,7 @@
 #include "bootstrap/run/terminal.h"
 #include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/base/version.h"
 #include "comm/rendezvous/bulletin_choice.h"
 
 namespace muster {

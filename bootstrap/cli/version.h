@@ -1,3 +1,0 @@
-#pragma once
-
-#include "comm/base/version.h"  // IWYU pragma: export
