@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "bootstrap/membership.h"
-#include "bootstrap/startup.h"
+#include "bootstrap/join/membership.h"
+#include "bootstrap/join/startup.h"
 
 namespace muster {
 namespace {

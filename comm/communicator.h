@@ -1,5 +1,5 @@
 // N processes as one group that can compute together. Implemented by comm/socket and comm/nccl; made by
-// comm/init.h.
+// comm/init/init.h.
 //
 // Every call blocks until this rank's part is done, a peer is lost, ranks turn out to disagree, or its
 // deadline passes: the call's own timeout, else the one from the configuration (timeouts.barrier for Barrier,

@@ -1,5 +1,5 @@
 // How the ranks of one launch can find each other, as far as the environment and the configuration say it. A
-// value, worked out by bootstrap/launch, the same on every rank of a launch (but for node_mark
+// value, worked out by bootstrap/join, the same on every rank of a launch (but for node_mark
 // and pmi), used by comm/rendezvous.
 #pragma once
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "bootstrap/check/findings/slow_nodes.h"
 #include "bootstrap/check/gather.h"
 #include "bootstrap/check/link_survey.h"
-#include "bootstrap/check/slow_nodes.h"
 
 namespace muster {
 namespace {

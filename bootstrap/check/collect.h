@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "bootstrap/check/evidence.h"
+#include "bootstrap/check/findings/evidence.h"
 #include "comm/communicator.h"
+#include "comm/group/group.h"
 #include "comm/options.h"
-#include "comm/rendezvous/group.h"
 
 namespace muster {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/check/facts.h"
+#include "bootstrap/check/findings/facts.h"
 
 namespace muster {
 

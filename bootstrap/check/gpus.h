@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "bootstrap/check/evidence.h"
-#include "comm/nccl/gpu_hello.h"
+#include "bootstrap/check/findings/evidence.h"
+#include "comm/nccl/devices/gpu_hello.h"
 
 namespace muster {
 

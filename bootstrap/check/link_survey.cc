@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "bootstrap/check/tournament.h"
-#include "bootstrap/launch/hostlist.h"
-#include "comm/base/log.h"
+#include "bootstrap/resolve/slurm/hostlist.h"
 #include "comm/base/parse.h"
+#include "comm/log/log.h"
 #include "comm/socket/probe/reach.h"
 
 namespace muster {

@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "bootstrap/check/links.h"
+#include "bootstrap/check/findings/links.h"
 #include "comm/base/unique_fd.h"
-#include "comm/rendezvous/group.h"
-#include "comm/socket/endpoint.h"
+#include "comm/group/group.h"
+#include "comm/socket/transport/endpoint.h"
 
 namespace muster {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bootstrap/membership.h"
+#include "bootstrap/join/membership.h"
 
 namespace muster {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/startup.h"
+#include "bootstrap/join/startup.h"
 #include "comm/communicator.h"
-#include "comm/init.h"
-#include "comm/rendezvous/group.h"
+#include "comm/group/group.h"
+#include "comm/init/init.h"
 
 namespace muster {
 

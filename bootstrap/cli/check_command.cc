@@ -4,14 +4,14 @@
 #include <cstdio>
 
 #include "bootstrap/check/collect.h"
+#include "bootstrap/check/findings/judge.h"
+#include "bootstrap/check/findings/report.h"
 #include "bootstrap/check/gpus.h"
-#include "bootstrap/check/judge.h"
-#include "bootstrap/check/report.h"
 #include "bootstrap/check/session.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/resolve_report.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/quote.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/startup.h"
+#include "bootstrap/join/startup.h"
 
 namespace muster {
 

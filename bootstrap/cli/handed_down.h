@@ -2,8 +2,8 @@
 // the configuration.
 #pragma once
 
+#include "bootstrap/join/startup.h"
 #include "bootstrap/run/program_environment.h"
-#include "bootstrap/startup.h"
 
 namespace muster {
 

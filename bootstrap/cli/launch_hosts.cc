@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "bootstrap/config/read_file.h"
-#include "bootstrap/run/host_file.h"
-#include "bootstrap/run/host_launch.h"
+#include "bootstrap/hosts/host_file.h"
+#include "bootstrap/hosts/host_launch.h"
 #include "comm/auth/secret.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/names.h"
+#include "comm/rendezvous/link/names.h"
 
 namespace muster {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/launch_flags.h"
-#include "bootstrap/launch/environment.h"
+#include "bootstrap/environment/environment.h"
 
 namespace muster {
 

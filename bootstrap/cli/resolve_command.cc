@@ -6,7 +6,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/resolve_report.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

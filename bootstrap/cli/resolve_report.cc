@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bootstrap/launch/launchers.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster {
 namespace {

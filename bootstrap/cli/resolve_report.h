@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bootstrap/launch/detect.h"
+#include "bootstrap/resolve/detect.h"
 
 namespace muster {
 

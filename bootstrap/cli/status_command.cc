@@ -7,13 +7,13 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/rank_list.h"
-#include "bootstrap/launch/environment.h"
-#include "bootstrap/startup.h"
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/join/startup.h"
+#include "bootstrap/process/stack.h"
 #include "bootstrap/status/report.h"
-#include "bootstrap/status/stack.h"
-#include "comm/base/log.h"
-#include "comm/rendezvous/process_state.h"
-#include "comm/rendezvous/status_client.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/survey/process_state.h"
+#include "comm/rendezvous/survey/status_client.h"
 
 namespace muster {
 namespace {
@@ -139,7 +139,7 @@ void AddStatusCommand(CLI::App& app, Run& run) {
   command->description(kHelp);
   command->footer(kFooter);
   const auto flags = std::make_shared<StatusFlags>();
-  command->add_flag("--json", flags->json, "one JSON object, every rank (bootstrap/README.md)");
+  command->add_flag("--json", flags->json, "one JSON object, every rank (bootstrap/status/README.md)");
   CLI::Option* stacks = command->add_flag("--stacks", flags->stacks, "where late ranks stand");
   command->add_option("--ranks", flags->ranks, "with --stacks: these instead")
       ->type_name("LIST")

@@ -9,12 +9,12 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/listen_address.h"
-#include "bootstrap/run/signals.h"
-#include "comm/base/log.h"
+#include "bootstrap/process/signals.h"
+#include "comm/log/log.h"
+#include "comm/net/descriptor_room.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/hosts.h"
 #include "comm/net/thread_worker.h"
-#include "comm/rendezvous/tcp_store/descriptor_limit.h"
 #include "comm/rendezvous/tcp_store/server.h"
 
 namespace muster {
@@ -63,7 +63,7 @@ Result<SocketAddress> AddressOf(EventLoop& loop, const Endpoint& endpoint) {
 }
 
 Result<tcp_store::ServerOptions> OptionsHere() {
-  MUSTER_TRY(const uint64_t descriptors, tcp_store::RaiseDescriptorLimit());
+  MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t clients =
       descriptors > 2 * kOtherDescriptors ? descriptors - kOtherDescriptors : descriptors / 2;

@@ -6,19 +6,19 @@
 
 #include "bootstrap/cli/handed_down.h"
 #include "bootstrap/config/explain.h"
-#include "bootstrap/run/exec_path.h"
-#include "bootstrap/run/local_join.h"
-#include "bootstrap/run/master_port.h"
-#include "bootstrap/run/mpi_program.h"
+#include "bootstrap/join/local_join.h"
+#include "bootstrap/join/rank_block.h"
+#include "bootstrap/process/exec_path.h"
+#include "bootstrap/process/terminal.h"
+#include "bootstrap/resources/mpi_program.h"
+#include "bootstrap/resources/ranks_per_node.h"
 #include "bootstrap/run/program_environment.h"
-#include "bootstrap/run/rank_block.h"
-#include "bootstrap/run/ranks_per_node.h"
 #include "bootstrap/run/restarts.h"
-#include "bootstrap/run/terminal.h"
-#include "comm/base/log.h"
+#include "bootstrap/store/master_port.h"
 #include "comm/base/parse.h"
 #include "comm/base/version.h"
-#include "comm/rendezvous/bulletin_choice.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/join/bulletin_choice.h"
 
 namespace muster {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 #include "comm/options.h"
 
 namespace muster {
@@ -48,7 +48,7 @@ struct RunOptions {
 };
 
 struct Config {
-  std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/launch knows which there are
+  std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/resolve knows which there are
   Backend backend = Backend::kAuto;
   RendezvousOptions rendezvous;
   TimeoutOptions timeouts;

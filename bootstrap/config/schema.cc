@@ -7,7 +7,7 @@
 #include "bootstrap/config/quote.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"
-#include "bootstrap/launch/launchers.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster {
 namespace {

@@ -57,7 +57,7 @@ requires std::is_enum_v<Enum> std::string NameOfType(const Key& key, const Enum&
 
 // --- Reading. ---
 
-// A word that stands for something: the launchers' names are bootstrap/launch's to know.
+// A word that stands for something: the launchers' names are those of bootstrap/resolve.
 Status Read(const Key&, const YamlNode& value, std::string& out) {
   MUSTER_TRY(const std::string text, Scalar("a name", value));
   const bool is_word = !text.empty() && std::ranges::all_of(text, [](char c) {

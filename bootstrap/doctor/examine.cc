@@ -3,13 +3,13 @@
 #include <sys/utsname.h>
 
 #include "bootstrap/check/gather.h"
-#include "bootstrap/data_options.h"
 #include "bootstrap/doctor/authentication.h"
 #include "bootstrap/doctor/gpus.h"
 #include "bootstrap/doctor/launch.h"
 #include "bootstrap/doctor/meeting_places.h"
 #include "bootstrap/doctor/slurm.h"
 #include "bootstrap/doctor/system.h"
+#include "bootstrap/join/data_options.h"
 #include "comm/auth/munge.h"
 
 namespace muster::doctor {

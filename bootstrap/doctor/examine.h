@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bootstrap/doctor/finding.h"
-#include "bootstrap/startup.h"
+#include "bootstrap/join/startup.h"
 #include "comm/base/deadline.h"
 
 namespace muster::doctor {

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "comm/base/abandonable_calls.h"
-#include "comm/nccl/cuda_library.h"
-#include "comm/nccl/nccl_library.h"
-#include "comm/nccl/nvidia_presence.h"
+#include "comm/nccl/libraries/cuda_library.h"
+#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/nvidia_presence.h"
 
 namespace muster::doctor {
 namespace {

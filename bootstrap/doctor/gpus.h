@@ -6,7 +6,7 @@
 #include "bootstrap/doctor/finding.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
-#include "comm/nccl/library_files.h"
+#include "comm/nccl/libraries/library_files.h"
 
 namespace muster::doctor {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bootstrap/doctor/finding.h"
-#include "bootstrap/launch/detect.h"
+#include "bootstrap/resolve/detect.h"
 
 namespace muster::doctor {
 

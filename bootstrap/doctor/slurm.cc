@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "bootstrap/run/captured.h"
+#include "bootstrap/process/captured.h"
 #include "bootstrap/slurm/helper_files.h"
 #include "comm/base/parse.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bootstrap/doctor/finding.h"
-#include "bootstrap/launch/environment.h"
+#include "bootstrap/environment/environment.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bootstrap/check/units.h"
+#include "bootstrap/check/findings/units.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,7 +1,7 @@
 // Kernel, C library, processors and limits, as a job's root and ranks need them.
 #pragma once
 
-#include "bootstrap/check/facts.h"
+#include "bootstrap/check/findings/facts.h"
 #include "bootstrap/doctor/finding.h"
 
 namespace muster::doctor {

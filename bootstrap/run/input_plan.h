@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "bootstrap/config/config.h"
-#include "bootstrap/run/stdin_copy.h"
+#include "bootstrap/output/stdin_copy.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "comm/rendezvous/ends.h"
+#include "comm/rendezvous/messages/ends.h"
 
 namespace muster {
 

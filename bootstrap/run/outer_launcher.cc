@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "bootstrap/launch/outer_variables.h"
+#include "bootstrap/environment/outer_variables.h"
 #include "comm/base/parse.h"
 
 namespace muster {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "bootstrap/run/log_file.h"
+#include "bootstrap/output/log_file.h"
 
 namespace muster {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bootstrap/config/config.h"
-#include "bootstrap/run/console.h"
+#include "bootstrap/output/console.h"
 #include "bootstrap/run/rank_program.h"
 #include "comm/roster.h"
 

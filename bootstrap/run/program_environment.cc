@@ -6,7 +6,7 @@
 #include <array>
 
 #include "bootstrap/config/placeholders.h"
-#include "bootstrap/launch/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
 #include "bootstrap/run/outer_launcher.h"
 
 namespace muster {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "bootstrap/status/stack.h"
-#include "comm/rendezvous/process_state.h"
+#include "bootstrap/process/stack.h"
+#include "comm/rendezvous/survey/process_state.h"
 
 namespace muster {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "bootstrap/run/rank_program.h"
 #include "comm/net/thread_worker.h"
-#include "comm/rendezvous/program_desk.h"
-#include "comm/rendezvous/surveyor.h"
+#include "comm/rendezvous/control/program_desk.h"
+#include "comm/rendezvous/survey/surveyor.h"
 
 namespace muster {
 

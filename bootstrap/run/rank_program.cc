@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

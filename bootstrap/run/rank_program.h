@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
-#include "bootstrap/run/child.h"
-#include "bootstrap/run/console.h"
-#include "bootstrap/run/program_output.h"
-#include "bootstrap/run/stderr_tail.h"
+#include "bootstrap/output/console.h"
+#include "bootstrap/output/program_output.h"
+#include "bootstrap/output/stderr_tail.h"
+#include "bootstrap/process/child.h"
 #include "comm/net/event_loop.h"
 
 namespace muster {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 

@@ -5,7 +5,7 @@
 
 #include "bootstrap/run/supervisor.h"
 #include "comm/base/error.h"
-#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/join/join_request.h"
 
 namespace muster {
 

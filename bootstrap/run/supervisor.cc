@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "bootstrap/run/descendants.h"
-#include "bootstrap/run/master_port.h"
-#include "bootstrap/run/orphans.h"
+#include "bootstrap/process/descendants.h"
+#include "bootstrap/process/orphans.h"
+#include "bootstrap/report/report.h"
+#include "bootstrap/resources/threads.h"
 #include "bootstrap/run/program_environment.h"
-#include "bootstrap/run/report.h"
-#include "bootstrap/run/threads.h"
-#include "comm/base/log.h"
+#include "bootstrap/store/master_port.h"
+#include "comm/log/log.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/chosen_interfaces.h"
 

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "bootstrap/config/config.h"
-#include "bootstrap/run/end_request.h"
+#include "bootstrap/process/end_request.h"
+#include "bootstrap/process/signals.h"
+#include "bootstrap/report/run_recorder.h"
 #include "bootstrap/run/expected_files.h"
 #include "bootstrap/run/input_plan.h"
 #include "bootstrap/run/oom_watch.h"
@@ -26,16 +28,14 @@
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/program_reports.h"
 #include "bootstrap/run/rank_program.h"
-#include "bootstrap/run/run_recorder.h"
-#include "bootstrap/run/signals.h"
-#include "bootstrap/run/store_keeper.h"
-#include "bootstrap/run/store_users.h"
+#include "bootstrap/store/store_keeper.h"
+#include "bootstrap/store/store_users.h"
 #include "comm/net/process_watch.h"
 #include "comm/net/thread_worker.h"
-#include "comm/rendezvous/control_plane.h"
-#include "comm/rendezvous/join_request.h"
-#include "comm/rendezvous/joiner.h"
-#include "comm/rendezvous/program_desk.h"
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/control/program_desk.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/joiner.h"
 
 namespace muster {
 

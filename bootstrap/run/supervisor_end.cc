@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/run/orphans.h"
-#include "bootstrap/run/report.h"
-#include "bootstrap/run/summary.h"
+#include "bootstrap/process/orphans.h"
+#include "bootstrap/report/report.h"
+#include "bootstrap/report/summary.h"
 #include "bootstrap/run/supervisor.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

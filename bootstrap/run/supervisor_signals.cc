@@ -8,10 +8,10 @@
 #include <csignal>
 #include <vector>
 
-#include "bootstrap/run/signal_reach.h"
+#include "bootstrap/process/signal_reach.h"
 #include "bootstrap/run/supervisor.h"
-#include "comm/base/log.h"
 #include "comm/base/some_ranges.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bootstrap/launch/environment.h"
+#include "bootstrap/environment/environment.h"
 
 namespace muster {
 

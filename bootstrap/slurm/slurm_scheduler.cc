@@ -2,11 +2,11 @@
 
 #include <chrono>
 
-#include "bootstrap/job_end.h"
-#include "bootstrap/launch/slurm_variables.h"
-#include "bootstrap/run/captured.h"
+#include "bootstrap/process/captured.h"
+#include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "bootstrap/slurm/exact_layout.h"
 #include "bootstrap/slurm/helper_files.h"
+#include "bootstrap/slurm/job_end.h"
 #include "bootstrap/slurm/slurm_answer.h"
 
 namespace muster {

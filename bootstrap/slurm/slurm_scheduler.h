@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "bootstrap/launch/detect.h"
-#include "bootstrap/launch/environment.h"
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/resolve/detect.h"
 #include "comm/options.h"
-#include "comm/rendezvous/scheduler.h"
+#include "comm/rendezvous/join/scheduler.h"
 
 namespace muster {
 

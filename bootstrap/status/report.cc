@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "bootstrap/launch/hostlist.h"
+#include "bootstrap/resolve/slurm/hostlist.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/stragglers.h"
+#include "comm/rendezvous/survey/stragglers.h"
 
 namespace muster {
 namespace {

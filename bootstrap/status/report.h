@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "comm/rendezvous/survey_messages.h"
+#include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/roster.h"
 
 namespace muster {
 
 // For people: a few lines, however many ranks there are.
 std::string StatusText(const GroupStatus& status);
-// For programs: one object with all groups (bootstrap/README.md has its fields).
+// For programs: one object with all groups (README.md has its fields).
 std::string StatusJson(const std::vector<GroupStatus>& groups);
 
 // Ranks whose stacks tell most: those that others wait for; where nobody waits, those that are in no

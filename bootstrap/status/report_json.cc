@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/status/report.h"
-#include "comm/rendezvous/stragglers.h"
+#include "comm/rendezvous/survey/stragglers.h"
 
 namespace muster {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 
 namespace muster {
 namespace {

@@ -1,6 +1,6 @@
 #include "comm/auth/member_proof.h"
 
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 
 namespace muster {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "comm/auth/crypto.h"
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 
 namespace muster {
 namespace {

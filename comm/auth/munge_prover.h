@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "comm/auth/blocking_worker.h"
 #include "comm/auth/munge.h"
 #include "comm/auth/proof.h"
+#include "comm/base/blocking_worker.h"
 
 namespace muster {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/base/error.h"
-#include "comm/nccl/gpu_verdict.h"
+#include "comm/nccl/devices/gpu_verdict.h"
 #include "comm/options.h"
 #include "comm/roster.h"
 

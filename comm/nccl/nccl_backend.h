@@ -9,12 +9,12 @@
 
 #include "comm/base/error.h"
 #include "comm/communicator.h"
-#include "comm/nccl/cuda_api.h"
-#include "comm/nccl/gpu_hello.h"
-#include "comm/nccl/library_files.h"
-#include "comm/nccl/nccl_api.h"
+#include "comm/group/group.h"
+#include "comm/nccl/devices/gpu_hello.h"
+#include "comm/nccl/libraries/cuda_api.h"
+#include "comm/nccl/libraries/library_files.h"
+#include "comm/nccl/libraries/nccl_api.h"
 #include "comm/options.h"
-#include "comm/rendezvous/group.h"
 
 namespace muster {
 

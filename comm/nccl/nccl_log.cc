@@ -10,8 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "comm/base/log.h"
 #include "comm/base/unique_fd.h"
+#include "comm/log/log.h"
 
 namespace muster {
 namespace {

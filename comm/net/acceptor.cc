@@ -2,7 +2,7 @@
 
 #include <sys/epoll.h>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 #include "comm/net/fork_guard.h"
 
 namespace muster {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 #include "comm/net/hosts.h"
 
 namespace muster {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/auth/blocking_worker.h"
+#include "comm/base/blocking_worker.h"
 #include "comm/net/event_loop.h"
 
 namespace muster {

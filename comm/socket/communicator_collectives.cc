@@ -1,5 +1,5 @@
 // The collectives of SocketCommunicator: arguments in, algorithm out.
-#include "comm/socket/arguments.h"
+#include "comm/ops/arguments.h"
 #include "comm/socket/communicator_impl.h"
 
 namespace muster {

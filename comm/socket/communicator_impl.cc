@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "comm/net/wire.h"
-#include "comm/socket/arguments.h"
-#include "comm/socket/group_failure.h"
-#include "comm/socket/reduce_kernels.h"
+#include "comm/base/wire.h"
+#include "comm/ops/arguments.h"
+#include "comm/ops/group_failure.h"
+#include "comm/socket/reduce/reduce_kernels.h"
 #include "comm/socket/shm/agreement.h"
 #include "comm/socket/split.h"
 

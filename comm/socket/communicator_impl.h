@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/socket/collectives.h"
+#include "comm/ops/entry.h"
+#include "comm/ops/first_error.h"
+#include "comm/socket/algorithms/topology.h"
+#include "comm/socket/collectives/collectives.h"
 #include "comm/socket/core.h"
-#include "comm/socket/entry.h"
-#include "comm/socket/first_error.h"
-#include "comm/socket/ledger.h"
 #include "comm/socket/point_to_point.h"
-#include "comm/socket/topology.h"
+#include "comm/socket/transport/ledger.h"
 
 namespace muster {
 

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "comm/auth/bytes_mac.h"
+#include "comm/group/group.h"
 #include "comm/net/fork_guard.h"
-#include "comm/rendezvous/group.h"
-#include "comm/socket/mesh.h"
-#include "comm/socket/progress_engine.h"
+#include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/socket_communicator.h"
+#include "comm/socket/transport/mesh.h"
 
 namespace muster {
 

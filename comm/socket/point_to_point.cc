@@ -1,7 +1,7 @@
 #include "comm/socket/point_to_point.h"
 
 #include "comm/base/parse.h"
-#include "comm/socket/progress_engine.h"
+#include "comm/socket/engine/progress_engine.h"
 
 namespace muster {
 namespace {

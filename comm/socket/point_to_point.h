@@ -17,7 +17,7 @@
 #include "comm/base/error.h"
 #include "comm/communicator.h"
 #include "comm/socket/core.h"
-#include "comm/socket/lane.h"
+#include "comm/socket/engine/lane.h"
 
 namespace muster {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/socket/arguments.h"
+#include "comm/ops/arguments.h"
 
 namespace muster {
 namespace {

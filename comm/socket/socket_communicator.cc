@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "comm/auth/data_seal.h"
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 #include "comm/net/descriptor_room.h"
 #include "comm/socket/communicator_impl.h"
 #include "comm/socket/core.h"
-#include "comm/socket/mesh.h"
+#include "comm/socket/transport/mesh.h"
 
 namespace muster {
 namespace {

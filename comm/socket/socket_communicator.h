@@ -33,10 +33,10 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/communicator.h"
+#include "comm/group/group.h"
 #include "comm/options.h"
-#include "comm/rendezvous/group.h"
-#include "comm/socket/choice.h"
-#include "comm/socket/endpoint.h"
+#include "comm/socket/algorithms/choice.h"
+#include "comm/socket/transport/endpoint.h"
 
 namespace muster {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 #include "deploy/examples/share.h"
 
 namespace muster::examples {

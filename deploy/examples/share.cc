@@ -1,6 +1,6 @@
 #include "deploy/examples/share.h"
 
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 
 namespace muster::examples {
 

@@ -13,8 +13,8 @@
 #include <cstdlib>
 
 #include "comm/base/parse.h"
-#include "comm/init.h"
-#include "comm/rendezvous/join.h"
+#include "comm/init/init.h"
+#include "comm/rendezvous/control/join.h"
 #include "tests/bench/requests.h"
 
 namespace muster::bench {

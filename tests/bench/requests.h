@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/join/join_request.h"
 
 namespace muster::bench {
 

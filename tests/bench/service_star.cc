@@ -6,11 +6,11 @@
 
 #include <cstdlib>
 
-#include "comm/base/log.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/joiner.h"
-#include "comm/rendezvous/prover_choice.h"
-#include "comm/rendezvous/root_dialer.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/join/joiner.h"
+#include "comm/rendezvous/join/prover_choice.h"
+#include "comm/rendezvous/link/root_dialer.h"
 #include "tests/bench/requests.h"
 #include "tests/bench/star_clock.h"
 

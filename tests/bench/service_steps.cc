@@ -7,7 +7,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/auth/handshake.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/assembly.h"
+#include "comm/rendezvous/join/assembly.h"
 #include "tests/bench/requests.h"
 
 namespace muster::bench {

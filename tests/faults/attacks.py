@@ -46,9 +46,9 @@ PROGRAMS = {
 }
 CONNECTING = ("close", "hold", "reset", "half", "hello", "garbage")
 
-# The first message on a data connection (comm/socket/handshake.h): magic, connector 3, acceptor 0, purpose 1,
+# The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
 # communicator 0, no ciphers, nonce. On the store: validate, then a key. Of a program to its supervisor:
-# comm/rendezvous/messages.h.
+# comm/rendezvous/messages/messages.h.
 DATA_HELLO = (b"MUSH" + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + b"\0" + bytes(range(32))).hex()
 DATA_REPLY_BYTES = 65
 STORE_HELLO = (b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (3).to_bytes(8, "little") + b"key").hex()

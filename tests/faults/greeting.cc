@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "bootstrap/startup.h"
+#include "bootstrap/join/startup.h"
 #include "comm/auth/handshake_messages.h"
 
 namespace muster {

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "bootstrap/startup.h"
-#include "comm/rendezvous/names.h"
+#include "bootstrap/join/startup.h"
+#include "comm/rendezvous/link/names.h"
 
 namespace muster {
 namespace {

@@ -16,7 +16,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/shared_library.h"
 #include "comm/base/unique_fd.h"
-#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/libraries/nccl_library.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/places.h"
 #include "tests/gpu/sizes.h"

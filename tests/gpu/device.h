@@ -6,7 +6,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/communicator.h"
-#include "comm/nccl/cuda_api.h"
+#include "comm/nccl/libraries/cuda_api.h"
 
 namespace muster {
 

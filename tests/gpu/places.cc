@@ -1,7 +1,7 @@
 #include "tests/gpu/places.h"
 
-#include "bootstrap/data_options.h"
-#include "bootstrap/launch/environment.h"
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/join/data_options.h"
 
 namespace muster {
 

@@ -1,7 +1,7 @@
 // Where this process is to look for the libraries, from its environment, as muster's Init does it.
 #pragma once
 
-#include "comm/nccl/library_files.h"
+#include "comm/nccl/libraries/library_files.h"
 
 namespace muster {
 

@@ -25,7 +25,7 @@
 // - A process that holds a connection of the round keeps its rank in that round: a second process group that was
 //   not destroyed, or a forked worker, which has a copy of the descriptor.
 //
-// Programs that follow one another (`sh -c 'a && b'`) share nothing at all: bootstrap/run/store_users.h.
+// Programs that follow one another (`sh -c 'a && b'`) share nothing at all: bootstrap/store/store_users.h.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "comm/base/log.h"
 #include "comm/base/parse.h"
+#include "comm/log/log.h"
 
 namespace muster::tcp_store {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
-#include "comm/base/rejection_log.h"
+#include "comm/log/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"

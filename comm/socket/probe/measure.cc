@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/base/parse.h"
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 #include "comm/socket/probe/link_stream.h"
 
 namespace muster {

@@ -10,10 +10,10 @@
 
 #include "comm/base/parse.h"
 #include "comm/net/socket.h"
-#include "comm/socket/dial.h"
-#include "comm/socket/handshake.h"
-#include "comm/socket/poll_set.h"
-#include "comm/socket/reception.h"
+#include "comm/socket/transport/dial.h"
+#include "comm/socket/transport/handshake.h"
+#include "comm/socket/transport/poll_set.h"
+#include "comm/socket/transport/reception.h"
 
 namespace muster {
 namespace {

@@ -16,8 +16,8 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
-#include "comm/rendezvous/group.h"
-#include "comm/socket/endpoint.h"
+#include "comm/group/group.h"
+#include "comm/socket/transport/endpoint.h"
 
 namespace muster {
 

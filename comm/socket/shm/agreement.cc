@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "comm/base/log.h"
-#include "comm/socket/team_collectives.h"
+#include "comm/log/log.h"
+#include "comm/socket/algorithms/team_collectives.h"
 
 namespace muster {
 namespace {

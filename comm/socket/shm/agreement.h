@@ -17,9 +17,9 @@
 #include <memory>
 
 #include "comm/base/error.h"
-#include "comm/socket/progress_engine.h"
+#include "comm/socket/algorithms/topology.h"
+#include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
-#include "comm/socket/topology.h"
 
 namespace muster {
 

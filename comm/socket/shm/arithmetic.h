@@ -7,7 +7,7 @@
 #include <span>
 
 #include "comm/data_type.h"
-#include "comm/socket/reduce_kernels.h"
+#include "comm/socket/reduce/reduce_kernels.h"
 
 namespace muster {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/socket/call.h"
+#include "comm/ops/call.h"
 
 namespace muster {
 

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <memory>
 
+#include "comm/socket/algorithms/team_collectives.h"
 #include "comm/socket/shm/copy.h"
 #include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
-#include "comm/socket/team_collectives.h"
 
 namespace muster {
 namespace {

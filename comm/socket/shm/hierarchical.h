@@ -9,10 +9,10 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
-#include "comm/socket/progress_engine.h"
+#include "comm/socket/algorithms/topology.h"
+#include "comm/socket/algorithms/tree_collectives.h"
+#include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
-#include "comm/socket/topology.h"
-#include "comm/socket/tree_collectives.h"
 
 namespace muster {
 

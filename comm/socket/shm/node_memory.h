@@ -29,11 +29,11 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
-#include "comm/socket/awaited.h"
-#include "comm/socket/progress_engine.h"
+#include "comm/socket/algorithms/topology.h"
+#include "comm/socket/engine/awaited.h"
+#include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/shm/doorbell.h"
 #include "comm/socket/shm/segment.h"
-#include "comm/socket/topology.h"
 
 namespace muster {
 

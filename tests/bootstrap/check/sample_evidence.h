@@ -1,7 +1,7 @@
 // What a check of a healthy group finds, to be spoilt by tests.
 #pragma once
 
-#include "bootstrap/check/evidence.h"
+#include "bootstrap/check/findings/evidence.h"
 
 namespace muster {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/bootstrap/launch/fixtures.h"
+#include "tests/bootstrap/resolve/fixtures.h"
 
 namespace muster {
 namespace {

@@ -11,7 +11,7 @@
 #include "bootstrap/config/schema.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/yaml_tree.h"
-#include "bootstrap/launch/launchers.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/run/child.h"
+#include "bootstrap/process/child.h"
 #include "comm/base/deadline.h"
 
 namespace muster {

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "bootstrap/launch/outer_variables.h"
-#include "tests/bootstrap/launch/launches.h"
+#include "bootstrap/environment/outer_variables.h"
+#include "tests/bootstrap/resolve/launches.h"
 
 namespace muster {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "bootstrap/run/run_record.h"
+#include "bootstrap/report/run_record.h"
 
 namespace muster {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "comm/auth/blocking_worker.h"
+#include "comm/base/blocking_worker.h"
 
 namespace muster {
 

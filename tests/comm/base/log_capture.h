@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 
 namespace muster {
 

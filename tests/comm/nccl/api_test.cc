@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "comm/nccl/cuda_api.h"
-#include "comm/nccl/nccl_api.h"
+#include "comm/nccl/libraries/cuda_api.h"
+#include "comm/nccl/libraries/nccl_api.h"
 
 namespace muster {
 namespace {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "comm/nccl/cuda_api.h"
+#include "comm/nccl/libraries/cuda_api.h"
 
 namespace muster {
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "comm/nccl/nccl_api.h"
+#include "comm/nccl/libraries/nccl_api.h"
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/fake_fabric.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl/cuda_api.h"
+#include "comm/nccl/libraries/cuda_api.h"
 
 namespace muster {
 

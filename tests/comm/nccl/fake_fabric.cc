@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "comm/base/bytes.h"
-#include "comm/socket/reduce_kernels.h"
+#include "comm/socket/reduce/reduce_kernels.h"
 
 namespace muster {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl/nccl_api.h"
+#include "comm/nccl/libraries/nccl_api.h"
 
 namespace muster {
 

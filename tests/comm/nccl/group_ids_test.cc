@@ -3,9 +3,9 @@
 
 #include <future>
 
-#include "comm/nccl/nccl_library.h"
-#include "comm/nccl/unique_ids.h"
-#include "comm/rendezvous/join.h"
+#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/unique_ids/unique_ids.h"
+#include "comm/rendezvous/control/join.h"
 #include "tests/comm/nccl/real_files.h"
 #include "tests/comm/rendezvous/test_group.h"
 

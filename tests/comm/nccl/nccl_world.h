@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl/nccl_communicator.h"
+#include "comm/nccl/communicator/nccl_communicator.h"
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/fake_fabric.h"
 #include "tests/comm/socket/fake_group.h"

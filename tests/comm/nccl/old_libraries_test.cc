@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "comm/nccl/cuda_library.h"
-#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/libraries/cuda_library.h"
+#include "comm/nccl/libraries/nccl_library.h"
 
 namespace muster {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/nccl/cuda_library.h"
-#include "comm/nccl/gpu_verdict.h"
-#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/devices/gpu_verdict.h"
+#include "comm/nccl/libraries/cuda_library.h"
+#include "comm/nccl/libraries/nccl_library.h"
 #include "tests/comm/nccl/real_files.h"
 
 namespace muster {

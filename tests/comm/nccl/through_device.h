@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "comm/nccl/cuda_api.h"
+#include "comm/nccl/libraries/cuda_api.h"
 
 namespace muster {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/rendezvous/pmix_api.h"
+#include "comm/rendezvous/pmi/pmix_api.h"
 
 namespace muster::testing_support {
 

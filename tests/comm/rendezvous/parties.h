@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/rendezvous/messages.h"
+#include "comm/rendezvous/messages/messages.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/rendezvous/board.h"
-#include "comm/rendezvous/join_request.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/pmi/board.h"
 
 namespace muster {
 

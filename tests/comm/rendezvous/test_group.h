@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/rendezvous/control_plane.h"
-#include "comm/rendezvous/joiner.h"
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/join/joiner.h"
 #include "tests/comm/net/test_loop.h"
 #include "tests/comm/rendezvous/parties.h"
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "comm/base/log.h"
+#include "comm/log/log.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/socket/fake_group.h"

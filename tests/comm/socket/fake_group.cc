@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "comm/rendezvous/stragglers.h"
+#include "comm/rendezvous/survey/stragglers.h"
 
 namespace muster {
 

@@ -12,7 +12,7 @@
 
 #include "comm/base/unique_fd.h"
 #include "comm/communicator.h"
-#include "comm/rendezvous/group.h"
+#include "comm/group/group.h"
 #include "comm/socket/socket_communicator.h"
 
 namespace muster {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "comm/socket/choice.h"
+#include "comm/socket/algorithms/choice.h"
 #include "tests/comm/socket/collective_checks.h"
 
 namespace muster {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "comm/socket/reduce_kernels.h"
+#include "comm/socket/reduce/reduce_kernels.h"
 
 namespace muster {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/socket/handshake.h"
+#include "comm/socket/transport/handshake.h"
 #include "tests/comm/socket/collective_checks.h"
 #include "tests/comm/socket/man_in_the_middle.h"
 

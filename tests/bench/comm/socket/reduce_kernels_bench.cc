@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "comm/socket/reduce_kernels.h"
-#include "comm/socket/reduce_variants.h"
+#include "comm/socket/reduce/reduce_kernels.h"
+#include "comm/socket/reduce/reduce_variants.h"
 
 namespace muster {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "comm/base/rejection_log.h"
+#include "comm/log/rejection_log.h"
 #include "comm/rendezvous/tcp_store/request.h"
 #include "comm/rendezvous/tcp_store/server.h"
 #include "tests/comm/rendezvous/tcp_store/server_peer.h"

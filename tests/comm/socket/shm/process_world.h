@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm/base/unique_fd.h"
-#include "comm/socket/endpoint.h"
 #include "comm/socket/socket_communicator.h"
+#include "comm/socket/transport/endpoint.h"
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster {

@@ -1,7 +1,7 @@
 // What other ranks tell `muster check` of themselves, their nodes and their connections. Whatever is read is
 // read as the same again when it has been written.
-#include "bootstrap/check/facts.h"
-#include "bootstrap/check/links.h"
+#include "bootstrap/check/findings/facts.h"
+#include "bootstrap/check/findings/links.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bootstrap/run/elf_needed.h"
+#include "bootstrap/resources/elf_needed.h"
 #include "tests/bootstrap/run/elf_image.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "bootstrap/run/host_file.h"
+#include "bootstrap/hosts/host_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "bootstrap/config/utf8.h"
-#include "bootstrap/run/line_tail.h"
-#include "bootstrap/run/signal_reach.h"
+#include "bootstrap/output/line_tail.h"
+#include "bootstrap/process/signal_reach.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

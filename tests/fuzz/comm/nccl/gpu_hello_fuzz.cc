@@ -2,8 +2,8 @@
 // came from.
 #include <algorithm>
 
-#include "comm/nccl/gpu_hello.h"
-#include "comm/nccl/start_report.h"
+#include "comm/nccl/communicator/start_report.h"
+#include "comm/nccl/devices/gpu_hello.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

@@ -2,7 +2,7 @@
 // it came from.
 #include <algorithm>
 
-#include "comm/nccl/id_part.h"
+#include "comm/nccl/unique_ids/id_part.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

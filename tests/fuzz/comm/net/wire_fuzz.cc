@@ -1,5 +1,5 @@
 // The reader takes any bytes in any order of calls; what the writer has written it reads back.
-#include "comm/net/wire.h"
+#include "comm/base/wire.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/rendezvous/assembly.h"
-#include "comm/rendezvous/census.h"
+#include "comm/rendezvous/control/census.h"
+#include "comm/rendezvous/join/assembly.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

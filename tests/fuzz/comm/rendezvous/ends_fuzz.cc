@@ -1,7 +1,7 @@
 // How programs ended, as it comes from below: whatever is decoded is encoded and decoded again as the same.
 //
 // An input is a frame; where it begins with a zero, the rest is values for one.
-#include "comm/rendezvous/ends.h"
+#include "comm/rendezvous/messages/ends.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

@@ -3,10 +3,10 @@
 //
 // An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that
 // type.
-#include "comm/rendezvous/messages.h"
-#include "comm/rendezvous/owner_messages.h"
-#include "comm/rendezvous/survey_messages.h"
-#include "comm/rendezvous/versions.h"
+#include "comm/rendezvous/control/owner_messages.h"
+#include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/messages/survey_messages.h"
+#include "comm/rendezvous/messages/versions.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

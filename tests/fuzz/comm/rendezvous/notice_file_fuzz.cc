@@ -1,7 +1,7 @@
 // What lies in a shared directory under the name of a root's notice: only a whole file is read, and it is the
 // one that was written; then its notice is judged as any other.
-#include "comm/rendezvous/bulletin.h"
-#include "comm/rendezvous/notice_file.h"
+#include "comm/rendezvous/discovery/bulletin.h"
+#include "comm/rendezvous/discovery/notice_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

@@ -1,6 +1,6 @@
 // What a root has left on a bulletin, or somebody else has: a notice is written out and read back as the
 // same; what is refused never shows a secret.
-#include "comm/rendezvous/bulletin.h"
+#include "comm/rendezvous/discovery/bulletin.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

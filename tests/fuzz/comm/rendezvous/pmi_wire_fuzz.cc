@@ -1,6 +1,6 @@
 // What a PMI server sends, or whoever is at the other end of PMI_FD: cut into messages the same way however
 // it arrives; a message is written out and read back as the same.
-#include "comm/rendezvous/pmi_wire.h"
+#include "comm/rendezvous/pmi/pmi_wire.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

@@ -4,9 +4,9 @@
 // The first byte says how the server answers, the rest is the text.
 #include <algorithm>
 
-#include "comm/rendezvous/board_bulletin.h"
-#include "comm/rendezvous/bulletin.h"
-#include "comm/rendezvous/pmix_board.h"
+#include "comm/rendezvous/discovery/board_bulletin.h"
+#include "comm/rendezvous/discovery/bulletin.h"
+#include "comm/rendezvous/pmi/pmix_board.h"
 #include "tests/comm/rendezvous/fake_pmix.h"
 #include "tests/fuzz/fuzz_target.h"
 

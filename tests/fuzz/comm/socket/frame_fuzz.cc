@@ -2,10 +2,10 @@
 // endpoint. Whatever is decoded is encoded as the very bytes it came from.
 #include <algorithm>
 
-#include "comm/socket/endpoint.h"
-#include "comm/socket/frame.h"
-#include "comm/socket/inquiry.h"
-#include "comm/socket/ledger.h"
+#include "comm/socket/transport/endpoint.h"
+#include "comm/socket/transport/frame.h"
+#include "comm/socket/transport/inquiry.h"
+#include "comm/socket/transport/ledger.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

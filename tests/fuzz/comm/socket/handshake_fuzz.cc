@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "comm/base/unique_fd.h"
-#include "comm/net/wire.h"
-#include "comm/socket/handshake.h"
+#include "comm/base/wire.h"
+#include "comm/socket/transport/handshake.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

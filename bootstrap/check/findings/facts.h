@@ -1,0 +1,55 @@
+// What a process and its node are like, as far as it decides whether a group of many of them works. Values,
+// and how they travel (over the control plane: ../README.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+#include "comm/base/wire.h"
+
+namespace muster {
+
+inline constexpr uint64_t kUnlimited = UINT64_MAX;
+
+// Of one rank.
+struct RankFacts {
+  uint64_t open_files = 0;                     // soft limit
+  uint64_t open_files_most = 0;                // hard limit
+  uint64_t locked_memory = 0;                  // bytes, soft limit
+  uint32_t cpus = 0;                           // that it may run on
+  std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
+
+  friend bool operator==(const RankFacts&, const RankFacts&) = default;
+};
+
+// Of one node, told by its speaker: the rank whose local rank is 0.
+struct NodeFacts {
+  std::string muster;     // "0.1.0"
+  std::string kernel;     // "6.1.0-13-amd64"
+  std::string libc;       // "2.36"
+  std::string interface;  // that data connections from other nodes arrive on; empty: one node only
+  uint32_t mtu = 0;
+  uint64_t shm_free = 0;   // bytes in /dev/shm
+  uint64_t shm_total = 0;  // 0: there is none
+  uint32_t gpus = 0;       // device files; CUDA is not asked
+  bool infiniband = false;
+  // Told in the second hello, and not again (gpus.h). Empty: not found, or nobody had a reason to look.
+  std::string gpu;          // "NVIDIA H100 80GB HBM3", the first rank's
+  std::string gpu_problem;  // why that rank has none
+  std::string driver;       // "13.0": the newest CUDA that it can run
+  std::string cuda;         // "12.8": the runtime
+  std::string nccl;         // "2.27.5"
+
+  friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
+};
+
+void Write(WireWriter& writer, const RankFacts& facts);
+void Write(WireWriter& writer, const NodeFacts& facts);
+// The reader says afterwards whether all was well.
+RankFacts ReadRankFacts(WireReader& reader);
+NodeFacts ReadNodeFacts(WireReader& reader);
+
+}  // namespace muster

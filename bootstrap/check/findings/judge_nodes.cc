@@ -1,0 +1,201 @@
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "bootstrap/check/findings/judge.h"
+#include "bootstrap/check/findings/units.h"
+#include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr uint64_t kFewestOpenFiles = 1024;
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kSmallShm = 64 * kMiB;
+constexpr uint64_t kShmForRank = 16 * kMiB;
+
+std::vector<std::string> Names(const Evidence& evidence, const std::vector<int>& nodes) {
+  std::vector<std::string> names;
+  for (const int node : nodes) names.push_back(evidence.roster.nodes[static_cast<size_t>(node)].name);
+  return names;
+}
+
+// What a rank may need: a connection with every other one for collectives and for Send and Recv, and some.
+uint64_t OpenFilesFor(int world_size) {
+  return std::max<uint64_t>(kFewestOpenFiles, 2 * static_cast<uint64_t>(world_size) + 128);
+}
+
+// By node the smallest value of its ranks.
+std::vector<uint64_t> LeastByNode(const Evidence& evidence, uint64_t RankFacts::*field) {
+  std::vector<uint64_t> least(evidence.roster.nodes.size(), kUnlimited);
+  for (size_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    uint64_t& of_node = least[static_cast<size_t>(evidence.roster.NodeOf(static_cast<int>(rank)))];
+    of_node = std::min(of_node, evidence.ranks[rank].*field);
+  }
+  return least;
+}
+
+// One warning for all nodes that it concerns; `say` gets their smallest value.
+void WarnBelow(const Evidence& evidence, const std::vector<uint64_t>& values,
+               const std::function<bool(size_t)>& is_bad, Finding finding,
+               const std::function<std::string(const std::string&, uint64_t)>& say, Verdict& verdict) {
+  std::vector<int> bad;
+  uint64_t least = kUnlimited;
+  for (size_t node = 0; node < values.size(); ++node) {
+    if (!is_bad(node)) continue;
+    bad.push_back(static_cast<int>(node));
+    least = std::min(least, values[node]);
+  }
+  if (bad.empty()) return;
+  finding.nodes = Names(evidence, bad);
+  finding.message = say(CompressHostlist(finding.nodes), least);
+  verdict.warnings.push_back(std::move(finding));
+}
+
+std::string OrNone(const std::string& version) { return version.empty() ? "none" : version; }
+
+// Says who differs from the most frequent value.
+void WarnOfDifference(const Evidence& evidence, const std::string& code, const std::string& what,
+                      const std::string& hint, const std::function<std::string(const NodeFacts&)>& value_of,
+                      Verdict& verdict) {
+  std::map<std::string, std::vector<int>> nodes_with;
+  for (size_t node = 0; node < evidence.nodes.size(); ++node) {
+    nodes_with[value_of(evidence.nodes[node])].push_back(static_cast<int>(node));
+  }
+  if (nodes_with.size() < 2) return;
+  const auto most = std::ranges::max_element(
+      nodes_with, [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::vector<std::string> parts;
+  std::vector<int> odd;
+  for (const auto& [value, nodes] : nodes_with) {
+    parts.push_back(fmt::format("{} on {}", value, CompressHostlist(Names(evidence, nodes))));
+    if (value != most->first) odd.insert(odd.end(), nodes.begin(), nodes.end());
+  }
+  std::ranges::sort(odd);
+  verdict.warnings.push_back(
+      {code, fmt::format("{} differs: {}", what, fmt::join(parts, "; ")), hint, Names(evidence, odd)});
+}
+
+// The only GPU that a process is shown, where that tells GPUs of a node apart: "0" does not, since in a
+// device cgroup everybody's first is called so.
+std::string OnlyDevice(const RankFacts& facts) {
+  const std::string devices = facts.visible_devices.value_or("");
+  return devices.find(',') == std::string::npos && devices != "0" ? devices : std::string();
+}
+
+size_t VisibleDevices(const RankFacts& facts, const NodeFacts& node) {
+  if (!facts.visible_devices) return node.gpus;
+  return facts.visible_devices->empty() ? 0 : Split(*facts.visible_devices, ',').size();
+}
+
+}  // namespace
+
+void JudgeLimits(const Evidence& evidence, Verdict& verdict) {
+  const std::vector<uint64_t> files = LeastByNode(evidence, &RankFacts::open_files);
+  const uint64_t needed = OpenFilesFor(evidence.roster.size());
+  WarnBelow(
+      evidence, files, [&](size_t node) { return files[node] < needed; },
+      {"open_files_low", {}, fmt::format("ulimit -n {} before srun, or LimitNOFILE of slurmd", needed), {}},
+      [&](const std::string& names, uint64_t least) {
+        return fmt::format("only {} open files (nofile) on {}; a group of {} should have {}", least, names,
+                           evidence.roster.size(), needed);
+      },
+      verdict);
+
+  const std::vector<uint64_t> locked = LeastByNode(evidence, &RankFacts::locked_memory);
+  WarnBelow(
+      evidence, locked,
+      [&](size_t node) {
+        return locked[node] != kUnlimited &&
+               (evidence.nodes[node].gpus > 0 || evidence.nodes[node].infiniband);
+      },
+      {"locked_memory_low",
+       {},
+       "LimitMEMLOCK=infinity for slurmd, and PropagateResourceLimitsExcept=MEMLOCK",
+       {}},
+      [](const std::string& names, uint64_t least) {
+        return fmt::format(
+            "locked memory (memlock) is limited to {} on {}: InfiniBand and GPU transfers pin more",
+            ShowBytes(least), names);
+      },
+      verdict);
+
+  std::vector<uint64_t> shm;
+  for (const NodeFacts& node : evidence.nodes) shm.push_back(node.shm_free);
+  WarnBelow(
+      evidence, shm,
+      [&](size_t node) {
+        const auto ranks = static_cast<uint64_t>(evidence.roster.LocalSize(static_cast<int>(node)));
+        return shm[node] < std::max(kSmallShm, ranks * kShmForRank);
+      },
+      {"shm_small",
+       {},
+       "remove what is left in /dev/shm; in a container, start it with --shm-size=8g or --ipc=host",
+       {}},
+      [](const std::string& names, uint64_t least) {
+        return fmt::format("only {} free in /dev/shm on {}", ShowBytes(least), names);
+      },
+      verdict);
+}
+
+void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
+  WarnOfDifference(
+      evidence, "muster_differs", "muster's version", "use one muster for all nodes",
+      [](const NodeFacts& node) { return node.muster; }, verdict);
+  WarnOfDifference(
+      evidence, "kernel_differs", "the kernel", "", [](const NodeFacts& node) { return node.kernel; },
+      verdict);
+  WarnOfDifference(
+      evidence, "libc_differs", "glibc", "", [](const NodeFacts& node) { return node.libc; }, verdict);
+  WarnOfDifference(
+      evidence, "interface_differs", "the network interface",
+      "rendezvous.interface chooses one by name, glob or network",
+      [](const NodeFacts& node) { return node.interface; }, verdict);
+  WarnOfDifference(
+      evidence, "mtu_differs", "the MTU", "large packets may be lost without a word",
+      [](const NodeFacts& node) { return std::to_string(node.mtu); }, verdict);
+  WarnOfDifference(
+      evidence, "gpus_differ", "the number of GPUs", "",
+      [](const NodeFacts& node) { return std::to_string(node.gpus); }, verdict);
+  WarnOfDifference(
+      evidence, "driver_differs", "the GPUs' driver", "",
+      [](const NodeFacts& node) { return OrNone(node.driver); }, verdict);
+  WarnOfDifference(
+      evidence, "cuda_differs", "the CUDA runtime", "CUDA_HOME names the one to use",
+      [](const NodeFacts& node) { return OrNone(node.cuda); }, verdict);
+}
+
+void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
+  std::map<std::pair<int, std::string>, std::vector<int>> users;
+  std::vector<int> crowded;
+  for (int rank = 0; rank < evidence.roster.size(); ++rank) {
+    const int node = evidence.roster.NodeOf(rank);
+    const RankFacts& facts = evidence.ranks[static_cast<size_t>(rank)];
+    if (const std::string device = OnlyDevice(facts); !device.empty()) users[{node, device}].push_back(rank);
+    const size_t visible = VisibleDevices(facts, evidence.nodes[static_cast<size_t>(node)]);
+    const bool too_few = visible > 1 && visible < static_cast<size_t>(evidence.roster.LocalSize(node));
+    if (too_few && (crowded.empty() || crowded.back() != node)) crowded.push_back(node);
+  }
+  for (const auto& [device, ranks] : users) {
+    if (ranks.size() < 2) continue;
+    const std::string& name = evidence.roster.nodes[static_cast<size_t>(device.first)].name;
+    verdict.warnings.push_back({"device_shared",
+                                fmt::format("ranks {} on {} have the same GPU: CUDA_VISIBLE_DEVICES={}",
+                                            FormatRanges(ranks), name, device.second),
+                                "srun --gpus-per-task=1 gives each rank its own",
+                                {name}});
+  }
+  if (crowded.empty()) return;
+  std::ranges::sort(crowded);
+  crowded.erase(std::unique(crowded.begin(), crowded.end()), crowded.end());
+  std::vector<std::string> names = Names(evidence, crowded);
+  verdict.warnings.push_back({"device_shared",
+                              fmt::format("more ranks than visible GPUs on {}", CompressHostlist(names)),
+                              "start as many ranks on a node as it has GPUs", std::move(names)});
+}
+
+}  // namespace muster

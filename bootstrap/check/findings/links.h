@@ -1,0 +1,37 @@
+// What one node knows about its connections to the others. It tells medians, not every figure: for a thousand
+// nodes that is kilobytes instead of gigabytes, and a slow node is off in most of its pairs, so its median
+// is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/base/wire.h"
+#include "comm/socket/probe/measure.h"
+
+namespace muster {
+
+struct LinkTrouble {
+  int node = 0;        // of the other end
+  std::string reason;  // "10.1.0.2:40001: Connection refused"
+
+  friend bool operator==(const LinkTrouble&, const LinkTrouble&) = default;
+};
+
+struct NodeLinks {
+  std::vector<LinkTrouble> troubles;
+  int32_t measured = 0;  // connections behind the medians
+  LinkFigures median;    // of two middle ones the better
+
+  friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
+};
+
+// Of two middle values the better: with two other nodes, one bad pair is not "most".
+LinkFigures MedianOf(const std::vector<LinkFigures>& figures);
+
+void Write(WireWriter& writer, const NodeLinks& links);
+// The reader says afterwards whether all was well. A node outside 0..nodes-1 is not.
+NodeLinks ReadNodeLinks(WireReader& reader, int nodes);
+
+}  // namespace muster

@@ -1,0 +1,28 @@
+// Which nodes are slow, judged against the others. A node is named only where it is clearly off:
+//
+//   round trip   more than 4 times the median of all nodes, and 0.2 ms more
+//   bandwidth    less than half the median of all nodes, out or in
+//
+// and by more than 6 times the median deviation (MAD), so that a cluster of two kinds of nodes names nobody.
+// A node's own figure is the median of its pairs (links.h). With fewer than three nodes nobody can say which
+// one is slow. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bootstrap/check/findings/links.h"
+
+namespace muster {
+
+struct SlowNode {
+  int node = 0;
+  std::string why;  // "round trip 40.1 ms, the median node 45 us; out 2.1 MB/s, the median node 1.2 GB/s"
+
+  friend bool operator==(const SlowNode&, const SlowNode&) = default;
+};
+
+// `links[i]` is what node i tells; those that measured nothing are passed over.
+std::vector<SlowNode> FindSlowNodes(const std::vector<NodeLinks>& links);
+
+}  // namespace muster

@@ -1,0 +1,79 @@
+#include "bootstrap/hosts/host_file.h"
+
+#include <algorithm>
+
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::vector<std::string_view> Words(std::string_view line) {
+  std::vector<std::string_view> words;
+  line = line.substr(0, line.find('#'));
+  while (true) {
+    const size_t begin = line.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    const size_t end = std::min(line.find_first_of(kBlank), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+// A name that begins so would be an option to ssh.
+bool IsHostName(std::string_view word) {
+  return !word.starts_with('-') && word.find('=') == std::string_view::npos;
+}
+
+Result<int> SlotsIn(const std::vector<std::string_view>& words) {
+  constexpr std::string_view kSlots = "slots=";
+  if (words.size() > 2 || !words[1].starts_with(kSlots)) {
+    return Fail(Code::kConfiguration, "\"{}\" is not understood", words.back());
+  }
+  const auto slots = ParseInteger<int>(words[1].substr(kSlots.size()));
+  if (!slots || *slots < 1) {
+    return Fail(Code::kConfiguration, "\"{}\" is not a number of ranks", words[1].substr(kSlots.size()));
+  }
+  return *slots;
+}
+
+Status AddLine(const std::vector<std::string_view>& words, HostFile& hosts) {
+  const std::string_view name = words.front();
+  if (!IsHostName(name)) return Fail(Code::kConfiguration, "\"{}\" is not the name of a machine", name);
+  if (std::ranges::find(hosts.hosts, name) != hosts.hosts.end()) {
+    return Fail(Code::kConfiguration, "{} is named twice", name);
+  }
+  std::optional<int> slots;
+  if (words.size() > 1) {
+    MUSTER_TRY(slots, SlotsIn(words));
+  }
+  if (!hosts.hosts.empty() && slots != hosts.slots) {
+    return Fail(Code::kConfiguration, "{} has slots={}, {} slots={}; all machines must have as many ranks",
+                hosts.hosts.front(), hosts.slots ? std::to_string(*hosts.slots) : "?", name,
+                slots ? std::to_string(*slots) : "?");
+  }
+  hosts.slots = slots;
+  hosts.hosts.emplace_back(name);
+  return {};
+}
+
+}  // namespace
+
+Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
+  HostFile hosts;
+  int number = 0;
+  for (const std::string_view line : Split(text, '\n')) {
+    ++number;
+    const std::vector<std::string_view> words = Words(line);
+    if (words.empty()) continue;
+    if (const Status added = AddLine(words, hosts); !added) {
+      return Fail(Code::kConfiguration, "{}:{}: {}", file, number, added.error().message);
+    }
+  }
+  if (hosts.hosts.empty()) return Fail(Code::kConfiguration, "{} names no machine", file);
+  return hosts;
+}
+
+}  // namespace muster

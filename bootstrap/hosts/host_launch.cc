@@ -1,0 +1,176 @@
+#include "bootstrap/hosts/host_launch.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+constexpr int kSshFailed = 255;
+constexpr int kInsteadOf255 = 254;
+
+// For a POSIX shell, on one line: $n is a newline.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else if (c == '\n') {
+      quoted += "'\"$n\"'";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string QuotedList(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + Quoted(word);
+  return line;
+}
+
+bool Asks(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+Result<std::pair<UniqueFd, UniqueFd>> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
+  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+}  // namespace
+
+// No character that csh or fish would take for something else within these quotes.
+std::string_view RemoteCommand() { return "exec sh -c 'IFS= read -r line && eval \"$line\"'"; }
+
+std::string RemoteScript(const HostLaunchPlan& plan, int node) {
+  std::vector<std::string> launch = plan.launch;
+  launch.insert(launch.end(), {"--node-rank", std::to_string(node), "--until-stdin-closes"});
+  if (!plan.command.empty()) {
+    launch.emplace_back("--");
+    launch.insert(launch.end(), plan.command.begin(), plan.command.end());
+  }
+  std::string exports = fmt::format("export MUSTER_SECRET={}", Quoted(plan.secret));
+  for (const auto& [name, value] : plan.variables) exports += fmt::format(" {}={}", name, Quoted(value));
+  return fmt::format(
+      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || exit 71; {}; code=$?; [ $code -ne {} ] || code={}; "
+      "exit $code\n",
+      exports, Quoted(plan.directory), QuotedList(launch), kSshFailed, kInsteadOf255);
+}
+
+HostLaunch::HostLaunch(HostLaunchPlan plan) : plan_(std::move(plan)) {}
+
+HostLaunch::~HostLaunch() = default;
+
+Result<int> HostLaunch::Run() {
+  MUSTER_TRY(loop_, EventLoop::Create());
+  MUSTER_TRY(relay_, SignalRelay::Start());
+  MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
+    while (const auto event = relay_->Next()) OnSignal(*event);
+  }));
+  machines_.reserve(plan_.hosts.size());
+  for (int node = 0; node < static_cast<int>(plan_.hosts.size()); ++node) MUSTER_CHECK(Start(node));
+  loop_->RunUntil([this] { return AllEnded(); }, Deadline::Never());
+  relay_->KeepBlocked();
+  return status_.value_or(0);
+}
+
+Status HostLaunch::Start(int node) {
+  MUSTER_TRY(auto ends, MakePipe());
+  auto& [read_end, write_end] = ends;
+  // Longer than a pipe holds, perhaps.
+  if (fcntl(write_end.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return Fail(Code::kSystem, "cannot change a pipe: {}", ErrnoText(errno));
+  }
+  Machine machine{
+      plan_.hosts[static_cast<size_t>(node)], std::move(write_end), RemoteScript(plan_, node), nullptr, {}};
+  ChildOptions options;
+  options.command = plan_.ssh;
+  options.command.insert(options.command.end(), {machine.host, std::string(RemoteCommand())});
+  options.environment = plan_.environment;
+  options.pipe_stderr = false;
+  options.stdin_end = read_end.get();
+  auto child = Child::Start(options);
+  if (!child) return tl::unexpected<Error>(child.error().error);
+  machine.ssh = *std::move(child);
+  machines_.push_back(std::move(machine));
+  Machine& started = machines_.back();
+  return loop_->Watch(started.lifeline.get(), EPOLLOUT, [this, &started](uint32_t) { WriteScript(started); });
+}
+
+void HostLaunch::WriteScript(Machine& machine) {
+  const ssize_t written = write(machine.lifeline.get(), machine.script.data(), machine.script.size());
+  if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  // Where nobody reads, ssh has ended, and that is heard of as such.
+  machine.script.erase(0, written < 0 ? std::string::npos : static_cast<size_t>(written));
+  if (machine.script.empty()) loop_->Forget(machine.lifeline.get());
+}
+
+void HostLaunch::Release(Machine& machine) {
+  if (!machine.script.empty()) loop_->Forget(machine.lifeline.get());
+  machine.script.clear();
+  machine.lifeline.Reset();
+}
+
+void HostLaunch::OnSignal(const SignalEvent& event) {
+  if (event.number == SIGCHLD) return OnChildren();
+  if (!Asks(event.number)) return;
+  if (std::exchange(asked_, true)) return KillAll();
+  if (!status_) status_ = 128 + event.number;
+  End(Duration::zero());
+}
+
+void HostLaunch::OnChildren() {
+  for (Machine& machine : machines_) {
+    if (machine.exit) continue;
+    machine.exit = machine.ssh->Exited();
+    if (machine.exit) OnEnded(machine);
+  }
+}
+
+// The ranks themselves say what has failed; only what kept them from being there is said here.
+void HostLaunch::OnEnded(Machine& machine) {
+  machine.ssh->Reap();
+  Release(machine);
+  const ChildExit& exit = *machine.exit;
+  if (exit.ok()) return;
+  const bool unreached = exit.signal != 0 || exit.code == kSshFailed;
+  const bool not_started = exit.code == 126 || exit.code == 127;
+  if (!status_ && (unreached || not_started)) {
+    LogError("{} has no ranks of this group: {} ended with {}", machine.host, plan_.ssh.front(),
+             exit.Describe());
+  }
+  const int code = exit.signal == 0 && exit.code == kInsteadOf255 ? kSshFailed : exit.ShellStatus();
+  if (!status_) status_ = unreached ? ExitStatus(Code::kPeerLost) : code;
+  End(unreached || not_started ? Duration::zero() : plan_.patience);
+}
+
+void HostLaunch::End(Duration unless_within) {
+  if (std::exchange(ending_, true) && unless_within > Duration::zero()) return;
+  loop_->After(unless_within, [this] {
+    for (Machine& machine : machines_) Release(machine);
+  });
+  loop_->After(unless_within + plan_.patience, [this] { KillAll(); });
+}
+
+void HostLaunch::KillAll() {
+  for (Machine& machine : machines_) {
+    if (!machine.exit) static_cast<void>(machine.ssh->Signal(SIGKILL));
+  }
+}
+
+bool HostLaunch::AllEnded() const {
+  return std::ranges::all_of(machines_, [](const Machine& machine) { return machine.exit.has_value(); });
+}
+
+}  // namespace muster

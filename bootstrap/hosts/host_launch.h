@@ -1,0 +1,82 @@
+// `muster launch --hosts FILE`: one `muster launch` on each machine, started with ssh, as one group.
+//
+// Each ends when its standard input closes, so nothing outlives this process, however it ends. What it runs
+// is the first line of that standard input: an argument of ssh is seen by every user of this machine, and the
+// line has the group's secret and the settings of run.env. ssh's only argument is the same for all, and is
+// understood by sh, csh and fish alike.
+//
+// ssh exits with 255 when it cannot reach a machine. A program's own 255 travels as 254 and is 255 again here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/process/child.h"
+#include "bootstrap/process/signals.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/net/event_loop.h"
+
+namespace muster {
+
+struct HostLaunchPlan {
+  std::vector<std::string> hosts;
+  std::vector<std::string> ssh;      // the command that reaches a machine; its name and a command line follow
+  std::vector<std::string> launch;   // this muster's `launch` with all its flags but --node-rank
+  std::vector<std::string> command;  // CMD
+  std::map<std::string, std::string> variables;  // set on each machine
+  std::string directory;                         // to be in there
+  std::vector<std::string> environment;          // of ssh: NAME=VALUE
+  std::string secret;                            // JobSecret::Text
+  Duration patience{};  // how long the others may take once one has failed, or they were told to end
+};
+
+// What ssh is given behind the name of a machine.
+std::string_view RemoteCommand();
+// The line that this command reads and runs on machine `node`; no newline but the last.
+std::string RemoteScript(const HostLaunchPlan& plan, int node);
+
+class HostLaunch {
+ public:
+  explicit HostLaunch(HostLaunchPlan plan);
+  HostLaunch(const HostLaunch&) = delete;
+  HostLaunch& operator=(const HostLaunch&) = delete;
+  ~HostLaunch();
+
+  // The exit status of the first that failed, else 0. BLOCKS until all have ended. A signal that asks to end
+  // is passed on as the end of their standard input, a second one kills. Error: kSystem, before anything ran.
+  Result<int> Run();
+
+ private:
+  struct Machine {
+    std::string host;
+    UniqueFd lifeline;
+    std::string script;  // what has not been written there yet
+    std::unique_ptr<Child> ssh;
+    std::optional<ChildExit> exit;
+  };
+
+  Status Start(int node);
+  void WriteScript(Machine& machine);
+  void Release(Machine& machine);
+  void OnSignal(const SignalEvent& event);
+  void OnChildren();
+  void OnEnded(Machine& machine);
+  void End(Duration unless_within);
+  void KillAll();
+  bool AllEnded() const;
+
+  HostLaunchPlan plan_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SignalRelay> relay_;
+  std::vector<Machine> machines_;
+  std::optional<int> status_;
+  bool asked_ = false;   // to end
+  bool ending_ = false;  // at the latest when a timer says so
+};
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+#include "bootstrap/join/local_join.h"
+
+#include <utility>
+
+#include "bootstrap/join/ports_of_others.h"
+#include "bootstrap/join/startup.h"
+
+namespace muster {
+namespace {
+
+JoinRequest Begin(const Environment& environment, const Config& config, std::string job) {
+  JoinRequest request = BeginRequest(environment, config, environment.process()->host_name, std::move(job));
+  request.self.agreement.world_size = 1;
+  request.self.agreement.launcher = "launch";
+  request.self.claims = {{0, 0, 1, {}}};
+  request.meeting.ports_of_others = PortsOfOthers(environment.Get("SLURM_JOB_ID").value_or(""));
+  return request;
+}
+
+void Meet(std::string key, JoinRequest& request) {
+  request.meeting.key = std::move(key);
+  request.meeting.job_key = request.meeting.key;
+  request.self.agreement.job_key = request.meeting.job_key;
+}
+
+}  // namespace
+
+JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job) {
+  JoinRequest request = Begin(environment, config, std::move(job));
+  Meet(fmt::format("launch uid={} pid={}", request.uid, request.self.pid), request);
+  request.meeting.find_root = FindRoot::kSameNode;
+  WarnOfJobEnd(environment, config);
+  return request;
+}
+
+Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
+                                    const Endpoint& endpoint, int node, int nodes, std::string job) {
+  JoinRequest request = Begin(environment, config, std::move(job));
+  Meet(fmt::format("launch uid={} endpoint={} nodes={}", request.uid, ToString(endpoint), nodes), request);
+  request.self.claims.front().rank = node;
+  request.self.agreement.world_size = nodes;
+  request.meeting.find_root = FindRoot::kEndpoint;
+  request.meeting.endpoint = endpoint;
+  MUSTER_TRY(request.secret, SecretOf(environment));
+  if (node == 0) WarnOfJobEnd(environment, config);
+  return request;
+}
+
+}  // namespace muster

@@ -1,0 +1,22 @@
+// The request of one process that stands for all ranks of a world, or for all of its machine's: no launcher
+// says anything.
+#pragma once
+
+#include <string>
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/environment/environment.h"
+#include "comm/base/error.h"
+#include "comm/rendezvous/join/join_request.h"
+
+namespace muster {
+
+// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
+JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job);
+
+// One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:
+// kConfiguration (a malformed MUSTER_SECRET).
+Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
+                                    const Endpoint& endpoint, int node, int nodes, std::string job);
+
+}  // namespace muster

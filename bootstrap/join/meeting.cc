@@ -1,0 +1,290 @@
+#include "bootstrap/join/meeting.h"
+
+#include <algorithm>
+
+#include "bootstrap/environment/launcher_board.h"
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/join/ports_of_others.h"
+#include "bootstrap/resolve/launchers/launchers.h"
+#include "bootstrap/resolve/slurm/placement.h"
+#include "bootstrap/resolve/slurm/slurm_variables.h"
+
+namespace muster {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Resolution& resolution, const Environment& environment, const RendezvousOptions& options,
+          std::optional<Endpoint> endpoint)
+      : resolution_(resolution),
+        tuple_(resolution.tuple),
+        environment_(environment),
+        method_(options.method),
+        directory_(options.directory),
+        endpoint_(std::move(endpoint)) {}
+
+  Result<Meeting> Run() {
+    Meeting meeting;
+    meeting.key = Key();
+    meeting.job_key = JobKeyText(meeting.key);
+    meeting.restart_is_shared = RestartIsShared();
+    // Only what the key says as well: it is the same on every rank.
+    if (tuple_.launcher == "slurm") meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
+    if (tuple_.launcher == "pmix") meeting.node_mark = FindPmixServer(environment_).value_or("");
+    MUSTER_CHECK(FindTheRoot(meeting));
+    return meeting;
+  }
+
+ private:
+  bool OnOneNode() const { return tuple_.local_world_size == tuple_.world_size || tuple_.num_nodes == 1; }
+
+  // ---- what all processes of the launch surely share ----
+
+  std::string Key() const {
+    std::string key = tuple_.launcher;
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) key += fmt::format(" {}={}", name, value);
+    };
+    add("uid", Uid());
+    if (tuple_.launcher == "slurm") AddSlurm(add);
+    if (tuple_.launcher != "slurm") add("id", tuple_.job.id);
+    if (tuple_.launcher == "openmpi") {
+      // Random per mpirun; the job id alone is a hash of 16 bits.
+      add("mpirun", environment_.Get("OMPI_MCA_orte_precondition_transports").value_or(""));
+    }
+    if (tuple_.launcher == "hydra" || tuple_.launcher == "pmi" || tuple_.launcher == "mvapich2")
+      AddSlurmOfMpiexec(add);
+    if (IsTorch()) {
+      if (tuple_.master) add("master", ToString(*tuple_.master));
+      AddSlurmOfBlocks(add);
+    }
+    if (endpoint_ && (tuple_.launcher == "explicit" || (IsTorch() && !tuple_.master)))
+      add("endpoint", ToString(*endpoint_));
+    // Nothing else tells two launches of one user apart.
+    if (tuple_.launcher == "explicit" && method_ == RendezvousMethod::kFile)
+      add("directory", directory_.value_or(""));
+    return key;
+  }
+
+  bool IsTorch() const { return TraitsOf(tuple_.launcher).names_master; }
+
+  std::string Uid() const {
+    if (environment_.live()) return std::to_string(environment_.process()->uid);
+    return std::string(environment_.Get("SLURM_JOB_UID").value_or(""));
+  }
+
+  template <typename Add>
+  void AddSlurm(const Add& add) const {
+    add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+    add("job", tuple_.job.id);
+    add("step", tuple_.job.step);
+    if (!IsHeterogeneous(environment_)) return;
+    // Steps of two components can bear one number under the leader's job id; their nodes differ.
+    add("het", environment_.Get("SLURM_HET_SIZE").value_or(environment_.Get("SLURM_PACK_SIZE").value_or("")));
+    add("nodes", environment_.Get("SLURM_STEP_NODELIST").value_or(""));
+  }
+
+  // Hydra names its launch nowhere. All its proxies are of one Slurm step, and on one node all ranks hang on
+  // one proxy.
+  template <typename Add>
+  void AddSlurmOfMpiexec(const Add& add) const {
+    add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+    add("job", SlurmJobId(environment_).value_or(""));
+    const auto step = SlurmStepId(environment_);
+    if (step && *step) add("step", std::to_string(**step));
+    if (OnOneNode() && environment_.live() && environment_.process()->pmi_server > 0) {
+      add("proxy", std::to_string(environment_.process()->pmi_server));
+    }
+  }
+
+  // A step whose tasks started blocks of ranks holds them all. Not so torchrun: its agents may come from
+  // several steps.
+  template <typename Add>
+  void AddSlurmOfBlocks(const Add& add) const {
+    if (!IsTorch() || TraitsOf(tuple_.launcher).signs) return;
+    // On one node all ranks see the job that the node was given for, whatever started them.
+    if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
+      add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+      add("job", SlurmJobId(environment_).value_or(""));
+      return;
+    }
+    for (const RankTuple& carrier : resolution_.carriers) {
+      if (carrier.launcher != "slurm" || carrier.world_size == 1) continue;
+      add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
+      add("job", carrier.job.id);
+      add("step", carrier.job.step);
+    }
+  }
+
+  // TORCHELASTIC_RESTART_COUNT is each agent's own count: on several nodes it may differ within one launch.
+  bool RestartIsShared() const { return tuple_.launcher != "torchrun" || OnOneNode(); }
+
+  std::string JobKeyText(const std::string& key) const {
+    std::string text = fmt::format("{} size={}", key, tuple_.world_size);
+    if (RestartIsShared()) text += fmt::format(" restart={}", tuple_.job.restart);
+    const auto start = environment_.Get("SLURM_JOB_START_TIME");
+    // The components of a heterogeneous job may have started a second apart.
+    if (tuple_.launcher == "slurm" && start && !IsHeterogeneous(environment_))
+      text += fmt::format(" start={}", *start);
+    return text;
+  }
+
+  // ---- where the root is ----
+
+  Status FindTheRoot(Meeting& meeting) const {
+    if (tuple_.launcher == "slurm" && environment_.Has("SLURM_STEP_NODELIST")) {
+      MUSTER_TRY(meeting.placement, PlacementOfSlurmStep(environment_));
+    }
+    meeting.find_root = FindRoot::kSameNode;
+    if (tuple_.world_size == 1) return {};
+    if (method_ == RendezvousMethod::kTorchStore) return FindByStore(meeting);
+    if (method_ == RendezvousMethod::kFile) return FindByFile(meeting);
+    if (method_ == RendezvousMethod::kPmi) return FindByPmi(meeting);
+    if (method_ == RendezvousMethod::kPmix) return FindByPmix(meeting);
+    if (endpoint_) {
+      meeting.find_root = FindRoot::kEndpoint;
+      meeting.endpoint = endpoint_;
+      return {};
+    }
+    if (tuple_.launcher == "slurm") return FindInStep(meeting);
+    if (tuple_.launcher == "pmix" && method_ == RendezvousMethod::kAuto) return FindByPmix(meeting);
+    if (IsTorch()) return FindAtMaster(meeting);
+    if (tuple_.launcher == "explicit") {
+      if (OnOneNode()) return {};
+      return WithHint(Fail(Code::kConfiguration, "--rank and --world-size say nothing about where rank 0 is"),
+                      "add --endpoint HOST:PORT, a free port on rank 0's node, the same on every rank");
+    }
+    return FindMpiRoot(meeting);
+  }
+
+  Status FindInStep(Meeting& meeting) const {
+    if (meeting.placement.nodes.size() == 1) return {};
+    if (!meeting.placement.nodes.empty()) {
+      meeting.find_root = FindRoot::kFirstNode;
+      return {};
+    }
+    return SearchTheJob(meeting);
+  }
+
+  // Asked for: the store may be anybody's.
+  Status FindByStore(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.torch_store = endpoint_ ? endpoint_ : tuple_.master;
+    if (meeting.torch_store) return {};
+    return WithHint(
+        Fail(Code::kConfiguration, "rendezvous.method is torch-store, and nothing says where the store is"),
+        "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to where it listens");
+  }
+
+  // Ranks start in different directories: only an absolute path means the same to all.
+  Status FindByFile(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.directory = directory_;
+    if (directory_ && directory_->starts_with('/')) return {};
+    return WithHint(
+        Fail(Code::kConfiguration, "rendezvous.method is file, and rendezvous.directory {}",
+             directory_ ? fmt::format("is \"{}\", which is no absolute path", *directory_) : "is not set"),
+        "set rendezvous.directory to a directory that all nodes share");
+  }
+
+  Status FindByPmi(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    MUSTER_TRY(meeting.pmi, FindPmi(environment_, tuple_));
+    meeting.find_root = FindRoot::kBulletin;
+    // Two mpiexecs outside Slurm have one key, and servers of their own.
+    if (tuple_.launcher == "hydra" && environment_.live() && environment_.process()->pmi_server > 0)
+      meeting.node_mark = fmt::format("proxy={}", environment_.process()->pmi_server);
+    return {};
+  }
+
+  Status FindByPmix(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    MUSTER_CHECK(CheckPmix(environment_, tuple_));
+    meeting.find_root = FindRoot::kBulletin;
+    meeting.pmix = true;
+    return {};
+  }
+
+  // The agent listens on MASTER_PORT as long as its workers run, and says so.
+  bool AgentHasStore() const {
+    return tuple_.launcher == "torchrun" && environment_.Get("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  }
+
+  Status FindAtMaster(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    if (!tuple_.master) return NowhereSaid();
+    if (IsLoopback(tuple_.master->host)) {
+      // Only one machine can be meant; PyTorch itself could not meet there otherwise.
+      if (!tuple_.local_world_size && tuple_.num_nodes.value_or(1) == 1) return {};
+      return WithHint(Fail(Code::kConfiguration,
+                           "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
+                           tuple_.master->host,
+                           tuple_.local_world_size ? std::to_string(*tuple_.local_world_size) : "some",
+                           tuple_.world_size),
+                      "set MASTER_ADDR to the name of rank 0's node");
+    }
+    if (method_ == RendezvousMethod::kAuto && AgentHasStore()) {
+      meeting.find_root = FindRoot::kBulletin;
+      meeting.torch_store = tuple_.master;
+      return {};
+    }
+    meeting.find_root = FindRoot::kHost;
+    meeting.host = tuple_.master->host;
+    return {};
+  }
+
+  Status FindMpiRoot(Meeting& meeting) const {
+    if (OnOneNode()) return {};
+    if (SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
+    if (!tuple_.master && method_ == RendezvousMethod::kAuto && FindByLauncher(meeting)) return {};
+    return FindAtMaster(meeting);
+  }
+
+  // Last of all: an MPI program may want the server for itself (README.md).
+  Status FindByLauncher(Meeting& meeting) const {
+    const bool cut_off = environment_.live() && environment_.process()->pmi_server == 0;
+    if (tuple_.launcher == "hydra" && !cut_off) return FindByPmi(meeting);
+    if (tuple_.launcher == "openmpi") return FindByPmix(meeting);
+    return NowhereSaid();
+  }
+
+  Status SearchTheJob(Meeting& meeting) const {
+    MUSTER_TRY(meeting.placement, NodesOfSlurmJob(environment_));
+    if (meeting.placement.nodes.empty()) return NowhereSaid();
+    meeting.find_root = meeting.placement.nodes.size() == 1 ? FindRoot::kSameNode : FindRoot::kSearch;
+    return {};
+  }
+
+  tl::unexpected<Error> NowhereSaid() const {
+    return WithHint(Fail(Code::kConfiguration,
+                         "ranks of this {} launch are on several nodes and nothing says where rank 0 is",
+                         tuple_.launcher),
+                    "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
+  }
+
+  const Resolution& resolution_;
+  const RankTuple& tuple_;
+  const Environment& environment_;
+  RendezvousMethod method_;
+  std::optional<std::string> directory_;
+  std::optional<Endpoint> endpoint_;
+};
+
+}  // namespace
+
+Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& environment,
+                            const RendezvousOptions& options,
+                            const std::optional<Endpoint>& explicit_endpoint) {
+  if (resolution.tuple.launcher == "muster") {
+    return WithHint(
+        Fail(Code::kUsage, "this process already belongs to the group of a muster run (MUSTER_CONTROL={})",
+             environment.Get("MUSTER_CONTROL").value_or("")),
+        "adopt that group instead of forming another one");
+  }
+  return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint)
+      .Run();
+}
+
+}  // namespace muster

@@ -1,0 +1,102 @@
+#include "bootstrap/join/membership.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "bootstrap/config/load.h"
+#include "bootstrap/join/data_options.h"
+#include "bootstrap/slurm/job_end.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/control/join.h"
+
+namespace muster {
+namespace {
+
+TimeoutOptions Limited(const TimeoutOptions& configured, const LimitTimeouts& limit,
+                       const Environment& environment) {
+  return CapAtJobEnd(limit ? limit(configured) : configured, TimeLeftOfJob(environment));
+}
+
+Result<std::unique_ptr<SocketEndpoint>> OpenEndpoint(const Environment& environment) {
+  return SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
+}
+
+DataOptions DataOptionsOf(const Environment& environment, const Config& config, const Asked& asked,
+                          const Membership& membership) {
+  DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
+  options.host_only = asked.host_memory_only;
+  return options;
+}
+
+Status Take(Result<DataPlane> plane, Membership& membership) {
+  if (!plane) return Fail(std::move(plane).error());
+  membership.communicator = std::move(plane->communicator);
+  membership.gpus = std::move(plane->gpus);
+  return {};
+}
+
+Result<Membership> Form(const Environment& environment, const Config& config, const Asked& asked,
+                        const Resolution& resolution, const LimitTimeouts& limit) {
+  Membership membership;
+  membership.timeouts = Limited(config.timeouts, limit, environment);
+  auto endpoint = OpenEndpoint(environment);
+  if (!endpoint) return Fail(TellOthers(environment, asked, resolution, endpoint.error()).error);
+  const auto began = Clock::now();
+  const DataOptions options = DataOptionsOf(environment, config, asked, membership);
+  Result<JoinRequest> request =
+      MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
+  if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
+  MUSTER_TRY(membership.group, JoinGroup(*std::move(request)));
+  membership.formed_in = Clock::now() - began;
+  MUSTER_CHECK(Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options,
+                                                Deadline::After(membership.timeouts.init)),
+                    membership));
+  return membership;
+}
+
+Result<Membership> Adopt(const Environment& environment, const Config& config, const Asked& asked,
+                         const Resolution& resolution, const LimitTimeouts& limit) {
+  const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
+  const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
+  MUSTER_TRY(auto endpoint, OpenEndpoint(environment));
+  const auto began = Clock::now();
+  MUSTER_TRY(AdoptedGroup adopted,
+             AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid, config.liveness,
+                        Deadline::After(config.timeouts.init)));
+  MUSTER_TRY(const EffectiveConfig effective,
+             LoadConfigText(adopted.configuration, "the configuration of muster run"));
+  SetUpLog(effective.config.log);
+  for (const std::string& warning : effective.warnings) LogDebug("{}", warning);
+  Membership membership;
+  membership.timeouts = Limited(effective.config.timeouts, limit, environment);
+  membership.formed_in = Clock::now() - began;
+  membership.group = std::move(adopted.group);
+  membership.group->activity().set_straggler_after(effective.config.liveness.straggler_after);
+  const DataOptions options = DataOptionsOf(environment, effective.config, asked, membership);
+  // The configuration was not known before; the time it took to get it counts all the same.
+  const Duration left = std::max(Duration::zero(), membership.timeouts.init - membership.formed_in);
+  MUSTER_CHECK(Take(BuildCommunicator(*membership.group, std::move(endpoint), options, Deadline::After(left)),
+                    membership));
+  return membership;
+}
+
+}  // namespace
+
+Result<Membership> EnterGroup(const Environment& environment, const Config& config, const Asked& asked,
+                              const Resolution& resolution, const LimitTimeouts& limit) {
+  if (resolution.tuple.world_size == 1) {
+    Membership membership;
+    membership.timeouts = Limited(config.timeouts, limit, environment);
+    membership.group = MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
+    const DataOptions options = DataOptionsOf(environment, config, asked, membership);
+    MUSTER_CHECK(
+        Take(BuildCommunicatorOfOne(*membership.group, options, Deadline::After(membership.timeouts.init)),
+             membership));
+    return membership;
+  }
+  if (resolution.tuple.launcher == "muster") return Adopt(environment, config, asked, resolution, limit);
+  return Form(environment, config, asked, resolution, limit);
+}
+
+}  // namespace muster

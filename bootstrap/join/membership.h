@@ -1,0 +1,34 @@
+// How a process comes to its group and to what its ranks talk over. Used by muster::Init and `muster check`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "bootstrap/join/startup.h"
+#include "comm/communicator.h"
+#include "comm/group/group.h"
+#include "comm/init/init.h"
+#include "comm/options.h"
+
+namespace muster {
+
+struct Membership {
+  TimeoutOptions timeouts;  // as the caller limits them, and none beyond the job's end
+  Duration formed_in{};     // how long the group took to form; 0 for a world of one
+  std::unique_ptr<Group> group;
+  std::unique_ptr<Communicator> communicator;  // goes before the group
+  std::vector<GpuHello> gpus;                  // by rank; empty where nobody had a reason to look
+};
+
+using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
+
+// As `resolution` says: a world of one, which opens nothing; the group of the `muster run` above, and then
+// its configuration holds (timeouts, log); else the group that these processes form. A process that cannot
+// even ask for it tells the others (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
+// `limit` gets the timeouts of the configuration that holds; null: they are taken as they are. Error: as
+// muster::Init.
+Result<Membership> EnterGroup(const Environment& environment, const Config& config, const Asked& asked,
+                              const Resolution& resolution, const LimitTimeouts& limit = {});
+
+}  // namespace muster

@@ -1,0 +1,35 @@
+#include "bootstrap/join/rank_block.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+#include <vector>
+
+namespace muster {
+namespace {
+
+void Multiply(int ranks, Placement& placement) {
+  for (Placement::Node& node : placement.nodes) node.tasks *= ranks;
+  const std::vector<int> node_of_process = std::exchange(placement.node_of_rank, {});
+  for (const int node : node_of_process) {
+    placement.node_of_rank.insert(placement.node_of_rank.end(), static_cast<size_t>(ranks), node);
+  }
+}
+
+}  // namespace
+
+void StandFor(const RankBlock& block, JoinRequest& request) {
+  Agreement& agreement = request.self.agreement;
+  agreement.world_size = block.nodes * block.ranks;
+  Bytes payload = std::move(request.self.claims.front().payload);
+  request.self.claims.clear();
+  for (int local = 0; local < block.ranks; ++local) {
+    request.self.claims.push_back({block.node * block.ranks + local, local, block.ranks, {}});
+  }
+  request.self.claims.front().payload = std::move(payload);
+  request.meeting.job_key += fmt::format(" per-node={}", block.ranks);
+  agreement.job_key = request.meeting.job_key;
+  Multiply(block.ranks, request.meeting.placement);
+}
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+// One supervisor that stands for several ranks of its node: `run --nproc-per-node`, `launch`.
+#pragma once
+
+#include "comm/rendezvous/join/join_request.h"
+
+namespace muster {
+
+// Every node has as many: the ranks of node i are i * ranks ... i * ranks + ranks - 1.
+struct RankBlock {
+  int node = 0;
+  int nodes = 1;
+  int ranks = 1;  // of each node
+};
+
+// `request` is that of rank `node` in a world of `nodes`, one process each; it becomes that of its block in a
+// world of nodes * ranks. Its payload stays with the block's first rank. A node with another number of ranks
+// is then a disagreement about the size of the world.
+void StandFor(const RankBlock& block, JoinRequest& request);
+
+}  // namespace muster

@@ -1,0 +1,246 @@
+#include "bootstrap/join/startup.h"
+
+#include <unistd.h>
+
+#include "bootstrap/config/config_digest.h"
+#include "bootstrap/config/load.h"
+#include "bootstrap/join/meeting.h"
+#include "bootstrap/slurm/job_end.h"
+#include "bootstrap/slurm/slurm_scheduler.h"
+#include "comm/auth/munge.h"
+#include "comm/log/log.h"
+#include "comm/net/private_directory.h"
+#include "comm/rendezvous/control/join.h"
+#include "comm/rendezvous/pmi/pmix_inquiry.h"
+
+namespace muster {
+namespace {
+
+std::string_view BackendName(Backend backend) {
+  switch (backend) {
+    case Backend::kNccl:
+      return "nccl";
+    case Backend::kSocket:
+      return "socket";
+    default:
+      return "auto";
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> MusterVariables(const Environment& environment) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const auto& [name, value] : environment.All()) {
+    if (name.starts_with("MUSTER_")) variables.emplace_back(name, value);
+  }
+  return variables;
+}
+
+std::optional<std::filesystem::path> ConfigFile(const Environment& environment, const Asked& asked) {
+  if (asked.config_file) return *asked.config_file;
+  const auto named = environment.Get("MUSTER_CONFIG");
+  if (!named || named->empty()) return std::nullopt;
+  return std::string(*named);
+}
+
+std::string NodeOf(const RankTuple& tuple, const Environment& environment) {
+  return tuple.node.value_or(environment.process()->host_name);
+}
+
+std::string_view FirstLabel(std::string_view host) { return host.substr(0, host.find('.')); }
+
+// As much of what was asked for as can be read: it may still say how to find the others.
+Config ReadableConfiguration(const Environment& environment, const Asked& asked) {
+  std::optional<std::filesystem::path> file = ConfigFile(environment, asked);
+  if (!LoadConfig(file, {}, {})) file.reset();
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> sets;
+  for (const auto& variable : MusterVariables(environment)) {
+    variables.push_back(variable);
+    if (!LoadConfig(file, variables, {})) variables.pop_back();
+  }
+  for (const std::string& set : asked.sets) {
+    sets.push_back(set);
+    if (!LoadConfig(file, variables, sets)) sets.pop_back();
+  }
+  const Result<EffectiveConfig> effective = LoadConfig(file, variables, sets);
+  return effective ? effective->config : Config{};
+}
+
+// A program under muster run has its supervisor, which others wait for.
+bool IsAwaited(const std::optional<Resolution>& awaited) {
+  return awaited && awaited->tuple.world_size > 1 && awaited->tuple.launcher != "muster";
+}
+
+// "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.
+std::string Subject(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+  const std::string node = NodeOf(tuple, environment);
+  return asked.stands_for_node ? node : fmt::format("rank {} on {}", tuple.rank, node);
+}
+
+// By which the others know it; -1 where it cannot be said.
+int FirstRank(const RankTuple& tuple, const Asked& asked) {
+  if (!asked.stands_for_node) return tuple.rank;
+  return asked.ranks_of_node > 0 ? tuple.rank * asked.ranks_of_node : -1;
+}
+
+LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+  LogSubject speaker{tuple.rank, NodeOf(tuple, environment), tuple.job.key};
+  if (asked.stands_for_node) speaker.rank.reset();
+  return speaker;
+}
+
+void Agree(const Resolution& resolution, const Meeting& meeting, Agreement& agreement) {
+  const RankTuple& tuple = resolution.tuple;
+  agreement.world_size = tuple.world_size;
+  agreement.launcher = tuple.launcher;
+  // A launcher whose restarts are counted for each node has none that a whole group could share.
+  agreement.restart = meeting.restart_is_shared ? tuple.job.restart : 0;
+  agreement.job_key = meeting.job_key;
+}
+
+// All but the secret.
+Result<JoinRequest> PlanJoin(const Environment& environment, const Config& config, const Asked& asked,
+                             const Resolution& resolution, Bytes payload) {
+  const RankTuple& tuple = resolution.tuple;
+  MUSTER_TRY(Meeting meeting,
+             PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
+  JoinRequest request = BeginRequest(environment, config, NodeOf(tuple, environment), tuple.job.key);
+  Agree(resolution, meeting, request.self.agreement);
+  request.self.claims = {
+      {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
+  request.scheduler = MakeSlurmScheduler(environment, resolution, meeting.placement,
+                                         config.rendezvous.slurm_helper, config.timeouts);
+  request.meeting = std::move(meeting);
+  return request;
+}
+
+}  // namespace
+
+Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const Asked& asked) {
+  return LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
+}
+
+Status StartLog(const EffectiveConfig& effective) {
+  SetUpLog(effective.config.log);
+  for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
+  return {};
+}
+
+tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
+                                                const Asked& asked) {
+  DetectOptions options;
+  options.launcher = config.launcher;
+  options.explicit_tuple = asked.explicit_tuple;
+  const uid_t uid = environment.process() ? environment.process()->uid : 0;
+  options.control_alive = [uid](const std::string& control) { return IsSupervisorThere(control, uid); };
+  auto resolved = Resolve(environment, options);
+  // What was captured elsewhere has its server elsewhere.
+  if (resolved || !resolved.error().ask_pmix || !environment.live()) return resolved;
+  const Result<PmixPlace> place = AskPmixServer(Deadline::After(config.timeouts.resolve));
+  if (!place) {
+    Error& error = resolved.error().error;
+    error.message += fmt::format(", and its PMIx server cannot be asked: {}", place.error().message);
+    return resolved;
+  }
+  options.pmix = *place;
+  return Resolve(environment, options);
+}
+
+tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked) {
+  const auto refuse = [&](const Error& error) {
+    Refusal refusal{error, std::nullopt, {}};
+    const auto awaited = ResolveLaunch(environment, ReadableConfiguration(environment, asked), asked);
+    if (awaited) refusal.awaited = *awaited;
+    if (!awaited) refusal.awaited = awaited.error().awaited;
+    return tl::unexpected<Refusal>(std::move(refusal));
+  };
+  Result<EffectiveConfig> effective = LoadConfiguration(environment, asked);
+  if (!effective) return refuse(effective.error());
+  if (const Status started = StartLog(*effective); !started) return refuse(started.error());
+  auto resolution = ResolveLaunch(environment, effective->config, asked);
+  if (!resolution) return tl::unexpected<Refusal>(std::move(resolution).error());
+  if (resolution->tuple.world_size > 1) SetLogSubject(SpeakerOf(resolution->tuple, environment, asked));
+  for (const std::string& warning : resolution->warnings) LogWarning("{}", warning);
+  return Started{*std::move(effective), *std::move(resolution)};
+}
+
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Refusal& refusal) {
+  const Error& error = refusal.error;
+  const auto node = environment.Get("SLURMD_NODENAME");
+  if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
+    SetLogSubject(SpeakerOf(refusal.awaited->tuple, environment, asked));
+  } else if (!refusal.awaited && node && error.code == Code::kBadEnvironment) {
+    // One of many that Slurm started: at least its node is known.
+    SetLogSubject({{}, std::string(*node), ""});
+  }
+  if (!IsAwaited(refusal.awaited)) return {error};
+  Config config = ReadableConfiguration(environment, asked);
+  Result<JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  if (!request) {
+    // The method may be what is wrong here, and here alone.
+    config.rendezvous.method = RendezvousMethod::kAuto;
+    request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  }
+  if (!request) return {error};
+  if (Result<std::optional<JobSecret>> secret = SecretOf(environment)) request->secret = *secret;
+  request->self.claims.front().rank = FirstRank(refusal.awaited->tuple, asked);
+  request->self.refused = error;
+  request->self.refused->message =
+      fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
+  const uint64_t log_file = request->log_file;
+  ToldRefusal told = TellRefusal(*std::move(request));
+  // Where another is refused for the same reason, each says it of itself: once in each log.
+  if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
+  return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
+}
+
+ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
+                       const Error& error) {
+  return TellOthers(environment, asked, Refusal{error, std::nullopt, {}, resolution});
+}
+
+std::vector<std::string> SharedDirectories(const Environment& environment) {
+  return PrivateBases(environment.Get("TMPDIR").value_or(""));
+}
+
+Result<std::optional<JobSecret>> SecretOf(const Environment& environment) {
+  const auto text = environment.Get("MUSTER_SECRET");
+  if (!text) return std::nullopt;
+  return JobSecret::Parse(*text, "MUSTER_SECRET");
+}
+
+JoinRequest BeginRequest(const Environment& environment, const Config& config, std::string node,
+                         std::string job) {
+  const Environment::Process& process = *environment.process();
+  JoinRequest request;
+  request.self.node = std::move(node);
+  request.named_by_host = FirstLabel(request.self.node) == FirstLabel(process.host_name);
+  request.self.pid = process.pid;
+  request.self.agreement.backend = BackendName(config.backend);
+  request.self.agreement.configuration = GroupWideText(config);
+  request.job = std::move(job);
+  request.options = config.rendezvous;
+  request.timeouts = CapAtJobEnd(config.timeouts, TimeLeftOfJob(environment));
+  request.liveness = config.liveness;
+  request.uid = process.uid;
+  request.shared_directories = SharedDirectories(environment);
+  request.munge_socket = kDefaultMungeSocket;
+  request.terminal = isatty(STDERR_FILENO) == 1;
+  request.log_file = LogFileNumber();
+  return request;
+}
+
+void WarnOfJobEnd(const Environment& environment, const Config& config) {
+  const std::string cut = DescribeCap(config.timeouts, TimeLeftOfJob(environment));
+  if (!cut.empty()) LogWarning("{}", cut);
+}
+
+Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
+                                    const Resolution& resolution, Bytes payload) {
+  MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
+  MUSTER_TRY(request.secret, SecretOf(environment));
+  if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);
+  return request;
+}
+
+}  // namespace muster

@@ -1,0 +1,27 @@
+// Where --log-dir puts what a rank's program writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+struct LogFileName {
+  int rank = 0;
+  int world_size = 1;
+  int incarnation = 0;  // restarts so far
+  std::string node;
+};
+
+// "rank03.0.gpu01.err": sorted by rank. `stream`: "out" or "err".
+std::string ToString(const LogFileName& name, std::string_view stream);
+
+// Open for appending: a second run adds to what is there. The directory is made, with its parents. What other
+// users may have prepared there is refused (comm/log/open_for_writing.h, also for O_NONBLOCK). Error:
+// kSystem, names the file.
+Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& name);
+
+}  // namespace muster

@@ -1,0 +1,134 @@
+#include "bootstrap/output/program_output.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kChunk = size_t{64} * 1024;
+// A question, or a progress bar: somebody may wait for a line that does not end.
+constexpr Duration kUnfinishedFor = std::chrono::seconds(1);
+// A log file that is a named pipe whose reader has stopped must not stop the supervisor.
+constexpr int kFullForMilliseconds = 500;
+
+bool TakesMore(int fd) {
+  pollfd room{fd, POLLOUT, 0};
+  return poll(&room, 1, kFullForMilliseconds) > 0;
+}
+
+}  // namespace
+
+ProgramOutput::ProgramOutput(Params params, UniqueFd pipe)
+    : params_(std::move(params)), pipe_(std::move(pipe)) {
+  if (params_.label) labeller_.emplace(*params_.label);
+  Watch();
+}
+
+ProgramOutput::~ProgramOutput() {
+  Unwatch();
+  params_.loop.Cancel(flush_timer_);
+}
+
+void ProgramOutput::Watch() {
+  if (watched_ || !pipe_) return;
+  const Status status = params_.loop.Watch(pipe_.get(), EPOLLIN, [this](uint32_t) { OnReadable(); });
+  if (!status) return LogWarning("{}", status.error().message);
+  watched_ = true;
+}
+
+void ProgramOutput::Unwatch() {
+  if (std::exchange(watched_, false)) params_.loop.Forget(pipe_.get());
+}
+
+void ProgramOutput::OnReadable() {
+  Read(kChunk);
+  if (!params_.console.full()) return;
+  Unwatch();
+  params_.console.WhenRoom([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) Watch();
+  });
+}
+
+// How much it was; 0 at the end, or where nothing is there.
+size_t ProgramOutput::Read(size_t at_most) {
+  std::array<char, kChunk> buffer;
+  ssize_t got = -1;
+  do {
+    got = read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size()));
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == EAGAIN) return 0;
+  if (got <= 0) {
+    Unwatch();
+    pipe_.Reset();
+    FlushLabelled();
+    return 0;
+  }
+  Take({buffer.data(), static_cast<size_t>(got)});
+  return static_cast<size_t>(got);
+}
+
+void ProgramOutput::Take(std::string_view bytes) {
+  tail_.Append(bytes);
+  WriteToFile(bytes);
+  if (!labeller_) return params_.console.Write(bytes);
+  labelled_.clear();
+  labeller_->Take(bytes, labelled_);
+  // What is unfinished from here on has begun just now.
+  if (!labelled_.empty()) params_.loop.Cancel(std::exchange(flush_timer_, 0));
+  if (!labelled_.empty()) params_.console.Write(labelled_);
+  FlushSoon();
+}
+
+void ProgramOutput::FlushSoon() {
+  if (!labeller_->unfinished() || flush_timer_ != 0) return;
+  flush_timer_ = params_.loop.After(kUnfinishedFor, [this] {
+    flush_timer_ = 0;
+    FlushLabelled();
+  });
+}
+
+void ProgramOutput::FlushLabelled() {
+  if (!labeller_ || !labeller_->unfinished()) return;
+  labelled_.clear();
+  labeller_->Flush(labelled_);
+  params_.console.Write(labelled_);
+}
+
+void ProgramOutput::WriteToFile(std::string_view bytes) {
+  while (params_.file && !bytes.empty()) {
+    const ssize_t count = write(params_.file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN && TakesMore(params_.file.get())) continue;
+    if (count < 0) {
+      LogWarning("a log file of run.log_dir ends here: {}", ErrnoText(errno));
+      params_.file.Reset();
+      return;
+    }
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+void ProgramOutput::TakeRest() {
+  int available = 0;
+  if (pipe_ && ioctl(pipe_.get(), FIONREAD, &available) != 0) available = 0;
+  auto left = static_cast<size_t>(std::max(available, 0));
+  // A pipe holds little: our stream takes it even if it is full.
+  while (pipe_ && left > 0) {
+    const size_t got = Read(left);
+    if (got == 0) break;
+    left -= std::min(left, got);
+  }
+  FlushLabelled();
+}
+
+}  // namespace muster

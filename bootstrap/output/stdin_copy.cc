@@ -1,0 +1,156 @@
+#include "bootstrap/output/stdin_copy.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+namespace muster {
+namespace {
+
+constexpr size_t kMostPending = size_t{256} * 1024;
+constexpr size_t kChunk = size_t{64} * 1024;
+
+mode_t TypeOf(int fd) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+// Of a pipe a file description of our own: another process may take what poll has announced, and the one that
+// we were given is shared with others, who do not expect O_NONBLOCK.
+UniqueFd OwnDescriptor(int source) {
+  if (TypeOf(source) == S_IFIFO) {
+    UniqueFd reopened(
+        open(fmt::format("/proc/self/fd/{}", source).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (reopened) return reopened;
+  }
+  return UniqueFd(fcntl(source, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+}  // namespace
+
+StdinCopy::StdinCopy(EventLoop& loop, int source)
+    : loop_(loop), source_(OwnDescriptor(source)), is_socket_(TypeOf(source) == S_IFSOCK) {}
+
+StdinCopy::~StdinCopy() {
+  if (watched_) loop_.Forget(source_.get());
+  for (auto& [rank, reader] : readers_) Close(reader);
+}
+
+Result<UniqueFd> StdinCopy::AddReader(int rank) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
+  UniqueFd read_end(ends[0]);
+  Reader reader{UniqueFd(ends[1])};
+  fcntl(reader.pipe.get(), F_SETFL, O_NONBLOCK);  // of this end alone
+  readers_[rank] = std::move(reader);
+  return read_end;
+}
+
+void StdinCopy::Drop(int rank) {
+  const auto found = readers_.find(rank);
+  if (found == readers_.end()) return;
+  Close(found->second);
+  readers_.erase(found);
+  Pump();
+}
+
+void StdinCopy::Close(Reader& reader) {
+  if (reader.pipe && reader.events != 0) loop_.Forget(reader.pipe.get());
+  reader.pipe.Reset();
+}
+
+// False: it has taken all it will ever take.
+bool StdinCopy::WriteTo(Reader& reader) {
+  while (reader.at < end()) {
+    const std::string_view rest = std::string_view(buffer_).substr(reader.at - begin_);
+    const ssize_t count = write(reader.pipe.get(), rest.data(), rest.size());
+    if (count >= 0) {
+      reader.at += static_cast<uint64_t>(count);
+    } else if (errno == EAGAIN) {
+      return true;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return static_cast<bool>(source_);
+}
+
+// What every reader has.
+void StdinCopy::Trim() {
+  uint64_t least = end();
+  for (const auto& [rank, reader] : readers_) least = std::min(least, reader.at);
+  buffer_.erase(0, least - begin_);
+  begin_ = least;
+}
+
+bool StdinCopy::ReadSome() {
+  std::array<char, kChunk> bytes;
+  ssize_t got = -1;
+  do {
+    got = is_socket_ ? recv(source_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT)
+                     : read(source_.get(), bytes.data(), bytes.size());
+  } while (got < 0 && errno == EINTR);
+  if (got > 0) buffer_.append(bytes.data(), static_cast<size_t>(got));
+  if (got > 0 || (got < 0 && errno == EAGAIN)) return true;
+  if (std::exchange(watched_, false)) loop_.Forget(source_.get());
+  source_.Reset();
+  return false;
+}
+
+void StdinCopy::Pump() {
+  for (auto at = readers_.begin(); at != readers_.end();) {
+    if (WriteTo(at->second)) {
+      WatchReader(at->first, at->second);
+      ++at;
+    } else {
+      Close(at->second);
+      at = readers_.erase(at);
+    }
+  }
+  Trim();
+  WatchSource();
+}
+
+void StdinCopy::WatchSource() {
+  const bool wanted = source_ && !readers_.empty() && buffer_.size() < kMostPending;
+  if (!wanted || !pollable_) {
+    if (std::exchange(watched_, false)) loop_.Forget(source_.get());
+  }
+  if (!wanted) return;
+  const auto go_on = [this] {
+    ReadSome();
+    Pump();
+  };
+  if (pollable_ && !watched_) {
+    pollable_ = watched_ = loop_.Watch(source_.get(), EPOLLIN, [go_on](uint32_t) { go_on(); }).has_value();
+  }
+  if (pollable_ || std::exchange(pump_posted_, true)) return;
+  loop_.Post([this, go_on, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    pump_posted_ = false;
+    if (source_ && buffer_.size() < kMostPending) go_on();
+  });
+}
+
+// With nothing to write too: the kernel then reports (EPOLLERR) that the program has closed its end.
+void StdinCopy::WatchReader(int rank, Reader& reader) {
+  const uint32_t events = EPOLLERR | (reader.at < end() ? EPOLLOUT : 0U);
+  if (events == reader.events) return;
+  if (reader.events != 0) {
+    loop_.Change(reader.pipe.get(), events);
+  } else if (!loop_.Watch(reader.pipe.get(), events,
+                          [this, rank](uint32_t came) { (came & EPOLLERR) != 0 ? Drop(rank) : Pump(); })) {
+    return;
+  }
+  reader.events = events;
+}
+
+}  // namespace muster

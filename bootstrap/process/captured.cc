@@ -1,0 +1,160 @@
+#include "bootstrap/process/captured.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "bootstrap/process/exec_child.h"
+#include "bootstrap/process/reaper.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+// Of what it says about itself, no more is of interest.
+constexpr size_t kLongestComplaint = 4096;
+constexpr Duration kGoneWithin = std::chrono::seconds(1);
+
+struct Pipe {
+  UniqueFd reader;
+  UniqueFd writer;
+};
+
+Result<Pipe> MakePipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class Captured {
+ public:
+  Captured(const CaptureRequest& request, Pipe output, Pipe complaint, UniqueFd nothing)
+      : request_(request),
+        output_(std::move(output)),
+        complaint_(std::move(complaint)),
+        nothing_(std::move(nothing)) {}
+
+  // Whatever happens, nothing of it is left.
+  ~Captured() {
+    if (process_) End();
+  }
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+
+  Status Start() {
+    std::vector<std::string> words = request_.arguments;
+    words.insert(words.begin(), request_.name);
+    std::vector<std::string> variables = request_.environment;
+    std::vector<std::string> shell_words = {"/bin/sh", ""};
+    shell_words.insert(shell_words.end(), request_.arguments.begin(), request_.arguments.end());
+    std::vector<std::string> files = request_.candidates;
+    const std::vector<char*> candidates = Pointers(files);
+    const std::vector<char*> arguments = Pointers(words);
+    const std::vector<char*> environment = Pointers(variables);
+    std::vector<char*> shell = Pointers(shell_words);
+    ExecPlan plan;
+    plan.candidates = candidates.data();
+    plan.arguments = arguments.data();
+    plan.environment = environment.data();
+    plan.shell_arguments = shell.data();
+    plan.stdin_end = nothing_.get();
+    plan.stdout_end = output_.writer.get();
+    plan.stderr_end = complaint_.writer.get();
+    plan.own_process_group = true;
+    ExecOutcome started;
+    process_ = ClaimedChild::Start([&] {
+      started = ExecChild(plan);
+      return started.pid;
+    });
+    output_.writer.Reset();
+    complaint_.writer.Reset();
+    if (started.error_number == ENOENT) return Fail(Code::kConfiguration, "there is no {}", request_.name);
+    if (started.error_number != 0) {
+      return Fail(Code::kSystem, "cannot start {}: {}", request_.name, ErrnoText(started.error_number));
+    }
+    return {};
+  }
+
+  Result<std::string> Read(Deadline deadline) {
+    while (output_.reader || complaint_.reader) {
+      std::array<pollfd, 2> watched = {
+          {{output_.reader.get(), POLLIN, 0}, {complaint_.reader.get(), POLLIN, 0}}};
+      const int ready = poll(watched.data(), watched.size(), deadline.PollMilliseconds());
+      if (ready < 0 && errno != EINTR) return Fail(Code::kSystem, "poll: {}", ErrnoText(errno));
+      if (deadline.Expired()) return Fail(Code::kDeadline, "{} did not answer in time", request_.name);
+      if (ready <= 0) continue;
+      if (watched[0].revents != 0) Take(output_.reader, text_);
+      if (watched[1].revents != 0) Take(complaint_.reader, said_);
+      if (text_.size() > request_.longest) {
+        return Fail(Code::kSystem, "{} printed more than {} bytes", request_.name, request_.longest);
+      }
+      if (said_.size() > kLongestComplaint) said_.erase(0, said_.size() - kLongestComplaint);
+    }
+    // It has closed its output: it is about to end, or has other plans.
+    if (!process_.AwaitExit(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
+    const ChildExit exit = End();
+    if (!exit.ok()) return Ended(exit);
+    if (text_.empty()) return Fail(Code::kSystem, "{} ended without an answer", request_.name);
+    return std::move(text_);
+  }
+
+ private:
+  static void Take(UniqueFd& reader, std::string& text) {
+    std::array<char, 16384> buffer{};
+    const ssize_t got = read(reader.get(), buffer.data(), buffer.size());
+    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
+    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) reader.Reset();
+  }
+
+  // What it has started goes with it; who has ended already keeps the status of that end.
+  ChildExit End() {
+    static_cast<void>(process_.Signal(SIGKILL, /*group=*/true));
+    // Killed or ended, unless the kernel holds it: then it is not waited for.
+    process_.AwaitExit(Deadline::After(kGoneWithin));
+    const ChildExit exit = process_.Exited().value_or(ChildExit{0, SIGKILL});
+    process_ = {};
+    return exit;
+  }
+
+  tl::unexpected<Error> Ended(const ChildExit& exit) const {
+    const std::string how = exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal)
+                                             : fmt::format("ended with {}", exit.code);
+    std::string_view said = said_;
+    while (said.ends_with('\n')) said.remove_suffix(1);
+    said.remove_prefix(said.rfind('\n') == std::string_view::npos ? 0 : said.rfind('\n') + 1);
+    return Fail(Code::kSystem, "{} {}{}{}", request_.name, how, said.empty() ? "" : ": ", said);
+  }
+
+  const CaptureRequest& request_;
+  Pipe output_;
+  Pipe complaint_;
+  UniqueFd nothing_;
+  ClaimedChild process_;
+  std::string text_;
+  std::string said_;
+};
+
+}  // namespace
+
+Result<std::string> Capture(const CaptureRequest& request, Deadline deadline) {
+  MUSTER_TRY(Pipe output, MakePipe());
+  MUSTER_TRY(Pipe complaint, MakePipe());
+  UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Captured captured(request, std::move(output), std::move(complaint), std::move(nothing));
+  MUSTER_CHECK(captured.Start());
+  return captured.Read(deadline);
+}
+
+}  // namespace muster

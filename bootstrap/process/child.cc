@@ -1,0 +1,158 @@
+#include "bootstrap/process/child.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "bootstrap/process/exec_child.h"
+#include "bootstrap/process/exec_path.h"
+#include "comm/net/descriptor_room.h"
+
+namespace muster {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotStartable = 126;
+
+StartFailure NoProcess(std::string_view what, int error_number) {
+  return {Error{Code::kSystem, fmt::format("cannot {}: {}", what, ErrnoText(error_number)), ""}, error_number,
+          ExitStatus(Code::kSystem)};
+}
+
+StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& outcome) {
+  const std::string& name = options.command.front();
+  if (outcome.directory) {
+    return {Error{Code::kSystem,
+                  fmt::format("cannot start \"{}\" in the directory {}: {}", name,
+                              options.directory.value_or(""), ErrnoText(outcome.error_number)),
+                  ""},
+            outcome.error_number, kNotStartable};
+  }
+  Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number)),
+              ""};
+  const bool absent = outcome.error_number == ENOENT;
+  const bool is_path = name.find('/') != std::string::npos;
+  if (absent && is_path && access(name.c_str(), F_OK) == 0) {
+    error.hint = "the file is there; the interpreter that its first line names is not";
+  } else if (absent && name.find(' ') != std::string::npos) {
+    error.hint = "it is one word with spaces; write the program and each argument as words of their own";
+  } else if (absent && !is_path) {
+    error.hint = "it is in no directory of PATH";
+  }
+  return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
+}
+
+// The array that execve wants, pointing into `texts`.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+// Where muster was started with a standard descriptor closed, ours would take its place: the program would
+// inherit it, and dup2 of a descriptor onto itself would leave it close-on-exec.
+UniqueFd AboveStandard(UniqueFd fd) {
+  if (!fd || fd.get() > STDERR_FILENO) return fd;
+  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+tl::expected<Pipe, StartFailure> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return tl::unexpected(NoProcess("make a pipe", errno));
+  Pipe pipe{AboveStandard(UniqueFd(ends[0])), AboveStandard(UniqueFd(ends[1]))};
+  if (!pipe.read_end || !pipe.write_end) return tl::unexpected(NoProcess("make a pipe", errno));
+  fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
+  return pipe;
+}
+
+ExecOutcome Exec(const ChildOptions& options, int stdout_end, int stderr_end) {
+  const std::vector<std::string> candidates = ExecCandidates(options.command.front(), options.environment);
+  const std::vector<char*> files = Pointers(candidates);
+  const std::vector<char*> arguments = Pointers(options.command);
+  const std::vector<char*> environment = Pointers(options.environment);
+  char shell[] = "/bin/sh";
+  std::vector<char*> shell_arguments = {shell, nullptr};
+  shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
+  ExecPlan plan;
+  plan.candidates = files.data();
+  plan.arguments = arguments.data();
+  plan.environment = environment.data();
+  plan.shell_arguments = shell_arguments.data();
+  plan.directory = options.directory ? options.directory->c_str() : nullptr;
+  plan.stdin_end = options.stdin_end;
+  plan.stdout_end = stdout_end;
+  plan.stderr_end = stderr_end;
+  plan.own_process_group = options.own_process_group;
+  const std::optional<rlimit> descriptors = DescriptorLimitBefore();
+  plan.descriptors = descriptors ? &*descriptors : nullptr;
+  return ExecChild(plan);
+}
+
+}  // namespace
+
+tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
+  if (options.command.empty()) {
+    return tl::unexpected(
+        StartFailure{Error{Code::kUsage, "there is no program to start", ""}, 0, ExitStatus(Code::kUsage)});
+  }
+  Pipe out;
+  Pipe err;
+  if (options.pipe_stdout) {
+    auto made = MakePipe();
+    if (!made) return tl::unexpected(std::move(made).error());
+    out = *std::move(made);
+  }
+  if (options.pipe_stderr) {
+    auto made = MakePipe();
+    if (!made) return tl::unexpected(std::move(made).error());
+    err = *std::move(made);
+  }
+  ExecOutcome outcome;
+  ClaimedChild process = ClaimedChild::Start([&] {
+    outcome = Exec(options, out.write_end.get(), err.write_end.get());
+    return outcome.pid;
+  });
+  if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
+    return tl::unexpected(NoProcess("start another process", outcome.error_number));
+  }
+  if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
+  return std::unique_ptr<Child>(new Child(std::move(process), options.own_process_group,
+                                          std::move(out.read_end), std::move(err.read_end)));
+}
+
+Child::Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end)
+    : pid_(process.pid()),
+      own_process_group_(own_process_group),
+      process_(std::move(process)),
+      stdout_(std::move(stdout_end)),
+      stderr_(std::move(stderr_end)) {}
+
+Child::~Child() {
+  if (!process_) return;
+  static_cast<void>(Signal(SIGKILL));
+  // A killed process is gone at once unless the kernel holds it; then init will inherit it.
+  constexpr Duration kGoneWithin = std::chrono::seconds(1);
+  process_.AwaitExit(Deadline::After(kGoneWithin));
+}
+
+std::optional<ChildExit> Child::Exited() {
+  if (!exit_) exit_ = process_.Exited();
+  return exit_;
+}
+
+Status Child::Signal(int signal_number) { return process_.Signal(signal_number, own_process_group_); }
+
+void Child::Reap() {
+  if (exit_) process_.Reap();
+}
+
+}  // namespace muster

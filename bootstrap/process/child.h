@@ -1,0 +1,86 @@
+// One program, started, watched and ended. A resource: it stays where it is, and dies with its owner.
+//
+// The program inherits standard input, standard output (unless it is piped) and every descriptor that this
+// process itself was started with (PMI_FD of an MPI launcher); descriptors that muster opens are
+// close-on-exec. If this process dies in any way, the kernel kills the program (PR_SET_PDEATHSIG); a
+// set-user-ID program escapes that, and so do the program's own children: KillDescendants in descendants.h is
+// for those.
+//
+// Threads: one at a time, and Start in a thread that lives as long as the Child: the kernel's watch is on
+// that thread. Nothing here blocks but Start, until the program's file is opened by execve(2).
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "bootstrap/process/reaper.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+struct ChildOptions {
+  std::vector<std::string> command;      // argv; command[0] is looked for as ExecCandidates says
+  std::vector<std::string> environment;  // NAME=VALUE, all of it
+  std::optional<std::string> directory;  // absent: this process's
+  // Off where the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal);
+  // then Signal reaches the program alone, not what it started.
+  bool own_process_group = true;
+  int stdin_end = -1;        // becomes the program's standard input; -1: it has ours
+  bool pipe_stdout = false;  // on: what the program writes comes out of TakeStdout
+  bool pipe_stderr = true;   // off: the program writes to our standard error itself
+};
+
+struct StartFailure {
+  Error error;           // kSystem: "cannot start \"foo\": No such file or directory"
+  int error_number = 0;  // errno
+  int exit_status =
+      0;  // what a shell would exit with: 127 not found, 126 found but not to be started; 71 no process
+};
+
+class Child {
+ public:
+  // Signal dispositions are the defaults, but what was ignored when muster started stays ignored (nohup);
+  // SIGPIPE and SIGCHLD never are. No signal is blocked.
+  static tl::expected<std::unique_ptr<Child>, StartFailure> Start(const ChildOptions& options);
+
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  // Kills the program (with its group) if it still runs.
+  ~Child();
+
+  pid_t pid() const { return pid_; }
+  // Whether it has ended by the deadline. BLOCKS until then at most; on a loop wait for SIGCHLD instead.
+  bool AwaitExit(Deadline deadline) const { return exit_ || process_.AwaitExit(deadline); }
+  // The read end of the program's standard error, non-blocking; once. Empty without pipe_stderr.
+  UniqueFd TakeStderr() { return std::move(stderr_); }
+  // The same for its standard output; empty without pipe_stdout.
+  UniqueFd TakeStdout() { return std::move(stdout_); }
+
+  // Absent while it runs. The process stays a zombie until Reap, so that its numbers cannot come to mean
+  // another process.
+  std::optional<ChildExit> Exited();
+  // To the whole process group where it has its own, also after the program itself has ended; else to the
+  // program. Fine where nobody is left. Error: kSystem.
+  Status Signal(int signal_number);
+  // Once Exited has a value: forgets the process. From now on Signal does nothing.
+  void Reap();
+
+ private:
+  Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, UniqueFd stderr_end);
+
+  const pid_t pid_;
+  const bool own_process_group_;
+  ClaimedChild process_;  // none once it is reaped
+  UniqueFd stdout_;
+  UniqueFd stderr_;
+  std::optional<ChildExit> exit_;
+};
+
+}  // namespace muster

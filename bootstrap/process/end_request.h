@@ -1,0 +1,98 @@
+// The signals that ask a run to end: what a supervisor does about each of them and when, and which failures
+// of its programs follow from them. Pure: the time is an argument.
+//
+//   signal   passed on                       when programs do not exit, if muster itself ends them
+//   INT      the first one                   SIGTERM after run.grace, SIGKILL after another run.grace;
+//                                            each further INT takes the next step immediately
+//   HUP      yes                             as INT, by time only
+//   TERM     the first one                   SIGKILL after run.grace
+//   QUIT     yes                             nothing: programs print their threads because of it, and go on
+//
+// muster ends programs itself when no launcher or scheduler above it does (EndSignal::escalates). Otherwise
+// every signal is passed on and the log names the ranks that have not exited after run.grace: Slurm sends
+// SIGKILL after KillWait, and programs that write a checkpoint when they receive SIGTERM need that time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bootstrap/process/child.h"
+#include "comm/base/deadline.h"
+
+namespace muster {
+
+// INT, HUP, QUIT or TERM.
+bool AsksToEnd(int signal);
+// "SIGINT"; "signal 34" for one without a name here.
+std::string SignalName(int signal);
+// "interrupted: rank 3 on gpu02 received SIGINT", "terminated (SIGTERM)" without a rank.
+std::string DescribeRequest(int signal, std::string_view rank);
+
+struct EndSignal {
+  int number = 0;
+  pid_t sender = 0;
+  bool terminal = false;   // from the terminal's driver: Ctrl-C
+  bool escalates = false;  // muster itself ends the programs
+};
+
+enum class EndStep : uint8_t {
+  kNothing,
+  kPassOn,     // this signal, to all programs
+  kReport,     // name the ranks that have not exited
+  kTerminate,  // SIGTERM
+  kKill,       // SIGKILL
+};
+
+class EndRequest {
+ public:
+  explicit EndRequest(Duration grace) : grace_(grace) {}
+
+  // `signal` is one that AsksToEnd.
+  EndStep Take(const EndSignal& signal, Clock::time_point now);
+  // Whether OnGraceOver is to be called, run.grace after this wait began; each wait has another number.
+  bool waits() const { return waits_; }
+  int wait_number() const { return wait_number_; }
+  EndStep OnGraceOver();
+
+  // The signal that explains a program's failure at `now`. A program that goes on for long after the signal
+  // (run.grace; 2 minutes for those that are more than a request for a thread dump, so that a checkpoint can
+  // be written) fails for a reason of its own.
+  std::optional<int> Explains(Clock::time_point now) const;
+  Duration Age(Clock::time_point now) const { return now - at_; }
+  // Programs have received SIGTERM because of this request.
+  bool terminated() const { return stage_ >= Stage::kTerminated; }
+
+  struct Verdict {
+    bool as_told = false;    // the failure follows from the request
+    bool by_signal = false;  // the program ended by the very signal, or by one that muster sent after it
+    int exit_status = 0;     // of the run
+  };
+  // On a program that failed at `now`. A program that muster had to end itself is reported with the signal
+  // that asked for it: 130 for Ctrl-C.
+  Verdict Judge(const ChildExit& exit, Clock::time_point now) const;
+
+ private:
+  enum class Stage : uint8_t { kNone, kAsked, kTerminated, kKilled };
+  EndStep Escalate(int number);
+  void Wait();
+  bool IsSameRequest(const EndSignal& signal, Clock::time_point now) const;
+  bool WasSent(int signal) const;
+
+  Duration grace_;
+  int signal_ = 0;  // the latest that counts
+  Clock::time_point at_{};
+  std::array<bool, 32> received_{};  // by signal
+  EndSignal latest_;
+  Clock::time_point latest_at_{};
+  bool escalates_ = false;
+  bool waits_ = false;
+  int wait_number_ = 0;
+  Stage stage_ = Stage::kNone;
+};
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+#include "bootstrap/process/lifeline.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace muster {
+
+Result<UniqueFd> TakeStandardInput() {
+  UniqueFd lifeline(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!lifeline || !nothing || dup2(nothing.get(), STDIN_FILENO) < 0) {
+    return Fail(Code::kSystem, "cannot watch the standard input: {}", ErrnoText(errno));
+  }
+  fcntl(lifeline.get(), F_SETFL, O_NONBLOCK);
+  return lifeline;
+}
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#include "bootstrap/process/signal_reach.h"
+
+#include <fmt/core.h>
+
+#include "bootstrap/process/proc_file.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+bool IsSlurmstepd(pid_t pid) { return ProcessName(pid) == "slurmstepd"; }
+
+}  // namespace
+
+std::string TrackingGroup(std::string_view proc_cgroup) {
+  std::string group;
+  for (const std::string_view line : Split(proc_cgroup, '\n')) {
+    // "7:freezer:/slurm/uid_0/job_1/step_0" or "0::/system.slice/...".
+    const auto fields = Split(line, ':');
+    if (fields.size() < 3) continue;
+    const bool unified = fields[0] == "0" && fields[1].empty();
+    if (!unified && fields[1] != "freezer") continue;
+    group += line;
+    group += '\n';
+  }
+  return group;
+}
+
+bool FromScheduler(const SignalEvent& event) {
+  if (event.from_kernel) return false;
+  return event.sender <= 0 || IsSlurmstepd(event.sender);
+}
+
+bool ReachedProgram(const SignalEvent& event, bool own_process_group) {
+  if (event.from_kernel) return !own_process_group;
+  if (event.sender <= 0 || !IsSlurmstepd(event.sender)) return false;
+  const auto mine = ReadProcFile("/proc/self/cgroup");
+  const auto senders = ReadProcFile(fmt::format("/proc/{}/cgroup", event.sender));
+  return mine && senders && TrackingGroup(*mine) == TrackingGroup(*senders);
+}
+
+}  // namespace muster

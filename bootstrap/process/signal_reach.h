@@ -1,0 +1,34 @@
+// Whether a signal that came to the supervisor has come to its program as well, so that it is passed on once
+// and not twice: a second SIGINT or SIGUSR1 means something else to many programs.
+//
+// Who signals whom (Slurm 25.11, src/plugins/proctrack): proctrack/cgroup signals the direct children of
+// slurmstepd only, SIGKILL apart; proctrack/linuxproc every descendant; proctrack/pgid the step's process
+// group; cgroup.conf's SignalChildrenProcesses=yes makes cgroup signal everybody. A terminal signals its
+// foreground process group. A person's `kill PID` is for that process.
+//
+// Nothing tells a process who else got a signal, so this is evidence: proctrack/cgroup alone puts the step
+// into a control group of its own, beside slurmstepd's. Where it misjudges, the program gets a signal twice
+// (SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup v2; `kill -- -PGID`
+// by hand), except that under proctrack/pgid, which Slurm discourages, a program in a process group of its
+// own does not get Slurm's signals (SIGKILL reaches it when muster ends).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bootstrap/process/signals.h"
+
+namespace muster {
+
+// True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
+bool ReachedProgram(const SignalEvent& event, bool own_process_group);
+
+// True: the sender ends programs itself, or wants them to go on: Slurm, or a process outside this process's
+// PID namespace (a container's runtime).
+bool FromScheduler(const SignalEvent& event);
+
+// The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only
+// hierarchy. For tests of ReachedProgram's evidence.
+std::string TrackingGroup(std::string_view proc_cgroup);
+
+}  // namespace muster

@@ -1,0 +1,67 @@
+#include "bootstrap/process/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace muster {
+namespace {
+
+constexpr int kRelayed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD};
+
+bool IsIgnored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+struct sigaction SetDisposition(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = handler;
+  sigaction(number, &action, &before);
+  return before;
+}
+
+// A blocked signal reaches the descriptor even where it is ignored.
+sigset_t SignalsToTake() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : kRelayed) {
+    if (!IsIgnored(number)) sigaddset(&signals, number);
+  }
+  return signals;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SignalRelay>> SignalRelay::Start() {
+  std::unique_ptr<SignalRelay> relay(new SignalRelay);
+  // Inherited as ignored, it would make the kernel reap children behind our back.
+  relay->old_child_ = SetDisposition(SIGCHLD, SIG_DFL);
+  relay->old_pipe_ = SetDisposition(SIGPIPE, SIG_IGN);
+  const sigset_t signals = SignalsToTake();
+  pthread_sigmask(SIG_BLOCK, &signals, &relay->old_mask_);
+  relay->fd_.Reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!relay->fd_) return Fail(Code::kSystem, "cannot watch for signals: {}", ErrnoText(errno));
+  return relay;
+}
+
+SignalRelay::~SignalRelay() {
+  sigaction(SIGCHLD, &old_child_, nullptr);
+  sigaction(SIGPIPE, &old_pipe_, nullptr);
+  if (!keep_blocked_) pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+std::optional<SignalEvent> SignalRelay::Next() {
+  struct signalfd_siginfo info {};
+  ssize_t got = -1;
+  do {
+    got = read(fd_.get(), &info, sizeof info);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof info) return std::nullopt;
+  return SignalEvent{static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid),
+                     info.ssi_code == SI_KERNEL};
+}
+
+}  // namespace muster

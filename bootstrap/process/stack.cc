@@ -1,0 +1,187 @@
+#include "bootstrap/process/stack.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+
+#include "bootstrap/process/proc_file.h"
+#include "bootstrap/process/reaper.h"
+#include "comm/base/parse.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestOutput = 64 * 1024;
+// Between asking a tool to end and ending it: one that is attached has to let its process go.
+constexpr Duration kToolGrace = std::chrono::milliseconds(500);
+constexpr int kDeepest = 8;
+
+// How posix_spawn is to start a tool: nothing to read, everything it prints into one pipe, no signal blocked.
+class SpawnPlan {
+ public:
+  explicit SpawnPlan(int out) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, out, STDERR_FILENO);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  // -1: there is no such program.
+  pid_t Start(const std::vector<std::string>& command) const {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    // A tool needs nothing of what the job is told by its environment.
+    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+    char locale[] = "LC_ALL=C";
+    char* environment[] = {path, locale, nullptr};
+    pid_t pid = -1;
+    const int error =
+        posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environment);
+    return error == 0 ? pid : -1;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+// Until the tool has closed its output; false at the deadline.
+bool ReadOutput(int fd, std::string& output, Deadline deadline) {
+  for (;;) {
+    pollfd readable{fd, POLLIN, 0};
+    const int ready = poll(&readable, 1, deadline.PollMilliseconds());
+    if (ready == 0) return false;
+    if (ready < 0 && errno == EINTR) continue;
+    std::array<char, 4096> chunk{};
+    const ssize_t got = ready < 0 ? -1 : read(fd, chunk.data(), chunk.size());
+    if (got <= 0) return got == 0;
+    // The rest is read and dropped: a tool must not wait for us.
+    const size_t room = kLongestOutput - std::min(output.size(), kLongestOutput);
+    output.append(chunk.data(), std::min(static_cast<size_t>(got), room));
+  }
+}
+
+bool IsPython(pid_t pid) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
+  if (length <= 0) return false;
+  const std::string_view file(path.data(), static_cast<size_t>(length));
+  return file.substr(file.rfind('/') + 1).starts_with("python");
+}
+
+std::string KernelSide(pid_t pid) {
+  const std::string wchan(Trim(ReadProcFile(fmt::format("/proc/{}/wchan", pid)).value_or("")));
+  std::string text;
+  if (!wchan.empty() && wchan != "0") text += fmt::format("kernel: sleeps in {}\n", wchan);
+  // For root alone.
+  if (const auto stack = ReadProcFile(fmt::format("/proc/{}/stack", pid)); stack && !stack->empty()) {
+    text += "kernel stack:\n" + *stack;
+  }
+  return text;
+}
+
+std::string NoTool(bool python) {
+  return fmt::format("no user stack: none of {}eu-stack, gdb and pstack is installed on this node{}\n",
+                     python ? "py-spy, " : "", python ? " (pip install py-spy)" : "");
+}
+
+std::string Advice(pid_t pid, bool python, const std::string& tool, const std::string& output) {
+  if (output.find("not permitted") != std::string::npos ||
+      output.find("ermission denied") != std::string::npos) {
+    return "reading another process's stack needs root where kernel.yama.ptrace_scope is 1\n";
+  }
+  if (!python || tool == "py-spy") return "";
+  return fmt::format(
+      "Python frames: pip install py-spy; or, where the program has called "
+      "faulthandler.register(signal.SIGUSR1): kill -USR1 {}, and look at its standard error\n",
+      pid);
+}
+
+}  // namespace
+
+std::vector<StackTool> StackTools(bool python) {
+  std::vector<StackTool> tools;
+  if (python) tools.push_back({"py-spy", {"py-spy", "dump", "--pid", "PID"}});
+  tools.push_back({"eu-stack", {"eu-stack", "-p", "PID"}});
+  tools.push_back({"gdb",
+                   {"gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off",
+                    "-p", "PID", "-ex", "thread apply all backtrace 32"}});
+  tools.push_back({"pstack", {"pstack", "PID"}});
+  return tools;
+}
+
+ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline) {
+  ToolOutput result;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return result;
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const ClaimedChild tool = ClaimedChild::Start([&] { return SpawnPlan(write_end.get()).Start(command); });
+  if (!tool) return result;
+  write_end.Reset();
+  result.started = true;
+  result.in_time = ReadOutput(read_end.get(), result.output, deadline);
+  if (!result.in_time) {
+    static_cast<void>(tool.Signal(SIGTERM, /*group=*/true));
+    if (!ReadOutput(read_end.get(), result.output, Deadline::After(kToolGrace))) {
+      static_cast<void>(tool.Signal(SIGKILL, /*group=*/true));
+    }
+  }
+  tool.AwaitExit(Deadline::After(kToolGrace));
+  return result;
+}
+
+pid_t WorkingProcess(pid_t pid) {
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    const auto children = ReadProcFile(fmt::format("/proc/{}/task/{}/children", pid, pid));
+    if (!children) return pid;
+    const std::vector<std::string_view> words = Split(Trim(*children), ' ');
+    const auto only = words.size() == 1 ? ParseInteger<pid_t>(words.front()) : std::nullopt;
+    if (!only) return pid;
+    pid = *only;
+  }
+  return pid;
+}
+
+std::string ReadStack(pid_t pid, Deadline deadline) {
+  const bool python = IsPython(pid);
+  std::string text = KernelSide(pid);
+  for (const StackTool& tool : StackTools(python)) {
+    std::vector<std::string> command = tool.command;
+    std::ranges::replace(command, "PID", std::to_string(pid));
+    const ToolOutput ran = RunTool(command, deadline);
+    if (!ran.started) continue;
+    text += fmt::format("{}:\n{}", tool.name, ran.output);
+    if (!text.ends_with('\n')) text += '\n';
+    if (!ran.in_time) text += tool.name + " did not end in time\n";
+    return text + Advice(pid, python, tool.name, ran.output);
+  }
+  return text + NoTool(python);
+}
+
+}  // namespace muster

@@ -1,0 +1,9 @@
+#include "bootstrap/process/terminal.h"
+
+#include <unistd.h>
+
+namespace muster {
+
+bool InTerminalForeground() { return isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+#include "bootstrap/report/run_record.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace muster {
+
+std::string_view OutcomeName(RankOutcome outcome) {
+  switch (outcome) {
+    case RankOutcome::kOk:
+      return "ok";
+    case RankOutcome::kFailed:
+      return "failed";
+    case RankOutcome::kTerminated:
+      return "terminated";
+    case RankOutcome::kKilled:
+      return "killed";
+    case RankOutcome::kLost:
+      return "lost";
+    case RankOutcome::kMissing:
+      return "missing";
+    case RankOutcome::kNotStarted:
+      return "not_started";
+  }
+  return "";
+}
+
+RankOutcome RunRecord::OutcomeOf(int rank) const {
+  const RankRecord& record = ranks[static_cast<size_t>(rank)];
+  const bool first_failure = failure && failure->rank == rank;
+  if (!formed) {
+    if (record.arrived || record.end) return first_failure ? RankOutcome::kFailed : RankOutcome::kNotStarted;
+    return RankOutcome::kMissing;
+  }
+  if (!record.end) {
+    if (record.left) return RankOutcome::kOk;
+    return first_failure && failure->exit_status >= 0 ? RankOutcome::kFailed : RankOutcome::kLost;
+  }
+  switch (record.end->cause) {
+    case EndCause::kNotStarted:
+      return first_failure ? RankOutcome::kFailed : RankOutcome::kNotStarted;
+    case EndCause::kTerminated:
+      return RankOutcome::kTerminated;
+    case EndCause::kKilled:
+      return RankOutcome::kKilled;
+    case EndCause::kItself:
+      break;
+  }
+  const bool well = record.end->exit_code == 0 && record.end->signal == 0;
+  return well && !first_failure ? RankOutcome::kOk : RankOutcome::kFailed;
+}
+
+std::map<RankOutcome, std::vector<int>> RanksByOutcome(const RunRecord& record) {
+  std::map<RankOutcome, std::vector<int>> ranks;
+  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
+    ranks[record.OutcomeOf(static_cast<int>(rank))].push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+std::vector<Moment> ArrivalsInOrder(const RunRecord& record) {
+  std::vector<Moment> moments;
+  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
+    const auto& arrived = record.ranks[rank].arrived;
+    if (arrived) moments.push_back({static_cast<int>(rank), record.joining + *arrived});
+  }
+  std::ranges::stable_sort(moments, {}, &Moment::at);
+  return moments;
+}
+
+std::vector<Moment> EndsInOrder(const RunRecord& record) {
+  std::vector<Moment> moments;
+  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
+    const auto& end = record.ranks[rank].end;
+    // The roster reaches all within milliseconds: from there on the clocks agree.
+    if (end && record.formed) moments.push_back({static_cast<int>(rank), *record.formed + end->run});
+  }
+  std::ranges::stable_sort(moments, {}, &Moment::at);
+  return moments;
+}
+
+std::string DescribeRank(const RunRecord& record, int rank) {
+  const bool known = rank >= 0 && rank < static_cast<int>(record.ranks.size());
+  const std::string node = known ? record.ranks[static_cast<size_t>(rank)].node : "";
+  return node.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, node);
+}
+
+}  // namespace muster

@@ -1,0 +1,116 @@
+#include "bootstrap/report/run_recorder.h"
+
+#include <fmt/core.h>
+
+#include <csignal>
+
+namespace muster {
+
+std::string DescribeEnd(const ChildExit& exit, OutOfMemory out_of_memory) {
+  const bool killed = exit.signal == SIGKILL;
+  if (out_of_memory == OutOfMemory::kOwn) {
+    return exit.Describe() +
+           (killed ? ", out of memory" : ", after the kernel killed a process of it, out of memory");
+  }
+  if (out_of_memory == OutOfMemory::kNode && killed) {
+    return exit.Describe() + ", perhaps out of memory: the kernel killed a process on this node for that";
+  }
+  return exit.Describe();
+}
+
+RunRecorder::RunRecorder(const Facts& facts)
+    : began_(facts.began), world_size_(static_cast<size_t>(facts.world_size)) {
+  record_.job = facts.job;
+  record_.command = facts.command;
+  record_.grace = facts.grace;
+  record_.began = std::chrono::system_clock::now() -
+                  std::chrono::duration_cast<std::chrono::system_clock::duration>(Now());
+  if (world_size_ > 1) return;
+  record_.ranks.resize(1);
+  record_.ranks.front().node = facts.node;
+}
+
+void RunRecorder::Joining() { record_.joining = Now(); }
+
+void RunRecorder::TakeArrivals(const Arrivals* arrivals) {
+  if (arrivals == nullptr) return;
+  record_.ranks.resize(world_size_);
+  for (const auto& [rank, arrival] : *arrivals) {
+    RankRecord& of_rank = record_.ranks.at(static_cast<size_t>(rank));
+    of_rank.arrived = arrival.at;
+    of_rank.node = arrival.node;
+  }
+}
+
+void RunRecorder::Formed(const FormedGroup& group, const Arrivals* arrivals) {
+  record_.formed = Now();
+  record_.group = group.roster.group_id;
+  record_.root = group.root_rank;
+  TakeArrivals(arrivals);
+  for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
+    record_.ranks[rank].node = group.roster.NodeName(static_cast<int>(rank));
+  }
+}
+
+void RunRecorder::Initialized() {
+  if (!record_.initialized) record_.initialized = Now();
+}
+
+void RunRecorder::Failed(const Failure& failure) {
+  if (record_.failure) return;
+  record_.failure = failure;
+  record_.failed = Now();
+}
+
+void RunRecorder::NotFormed(const Arrivals* arrivals, const Placement& placement) {
+  record_.ranks.resize(world_size_);
+  if (placement.node_of_rank.size() == world_size_) {
+    for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
+      record_.ranks[rank].node = placement.nodes[static_cast<size_t>(placement.node_of_rank[rank])].name;
+    }
+  }
+  TakeArrivals(arrivals);
+}
+
+RankEnd RunRecorder::MakeEnd(int rank, EndCause cause) const {
+  RankEnd end;
+  end.rank = rank;
+  end.cause = cause;
+  end.resolve = record_.joining;
+  end.join = record_.formed.value_or(Now()) - record_.joining;
+  end.run = record_.formed ? Now() - *record_.formed : Duration{};
+  return end;
+}
+
+void RunRecorder::Ended(int rank, const ChildExit& exit, OutOfMemory out_of_memory) {
+  const EndCause cause = killed_.contains(rank)       ? EndCause::kKilled
+                         : terminated_.contains(rank) ? EndCause::kTerminated
+                                                      : EndCause::kItself;
+  RankEnd end = MakeEnd(rank, cause);
+  end.exit_code = exit.code;
+  end.signal = exit.signal;
+  end.out_of_memory = out_of_memory;
+  own_ends_.push_back(end);
+}
+
+void RunRecorder::NotStarted(int rank) { own_ends_.push_back(MakeEnd(rank, EndCause::kNotStarted)); }
+
+void RunRecorder::Hear(const std::vector<RankEnd>& ends) {
+  for (const RankEnd& end : ends) {
+    if (end.rank >= 0 && end.rank < static_cast<int>(record_.ranks.size())) {
+      record_.ranks[static_cast<size_t>(end.rank)].end = end;
+    }
+  }
+}
+
+RunRecord RunRecorder::Finish(int exit_status, const std::function<bool(int)>& has_left) {
+  Hear(own_ends_);
+  record_.ended = Now();
+  record_.exit_status = exit_status;
+  for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
+    record_.ranks[rank].left = has_left(static_cast<int>(rank));
+  }
+  return record_;
+}
+
+}  // namespace muster

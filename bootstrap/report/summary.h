@@ -1,0 +1,22 @@
+// The one block that ends a failed `muster run`: what came first and where, what its program said last, who
+// was ended because of it, and how long each phase took. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bootstrap/report/run_record.h"
+#include "comm/log/log_value.h"
+
+namespace muster {
+
+// Lines with '\n' between them; none ends with one. The record has a failure.
+std::string SummaryText(const RunRecord& record);
+
+// The same for monitors: the fields of the event "summary" (comm/base/README.md).
+std::vector<LogField> SummaryFields(const RunRecord& record);
+
+// For people: "3 ms", "12.4 s", "16m40s", "2h05m".
+std::string FormatSpan(Duration duration);
+
+}  // namespace muster

@@ -1,0 +1,481 @@
+#include "bootstrap/resolve/detect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bootstrap/resolve/assemble.h"
+#include "bootstrap/resolve/containment.h"
+#include "bootstrap/resolve/launchers/launchers.h"
+
+namespace muster {
+namespace {
+
+struct Entry {
+  std::string name;
+  Probed probed;
+  std::string verdict;
+  std::string reason;
+
+  const Candidate* candidate() const { return std::get_if<Candidate>(&probed); }
+  const Incomplete* incomplete() const { return std::get_if<Incomplete>(&probed); }
+  bool leaked() const {
+    const auto* absent = std::get_if<Absent>(&probed);
+    return absent != nullptr && absent->leaked;
+  }
+};
+
+// The rank and size that a loser says, as far as it does.
+struct Claimed {
+  std::optional<int> rank;
+  std::optional<int> size;
+};
+
+using Outcome = tl::expected<Resolution, Refusal>;
+
+class Resolver {
+ public:
+  Resolver(const Environment& environment, const DetectOptions& options)
+      : environment_(environment), options_(options), allocation_(FindAllocation(environment)) {}
+
+  Outcome Run();
+
+ private:
+  void ProbeAll(std::string_view forced);
+  void DropWhatMusterLeft();
+  Entry* Find(std::string_view name);
+  Outcome RunForced(std::string_view name);
+  Outcome RunAuto();
+  Outcome ResolveNobody();
+  Entry* ProvenByProcess();
+  Entry* Innermost();
+  const Candidate* WorldOf(const Entry& entry);
+  std::optional<Error> FirstMalformed() const;
+  Error Contradiction();
+  Error Contradicts(const Entry& claim, const Entry& winner) const;
+  Error NotLaunched() const;
+  bool Disagrees(const Entry& claim, const Entry& winner) const;
+  std::optional<Error> Judge(const Entry& winner, bool proven);
+  void JudgeCandidate(Entry& entry, const Entry& winner, bool proven);
+  void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
+  Outcome Accept(const Entry& winner);
+  void NameStrippedStep();
+  tl::unexpected<Refusal> Refuse(Error error);
+  tl::unexpected<Refusal> RefuseOrAsk(Error error);
+  std::optional<Resolution> AwaitedInStep();
+  std::vector<Considered> ConsideredBut(const Entry* winner) const;
+
+  const Environment& environment_;
+  const DetectOptions& options_;
+  std::optional<Allocation> allocation_;
+  std::vector<Entry> entries_;
+  Surroundings surroundings_;
+  std::vector<std::string> warnings_;
+};
+
+std::string RankVariable(const Candidate& candidate) {
+  const auto source = std::ranges::find(candidate.sources, "rank", &FieldSource::field);
+  return source == candidate.sources.end() ? "" : source->variable;
+}
+
+// What people also set by hand is the usual culprit.
+std::string WhatToUnset(const Entry& a, const Entry& b) {
+  for (const Entry* entry : {&a, &b}) {
+    const std::string variable = RankVariable(*entry->candidate());
+    if (TraitsOf(entry->name).signs || variable.empty()) continue;
+    return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
+  }
+  return "unset the wrong one";
+}
+
+std::string Force(std::string_view name) {
+  return fmt::format("MUSTER_LAUNCHER={0} (also --launcher {0}, or launcher: {0} in the configuration)",
+                     name);
+}
+
+// What a probe alone says; the candidates' verdicts come later.
+void SetFirstVerdict(Entry& entry) {
+  if (const auto* absent = std::get_if<Absent>(&entry.probed)) {
+    entry.verdict = absent->leaked ? "leak" : "absent";
+    entry.reason = absent->reason;
+  } else if (const auto* incomplete = entry.incomplete()) {
+    entry.verdict = "incomplete";
+    entry.reason = incomplete->error.message;
+  } else if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) {
+    entry.verdict = "malformed";
+    entry.reason = malformed->error.message;
+  } else {
+    entry.verdict = "overruled";
+    entry.reason = Describe(*entry.candidate());
+  }
+}
+
+// What is exported in the batch script is the same in every task: the first whose rank it is not warns for
+// all.
+bool SpeaksFor(const RankTuple& tuple, const Claimed& claimed) {
+  const bool is_rank_0 = claimed.rank == 0 && claimed.size.value_or(tuple.world_size) == tuple.world_size;
+  return tuple.rank == (is_rank_0 ? 1 : 0);
+}
+
+// They start processes themselves, so a PMIx rank that is not theirs is some outer launcher's.
+bool StartsProcesses(std::string_view launcher) { return launcher != "slurm" && TraitsOf(launcher).signs; }
+
+bool NamesAMaster(std::string_view launcher) { return TraitsOf(launcher).names_master; }
+
+void Resolver::ProbeAll(std::string_view forced) {
+  ProbeContext context{.explicit_tuple = options_.explicit_tuple,
+                       .control_alive = options_.control_alive,
+                       .pmix = options_.pmix};
+  for (const Launcher& launcher : Launchers()) {
+    context.forced = launcher.name == forced;
+    Entry entry{std::string(launcher.name), launcher.probe(environment_, context), {}, {}};
+    SetFirstVerdict(entry);
+    entries_.push_back(std::move(entry));
+  }
+  DropWhatMusterLeft();
+  surroundings_.node_name_is_ours = !Find("slurm")->leaked();
+}
+
+// A supervisor sets RANK and the rest to its own tuple: where it is gone, they are left over with it.
+void Resolver::DropWhatMusterLeft() {
+  if (!Find("muster")->leaked()) return;
+  warnings_.push_back(Find("muster")->reason);
+  Entry& torch = *Find("torch-env");
+  const auto rank = environment_.GetCount("MUSTER_RANK");
+  const auto size = environment_.GetCount("MUSTER_WORLD_SIZE");
+  if (torch.candidate() == nullptr || !rank || !size) return;
+  const RankTuple& tuple = torch.candidate()->tuple;
+  if (*rank != tuple.rank || *size != tuple.world_size) return;
+  torch.probed = Absent{"RANK and WORLD_SIZE are left over from another muster run", true};
+  SetFirstVerdict(torch);
+  surroundings_.master_is_ours = false;
+}
+
+Entry* Resolver::Find(std::string_view name) {
+  for (Entry& entry : entries_) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+Outcome Resolver::Run() {
+  if (options_.launcher != "auto" && FindLauncher(options_.launcher) == nullptr) {
+    ProbeAll({});
+    return Refuse({Code::kConfiguration, fmt::format("there is no launcher called \"{}\"", options_.launcher),
+                   fmt::format("use auto or one of {}", LauncherNames())});
+  }
+  if (options_.explicit_tuple.given()) return RunForced("explicit");
+  return options_.launcher == "auto" ? RunAuto() : RunForced(options_.launcher);
+}
+
+Outcome Resolver::RunForced(std::string_view name) {
+  ProbeAll(name);
+  Entry& entry = *Find(name);
+  if (const auto* absent = std::get_if<Absent>(&entry.probed)) {
+    if (name == "slurm" && allocation_) return Refuse(NotLaunched());
+    const Code code = name == "explicit" ? Code::kUsage : Code::kNotLaunched;
+    return Refuse({code,
+                   fmt::format("launcher {} was asked for, but {}{}", name,
+                               absent->reason.substr(0, 3) == "no " ? "there is " : "", absent->reason),
+                   {}});
+  }
+  if (const auto* incomplete = entry.incomplete())
+    return name == "pmix" ? RefuseOrAsk(incomplete->error) : Refuse(incomplete->error);
+  if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) return Refuse(malformed->error);
+  for (Entry& other : entries_) {
+    if (&other == &entry || other.candidate() == nullptr || name == "none" || other.name == "none") continue;
+    const bool same = WorldOf(entry) == other.candidate();
+    const Nesting nesting =
+        same ? Nesting::kSame : Relate(*other.candidate(), *entry.candidate(), environment_);
+    if (nesting == Nesting::kSame) surroundings_.same.push_back(other.candidate());
+    if (nesting == Nesting::kCarries) surroundings_.carriers.push_back(other.candidate());
+    other.verdict = nesting == Nesting::kSame ? "same" : "overruled";
+    if (NamesAMaster(other.name) && nesting != Nesting::kSame) surroundings_.master_is_ours = false;
+  }
+  return Accept(entry);
+}
+
+Outcome Resolver::RunAuto() {
+  ProbeAll({});
+  Entry* winner = ProvenByProcess();
+  const bool proven = winner != nullptr;
+  if (!proven) {
+    if (auto malformed = FirstMalformed()) return Refuse(*std::move(malformed));
+    winner = Innermost();
+  }
+  if (winner == nullptr) {
+    for (const Entry& entry : entries_) {
+      if (entry.candidate() != nullptr && entry.name != "none") return Refuse(Contradiction());
+    }
+    return ResolveNobody();
+  }
+  if (auto error = Judge(*winner, proven)) return RefuseOrAsk(*std::move(error));
+  return Accept(*winner);
+}
+
+// No candidate at all: an allocation without a rank, or a world of one.
+Outcome Resolver::ResolveNobody() {
+  Entry& none = *Find("none");
+  for (const Entry& entry : entries_) {
+    const Incomplete* incomplete = entry.incomplete();
+    if (incomplete == nullptr || incomplete->size == 1) continue;
+    // An exported WORLD_SIZE is no rank: in a batch script the missing srun is the news.
+    if (none.candidate() == nullptr && !incomplete->rank && entry.name != "slurm") continue;
+    return RefuseOrAsk(incomplete->error);
+  }
+  return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : Accept(none);
+}
+
+// slurmstepd executed this very process, or its parent is the supervisor: nobody can be further inside.
+Entry* Resolver::ProvenByProcess() {
+  if (!environment_.live()) return nullptr;
+  const Environment::Process& process = *environment_.process();
+  const auto is = [&](std::string_view variable, pid_t pid) {
+    const auto value = environment_.GetCount(variable);
+    return value && *value && **value == pid;
+  };
+  Entry* slurm = Find("slurm");
+  if (slurm->candidate() != nullptr && is("SLURM_TASK_PID", process.pid)) return slurm;
+  Entry* muster = Find("muster");
+  if (muster->candidate() != nullptr && is("MUSTER_SUPERVISOR_PID", process.parent)) return muster;
+  return nullptr;
+}
+
+// What stands for the entry when launchers are compared: null for no candidate and for none, which nests with
+// nobody. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes; RANK and the rest
+// beside a supervisor's own variables are the supervisor's.
+const Candidate* Resolver::WorldOf(const Entry& entry) {
+  const Candidate* candidate = entry.candidate();
+  if (candidate == nullptr || entry.name == "none") return nullptr;
+  const auto stands_for = [&](std::string_view launcher) {
+    const Candidate* other = Find(launcher)->candidate();
+    const bool same = other != nullptr && other->tuple.rank == candidate->tuple.rank &&
+                      other->tuple.world_size == candidate->tuple.world_size;
+    return same ? other : candidate;
+  };
+  if (TraitsOf(entry.name).seen_in_steps) return stands_for("slurm");
+  return entry.name == "torch-env" ? stands_for("muster") : candidate;
+}
+
+// The first candidate that every other one either agrees with or carries.
+Entry* Resolver::Innermost() {
+  for (Entry& entry : entries_) {
+    const Candidate* inner = WorldOf(entry);
+    if (inner == nullptr) continue;
+    bool innermost = true;
+    for (const Entry& other : entries_) {
+      const Candidate* outer = WorldOf(other);
+      if (outer == nullptr || outer == inner) continue;
+      if (Relate(*outer, *inner, environment_) == Nesting::kUnrelated) innermost = false;
+    }
+    if (innermost) return &entry;
+  }
+  return nullptr;
+}
+
+std::optional<Error> Resolver::FirstMalformed() const {
+  for (const Entry& entry : entries_) {
+    const auto* malformed = std::get_if<Malformed>(&entry.probed);
+    if (malformed == nullptr) continue;
+    Error error = malformed->error;
+    if (error.hint.empty()) {
+      error.hint = fmt::format("correct or unset it, or force another launcher than {}: {}", entry.name,
+                               Force("NAME"));
+    }
+    return error;
+  }
+  return std::nullopt;
+}
+
+Error Resolver::Contradiction() {
+  for (Entry& a : entries_) {
+    for (Entry& b : entries_) {
+      const Candidate* first = WorldOf(a);
+      const Candidate* second = WorldOf(b);
+      if (&a >= &b || first == nullptr || second == nullptr || first == second) continue;
+      if (Relate(*first, *second, environment_) != Nesting::kUnrelated) continue;
+      if (Relate(*second, *first, environment_) != Nesting::kUnrelated) continue;
+      a.verdict = b.verdict = "contradicts";
+      return {
+          Code::kBadEnvironment,
+          fmt::format("{} says {}, but {} says {}, and neither started the other", a.name,
+                      Describe(*a.candidate()), b.name, Describe(*b.candidate())),
+          fmt::format("{}, or force the right one with {} or {}", WhatToUnset(a, b), Force(a.name), b.name)};
+    }
+  }
+  return {Code::kBadEnvironment, "the launchers' variables describe different worlds that do not nest",
+          fmt::format("force the right one with {}", Force("NAME"))};
+}
+
+Error Resolver::Contradicts(const Entry& claim, const Entry& winner) const {
+  return {Code::kBadEnvironment,
+          fmt::format("{} is set, but {} says {}", claim.incomplete()->claim, winner.name,
+                      Describe(*winner.candidate())),
+          fmt::format("unset it, or force the right one with {}", Force(winner.name))};
+}
+
+Error Resolver::NotLaunched() const {
+  if (!allocation_)
+    return {Code::kNotLaunched, "this process was not started as a rank",
+            "start it with srun: srun muster ..."};
+  const std::string where = allocation_->nodelist.empty() ? "" : fmt::format(" on {}", allocation_->nodelist);
+  std::string size = allocation_->tasks ? fmt::format("{} tasks{}", *allocation_->tasks, where) : where;
+  if (!size.empty()) size = fmt::format(" ({})", size[0] == ' ' ? size.substr(1) : size);
+  return {Code::kNotLaunched,
+          fmt::format("this is the {} of Slurm job {}{}, not one of its tasks", allocation_->kind,
+                      allocation_->job_id.empty() ? "?" : allocation_->job_id, size),
+          fmt::format("start it with srun: srun muster ...; for a world of one: {}", Force("none"))};
+}
+
+bool Resolver::Disagrees(const Entry& claim, const Entry& winner) const {
+  const Incomplete& incomplete = *claim.incomplete();
+  if (!incomplete.rank && !incomplete.size) return false;
+  if (claim.name == "pmix" && StartsProcesses(winner.name)) return false;
+  if (incomplete.foreign_to_slurm && winner.name == "slurm") return true;
+  const auto fits = [&](const Candidate& candidate) {
+    return (!incomplete.rank || *incomplete.rank == candidate.tuple.rank) &&
+           (!incomplete.size || *incomplete.size == candidate.tuple.world_size);
+  };
+  if (fits(*winner.candidate())) return false;
+  if (claim.name != "pmix") return true;
+  for (const Candidate* carrier : surroundings_.carriers) {
+    if (fits(*carrier)) return false;
+  }
+  return true;
+}
+
+void Resolver::Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed) {
+  entry.verdict = "overruled";
+  entry.reason = claim;
+  if (winner.name != "slurm") return;
+  entry.reason += ": Slurm started this very process (SLURM_TASK_PID)";
+  if (!SpeaksFor(winner.candidate()->tuple, claimed)) return;
+  warnings_.push_back(
+      fmt::format("{} is ignored: Slurm started this very process (SLURM_TASK_PID) as {}; do not export it "
+                  "in the batch script",
+                  claim, Describe(*winner.candidate())));
+}
+
+void Resolver::JudgeCandidate(Entry& entry, const Entry& winner, bool proven) {
+  const Candidate& candidate = *entry.candidate();
+  const std::string claim = Describe(candidate);
+  const Candidate* world = WorldOf(entry);
+  const Nesting nesting =
+      world == winner.candidate() ? Nesting::kSame : Relate(*world, *winner.candidate(), environment_);
+  switch (nesting) {
+    case Nesting::kSame:
+      entry.verdict = "same";
+      entry.reason = claim;
+      surroundings_.same.push_back(&candidate);
+      return;
+    case Nesting::kCarries:
+      entry.verdict = "carrier";
+      entry.reason = claim;
+      surroundings_.carriers.push_back(&candidate);
+      return;
+    case Nesting::kUnrelated:
+      if (proven) {
+        Overrule(entry, winner, fmt::format("{} ({})", entry.name, claim),
+                 {candidate.tuple.rank, candidate.tuple.world_size});
+      }
+      return;
+  }
+}
+
+// Gives every loser its verdict. An error: a claim that contradicts the winner.
+std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
+  for (Entry& entry : entries_) {
+    if (&entry == &winner) continue;
+    if (entry.name == "none") {
+      entry.verdict = "absent";
+      entry.reason = "there is a launcher";
+      continue;
+    }
+    if (entry.candidate() == nullptr) continue;
+    JudgeCandidate(entry, winner, proven);
+    if (NamesAMaster(entry.name) && entry.verdict != "same") surroundings_.master_is_ours = false;
+  }
+  for (Entry& entry : entries_) {
+    if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) {
+      Overrule(entry, winner, malformed->error.message, {});
+      entry.verdict = "malformed";
+      if (NamesAMaster(entry.name)) surroundings_.master_is_ours = false;
+    }
+    const Incomplete* incomplete = entry.incomplete();
+    if (incomplete == nullptr) continue;
+    if (!Disagrees(entry, winner)) {
+      if (incomplete->rank || incomplete->size) entry.reason = incomplete->claim + " alone";
+      continue;
+    }
+    if (!proven) {
+      entry.verdict = "contradicts";
+      return Contradicts(entry, winner);
+    }
+    Overrule(entry, winner, incomplete->claim, {incomplete->rank, incomplete->size});
+  }
+  return std::nullopt;
+}
+
+Outcome Resolver::Accept(const Entry& winner) {
+  Resolution resolution = Assemble(*winner.candidate(), surroundings_, environment_);
+  resolution.warnings.insert(resolution.warnings.end(), warnings_.begin(), warnings_.end());
+  resolution.considered = ConsideredBut(&winner);
+  NameStrippedStep();
+  if (Find("slurm")->candidate() == nullptr) resolution.allocation = allocation_;
+  // Containers keep their own tuple and lose the step's.
+  const bool by_hand = Find("slurm")->incomplete() == nullptr;
+  if (winner.name == "torch-env" && options_.launcher == "auto" && resolution.allocation && by_hand) {
+    resolution.warnings.push_back(
+        fmt::format("{} was set by hand in the {} of Slurm job {}: if it was meant for srun, start "
+                    "with srun and do not export it",
+                    Describe(*winner.candidate()), allocation_->kind, allocation_->job_id));
+  }
+  return resolution;
+}
+
+void Resolver::NameStrippedStep() {
+  const Entry* slurm = Find("slurm");
+  if (slurm != nullptr && slurm->incomplete() != nullptr && allocation_)
+    allocation_->kind = "step, its variables removed";
+}
+
+tl::unexpected<Refusal> Resolver::Refuse(Error error) {
+  const Entry* slurm = Find("slurm");
+  if (slurm != nullptr && slurm->candidate() != nullptr) allocation_.reset();
+  NameStrippedStep();
+  return tl::unexpected<Refusal>(
+      Refusal{std::move(error), allocation_, ConsideredBut(nullptr), AwaitedInStep()});
+}
+
+// Whichever launcher's variables are missing or disagree: of a PMIx rank the server knows the whole tuple.
+tl::unexpected<Refusal> Resolver::RefuseOrAsk(Error error) {
+  const Incomplete* pmix = Find("pmix")->incomplete();
+  tl::unexpected<Refusal> refusal = Refuse(std::move(error));
+  refusal.value().ask_pmix = pmix != nullptr && pmix->pmix_may_know;
+  return refusal;
+}
+
+// A program under muster run is no task that anybody waits for: its supervisor is.
+std::optional<Resolution> Resolver::AwaitedInStep() {
+  const Entry* slurm = Find("slurm");
+  const Entry* muster = Find("muster");
+  if (slurm == nullptr || slurm->candidate() == nullptr || !std::holds_alternative<Absent>(muster->probed)) {
+    return std::nullopt;
+  }
+  return Assemble(*slurm->candidate(), {}, environment_);
+}
+
+std::vector<Considered> Resolver::ConsideredBut(const Entry* winner) const {
+  std::vector<Considered> considered;
+  for (const Entry& entry : entries_) {
+    if (&entry != winner) considered.push_back({entry.name, entry.verdict, entry.reason});
+  }
+  return considered;
+}
+
+}  // namespace
+
+Outcome Resolve(const Environment& environment, const DetectOptions& options) {
+  return Resolver(environment, options).Run();
+}
+
+}  // namespace muster

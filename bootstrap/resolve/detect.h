@@ -1,0 +1,72 @@
+// environment -> RankTuple: who this process is within its launch, and why.
+//
+// All candidates are collected; nested launchers are settled by containment, not by order alone (two
+// candidates describe the same world, or one carries the other, or one is left over), and what cannot be
+// settled is refused with both sides shown. Pure: no I/O but ProbeContext's callback. The order is
+// launchers.h.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/environment/candidate.h"
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/resolve/slurm/allocation.h"
+#include "comm/base/error.h"
+#include "comm/pmix_place.h"
+#include "comm/rank_tuple.h"
+
+namespace muster {
+
+struct DetectOptions {
+  // The configuration's `launcher` (also MUSTER_LAUNCHER, --launcher): "auto", a launcher's name, or "none".
+  std::string launcher = "auto";
+  // From the flags; wins over everything where given().
+  ExplicitTuple explicit_tuple;
+  // Whether a MUSTER_CONTROL answers and belongs to this user and group. Called at most once and only for a
+  // live environment; empty: taken as alive.
+  std::function<bool(const std::string& control)> control_alive;
+  // What the PMIx server of this process says, once it has been asked (Refusal::ask_pmix).
+  std::optional<PmixPlace> pmix;
+};
+
+// One launcher that did not win.
+struct Considered {
+  std::string launcher;
+  std::string verdict;  // "absent" "incomplete" "same" "carrier" "leak" "overruled" "malformed" "contradicts"
+  std::string reason;
+
+  friend bool operator==(const Considered&, const Considered&) = default;
+};
+
+struct Resolution {
+  RankTuple tuple;
+  std::vector<FieldSource> sources;    // in the order of resolve --json
+  std::vector<Considered> considered;  // every other launcher, in the order of launchers.h
+  std::vector<std::string> warnings;
+  std::optional<Allocation> allocation;  // only where this process is not itself a task of a Slurm step
+  std::vector<RankTuple> carriers;       // outer launchers whose processes started this launch
+
+  friend bool operator==(const Resolution&, const Resolution&) = default;
+};
+
+struct Refusal {
+  Error
+      error;  // kNotLaunched, kBadEnvironment, kUsage (explicit), kConfiguration (an unknown launcher's name)
+  std::optional<Allocation> allocation;
+  std::vector<Considered> considered;
+  // As whom the other ranks wait for this process, where that much is sure: the task that it is of a Slurm
+  // step.
+  std::optional<Resolution> awaited = std::nullopt;
+  // The PMIx server of this process may know what is missing: ask it, and resolve again with its word
+  // (DetectOptions::pmix).
+  bool ask_pmix = false;
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+tl::expected<Resolution, Refusal> Resolve(const Environment& environment, const DetectOptions& options = {});
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// AzureML. From documentation, never run here: Microsoft's guide to distributed training, DeepSpeed's
+// comm.py.
+//   AZUREML_EXPERIMENT_ID or AZUREML_RUN_ID   the job's mark, not the process's
+// Its PyTorch distribution: RANK WORLD_SIZE LOCAL_RANK NODE_RANK MASTER_ADDR MASTER_PORT.
+// Its MPI distribution: OMPI_COMM_WORLD_*, and where rank 0 is: AZ_BATCH_MASTER_NODE ("address:port") on
+// several nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kMpi{
+    .rank = "OMPI_COMM_WORLD_RANK",
+    .world_size = "OMPI_COMM_WORLD_SIZE",
+    .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+    .local_world_size = "OMPI_COMM_WORLD_LOCAL_SIZE",
+};
+
+std::string_view Mark(const Environment& environment) {
+  return environment.Has("AZUREML_RUN_ID") ? "AZUREML_RUN_ID" : "AZUREML_EXPERIMENT_ID";
+}
+
+Probed ProbeTorch(const Environment& environment) {
+  return ProbeTorchRow(environment, {.name = "azureml",
+                                     .variables = {.rank = "RANK",
+                                                   .world_size = "WORLD_SIZE",
+                                                   .local_rank = "LOCAL_RANK",
+                                                   .node_rank = "NODE_RANK"},
+                                     .job_id = Mark(environment)});
+}
+
+Result<Candidate> ReadMpi(const Environment& environment) {
+  MUSTER_TRY(Candidate candidate, ReadTuple("azureml", environment, kMpi));
+  const auto master = environment.Get("AZ_BATCH_MASTER_NODE");
+  if (master && !master->empty()) {
+    const auto endpoint = ParseEndpoint(*master);
+    if (!endpoint) {
+      return Fail(Code::kBadEnvironment, "AZ_BATCH_MASTER_NODE=\"{}\" is not ADDRESS:PORT", *master);
+    }
+    candidate.tuple.master = *endpoint;
+    candidate.sources.push_back({"master", "AZ_BATCH_MASTER_NODE", {}});
+  }
+  std::optional<std::string> id;
+  ReadText(environment, Mark(environment), "job.id", id, candidate);
+  candidate.tuple.job.id = id.value_or("");
+  candidate.tuple.job.key = JobKey("azureml", candidate.tuple.job);
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
+  if (!environment.Has(Mark(environment))) return Absent{"no AZUREML_RUN_ID"};
+  if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
+  if (environment.Has("RANK") && environment.Has("LOCAL_RANK")) return ProbeTorch(environment);
+  if (HasNoPair(environment, kMpi)) return Absent{"AZUREML_RUN_ID is set without RANK and LOCAL_RANK"};
+  Result<Candidate> candidate = ReadMpi(environment);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
+}  // namespace muster

@@ -1,0 +1,55 @@
+// LSF's blaunch. From documentation, never run here: PRRTE's ess/lsf, whose daemons it starts.
+//   LSF_PM_TASKID      counts its tasks from 1
+//   LSB_DJOB_NUMPROC   the job's slots: the number of tasks only where there is one for each slot
+//   LSB_JOBID
+// mpirun's ranks inherit their daemon's LSF_PM_TASKID, and nothing says how many tasks there are: a rank only
+// where somebody asks for it.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kTask = "LSF_PM_TASKID";
+constexpr std::string_view kSlots = "LSB_DJOB_NUMPROC";
+
+Result<Candidate> Read(const Environment& environment) {
+  MUSTER_TRY(const auto task, environment.GetCount(kTask));
+  MUSTER_TRY(const auto slots, environment.GetCount(kSlots));
+  if (!slots)
+    return Fail(Code::kBadEnvironment, "{}={} is set but {} is not: half a pair", kTask, *task, kSlots);
+  if (*task < 1 || *task > *slots) {
+    return Fail(Code::kBadEnvironment, "{}={} is outside 1 to {}={}", kTask, *task, kSlots, *slots);
+  }
+  Candidate candidate;
+  candidate.tuple.launcher = "blaunch";
+  candidate.tuple.rank = *task - 1;
+  candidate.tuple.world_size = *slots;
+  candidate.sources = {{"rank", "LSF_PM_TASKID - 1", {}}, {"world_size", std::string(kSlots), {}}};
+  std::optional<std::string> id;
+  ReadText(environment, "LSB_JOBID", "job.id", id, candidate);
+  candidate.tuple.job.id = id.value_or("");
+  candidate.tuple.job.key = JobKey("blaunch", candidate.tuple.job);
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context) {
+  if (!environment.Has(kTask)) return Absent{"no LSF_PM_TASKID"};
+  if (!context.forced) {
+    const std::string claim = fmt::format("{}={}", kTask, *environment.Get(kTask));
+    return Incomplete{
+        {Code::kBadEnvironment,
+         fmt::format("{} is a task of LSF's blaunch, but nothing says how many there are", claim),
+         "where LSB_DJOB_NUMPROC says it, force it with MUSTER_LAUNCHER=blaunch"},
+        claim,
+        std::nullopt,
+        std::nullopt};
+  }
+  Result<Candidate> candidate = Read(environment);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
+}  // namespace muster

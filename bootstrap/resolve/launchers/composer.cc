@@ -1,0 +1,50 @@
+// MosaicML's composer. From its source, never run here: composer/cli/launcher.py.
+//   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT, which others set as well,
+//   and PYTHONUNBUFFERED=1 with NCCL_ASYNC_ERROR_HANDLING=1 or TORCH_NCCL_ASYNC_ERROR_HANDLING=1: its mark
+// Nothing says the number of nodes, and they need not be even (--base_rank).
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "composer",
+    .variables = {.rank = "RANK",
+                  .world_size = "WORLD_SIZE",
+                  .local_rank = "LOCAL_RANK",
+                  .local_world_size = "LOCAL_WORLD_SIZE",
+                  .node_rank = "NODE_RANK"},
+};
+
+bool BearsItsMark(const Environment& environment) {
+  return environment.Get("PYTHONUNBUFFERED") == "1" &&
+         (environment.Get("NCCL_ASYNC_ERROR_HANDLING") == "1" ||
+          environment.Get("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "1");
+}
+
+bool HasAll(const Environment& environment) {
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"}) {
+    if (!environment.Has(name)) return false;
+  }
+  return true;
+}
+
+// torchrun, DeepSpeed, Ray and muster run set these five, too, and more.
+bool IsAnothers(const Environment& environment) {
+  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment) ||
+         environment.Has("RAY_JOB_ID");
+}
+
+}  // namespace
+
+Probed ProbeComposer(const Environment& environment, const ProbeContext& context) {
+  if (!context.forced && !BearsItsMark(environment)) return Absent{"no mark of composer"};
+  if (!HasAll(environment)) return Absent{"no RANK with LOCAL_WORLD_SIZE, NODE_RANK and MASTER_ADDR"};
+  if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
+  return ProbeTorchRow(environment, kRow);
+}
+
+}  // namespace muster

@@ -1,0 +1,31 @@
+// DeepSpeed's launch.py: RANK WORLD_SIZE LOCAL_RANK LOCAL_SIZE CROSS_RANK (node) CROSS_SIZE (nodes)
+// MASTER_ADDR MASTER_PORT.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "deepspeed",
+    .variables = {.rank = "RANK",
+                  .world_size = "WORLD_SIZE",
+                  .local_rank = "LOCAL_RANK",
+                  .local_world_size = "LOCAL_SIZE",
+                  .node_rank = "CROSS_RANK",
+                  .num_nodes = "CROSS_SIZE"},
+};
+
+}  // namespace
+
+Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
+  if (!environment.Has("CROSS_RANK")) return Absent{"no CROSS_RANK"};
+  if (!environment.Has("RANK") || !environment.Has("LOCAL_RANK")) {
+    return Absent{"CROSS_RANK is set without RANK and LOCAL_RANK: not a worker of DeepSpeed's launch.py"};
+  }
+  if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
+  return ProbeTorchRow(environment, kRow);
+}
+
+}  // namespace muster

@@ -1,0 +1,24 @@
+// A task of a Flux job. From documentation, never run here: flux-core's shell and its environment(7).
+//   FLUX_TASK_RANK FLUX_JOB_SIZE FLUX_TASK_LOCAL_ID FLUX_JOB_NNODES FLUX_JOB_ID
+// PMI_RANK and PMI_SIZE stand beside them and agree. Nothing says the local size or the node's index (Flux
+// keeps a task map in its KVS). A broker clears the outer launcher's variables before it runs a program.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "flux",
+    .variables = {.rank = "FLUX_TASK_RANK",
+                  .world_size = "FLUX_JOB_SIZE",
+                  .local_rank = "FLUX_TASK_LOCAL_ID",
+                  .num_nodes = "FLUX_JOB_NNODES"},
+    .job_id = "FLUX_JOB_ID",
+};
+
+}  // namespace
+
+Probed ProbeFlux(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+
+}  // namespace muster

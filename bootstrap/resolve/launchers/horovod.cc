@@ -1,0 +1,50 @@
+// horovodrun's own (Gloo) launcher; under its MPI launcher the ranks are Open MPI's. Its source:
+// horovod/runner/gloo_run.py, horovod/runner/common/util/hosts.py.
+//   HOROVOD_RANK HOROVOD_SIZE HOROVOD_LOCAL_RANK HOROVOD_LOCAL_SIZE, HOROVOD_HOSTNAME (this node)
+//   HOROVOD_CROSS_RANK _SIZE   among the nodes that have this *local* rank: the node's index and their number
+//   only for
+//                              local rank 0, which every node has
+//   HOROVOD_GLOO_RENDEZVOUS_ADDR _PORT   of the driver, one for each launch; without it a worker of nobody
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kVariables{
+    .rank = "HOROVOD_RANK",
+    .world_size = "HOROVOD_SIZE",
+    .local_rank = "HOROVOD_LOCAL_RANK",
+    .local_world_size = "HOROVOD_LOCAL_SIZE",
+};
+
+Result<Candidate> Read(const Environment& environment) {
+  TupleVariables variables = kVariables;
+  if (environment.Get("HOROVOD_LOCAL_RANK") == "0") {
+    variables.node_rank = "HOROVOD_CROSS_RANK";
+    variables.num_nodes = "HOROVOD_CROSS_SIZE";
+  }
+  MUSTER_TRY(Candidate candidate, ReadTuple("horovod", environment, variables));
+  ReadNode(environment, "HOROVOD_HOSTNAME", candidate);
+  JobIdentity& job = candidate.tuple.job;
+  job.id = fmt::format("{}:{}", *environment.Get("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+                       environment.Get("HOROVOD_GLOO_RENDEZVOUS_PORT").value_or(""));
+  candidate.sources.push_back({"job.id", "HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT", {}});
+  job.key = JobKey("horovod", job);
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeHorovod(const Environment& environment, const ProbeContext&) {
+  if (HasNoPair(environment, kVariables)) return Absent{"no HOROVOD_RANK"};
+  if (environment.Get("HOROVOD_GLOO_RENDEZVOUS_ADDR").value_or("").empty()) {
+    return Absent{"HOROVOD_RANK is set without HOROVOD_GLOO_RENDEZVOUS_ADDR: left over from a horovodrun",
+                  true};
+  }
+  Result<Candidate> candidate = Read(environment);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
+}  // namespace muster

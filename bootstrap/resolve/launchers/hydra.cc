@@ -1,0 +1,53 @@
+// Hydra, the mpiexec of MPICH and Intel MPI (src/pm/hydra/proxy/pmip_cb.c):
+//   PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS, PMI_FD; MPIR_CVAR_CH3_INTERFACE_HOSTNAME or
+//   PMI_HOSTNAME: this node I_MPI_HYDRA_UUID   Intel MPI: the launch
+// It lays mpiexec's whole environment over that of its proxies, so on every node SLURM_PROCID, SLURM_NODEID
+// and SLURMD_NODENAME can be those of the node where mpiexec ran.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kVariables{
+    .rank = "PMI_RANK",
+    .world_size = "PMI_SIZE",
+    .local_rank = "MPI_LOCALRANKID",
+    .local_world_size = "MPI_LOCALNRANKS",
+};
+
+Result<Candidate> Read(const Environment& environment) {
+  MUSTER_TRY(Candidate candidate, ReadTuple("hydra", environment, kVariables));
+  for (const std::string_view variable : {"PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"}) {
+    if (!candidate.tuple.node) ReadNode(environment, variable, candidate);
+  }
+  std::optional<std::string> id;
+  ReadText(environment, "I_MPI_HYDRA_UUID", "job.id", id, candidate);
+  candidate.tuple.job.id = id.value_or("");
+  candidate.tuple.job.key = JobKey("hydra", candidate.tuple.job);
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
+  const auto local_rank = environment.Get("MPI_LOCALRANKID");
+  if (!local_rank) return Absent{"no MPI_LOCALRANKID"};
+  if (HasNoPair(environment, kVariables)) {
+    if (!environment.Has("PMI_ID")) {
+      return Absent{"MPI_LOCALRANKID is set without PMI_RANK and PMI_SIZE: left over from an mpiexec", true};
+    }
+    return Incomplete{
+        {Code::kBadEnvironment,
+         "PMI_ID is set but PMI_RANK and PMI_SIZE are not: mpiexec -pmi-port does not say the size",
+         "start with mpiexec without -pmi-port, or say --rank and --world-size"},
+        "PMI_ID",
+        std::nullopt,
+        std::nullopt};
+  }
+  Result<Candidate> candidate = Read(environment);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
+}  // namespace muster

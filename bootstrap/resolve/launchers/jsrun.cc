@@ -1,0 +1,25 @@
+// IBM's jsrun (LSF, Spectrum MPI). From documentation, never run here: Lightning's LSF environment,
+// llnl/scr#143.
+//   JSM_NAMESPACE_RANK JSM_NAMESPACE_SIZE JSM_NAMESPACE_LOCAL_RANK JSM_NAMESPACE_LOCAL_SIZE
+//   LSB_JOBID   LSF's job; two jsruns of one job share it
+// OMPI_COMM_WORLD_* and PMIX_RANK stand beside them and agree. Nothing says the node's index.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "jsrun",
+    .variables = {.rank = "JSM_NAMESPACE_RANK",
+                  .world_size = "JSM_NAMESPACE_SIZE",
+                  .local_rank = "JSM_NAMESPACE_LOCAL_RANK",
+                  .local_world_size = "JSM_NAMESPACE_LOCAL_SIZE"},
+    .job_id = "LSB_JOBID",
+};
+
+}  // namespace
+
+Probed ProbeJsrun(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+
+}  // namespace muster

@@ -1,0 +1,43 @@
+// An indexed Job of Kubernetes, one process in each pod. From documentation, never run here.
+//   JOB_COMPLETION_INDEX   the pod, and so the rank
+//   WORLD_SIZE             nobody sets it but the manifest; the API alone knows the number of pods
+//   MASTER_ADDR MASTER_PORT   from the manifest as well: a headless service's name for pod 0
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "kubernetes",
+    .variables = {.rank = "JOB_COMPLETION_INDEX", .world_size = "WORLD_SIZE"},
+};
+
+// Something in the pod counts processes or nodes of its own.
+bool IsAnothers(const Environment& environment) {
+  for (const char* name : {"RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "PET_NODE_RANK", "PET_NNODES"}) {
+    if (environment.Has(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
+  const auto index = environment.Get(kRow.variables.rank);
+  if (!index) return Absent{"no JOB_COMPLETION_INDEX"};
+  if (IsAnothers(environment))
+    return Absent{"JOB_COMPLETION_INDEX counts pods, and there is a launcher in this one"};
+  if (!environment.Has(kRow.variables.world_size)) {
+    return Incomplete{
+        {Code::kBadEnvironment,
+         fmt::format("JOB_COMPLETION_INDEX={} says which pod this is, but not of how many", *index),
+         "set WORLD_SIZE to the number of pods and MASTER_ADDR and MASTER_PORT to pod 0 in the manifest"},
+        fmt::format("JOB_COMPLETION_INDEX={}", *index),
+        std::nullopt,
+        std::nullopt};
+  }
+  return ProbeTorchRow(environment, kRow);
+}
+
+}  // namespace muster

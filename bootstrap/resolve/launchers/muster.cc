@@ -1,0 +1,62 @@
+// A program under `muster run` or `muster launch`. Its supervisor sets, with the tuple it resolved itself:
+//   MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES
+//   MUSTER_NODE MUSTER_GROUP           the group id, 32 hex digits MUSTER_CONTROL         the supervisor's
+//   socket MUSTER_JOB_KEY         JobIdentity::key MUSTER_SUPERVISOR_PID  whose direct child is beyond doubt
+//   a rank of that group
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kVariables{
+    .rank = "MUSTER_RANK",
+    .world_size = "MUSTER_WORLD_SIZE",
+    .local_rank = "MUSTER_LOCAL_RANK",
+    .local_world_size = "MUSTER_LOCAL_WORLD_SIZE",
+    .node_rank = "MUSTER_NODE_RANK",
+    .num_nodes = "MUSTER_NUM_NODES",
+};
+
+bool IsGroupId(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Result<Candidate> Read(const Environment& environment) {
+  MUSTER_TRY(Candidate candidate, ReadTuple("muster", environment, kVariables));
+  if (environment.Get("MUSTER_CONTROL").value_or("").empty()) {
+    return Fail(Code::kBadEnvironment, "MUSTER_RANK={} is set but MUSTER_CONTROL is not",
+                candidate.tuple.rank);
+  }
+  if (const auto group = environment.Get("MUSTER_GROUP"); !group || !IsGroupId(*group)) {
+    return Fail(Code::kBadEnvironment, "MUSTER_GROUP=\"{}\" is not a group id of 32 hex digits",
+                group.value_or(""));
+  }
+  ReadText(environment, "MUSTER_NODE", "node", candidate.tuple.node, candidate);
+  std::optional<std::string> key;
+  ReadText(environment, "MUSTER_JOB_KEY", "job.key", key, candidate);
+  candidate.tuple.job.key = key ? *key : JobKey("muster", {});
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeMuster(const Environment& environment, const ProbeContext& context) {
+  const auto control = environment.Get("MUSTER_CONTROL");
+  if (HasNoPair(environment, kVariables) && !control) return Absent{"no MUSTER_RANK"};
+  if (HasNoPair(environment, kVariables)) {
+    return Absent{"MUSTER_CONTROL is set without MUSTER_RANK: left over from another muster run", true};
+  }
+  if (control && environment.live() && context.control_alive &&
+      !context.control_alive(std::string(*control))) {
+    return Absent{
+        fmt::format("MUSTER_CONTROL={} does not answer or is not ours: left over from another muster run",
+                    *control),
+        true};
+  }
+  Result<Candidate> candidate = Read(environment);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
+}  // namespace muster

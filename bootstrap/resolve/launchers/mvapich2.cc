@@ -1,0 +1,24 @@
+// MVAPICH2's mpirun_rsh. From documentation, never run here: its user guide, Accelerate's chain of variables.
+//   MV2_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
+// Its mpiexec is Hydra (hydra.cc). Nothing names the launch, this node or the nodes.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "mvapich2",
+    .variables = {.rank = "MV2_COMM_WORLD_RANK",
+                  .world_size = "MV2_COMM_WORLD_SIZE",
+                  .local_rank = "MV2_COMM_WORLD_LOCAL_RANK",
+                  .local_world_size = "MV2_COMM_WORLD_LOCAL_SIZE"},
+};
+
+}  // namespace
+
+Probed ProbeMvapich2(const Environment& environment, const ProbeContext&) {
+  return ProbeRow(environment, kRow);
+}
+
+}  // namespace muster

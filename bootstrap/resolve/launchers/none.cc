@@ -1,0 +1,27 @@
+// Nobody launched this process: a world of one. Inside an allocation of more than one task only where asked
+// for.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/slurm/allocation.h"
+
+namespace muster {
+
+Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
+  const auto allocation = FindAllocation(environment);
+  if (!context.forced && allocation && !IsSingleTask(*allocation, environment)) {
+    return Absent{fmt::format("{} job {} is more than one task", allocation->manager, allocation->job_id)};
+  }
+  Candidate candidate;
+  RankTuple& tuple = candidate.tuple;
+  tuple.launcher = "none";
+  candidate.sources = {{"rank", "(no launcher)", {}}, {"world_size", "(no launcher)", {}}};
+  if (allocation) {
+    tuple.job.id = allocation->job_id;
+    tuple.node = allocation->node;
+    if (tuple.node) candidate.sources.push_back({"node", "SLURMD_NODENAME", {}});
+  }
+  tuple.job.key = JobKey("none", tuple.job);
+  return candidate;
+}
+
+}  // namespace muster

@@ -1,0 +1,39 @@
+// A worker of Ray Train, which sets all but the first inside itself, while it runs
+// (ray/train/v2/torch/config.py):
+//   RAY_JOB_ID; RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT
+// Ray orders the nodes itself.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
+
+namespace muster {
+namespace {
+
+constexpr LauncherRow kRow{
+    .name = "ray",
+    .variables = {.rank = "RANK",
+                  .world_size = "WORLD_SIZE",
+                  .local_rank = "LOCAL_RANK",
+                  .local_world_size = "LOCAL_WORLD_SIZE",
+                  .node_rank = "NODE_RANK"},
+    .job_id = "RAY_JOB_ID",
+};
+
+// What starts ranks under a worker sets more.
+bool IsAnothers(const Environment& environment) {
+  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
+}
+
+}  // namespace
+
+Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
+  if (!environment.Has("RAY_JOB_ID")) return Absent{"no RAY_JOB_ID"};
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"}) {
+    if (!environment.Has(name))
+      return Absent{fmt::format("RAY_JOB_ID is set without {}: no worker of Ray Train", name)};
+  }
+  if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
+  return ProbeTorchRow(environment, kRow);
+}
+
+}  // namespace muster

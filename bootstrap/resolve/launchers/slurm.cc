@@ -1,0 +1,193 @@
+// A task of an srun step. Step-scoped variables only: the job-scoped ones are in batch scripts, too.
+//   SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_NODEID SLURM_STEP_NUM_NODES SLURMD_NODENAME
+//   SLURM_GTIDS          the ranks on this node: their number is the local world size, never tasks / nodes
+//   SLURM_STEP_NODELIST  must be there: a batch script has SLURM_PROCID=0 but no step
+//   SLURM_JOB_ID SLURM_STEP_ID SLURM_RESTART_COUNT (only when > 0, inherited from the batch script)
+// Not read: SLURM_NTASKS (the job's under --preserve-env), SLURM_NODELIST (the job's).
+#include <array>
+
+#include "bootstrap/environment/outer_variables.h"
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/slurm/allocation.h"
+#include "bootstrap/resolve/slurm/slurm_step.h"
+#include "bootstrap/resolve/slurm/slurm_variables.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kVariables{
+    .rank = "SLURM_PROCID",
+    .world_size = "SLURM_STEP_NUM_TASKS",
+    .local_rank = "SLURM_LOCALID",
+    .node_rank = "SLURM_NODEID",
+    .num_nodes = "SLURM_STEP_NUM_NODES",
+};
+// With `launcher: slurm` where the step's own variables were stripped.
+constexpr TupleVariables kForcedVariables{
+    .rank = "SLURM_PROCID",
+    .world_size = "SLURM_NTASKS",
+    .local_rank = "SLURM_LOCALID",
+    .node_rank = "SLURM_NODEID",
+    .num_nodes = "SLURM_NNODES",
+};
+constexpr std::array<std::string_view, 4> kStepVariables{"SLURM_STEP_ID", "SLURM_STEP_NODELIST",
+                                                         "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES"};
+constexpr std::array<std::string_view, 3> kTaskVariables{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"};
+
+bool IsSet(const Environment& environment, std::string_view name) {
+  return environment.Has(name) || (name == "SLURM_STEP_ID" && environment.Has("SLURM_STEPID"));
+}
+
+template <size_t N>
+std::vector<std::string_view> Missing(const Environment& environment,
+                                      const std::array<std::string_view, N>& names) {
+  std::vector<std::string_view> missing;
+  for (const std::string_view name : names) {
+    if (!IsSet(environment, name)) missing.push_back(name);
+  }
+  return missing;
+}
+
+// The batch script's own task: rank 0 of one, whatever the allocation.
+bool LooksLikeBatchScript(const Environment& environment) {
+  for (const std::string_view name : {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS"}) {
+    if (environment.Get(name).value_or("0") != "0") return false;
+  }
+  return true;
+}
+
+Incomplete Stripped(const Environment& environment) {
+  std::string names;
+  const auto add = [&](std::string_view name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+  for (const std::string_view name : Missing(environment, kTaskVariables)) add(name);
+  for (const std::string_view name : Missing(environment, kStepVariables)) add(name);
+  if (!SlurmJobId(environment)) add("SLURM_JOB_ID");
+  return {
+      {Code::kBadEnvironment,
+       fmt::format("this looks like a task of a Slurm step whose variables were partly removed: missing {}",
+                   names),
+       "let the container, wrapper or ssh pass SLURM_* on, or force what is left with MUSTER_LAUNCHER=slurm"},
+      "SLURM_*",
+      std::nullopt,
+      std::nullopt};
+}
+
+// The supervisor that wrote them is inside the task, so they are never evidence of their own.
+Incomplete Rewritten(const Environment& environment) {
+  const auto outer = environment.Get("MUSTER_OUTER_SLURM_PROCID");
+  return {
+      {Code::kBadEnvironment,
+       fmt::format("SLURM_PROCID={} and the like are those of a muster run that starts several ranks on a "
+                   "node; Slurm's own rank: {}",
+                   environment.Get("SLURM_PROCID").value_or(""), outer.value_or("none")),
+       "start this process with srun, or within the program of that muster run"},
+      "SLURM_*",
+      std::nullopt,
+      std::nullopt};
+}
+
+// What a process of an allocation is when it is not a task; nullopt: it may be one.
+std::optional<Probed> NotATask(const Environment& environment) {
+  const auto step = SlurmStepId(environment);
+  if (!step) return Malformed{step.error()};
+  if (*step && IsSpecialStep(**step)) {
+    return Absent{fmt::format("SLURM_STEP_ID={} is a special step, not one of tasks", **step)};
+  }
+  const auto no_step = Missing(environment, kStepVariables);
+  if (no_step.size() < kStepVariables.size()) return std::nullopt;
+  if (!SlurmJobId(environment) && !environment.Has("SLURM_PROCID")) return Absent{"no SLURM_JOB_ID"};
+  if (!environment.Has("SLURM_PROCID")) return Absent{"no SLURM_PROCID: an allocation without a step"};
+  if (LooksLikeBatchScript(environment)) return Absent{"no SLURM_STEP_ID: a batch script is not a task"};
+  return std::nullopt;
+}
+
+Status ReadJob(const Environment& environment, Candidate& candidate) {
+  JobIdentity& job = candidate.tuple.job;
+  job.id = SlurmJobId(environment).value_or("");
+  if (job.id.empty()) return Fail(Code::kBadEnvironment, "SLURM_JOB_ID is set but empty");
+  MUSTER_TRY(const auto step, SlurmStepId(environment));
+  if (step) job.step = std::to_string(*step);
+  MUSTER_TRY(const auto restart, environment.GetCount("SLURM_RESTART_COUNT"));
+  job.restart = restart.value_or(0);
+  job.key = JobKey("slurm", job);
+  candidate.sources.push_back(
+      {"job.id", environment.Has("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID", {}});
+  if (step) {
+    candidate.sources.push_back(
+        {"job.step", environment.Has("SLURM_STEP_ID") ? "SLURM_STEP_ID" : "SLURM_STEPID", {}});
+  }
+  if (restart) candidate.sources.push_back({"job.restart", "SLURM_RESTART_COUNT", {}});
+  return {};
+}
+
+Result<Candidate> Read(const Environment& environment, const TupleVariables& variables) {
+  MUSTER_TRY(Candidate candidate, ReadTuple("slurm", environment, variables));
+  RankTuple& tuple = candidate.tuple;
+  if (const auto text = environment.Get("SLURM_GTIDS"); text && !text->empty()) {
+    MUSTER_TRY(const auto task_ids, ParseTaskIds(*text));
+    tuple.local_world_size = static_cast<int>(task_ids.size());
+    candidate.sources.push_back({"local_world_size", "SLURM_GTIDS (count)", {}});
+  }
+  ReadText(environment, "SLURMD_NODENAME", "node", tuple.node, candidate);
+  MUSTER_CHECK(ReadJob(environment, candidate));
+  return candidate;
+}
+
+void WarnOfJobSize(const Environment& environment, Candidate& candidate) {
+  const auto tasks = environment.GetCount("SLURM_NTASKS");
+  if (!tasks || !*tasks || **tasks == candidate.tuple.world_size) return;
+  candidate.warnings.push_back(
+      fmt::format("SLURM_NTASKS={} is not this step's size, SLURM_STEP_NUM_TASKS={}, which is used (srun "
+                  "--preserve-env?)",
+                  **tasks, candidate.tuple.world_size));
+}
+
+// The step may be forced out of SLURM_PROCID and SLURM_NTASKS where it was stripped; but a batch script has
+// these two as well and must not become rank 0 of N, so there slurmstepd itself has to say that it runs a
+// step.
+bool CanForce(const Environment& environment) {
+  if (!environment.Has("SLURM_PROCID") || !environment.Has("SLURM_NTASKS")) return false;
+  const auto step = SlurmStepId(environment);
+  if (!step || (*step && IsSpecialStep(**step))) return false;
+  if (!LooksLikeBatchScript(environment)) return true;
+  if (!environment.live()) return false;
+  const std::string& above = environment.process()->slurm_step;
+  return ParseInteger<int64_t>(std::string_view(above).substr(above.rfind('.') + 1)).has_value();
+}
+
+Probed ReadForced(const Environment& environment) {
+  Result<Candidate> candidate = Read(environment, kForcedVariables);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  if (auto status = CheckTaskIds(environment, candidate->tuple); !status)
+    return Malformed{std::move(status).error()};
+  candidate->warnings.push_back(
+      "the step's own variables are missing: SLURM_NTASKS is taken for the world size");
+  return *std::move(candidate);
+}
+
+}  // namespace
+
+Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
+  if (SlurmIsRewritten(environment.All())) return Rewritten(environment);
+  auto not_a_task = NotATask(environment);
+  const bool stripped = !Missing(environment, kTaskVariables).empty() ||
+                        !Missing(environment, kStepVariables).empty() || !SlurmJobId(environment);
+  if (context.forced && stripped && CanForce(environment)) return ReadForced(environment);
+  if (not_a_task) return *std::move(not_a_task);
+  if (stripped) return Stripped(environment);
+  Result<Candidate> candidate = Read(environment, kVariables);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  const auto why = WhyNotThisStep(environment, candidate->tuple);
+  if (!why) return Malformed{why.error()};
+  if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
+  // Hydra mixes the variables of two tasks: no harm where its own tuple is there.
+  if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {
+    return Incomplete{std::move(status).error(), "SLURM_PROCID", std::nullopt, std::nullopt};
+  }
+  WarnOfJobSize(environment, *candidate);
+  return *std::move(candidate);
+}
+
+}  // namespace muster

@@ -1,0 +1,54 @@
+// torchrun, torch.distributed.run and what builds on them (accelerate launch). Set by local_elastic_agent.py:
+//   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK (agent) GROUP_WORLD_SIZE (agents) MASTER_ADDR
+//   MASTER_PORT TORCHELASTIC_RUN_ID (default "none") TORCHELASTIC_RESTART_COUNT (of this node's agent; the
+//   nodes may differ)
+// GROUP_RANK is given in the order of arrival: rank 0 need not be on the first node.
+#include "bootstrap/environment/tuple_reader.h"
+#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/torchrun_id.h"
+
+namespace muster {
+namespace {
+
+constexpr TupleVariables kVariables{
+    .rank = "RANK",
+    .world_size = "WORLD_SIZE",
+    .local_rank = "LOCAL_RANK",
+    .local_world_size = "LOCAL_WORLD_SIZE",
+    .node_rank = "GROUP_RANK",
+    .num_nodes = "GROUP_WORLD_SIZE",
+};
+
+Result<Candidate> Read(const Environment& environment, std::string_view run_id) {
+  MUSTER_TRY(Candidate candidate, ReadTuple("torchrun", environment, kVariables));
+  MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
+  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  MUSTER_TRY(const auto restart, environment.GetCount("TORCHELASTIC_RESTART_COUNT"));
+  JobIdentity& job = candidate.tuple.job;
+  job.id = run_id;
+  candidate.sources.push_back({"job.id", "TORCHELASTIC_RUN_ID", {}});
+  if (restart) candidate.sources.push_back({"job.restart", "TORCHELASTIC_RESTART_COUNT", {}});
+  job.restart = restart.value_or(0);
+  job.key = JobKey("torchrun", job);
+  return candidate;
+}
+
+}  // namespace
+
+Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
+  const auto run_id = environment.Get("TORCHELASTIC_RUN_ID");
+  if (!run_id || run_id->empty()) return Absent{"no TORCHELASTIC_RUN_ID"};
+  if (!HasTorchrun(environment)) return Absent{"TORCHELASTIC_RUN_ID is muster run's"};
+  if (HasNoPair(environment, kVariables)) {
+    return Absent{"TORCHELASTIC_RUN_ID is set without RANK and WORLD_SIZE: left over from a torchrun", true};
+  }
+  Result<Candidate> candidate = Read(environment, *run_id);
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  if (!candidate->tuple.local_rank) {
+    return Malformed{
+        {Code::kBadEnvironment, "TORCHELASTIC_RUN_ID and RANK are set but LOCAL_RANK is not", {}}};
+  }
+  return *std::move(candidate);
+}
+
+}  // namespace muster

@@ -1,0 +1,31 @@
+// Nodes that a batch system gave us. An allocation is not a launcher: a batch script has one and is not a
+// rank.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bootstrap/environment/environment.h"
+
+namespace muster {
+
+struct Allocation {
+  std::string manager;  // "slurm"
+  std::string job_id;   // empty where unknown
+  std::string
+      kind;  // "batch script" "salloc shell" "interactive step" "ssh session" "step, its variables removed"
+  std::string nodelist;  // as Slurm wrote it: "gpu[01-03]"; empty where unknown
+  std::optional<int> num_nodes;
+  std::optional<int> tasks;         // of the whole allocation
+  std::optional<std::string> node;  // the node this process is on, where known
+
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+// The allocation this process stands in, whether or not it was also launched as a rank.
+std::optional<Allocation> FindAllocation(const Environment& environment);
+
+// Exactly one task on one node and not heterogeneous: a world of one needs no launcher.
+bool IsSingleTask(const Allocation& allocation, const Environment& environment);
+
+}  // namespace muster

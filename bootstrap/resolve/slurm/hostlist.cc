@@ -1,0 +1,209 @@
+#include "bootstrap/resolve/slurm/hostlist.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMostNames = 262144;
+constexpr size_t kLongestName = 255;  // DNS
+constexpr uint64_t kLongestRange = 65536;
+constexpr size_t kMostDigits = 18;
+constexpr std::string_view kSeparators = ", \t\n";
+
+// "a[1-2]b[3]c" = literals {"a", "b", "c"} around brackets {{1, 2}, {3}}, the numbers already padded.
+struct Pattern {
+  std::vector<std::string_view> literals;
+  std::vector<std::vector<std::string>> brackets;
+};
+
+tl::unexpected<Error> Bad(std::string_view list, std::string why) {
+  return Fail(Code::kBadEnvironment, "\"{}\" is not a host list: {}", list, why);
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.size() <= kMostDigits &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+tl::unexpected<Error> TooMany(std::string_view list) {
+  return Bad(list, fmt::format("it has more than {} names", kMostNames));
+}
+
+// One "3" or "09-11" of a bracket; as wide as its low end is written.
+Status AppendRange(std::string_view list, std::string_view range, std::vector<std::string>& numbers) {
+  const size_t dash = range.find('-');
+  const std::string_view low = range.substr(0, dash);
+  const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+  if (!IsNumber(low) || !IsNumber(high)) {
+    return Bad(list, fmt::format("\"{}\" is not a number or a range such as 1-4", range));
+  }
+  const uint64_t first = *ParseInteger<uint64_t>(low);
+  const uint64_t last = *ParseInteger<uint64_t>(high);
+  if (last < first) return Bad(list, fmt::format("\"{}\" runs backwards", range));
+  if (last - first >= kLongestRange) {
+    return Bad(list, fmt::format("\"{}\" is longer than {} numbers", range, kLongestRange));
+  }
+  for (uint64_t number = first; number <= last; ++number) {
+    numbers.push_back(fmt::format("{:0{}}", number, low.size()));
+  }
+  return {};
+}
+
+Result<Pattern> ParsePattern(std::string_view list, std::string_view text) {
+  Pattern pattern;
+  // Both limits hold before anything is written out: a variable of some kilobytes could ask for gigabytes.
+  size_t names = 1;
+  size_t length = 0;
+  while (true) {
+    const size_t open = text.find_first_of("[]");
+    pattern.literals.push_back(text.substr(0, open));
+    length +=
+        pattern.literals.back().size() + (pattern.brackets.empty() ? 0 : pattern.brackets.back()[0].size());
+    if (length > kLongestName)
+      return Bad(list, fmt::format("a name is longer than {} characters", kLongestName));
+    if (open == std::string_view::npos) return pattern;
+    if (text[open] == ']') return Bad(list, "a \"]\" without its \"[\"");
+    const size_t close = text.find_first_of("[]", open + 1);
+    if (close == std::string_view::npos || text[close] == '[') return Bad(list, "a \"[\" without its \"]\"");
+    std::vector<std::string> numbers;
+    for (const std::string_view range : Split(text.substr(open + 1, close - open - 1), ',')) {
+      MUSTER_CHECK(AppendRange(list, range, numbers));
+      if (numbers.size() > kMostNames) return TooMany(list);
+    }
+    names *= numbers.size();
+    if (names > kMostNames) return TooMany(list);
+    pattern.brackets.push_back(std::move(numbers));
+    text.remove_prefix(close + 1);
+  }
+}
+
+// Slurm expands the last bracket innermost and, of the others, the rightmost outermost: x[..]y[..]z[..] runs
+// over y, then x, then z. Odd, but it decides which node is the first, so it must be the same here.
+std::vector<size_t> OuterToInner(size_t brackets) {
+  std::vector<size_t> order;
+  for (size_t i = brackets; i-- > 1;) order.push_back(i - 1);
+  if (brackets > 0) order.push_back(brackets - 1);
+  return order;
+}
+
+std::string Assemble(const Pattern& pattern, const std::vector<size_t>& chosen) {
+  std::string name(pattern.literals[0]);
+  for (size_t i = 0; i < pattern.brackets.size(); ++i) {
+    name += pattern.brackets[i][chosen[i]];
+    name += pattern.literals[i + 1];
+  }
+  return name;
+}
+
+Status AppendNames(std::string_view list, const Pattern& pattern, std::vector<std::string>& names) {
+  size_t count = 1;
+  for (const auto& numbers : pattern.brackets) count *= numbers.size();
+  if (count > kMostNames - names.size()) return TooMany(list);
+  const std::vector<size_t> order = OuterToInner(pattern.brackets.size());
+  std::vector<size_t> chosen(pattern.brackets.size(), 0);
+  for (size_t n = 0; n < count; ++n) {
+    names.push_back(Assemble(pattern, chosen));
+    for (size_t i = order.size(); i-- > 0;) {
+      if (++chosen[order[i]] < pattern.brackets[order[i]].size()) break;
+      chosen[order[i]] = 0;
+    }
+  }
+  return {};
+}
+
+// Where the next separator outside brackets is.
+size_t TokenEnd(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') ++depth;
+    if (text[i] == ']') --depth;
+    if (depth <= 0 && kSeparators.find(text[i]) != std::string_view::npos) return i;
+  }
+  return text.size();
+}
+
+// "gpu007" = {"gpu", "007"}; no number: the whole name is the prefix.
+std::pair<std::string_view, std::string_view> SplitNumber(std::string_view name) {
+  size_t start = name.size();
+  while (start > 0 && name.size() - start < kMostDigits && name[start - 1] >= '0' && name[start - 1] <= '9')
+    --start;
+  return {name.substr(0, start), name.substr(start)};
+}
+
+struct Run {
+  std::string_view low;
+  std::string high;
+  uint64_t last = 0;
+};
+
+bool Extend(Run& run, std::string_view number) {
+  const std::string next = fmt::format("{:0{}}", run.last + 1, run.low.size());
+  if (next != number) return false;
+  run.high = next;
+  ++run.last;
+  return true;
+}
+
+void AppendGroup(std::string_view prefix, const std::vector<Run>& runs, std::string& out) {
+  if (!out.empty()) out += ',';
+  out += prefix;
+  if (runs.size() == 1 && runs[0].high == runs[0].low) {
+    out += runs[0].low;
+    return;
+  }
+  out += '[';
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (i > 0) out += ',';
+    out += runs[i].low;
+    if (runs[i].high != runs[i].low) out += "-" + runs[i].high;
+  }
+  out += ']';
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandHostlist(std::string_view text) {
+  std::vector<std::string> names;
+  std::string_view rest = text;
+  while (true) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(kSeparators), rest.size()));
+    if (rest.empty()) break;
+    const size_t end = TokenEnd(rest);
+    MUSTER_TRY(const Pattern pattern, ParsePattern(text, rest.substr(0, end)));
+    MUSTER_CHECK(AppendNames(text, pattern, names));
+    rest.remove_prefix(end);
+  }
+  if (names.empty()) return Bad(text, "it is empty");
+  return names;
+}
+
+std::string CompressHostlist(const std::vector<std::string>& names) {
+  std::string out;
+  std::optional<std::string_view> prefix;
+  std::vector<Run> runs;
+  for (const std::string& name : names) {
+    const auto [name_prefix, number] = SplitNumber(name);
+    if (prefix && (*prefix != name_prefix || number.empty())) {
+      AppendGroup(*prefix, runs, out);
+      prefix.reset();
+      runs.clear();
+    }
+    if (number.empty()) {
+      AppendGroup(name, {Run{}}, out);
+      continue;
+    }
+    prefix = name_prefix;
+    if (runs.empty() || !Extend(runs.back(), number)) {
+      runs.push_back({number, std::string(number), *ParseInteger<uint64_t>(number)});
+    }
+  }
+  if (prefix) AppendGroup(*prefix, runs, out);
+  return out;
+}
+
+}  // namespace muster

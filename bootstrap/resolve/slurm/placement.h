@@ -1,0 +1,20 @@
+// Which ranks of a Slurm step run where, from the environment alone.
+#pragma once
+
+#include "bootstrap/environment/environment.h"
+#include "comm/base/error.h"
+#include "comm/meeting.h"
+
+namespace muster {
+
+// The nodes of this process's step in the order of SLURM_STEP_NODELIST, with their task counts. node_of_rank
+// where the layout is block, cyclic or plane and agrees with what this process knows of itself; never for
+// arbitrary or heterogeneous steps, whose node order the list does not keep. Error: kBadEnvironment.
+Result<Placement> PlacementOfSlurmStep(const Environment& environment);
+
+// The nodes of the whole job, task counts unknown: where to look for rank 0 of an mpirun. Empty: no Slurm
+// job. In a step of an allocation, SLURM_JOB_NODELIST of Slurm 26.05 lists the step's nodes only;
+// SLURM_NODELIST still lists the job's.
+Result<Placement> NodesOfSlurmJob(const Environment& environment);
+
+}  // namespace muster

@@ -1,0 +1,23 @@
+// Whether Slurm's step variables are this process's own. sbatch and salloc called from inside a step pass its
+// variables on to the new job, so that SLURM_STEP_ID alone proves nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bootstrap/environment/environment.h"
+#include "comm/base/error.h"
+#include "comm/rank_tuple.h"
+
+namespace muster {
+
+// Why the step variables are left over from another step; nullopt: nothing speaks against them. `tuple` is
+// what they say. Tests: notes of slurm.h's special step ids, SLURMD_NODENAME in the step, the step's nodes in
+// the job, counts that add up, and in a live process the slurmstepd above it. Error: kBadEnvironment:
+// unreadable.
+Result<std::optional<std::string>> WhyNotThisStep(const Environment& environment, const RankTuple& tuple);
+
+// SLURM_PROCID, SLURM_LOCALID and SLURM_GTIDS agree. Error: kBadEnvironment naming them.
+Status CheckTaskIds(const Environment& environment, const RankTuple& tuple);
+
+}  // namespace muster

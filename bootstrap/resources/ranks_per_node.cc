@@ -1,0 +1,46 @@
+#include "bootstrap/resources/ranks_per_node.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "bootstrap/resources/gpu_count.h"
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr int kMostRanks = 4096;
+
+}  // namespace
+
+Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::less<>>& environment) {
+  Processors processors;
+  const GpuCount count = CountGpus(environment);
+  processors.gpus = count.gpus;
+  processors.no_gpu = count.reason;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) processors.cpus = std::max(1, CPU_COUNT(&cpus));
+  return processors;
+}
+
+Result<int> ParseRanksPerNode(std::string_view text, const Processors& processors) {
+  if (text == "gpu" && processors.gpus == 0) {
+    return WithHint(
+        Fail(Code::kUsage, "--nproc-per-node gpu: this node has no GPU that this process may use: {}",
+             processors.no_gpu),
+        "give a number, or auto");
+  }
+  if (text == "gpu" || (text == "auto" && processors.gpus > 0)) return processors.gpus;
+  if (text == "cpu" || text == "auto") return processors.cpus;
+  const auto number = ParseInteger<int>(text);
+  if (!number || *number < 1 || *number > kMostRanks) {
+    return WithHint(
+        Fail(Code::kUsage, "--nproc-per-node \"{}\" is not a number of ranks (1 to {})", text, kMostRanks),
+        "a number, gpu, cpu or auto");
+  }
+  return *number;
+}
+
+}  // namespace muster

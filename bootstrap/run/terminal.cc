@@ -1,9 +1,0 @@
-#include "bootstrap/run/terminal.h"
-
-#include <unistd.h>
-
-namespace muster {
-
-bool InTerminalForeground() { return isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
-
-}  // namespace muster

@@ -1,0 +1,89 @@
+#include "bootstrap/store/master_port.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "bootstrap/store/program_port.h"
+#include "comm/base/wire.h"
+#include "comm/net/hosts.h"
+#include "comm/rendezvous/link/names.h"
+
+namespace muster {
+
+namespace {
+
+// All addresses of this machine that can lead to another node.
+std::vector<std::string> AddressesHere() {
+  std::vector<std::string> addresses;
+  const auto interfaces = LocalInterfaces();
+  if (!interfaces) return addresses;
+  for (const LocalInterface& interface : *interfaces) {
+    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
+    if (!IsNodeLocalInterface(interface.name)) addresses.push_back(interface.address.Host());
+  }
+  return addresses;
+}
+
+Bytes Payload(uint16_t port, const std::vector<std::string>& addresses) {
+  WireWriter writer;
+  writer.U16(port);
+  writer.U32(static_cast<uint32_t>(addresses.size()));
+  for (const std::string& address : addresses) writer.String(address);
+  return writer.Take();
+}
+
+Result<std::shared_ptr<StorePort>> HoldPort(const Config& config, const std::optional<Endpoint>& endpoint,
+                                            bool only_this_node, const JoinRequest& request) {
+  const PortRange ports = config.rendezvous.ports;
+  const std::vector<uint16_t>& others = request.meeting.ports_of_others;
+  std::vector<uint16_t> ladders;
+  for (const std::string& seed : LadderSeeds(request.meeting.key, request.secret)) {
+    std::ranges::copy(PortLadder(seed, ports, others), std::back_inserter(ladders));
+  }
+  MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0}, only_this_node,
+                                              std::move(ladders), others}));
+  return std::make_shared<StorePort>(std::move(held));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
+                                                    const std::optional<Endpoint>& endpoint,
+                                                    bool only_this_node, JoinRequest& request) {
+  Claim& claim = request.self.claims.front();
+  const bool serves = config.run.store == RunStore::kMuster;
+  std::vector<std::string> addresses;
+  if (serves && !only_this_node && claim.local_rank <= 0) addresses = AddressesHere();
+  if (claim.rank != 0) {
+    if (!addresses.empty()) claim.payload = Payload(0, addresses);
+    return nullptr;
+  }
+  std::shared_ptr<StorePort> store;
+  uint16_t port = 0;
+  if (serves) {
+    MUSTER_TRY(store, HoldPort(config, endpoint, only_this_node, request));
+    port = store->port();
+  } else {
+    MUSTER_TRY(port, FreeProgramPort(config.rendezvous.ports, request.meeting.ports_of_others));
+  }
+  claim.payload = Payload(port, addresses);
+  return store;
+}
+
+std::vector<std::string> AddressesInClaim(const Roster::Member& member) {
+  if (member.payload.view().empty()) return {};
+  WireReader reader(member.payload.view());
+  reader.U16();
+  std::vector<std::string> addresses(reader.Count(sizeof(uint32_t)));
+  for (std::string& address : addresses) address = reader.String();
+  if (!reader.Finish("claim")) return {};
+  return addresses;
+}
+
+uint16_t MasterPortOf(const Roster& roster) {
+  WireReader reader(roster.members.front().payload.view());
+  return reader.U16();
+}
+
+}  // namespace muster

@@ -1,0 +1,37 @@
+#include "bootstrap/store/store_addresses.h"
+
+#include <algorithm>
+
+#include "bootstrap/store/master_port.h"
+
+namespace muster {
+
+StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own)
+    : own_node_(own_node), own_(own.begin(), own.end()) {
+  const auto add = [this](const std::string& address, int node) {
+    std::vector<int>& nodes = nodes_[address];
+    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+  };
+  for (size_t node = 0; node < roster.nodes.size(); ++node) {
+    for (const std::string& address : roster.nodes[node].addresses) add(address, static_cast<int>(node));
+  }
+  // An address that was advertised is its node's alone, whatever other nodes call a network of their own.
+  const auto advertised = nodes_;
+  for (const Roster::Member& member : roster.members) {
+    for (const std::string& address : AddressesInClaim(member)) {
+      if (!advertised.contains(address)) add(address, member.node);
+    }
+  }
+}
+
+bool StoreAddresses::IsOwn(const SocketAddress& peer) const {
+  return peer.IsLoopback() || own_.contains(peer.Host());
+}
+
+std::vector<int> StoreAddresses::NodesOf(const SocketAddress& peer) const {
+  const auto found = nodes_.find(peer.Host());
+  if (found != nodes_.end()) return found->second;
+  return IsOwn(peer) ? std::vector<int>{own_node_} : std::vector<int>{};
+}
+
+}  // namespace muster

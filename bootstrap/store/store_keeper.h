@@ -1,0 +1,65 @@
+// The group's store, served by rank 0's supervisor: a TCPStore-compatible server on a thread of its own,
+// whose gate lets in the programs of the group only, each to the store of its own generation (store_users.h).
+//
+// A connection passes two checks. The screen, on the server's thread, refuses an address that is no node's, and
+// another user of this machine: no other thread, and no other node, notices them. The gate asks the one node
+// that the address belongs to, once the client has said VALIDATE. No verdict is remembered: the kernel's
+// answer is about one connection, and a program may share its address with strangers.
+//
+// All methods belong to the EventLoop's thread. A verdict that takes long delays only the connection that it
+// is about.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/store/store_addresses.h"
+#include "bootstrap/store/store_port.h"
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/tcp_store/server_thread.h"
+
+namespace muster {
+
+class StoreKeeper {
+ public:
+  struct Params {
+    EventLoop& loop;
+    ControlPlane& plane;  // must outlive this
+    OwnerInquiry::Look look;
+    std::string host;  // numeric: where the others reach this node
+    uid_t uid = 0;     // the group's user
+  };
+
+  // Error: kSystem.
+  static Result<std::unique_ptr<StoreKeeper>> Start(Params params, StorePort port);
+  StoreKeeper(const StoreKeeper&) = delete;
+  StoreKeeper& operator=(const StoreKeeper&) = delete;
+  ~StoreKeeper();
+
+ private:
+  using Verdict = tcp_store::ServerOptions::Verdict;
+  struct Asked {
+    size_t open = 0;  // nodes that have not answered
+    OwnerAnswer best;
+  };
+
+  explicit StoreKeeper(Params params);
+  Result<tcp_store::ServerOptions> Options(const SocketAddress& own);
+  void Judge(const SocketAddress& peer, const Verdict& verdict);
+  void Conclude(const OwnerAnswer& answer, const Verdict& verdict);
+  Result<tcp_store::Member> MemberOf(const OwnerAnswer& answer);
+  void TakeNote(int rank, uint32_t generation);
+
+  Params params_;
+  std::shared_ptr<const StoreAddresses> addresses_;  // also the server thread's
+  std::unique_ptr<tcp_store::ServerThread> server_;
+  std::vector<uint32_t> generations_;  // of each rank, the latest that was seen
+  uint32_t latest_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

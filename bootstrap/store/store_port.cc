@@ -1,0 +1,135 @@
+#include "bootstrap/store/store_port.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "comm/auth/crypto.h"
+#include "comm/net/hosts.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+constexpr int kTries = 64;
+// A node that balances load for a whole cluster has thousands; the first are those of its cards.
+constexpr size_t kMostAddresses = 64;
+constexpr const char* kLoopback = "127.0.0.1";
+
+Result<std::vector<SocketAddress>> AddressesHere(bool only_this_node) {
+  std::vector<SocketAddress> addresses = {*SocketAddress::FromNumeric(kLoopback, 0)};
+  if (only_this_node) return addresses;
+  MUSTER_TRY(const auto interfaces, LocalInterfaces());
+  for (const LocalInterface& interface : interfaces) {
+    const bool known = std::ranges::find(addresses, interface.address) != addresses.end();
+    if (known || interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
+    if (addresses.size() < kMostAddresses) addresses.push_back(interface.address);
+  }
+  return addresses;
+}
+
+// All or none; an address that has just gone is left out.
+Result<std::vector<UniqueFd>> ListenAt(const std::vector<SocketAddress>& addresses, uint16_t port) {
+  std::vector<UniqueFd> listeners;
+  for (SocketAddress address : addresses) {
+    address.set_port(port);
+    int error_number = 0;
+    Result<UniqueFd> listener = Listen(address, &error_number);
+    if (!listener && error_number == EADDRNOTAVAIL) continue;
+    if (!listener) return tl::unexpected<Error>(std::move(listener).error());
+    // The kernel's choice for the first is everybody's.
+    port = LocalAddress(listener->get()).port();
+    listeners.push_back(*std::move(listener));
+  }
+  if (listeners.empty()) return Fail(Code::kSystem, "this node has no address to serve the store at");
+  return listeners;
+}
+
+bool IsFree(uint16_t port) {
+  return Listen(SocketAddress::AnyIpv6(port)).has_value() || Listen(SocketAddress::AnyIpv4(port)).has_value();
+}
+
+// The ports of a range in turn, from somewhere at random: two jobs that start on a node at once do not look
+// at the same ones.
+class Ports {
+ public:
+  Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
+    std::array<uint8_t, 2> random{};
+    RandomBytes(random);
+    next_ = (random[0] * 256 + random[1]) % count();
+  }
+  std::optional<uint16_t> Next() {
+    while (tried_ < std::min(count(), kTries)) {
+      const auto port = static_cast<uint16_t>(ports_.first + (next_ + tried_++) % count());
+      if (std::ranges::find(but_not_, port) == but_not_.end()) return port;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int count() const { return ports_.last - ports_.first + 1; }
+
+  PortRange ports_;
+  std::vector<uint16_t> but_not_;
+  int next_ = 0;
+  int tried_ = 0;
+};
+
+// Held for as long as the program runs: were stores to take all ports of a narrow range, no group could form
+// any more. Whoever takes the last two at the same time as another sees that none is left, and gives his
+// back.
+bool AnotherIsFree(Ports& ports) {
+  while (const auto port = ports.Next()) {
+    if (IsFree(*port)) return true;
+  }
+  return false;
+}
+
+// One of the range, as long as another one is left there.
+std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector<uint16_t>& but_not,
+                                              const std::vector<SocketAddress>& addresses) {
+  Ports ports(range, but_not);
+  while (const auto port = ports.Next()) {
+    auto listeners = ListenAt(addresses, *port);
+    if (!listeners) continue;
+    Ports others(range, {*port});
+    if (AnotherIsFree(others)) return *std::move(listeners);
+    break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<StorePort> StorePort::Hold(const Wish& wish) {
+  MUSTER_TRY(const auto addresses, AddressesHere(wish.only_this_node));
+  std::vector<uint16_t> never = wish.of_others;
+  never.push_back(wish.but_not);
+  std::vector<uint16_t> but_not = never;
+  but_not.insert(but_not.end(), wish.rather_not.begin(), wish.rather_not.end());
+  if (auto listeners = ListenIn(wish.ports, but_not, addresses)) return StorePort(*std::move(listeners));
+  if (auto listeners = ListenIn(wish.ports, never, addresses)) return StorePort(*std::move(listeners));
+  MUSTER_TRY(auto listeners, ListenAt(addresses, 0));
+  if (std::ranges::count(never, LocalAddress(listeners.front().get()).port()) == 0)
+    return StorePort(std::move(listeners));
+  // The kernel does not choose it again while it is held.
+  MUSTER_TRY(auto others, ListenAt(addresses, 0));
+  return StorePort(std::move(others));
+}
+
+StorePort::StorePort(std::vector<UniqueFd> listeners)
+    : listeners_(std::move(listeners)), port_(LocalAddress(listeners_.front().get()).port()) {}
+
+Result<UniqueFd> StorePort::KeepOnly(const std::string& host) {
+  std::vector<UniqueFd> held = std::exchange(listeners_, {});
+  for (UniqueFd& listener : held) {
+    if (LocalAddress(listener.get()).Host() == host) return std::move(listener);
+  }
+  const auto address = SocketAddress::FromNumeric(host, port_);
+  if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: it is no address", host);
+  return Listen(*address);
+}
+
+}  // namespace muster

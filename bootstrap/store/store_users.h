@@ -1,0 +1,54 @@
+// Which of a supervisor's programs use the group's store, and which program came after which: no key outlives
+// the program that set it, so each must see the store of its own generation.
+//
+//   muster run -- sh -c 'python a.py; python b.py'      a.py is generation 0 of its rank, b.py generation 1
+//
+// A process that connects belongs to its rank's present generation if it is one of it, or if one of it still
+// runs somewhere under the rank's program (workers that a program starts share its store, as under torchrun).
+// If all of them have ended, the next one begins a new generation. All ranks count alike, so the numbers say
+// who belongs together, however far apart in time the ranks get there.
+//
+// Threads: one at a time. Nothing waits.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "bootstrap/process/process_tree.h"
+#include "comm/rendezvous/control/owner_messages.h"
+
+namespace muster {
+
+struct RunningProgram {
+  int rank = 0;
+  pid_t pid = 0;
+};
+
+class StoreUsers {
+ public:
+  // `programs`: those that this process has started and that still run.
+  StoreUsers(uid_t uid, std::function<std::vector<RunningProgram>()> programs)
+      : uid_(uid), programs_(std::move(programs)) {}
+
+  // Whose the connection is, as far as this process can see: the sockets of its network namespace, the
+  // processes below it.
+  OwnerAnswer Look(const OwnerQuestion& question);
+  // Whether a program of that rank has connected to the store.
+  bool HaveCome(int rank) const { return uses_.contains(rank); }
+
+ private:
+  struct Use {
+    uint32_t generation = 0;
+    std::vector<ProcessIdentity> processes;  // of this generation; empty: nobody has come yet
+  };
+  uint32_t GenerationOf(int rank, pid_t pid, const std::vector<pid_t>& tree);
+
+  const uid_t uid_;
+  const std::function<std::vector<RunningProgram>()> programs_;
+  std::map<int, Use> uses_;  // by rank
+};
+
+}  // namespace muster

@@ -1,0 +1,80 @@
+// A formed group as one of its processes sees it: the roster, the control plane and the keys. What a
+// Communicator and the supervisor stand on. Made by comm/rendezvous/control/join.h (or adopted from a supervisor).
+//
+// Threads: all functions may be called from any thread. Only Exchange, WhoIsMissing and Leave block, at most
+// until their deadline.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/group/activity.h"
+#include "comm/roster.h"
+
+namespace muster {
+
+// Random, drawn by the root, the same on all ranks, secret to the group: proves membership on data
+// connections.
+using GroupKey = std::array<uint8_t, 32>;
+
+class Group {
+ public:
+  Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  virtual ~Group() = default;
+
+  virtual int rank() const = 0;
+  virtual const Roster& roster() const = 0;
+  virtual const GroupKey& key() const = 0;
+
+  // Every rank gives bytes and gets everybody's, indexed by rank; over the control plane, for small things
+  // (addresses, versions, ids). `name` must be new each time and the same on every rank. Error: the group's
+  // failure, or kDeadline naming the ranks that have not called it.
+  virtual Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) = 0;
+
+  // Readable (poll POLLIN) as soon as the group has failed, and for ever after. Owned by the Group.
+  virtual int failure_fd() const = 0;
+  // The first failure of the group, the same sentence on every rank; absent while all is well.
+  virtual std::optional<Error> failure() const = 0;
+  // Makes `error` the group's failure on every rank, unless it already has one. For what this rank found out
+  // itself (a mismatched collective, a passed deadline). Does not wait.
+  virtual void Fail(const Error& error) = 0;
+
+  // Who has not come to collective number `sequence` of a communicator (activity.h), in words: "rank 5
+  // (gpu02), last seen in Barrier #41". Empty where all are in it, or nobody can be asked. BLOCKS for about
+  // `patience`.
+  virtual std::string WhoIsMissing(uint64_t /*communicator*/, uint64_t /*sequence*/, Duration /*patience*/) {
+    return {};
+  }
+
+  // Says goodbye: from now on this process's end is not a failure. Waits until that is known where it must
+  // be.
+  //
+  // Error: the group's failure, where it has one: the work was not done together to the end.
+  virtual Status Leave(Deadline deadline) = 0;
+
+  // Where the backend says what this rank is doing.
+  ActivityBoard& activity() { return activity_; }
+
+  // Operations do not wait beyond this, where the group has learned when its job ends; once it has passed it
+  // counts no more. May become known at any time.
+  Deadline latest() const { return Deadline::At(Clock::time_point(Clock::duration(latest_.load()))); }
+
+ protected:
+  void set_latest(Deadline latest) { latest_ = latest.when().time_since_epoch().count(); }
+
+ private:
+  ActivityBoard activity_;
+  std::atomic<Clock::rep> latest_ = Clock::time_point::max().time_since_epoch().count();
+};
+
+}  // namespace muster

@@ -1,0 +1,139 @@
+#include "comm/init/init.h"
+
+#include <utility>
+
+#include "comm/base/wire.h"
+#include "comm/log/log.h"
+#include "comm/socket/single.h"
+#include "comm/socket/socket_communicator.h"
+
+namespace muster {
+namespace {
+
+// What every rank told of its data plane; views into the payloads.
+struct Told {
+  std::vector<ByteView> endpoints;
+  bool gpu = false;            // a rank may have one
+  std::vector<int> host_only;  // ranks
+};
+
+// A rank's memory, one byte of its payload.
+enum : uint8_t { kNoDevice = 0, kMaybeDevice = 1, kHostOnly = 2 };
+
+Result<Told> ReadPayloads(const Roster& roster, const std::vector<ByteView>& payloads) {
+  Told told;
+  told.endpoints.reserve(payloads.size());
+  for (size_t rank = 0; rank < payloads.size(); ++rank) {
+    WireReader reader(payloads[rank]);
+    told.endpoints.push_back(reader.Blob());
+    const uint8_t memory = reader.U8();
+    told.gpu = memory == kMaybeDevice || told.gpu;
+    if (memory == kHostOnly) told.host_only.push_back(static_cast<int>(rank));
+    if (const Status read = reader.Finish("data endpoint"); !read) {
+      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster, static_cast<int>(rank)),
+                  read.error().message);
+    }
+  }
+  return told;
+}
+
+// The same on every rank: what is configured is compared in the hello, and what was told is known to all.
+bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
+  return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && somebody_may_have_one);
+}
+
+void WarnThatNcclIsUnused(int rank) {
+  if (rank != 0) return;
+  LogWarning(
+      "backend: nccl is not used: muster's C and Python interfaces take host memory only, which sockets "
+      "carry "
+      "(remove backend, or write backend: socket; PyTorch's backend is an argument of init_process_group)");
+}
+
+// The same on every rank, because each has the payloads of all.
+Result<bool> TakesHostMemoryOnly(const Group& group, const Told& told, Backend backend) {
+  if (told.host_only.empty() || backend == Backend::kSocket) return false;
+  if (backend == Backend::kAuto) {
+    if (group.rank() == 0) {
+      LogDebug("backend: socket ({} takes host memory only)",
+               DescribeRank(group.roster(), told.host_only.front()));
+    }
+    return true;
+  }
+  if (std::cmp_less(told.host_only.size(), group.roster().size())) {
+    return WithHint(Fail(Code::kDisagreement,
+                         "backend is nccl, but {} takes host memory only (muster's C or Python interface)",
+                         DescribeRank(group.roster(), told.host_only.front())),
+                    "write backend: socket, or use one interface on all ranks");
+  }
+  WarnThatNcclIsUnused(group.rank());
+  return true;
+}
+
+Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options,
+                         Deadline deadline) {
+  const NcclRequest request{options.backend,    options.nccl,           options.timeouts,
+                            options.interfaces, options.route_nccl_log, options.nccl_calls_block,
+                            options.protect};
+  MUSTER_TRY(ChosenBackend chosen,
+             TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));
+  return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};
+}
+
+Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                        const std::vector<ByteView>& payloads, const DataOptions& options,
+                        Deadline deadline) {
+  MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
+  SocketOptions socket_options;
+  socket_options.timeouts = options.timeouts;
+  socket_options.protect = options.protect;
+  MUSTER_TRY(std::unique_ptr<Communicator> host,
+             MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
+  MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, told, options.backend));
+  if (host_only) return DataPlane{std::move(host), {}};
+  if (!AsksForGpus(options, told.gpu)) {
+    if (options.backend == Backend::kAuto && group.rank() == 0) {
+      LogDebug("backend: socket (no rank has an NVIDIA device, as far as /proc and /dev say it)");
+    }
+    return DataPlane{std::move(host), {}};
+  }
+  return Choose(group, std::move(host), options, deadline);
+}
+
+}  // namespace
+
+Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
+  WireWriter writer;
+  writer.Blob(endpoint.payload());
+  const bool asks = !options.host_only && options.backend != Backend::kSocket;
+  writer.U8(options.host_only ? kHostOnly : asks && options.gpu.has_device() ? kMaybeDevice : kNoDevice);
+  return writer.Take();
+}
+
+Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                    const DataOptions& options, Deadline deadline) {
+  const Bytes mine = DataPayload(*endpoint, options);
+  MUSTER_TRY(const std::vector<Bytes> payloads, group.Exchange("data endpoints", mine, deadline));
+  return Build(group, std::move(endpoint), ViewsOf(payloads), options, deadline);
+}
+
+Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                              const DataOptions& options, Deadline deadline) {
+  std::vector<ByteView> payloads;
+  for (const Roster::Member& member : group.roster().members) payloads.push_back(member.payload.view());
+  return Build(group, std::move(endpoint), payloads, options, deadline);
+}
+
+Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline) {
+  std::unique_ptr<Communicator> host = MakeSingleCommunicator(group.roster());
+  if (options.host_only) {
+    if (options.backend == Backend::kNccl) WarnThatNcclIsUnused(group.rank());
+    return DataPlane{std::move(host), {}};
+  }
+  // Device memory is taken in a world of one as in any other.
+  const bool has_device = options.backend == Backend::kAuto && options.gpu.has_device();
+  if (!AsksForGpus(options, has_device)) return DataPlane{std::move(host), {}};
+  return Choose(group, std::move(host), options, deadline);
+}
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+#define SPDLOG_HEADER_ONLY
+#include "comm/log/bounded_sink.h"
+
+#include <fmt/core.h>
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+constexpr int kPatienceMilliseconds = 100;
+
+}  // namespace
+
+// A regular file is always ready.
+bool BoundedSink::Ready(int milliseconds) const {
+  pollfd interest{fd_, POLLOUT, 0};
+  return poll(&interest, 1, milliseconds) == 1 && (interest.revents & POLLOUT) != 0;
+}
+
+// A pipe that polls writable takes PIPE_BUF bytes without blocking.
+bool BoundedSink::Write(std::string_view text) {
+  while (!text.empty()) {
+    // Whoever was not read last time is not waited for again.
+    if (!Ready(dropped_ == 0 ? kPatienceMilliseconds : 0)) return false;
+    const ssize_t written = write(fd_, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+void BoundedSink::sink_it_(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t line;
+  formatter_->format(message, line);
+  if (dropped_ > 0 && Ready(0)) {
+    const std::string note = fmt::format("muster: {} lines were dropped: nobody read them\n", dropped_);
+    if (Write(note)) dropped_ = 0;
+  }
+  if (!Write({line.data(), line.size()})) ++dropped_;
+}
+
+void BoundedSink::WriteRaw(std::string_view text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (Ready(0)) Write(text);
+}
+
+}  // namespace muster

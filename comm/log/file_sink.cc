@@ -1,0 +1,50 @@
+#define SPDLOG_HEADER_ONLY
+#include "comm/log/file_sink.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "comm/log/open_for_writing.h"
+
+namespace muster {
+
+Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, spdlog::sink_ptr fallback,
+                                                 std::function<std::string(std::string_view)> complain) {
+  auto file = OpenForWriting(path);
+  if (!file) return Fail(Code::kSystem, "log.file: cannot open {}", file.error().message);
+  return std::shared_ptr<FileSink>(
+      new FileSink(path, *std::move(file), std::move(fallback), std::move(complain)));
+}
+
+FileSink::FileSink(std::string path, UniqueFd file, spdlog::sink_ptr fallback,
+                   std::function<std::string(std::string_view)> complain)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      fallback_(std::move(fallback)),
+      complain_(std::move(complain)) {}
+
+void FileSink::sink_it_(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t line;
+  formatter_->format(message, line);
+  ssize_t written = -1;
+  do {
+    written = write(file_.get(), line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(line.size())) {
+    failing_ = false;
+    return;
+  }
+  // A part of a line fits only where the disk has become full with it.
+  Complain(written < 0 ? errno : ENOSPC);
+  fallback_->log(message);
+}
+
+void FileSink::Complain(int error_number) {
+  if (std::exchange(failing_, true)) return;
+  const std::string line = complain_(fmt::format(
+      "log.file: cannot write {}: {}; what does not go there comes here", path_, ErrnoText(error_number)));
+  fallback_->log(spdlog::details::log_msg("muster", spdlog::level::warn, line));
+}
+
+}  // namespace muster

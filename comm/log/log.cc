@@ -1,0 +1,166 @@
+#include "comm/log/log.h"
+
+#define SPDLOG_HEADER_ONLY
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "comm/log/bounded_sink.h"
+#include "comm/log/file_sink.h"
+#include "comm/log/log_json.h"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+struct LevelFacts {
+  spdlog::level::level_enum spdlog_level;
+  std::string_view word;    // in JSON
+  std::string_view prefix;  // in text; information needs none
+};
+constexpr std::array<LevelFacts, 5> kLevels = {{
+    {spdlog::level::debug, "debug", "debug: "},
+    {spdlog::level::info, "info", ""},
+    {spdlog::level::warn, "warning", "warning: "},
+    {spdlog::level::err, "error", "error: "},
+    {spdlog::level::off, "off", ""},
+}};
+const LevelFacts& Facts(LogLevel level) { return kLevels.at(static_cast<size_t>(level)); }
+
+std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, LogLevel level) {
+  auto logger = std::make_shared<spdlog::logger>("muster", std::move(sink));
+  logger->set_pattern("%v");
+  logger->set_level(Facts(level).spdlog_level);
+  // A job that is killed must not lose its last words.
+  logger->flush_on(spdlog::level::debug);
+  return logger;
+}
+
+// The formatter of a sink that was never given to a logger would add a time and a level of its own.
+std::shared_ptr<BoundedSink> MakeStandardError() {
+  auto sink = std::make_shared<BoundedSink>(STDERR_FILENO);
+  sink->set_pattern("%v");
+  return sink;
+}
+
+struct LogState {
+  std::mutex mutex;
+  std::shared_ptr<BoundedSink> standard_error = MakeStandardError();
+  std::shared_ptr<spdlog::logger> logger = MakeLogger(standard_error, LogLevel::kInfo);
+  bool status_line_open = false;
+  LogFormat format = LogFormat::kText;
+  std::optional<std::string> file;
+  LogSubject subject;
+};
+
+// The destination of lines is the process's own stderr: one per process by nature. Never destroyed, because
+// threads may still log while the process ends.
+LogState& State() {
+  static LogState& state = *new LogState;
+  return state;
+}
+
+std::string SubjectText(const LogSubject& subject) {
+  if (!subject.in_text) return "";
+  if (!subject.rank) return subject.node.empty() ? "" : subject.node + ": ";
+  const std::string who = subject.ranks > 1
+                              ? fmt::format("ranks {}-{}", *subject.rank, *subject.rank + subject.ranks - 1)
+                              : fmt::format("rank {}", *subject.rank);
+  return subject.node.empty() ? who + ": " : fmt::format("{} on {}: ", who, subject.node);
+}
+
+std::string TextLine(const LogSubject& subject, LogLevel level, std::string_view message) {
+  std::string line = fmt::format("muster: {}{}", SubjectText(subject), Facts(level).prefix);
+  for (const char c : message) {
+    line += c;
+    if (c == '\n') line += "muster: ";
+  }
+  return line;
+}
+
+std::string Line(const LogState& state, LogLevel level, std::string_view event, LogFields fields,
+                 std::string_view message) {
+  if (state.format == LogFormat::kText) return TextLine(state.subject, level, message);
+  return LogLineAsJson(std::chrono::system_clock::now(), Facts(level).word, event, state.subject, message,
+                       fields);
+}
+
+spdlog::sink_ptr MakeSink(LogState& state, const LogOptions& options) {
+  if (!options.file) return state.standard_error;
+  // Called by the sink, within LogLine.
+  const auto complain = [&state](std::string_view sentence) {
+    return Line(state, LogLevel::kWarning, "log_failed", {}, sentence);
+  };
+  auto file = FileSink::Open(*options.file, state.standard_error, complain);
+  if (file) return *std::move(file);
+  state.format = options.format;
+  if (options.level > LogLevel::kWarning) return state.standard_error;
+  const std::string line = complain(file.error().message + "; standard error is used instead");
+  state.standard_error->log(spdlog::details::log_msg("muster", spdlog::level::warn, line));
+  return state.standard_error;
+}
+
+}  // namespace
+
+void SetUpLog(const LogOptions& options) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.logger = MakeLogger(MakeSink(state, options), options.level);
+  state.format = options.format;
+  state.file = options.file;
+}
+
+uint64_t LogFileNumber() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  struct stat status {};
+  const int failed = state.file ? stat(state.file->c_str(), &status) : fstat(STDERR_FILENO, &status);
+  return failed == 0 && S_ISREG(status.st_mode) ? status.st_ino : 0;
+}
+
+void SetLogSubject(LogSubject subject) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.subject = std::move(subject);
+}
+
+LogLevel MilestoneLevel() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  return state.format == LogFormat::kJson ? LogLevel::kInfo : LogLevel::kDebug;
+}
+
+bool LogEnabled(LogLevel level) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  return level != LogLevel::kOff && state.logger->should_log(Facts(level).spdlog_level);
+}
+
+void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  const std::string line = Line(state, level, event, fields, message);
+  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
+  state.logger->log(Facts(level).spdlog_level, line);
+}
+
+void SetStatusLine(std::string_view text) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.standard_error->WriteRaw(fmt::format("{}muster: {}", kClearLine, text));
+  state.status_line_open = true;
+}
+
+void ClearStatusLine() {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
+}
+
+}  // namespace muster

@@ -1,0 +1,282 @@
+#include "comm/log/open_for_writing.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <optional>
+
+#include "comm/base/parse.h"
+
+namespace muster {
+namespace {
+
+// As the kernel has it (path_resolution(7)).
+constexpr int kMostLinks = 40;
+// Somebody may replace what was just looked at; not for ever.
+constexpr int kMostTries = 16;
+constexpr int kObject = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kDirectory = O_PATH | O_DIRECTORY | O_CLOEXEC;
+constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+// A short file of /proc; absent where it cannot be read.
+std::optional<std::string> ReadShort(const char* path) {
+  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const ssize_t got = file ? read(file.get(), text.data(), text.size()) : -1;
+  return got < 0 ? std::nullopt : std::optional(std::string(text.data(), static_cast<size_t>(got)));
+}
+
+// /proc/self/uid_map: "FIRST_HERE FIRST_OUTSIDE COUNT" in each line.
+bool MapsAll(std::string_view uid_map) {
+  std::vector<std::string_view> words = Split(Trim(uid_map), ' ');
+  std::erase_if(words, [](std::string_view word) { return word.empty(); });
+  return words.size() == 3 && words[0] == "0" && words[2] == "4294967295";
+}
+
+bool EveryUserMayWrite(const struct stat& status) { return (status.st_mode & S_IWOTH) != 0; }
+bool IsSticky(const struct stat& status) { return (status.st_mode & S_ISVTX) != 0; }
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+}
+std::string NameOf(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.empty() ? "." : name;
+}
+
+// The owner of what this process creates there; absent where it may not.
+std::optional<uid_t> OwnerOfNewFile(int directory) {
+  struct stat status {};
+  const UniqueFd unnamed(openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (unnamed) return fstat(unnamed.get(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
+  const std::string name = fmt::format(".muster-owner-{}", getpid());
+  const UniqueFd named(
+      openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!named) return std::nullopt;
+  const bool known = fstat(named.get(), &status) == 0;
+  unlinkat(directory, name.c_str(), 0);
+  return known ? std::optional(status.st_uid) : std::nullopt;
+}
+
+std::string Owner(uid_t uid) { return fmt::format("user {}", uid); }
+
+// One walk to the object that a path means.
+class Walk {
+ public:
+  explicit Walk(const std::string& path) : path_(path), here_(OwnerHere()) {}
+
+  // The directory and the name of what is meant in the end; `object_` is empty where that is absent.
+  Status Find() {
+    MUSTER_CHECK(Enter(AT_FDCWD, path_));
+    for (int tries = 0; tries < kMostLinks; ++tries) {
+      MUSTER_TRY(const bool again, Step());
+      if (!again) return {};
+    }
+    return Refuse("there are too many symbolic links");
+  }
+
+  // Absent: what was found has changed since.
+  Result<std::optional<UniqueFd>> Open() {
+    if (given_) return Opened(openat(directory_.get(), name_.c_str(), kWriting & ~O_NOFOLLOW));
+    if (!object_) {
+      const int flags = kWriting | O_CREAT | O_EXCL;
+      const int made = openat(directory_.get(), name_.c_str(), flags, 0666);
+      return made < 0 && errno == EEXIST ? std::optional<UniqueFd>() : Opened(made);
+    }
+    const int file = openat(directory_.get(), name_.c_str(), kWriting);
+    if (file < 0 && (errno == ENOENT || errno == ELOOP)) return std::optional<UniqueFd>();
+    MUSTER_TRY(std::optional<UniqueFd> opened, Opened(file));
+    struct stat status {};
+    const bool same = fstat(opened->get(), &status) == 0 && status.st_dev == status_.st_dev &&
+                      status.st_ino == status_.st_ino;
+    if (!same) opened.reset();
+    return opened;
+  }
+
+  WritingPlace Place() {
+    const bool replaceable = !given_ && (!object_ || S_ISREG(status_.st_mode));
+    return {std::move(directory_), name_, replaceable};
+  }
+
+  tl::unexpected<Error> Refuse(std::string_view reason) const {
+    return muster::Fail(Code::kSystem, "{}: {}", path_, reason);
+  }
+
+ private:
+  Result<std::optional<UniqueFd>> Opened(int file) const {
+    if (file >= 0) return std::optional(UniqueFd(file));
+    const bool unread = errno == ENXIO && object_ && S_ISFIFO(status_.st_mode);
+    return Refuse(unread ? "no process reads this named pipe" : ErrnoText(errno));
+  }
+
+  // Takes the final name off; the rest is the directory that it stands in.
+  Status Enter(int from, const std::string& path) {
+    name_ = NameOf(path);
+    if (name_ == "." || name_ == "..") return Refuse(ErrnoText(EISDIR));
+    return EnterDirectory(from, ParentOf(path));
+  }
+
+  // Through own links alone where the directory's own name is one.
+  Status EnterDirectory(int from, std::string above) {
+    for (int links = 0; links < kMostLinks; ++links) {
+      while (above.size() > 1 && above.ends_with('/')) above.pop_back();
+      const std::string name = NameOf(above);
+      UniqueFd up(openat(from, ParentOf(above).c_str(), kDirectory));
+      if (!up) return Refuse(ErrnoText(errno));
+      UniqueFd directory(openat(up.get(), name.c_str(), kDirectory | O_NOFOLLOW));
+      if (directory || errno != ENOTDIR) return CheckDirectory(std::move(directory));
+      const UniqueFd link(openat(up.get(), name.c_str(), kObject));
+      struct stat status {};
+      struct stat holder {};
+      if (!link || fstat(link.get(), &status) != 0 || fstat(up.get(), &holder) != 0) {
+        return Refuse(ErrnoText(errno));
+      }
+      if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
+      if (!MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
+      if (InProc(link.get())) return CheckDirectory(UniqueFd(openat(up.get(), name.c_str(), kDirectory)));
+      MUSTER_TRY(above, Target(link.get()));
+      base_ = std::move(up);
+      from = base_.get();
+    }
+    return Refuse("there are too many symbolic links");
+  }
+
+  Status CheckDirectory(UniqueFd directory) {
+    struct stat status {};
+    if (!directory || fstat(directory.get(), &status) != 0) return Refuse(ErrnoText(errno));
+    if (EveryUserMayWrite(status) && !IsSticky(status)) {
+      return Refuse(
+          "every user may replace files in its directory (chmod o-w, or the sticky bit as /tmp has it)");
+    }
+    directory_ = std::move(directory);
+    holder_ = status;
+    return {};
+  }
+
+  // True: it was a link, and directory_ and name_ are now what it leads to.
+  Result<bool> Step() {
+    object_.Reset(openat(directory_.get(), name_.c_str(), kObject));
+    if (!object_ && errno == ENOENT) return false;
+    if (!object_ || fstat(object_.get(), &status_) != 0) return Refuse(ErrnoText(errno));
+    if (!S_ISLNK(status_.st_mode)) {
+      MUSTER_CHECK(CheckObject());
+      return false;
+    }
+    if (!MayFollow(status_, directory_.get(), holder_)) return RefuseLink(name_, status_);
+    // What a link of /proc leads to has no path; it is a descriptor that this process was given.
+    given_ = InProc(object_.get());
+    if (given_) return false;
+    MUSTER_TRY(const std::string target, Target(object_.get()));
+    const UniqueFd from = std::move(directory_);
+    MUSTER_CHECK(Enter(from.get(), target));
+    return true;
+  }
+
+  Status CheckObject() const {
+    if (S_ISDIR(status_.st_mode)) return Refuse(ErrnoText(EISDIR));
+    if (S_ISREG(status_.st_mode)) return CheckFile();
+    if (!S_ISFIFO(status_.st_mode) && !S_ISCHR(status_.st_mode)) return Refuse("this is no file");
+    if (MayFollow(status_, directory_.get(), holder_)) return {};
+    return Refuse(fmt::format("this {} belongs to {}", S_ISFIFO(status_.st_mode) ? "named pipe" : "device",
+                              Owner(status_.st_uid)));
+  }
+
+  Status CheckFile() const {
+    const bool open_to_all = EveryUserMayWrite(holder_);
+    if (open_to_all && status_.st_nlink > 1) {
+      return Refuse("this file has several names, in a directory that every user may write");
+    }
+    const bool open_file = EveryUserMayWrite(status_);
+    if (!open_to_all && !open_file) return {};
+    // This process can open it only if it is its own, or its group's.
+    if (!open_file && OwnershipOf(status_.st_uid, here_) == Ownership::kUnknown) return {};
+    if (MayFollow(status_, directory_.get(), holder_)) return {};
+    return Refuse(fmt::format("this file belongs to {}, and every user may write {}", Owner(status_.st_uid),
+                              open_to_all ? "its directory" : "it"));
+  }
+
+  // Whether the owner is trusted with where this process writes.
+  bool MayFollow(const struct stat& object, int directory, const struct stat& holder) const {
+    switch (OwnershipOf(object.st_uid, here_)) {
+      case Ownership::kOwn:
+        return true;
+      case Ownership::kUnknown:
+        if (!EveryUserMayWrite(holder)) return true;
+        break;
+      case Ownership::kOther:
+        break;
+    }
+    const auto ours = OwnerOfNewFile(directory);
+    return ours && *ours == object.st_uid && *ours != here_.own;
+  }
+
+  tl::unexpected<Error> RefuseLink(std::string_view name, const struct stat& status) const {
+    return Refuse(fmt::format("the symbolic link \"{}\" belongs to {}", name, Owner(status.st_uid)));
+  }
+
+  static bool InProc(int fd) {
+    struct statfs facts {};
+    return fstatfs(fd, &facts) == 0 && facts.f_type == PROC_SUPER_MAGIC;
+  }
+
+  Result<std::string> Target(int link) const {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = readlinkat(link, "", target.data(), target.size());
+    if (length <= 0) return Refuse(ErrnoText(length < 0 ? errno : ENOENT));
+    return std::string(target.data(), static_cast<size_t>(length));
+  }
+
+  const std::string& path_;
+  const WritingOwner here_;
+  UniqueFd base_;  // where a relative link of the directory begins
+  UniqueFd directory_;
+  struct stat holder_ {};  // directory_'s
+  std::string name_;
+  UniqueFd object_;
+  struct stat status_ {};  // object_'s
+  bool given_ = false;
+};
+
+}  // namespace
+
+WritingOwner OwnerHere() {
+  WritingOwner here;
+  here.own = geteuid();
+  const std::string overflow = ReadShort("/proc/sys/kernel/overflowuid").value_or("");
+  here.unmapped = ParseInteger<uid_t>(Trim(overflow)).value_or(here.unmapped);
+  // A kernel without user namespaces has no such file.
+  const auto map = ReadShort("/proc/self/uid_map");
+  here.all_mapped = !map || MapsAll(*map);
+  return here;
+}
+
+Ownership OwnershipOf(uid_t uid, const WritingOwner& here) {
+  if (uid == here.unmapped && !here.all_mapped) return Ownership::kUnknown;
+  return uid == here.own || uid == 0 ? Ownership::kOwn : Ownership::kOther;
+}
+
+Result<UniqueFd> OpenForWriting(const std::string& path) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    Walk walk(path);
+    MUSTER_CHECK(walk.Find());
+    MUSTER_TRY(std::optional<UniqueFd> opened, walk.Open());
+    if (opened) return *std::move(opened);
+  }
+  return Fail(Code::kSystem, "{}: another process replaces this file again and again", path);
+}
+
+Result<WritingPlace> FindForWriting(const std::string& path) {
+  Walk walk(path);
+  MUSTER_CHECK(walk.Find());
+  return walk.Place();
+}
+
+}  // namespace muster

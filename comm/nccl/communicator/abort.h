@@ -1,0 +1,21 @@
+// The way out of NCCL when something went wrong: an abort makes its kernels, threads and calls give up.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/nccl/communicator/core.h"
+#include "comm/nccl/communicator/live_comm.h"
+
+namespace muster {
+
+// Aborts the communicators that were not taken yet, all in one group, so that none waits for another. BLOCKS
+// for at most settings.abort_within; where NCCL has not come back by then settings.end_process is called with
+// `cause` as the reason (kPeerLost). True: it came back, and the process may form a new group.
+bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>& comms, const Error& cause);
+
+// The same for one that nobody else has.
+bool AbortComm(const NcclCore& core, NcclComm comm, const Error& cause);
+
+}  // namespace muster

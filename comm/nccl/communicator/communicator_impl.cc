@@ -1,0 +1,249 @@
+#include "comm/nccl/communicator/communicator_impl.h"
+
+#include <utility>
+
+#include "comm/log/log.h"
+#include "comm/nccl/communicator/abort.h"
+#include "comm/nccl/communicator/bounded_call.h"
+#include "comm/nccl/communicator/cause.h"
+#include "comm/nccl/communicator/settle.h"
+#include "comm/nccl/libraries/device_scope.h"
+#include "comm/ops/arguments.h"
+#include "comm/ops/entry.h"
+
+namespace muster {
+
+NcclCommunicator::NcclCommunicator(Shared shared, std::unique_ptr<Communicator> host,
+                                   std::shared_ptr<LiveComm> live, std::vector<int> world_ranks)
+    : shared_(std::move(shared)),
+      host_(std::move(host)),
+      live_(std::move(live)),
+      world_ranks_(std::move(world_ranks)) {
+  shared_.core->group.activity().Add(live_->operations());
+}
+
+// Finalize, destroy, and the sockets' goodbye after it; the group's comes last, from its owner.
+NcclCommunicator::~NcclCommunicator() {
+  NcclCore& core = *shared_.core;
+  if (core.InForkedChild()) return;
+  core.group.activity().Remove(live_->operations().get());
+  if (!shared_.watchdog->Remove(live_)) return;
+  const Error cause = core.group.failure().value_or(Error{Code::kPeerLost, "it was still at work", {}});
+  const bool well = !core.group.failure() && !core.broken.broken();
+  if (well && LeaveNccl(Deadline::After(core.settings.timeouts.shutdown))) return;
+  AbortAll(core, {live_}, cause);
+}
+
+Status NcclCommunicator::LeaveNccl(Deadline deadline) {
+  NcclCore& core = *shared_.core;
+  const DeviceScope scope(*core.cuda, core.settings.device);
+  const auto finalize = [&](NcclComm comm) { return core.nccl->Finalize(comm); };
+  NcclResult state = live_->Call(finalize);
+  if (state == NcclResult::kInProgress || state == NcclResult::kSuccess) {
+    state = Settle([this] { return live_->State(); }, deadline, core.group.failure_fd());
+  }
+  if (state != NcclResult::kSuccess) {
+    LogDebug("NCCL's communicator was not finalized: {}", ExplainNccl(*core.nccl, state));
+    return Fail(Code::kSystem, "{}", core.nccl->Describe(state));
+  }
+  live_->operations()->Close();
+  const auto destroy = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
+                        comm = live_->Take()] {
+    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
+    [[maybe_unused]] const NcclResult result = nccl->Destroy(comm);
+  };
+  // Nothing is under way any more: who hangs here is left behind.
+  if (!RunWithin(deadline, destroy)) LogWarning("NCCL did not free its communicator in time");
+  return {};
+}
+
+Deadline NcclCommunicator::DeadlineOf(Duration timeout) const {
+  const Deadline latest = shared_.core->settings.timeouts.latest;
+  const Deadline deadline = Deadline::After(timeout);
+  return latest.Expired() ? deadline : deadline.EarlierOf(latest);
+}
+
+Deadline NcclCommunicator::Patience(Deadline deadline) const {
+  return deadline.IsNever() ? deadline
+                            : Deadline::At(deadline.when() + shared_.core->settings.watchdog_grace);
+}
+
+Status NcclCommunicator::Usable() const {
+  NcclCore& core = *shared_.core;
+  if (core.InForkedChild()) {
+    return WithHint(
+        Fail(Code::kUsage, "in a forked child: its communicator belongs to the parent, pid {}", core.owner),
+        "neither CUDA nor NCCL survives a fork: exec a program of its own");
+  }
+  return CheckUsable(core.broken, core.group);
+}
+
+tl::unexpected<Error> NcclCommunicator::Break(const Error& error) const {
+  NcclCore& core = *shared_.core;
+  const Error failure = core.broken.Set(FailWithCause(core, error));
+  shared_.watchdog->Wake();
+  return Fail(failure);
+}
+
+Status NcclCommunicator::RunCollective(Operation operation, const ConstBuffer& elements,
+                                       const CallOptions& options, const Launch& launch) {
+  MUSTER_CHECK(CheckTimeout(operation, options));
+  MUSTER_CHECK(Usable());
+  MUSTER_TRY(const std::unique_lock alone, EnterAlone(operation, collective_));
+  const std::lock_guard turn(turn_);
+  Call call = CallOf(operation, elements);
+  call.sequence = ++sequence_;
+  return Queue(call, std::nullopt, options, launch);
+}
+
+Status NcclCommunicator::RunPair(Operation operation, const ConstBuffer& elements, int peer,
+                                 const CallOptions& options, const Launch& launch) {
+  MUSTER_CHECK(CheckTimeout(operation, options));
+  MUSTER_CHECK(Usable());
+  const std::lock_guard turn(turn_);
+  Call call = CallOf(operation, elements);
+  call.sequence = ++pair_sequence_[{operation, peer}];
+  return Queue(call, world_ranks_[static_cast<size_t>(peer)], options, launch);
+}
+
+Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const CallOptions& options,
+                               const Launch& launch) {
+  NcclCore& core = *shared_.core;
+  // Nothing moves, on no rank.
+  if (call.count == 0) return {};
+  Call numbered = call;
+  numbered.communicator = live_->id();
+  const Duration timeout = options.timeout.value_or(core.settings.timeouts.collective);
+  const DeviceScope scope(*core.cuda, core.settings.device);
+  CudaResult health = CudaResult::kSuccess;
+  live_->operations()->Sweep(&health);
+  const Deadline deadline = DeadlineOf(timeout);
+  Queued queued;
+  queued.ticket = live_->operations()->Begin(numbered, deadline, timeout, peer);
+  queued.deadline = deadline;
+  queued.stream = static_cast<CudaStream>(options.stream);
+  queued.launch = launch;
+  // The watchdog sleeps longer than so short a time.
+  if (timeout < core.settings.watch_every) shared_.watchdog->Wake();
+  if (!grouping_) return LaunchAll({std::move(queued)});
+  grouped_.push_back(std::move(queued));
+  return {};
+}
+
+NcclResult NcclCommunicator::Start(Queued& one, NcclComm comm) {
+  const NcclResult result = one.launch(comm, one.stream);
+  one.scratch = std::exchange(scratch_, nullptr);
+  return result;
+}
+
+Status NcclCommunicator::LaunchAll(std::vector<Queued> queued) {
+  gpu_problem_.clear();
+  const NcclResult result = live_->Call([&](NcclComm comm) {
+    if (queued.size() == 1) return Start(queued.front(), comm);
+    return InGroup([&] {
+      NcclResult worst = NcclResult::kSuccess;
+      for (Queued& one : queued) worst = WorseOf(worst, Start(one, comm));
+      return worst;
+    });
+  });
+  return Launched(result, queued);
+}
+
+Error NcclCommunicator::LaunchError(NcclResult result) const {
+  const NcclCore& core = *shared_.core;
+  const std::string self = DescribeRank(core.group.roster(), core.group.rank());
+  if (!gpu_problem_.empty()) {
+    return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_), {}};
+  }
+  if (result == NcclResult::kInProgress) {
+    return {Code::kDeadline, fmt::format("NCCL did not launch its work in time on {}", self), {}};
+  }
+  return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result)), {}};
+}
+
+Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& queued) {
+  NcclCore& core = *shared_.core;
+  NcclResult state = result;
+  if (state == NcclResult::kInProgress) {
+    // The first operation with a peer connects to it, and waits for it; the watchdog keeps the deadline.
+    Deadline last = queued.front().deadline;
+    for (const Queued& one : queued) last = LaterOf(last, one.deadline);
+    state = Settle([this] { return live_->State(); }, Patience(last), core.group.failure_fd());
+  }
+  if (state != NcclResult::kSuccess) {
+    MUSTER_CHECK(Usable());
+    return Break(LaunchError(state));
+  }
+  for (const Queued& one : queued) {
+    CudaResult recorded = live_->operations()->Launched(one.ticket, one.stream);
+    if (recorded == CudaResult::kSuccess && one.scratch != nullptr) {
+      recorded = core.cuda->FreeOn(one.scratch, one.stream);
+    }
+    if (recorded != CudaResult::kSuccess) return Break(GpuError(recorded));
+  }
+  return {};
+}
+
+Error NcclCommunicator::GpuError(CudaResult result) const {
+  const NcclCore& core = *shared_.core;
+  return {Code::kSystem,
+          fmt::format("the GPU failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
+                      core.cuda->Explain(result)),
+          {}};
+}
+
+Status NcclCommunicator::BeginGroup() {
+  MUSTER_CHECK(Usable());
+  turn_.lock();
+  if (grouping_) {
+    turn_.unlock();
+    return Fail(Code::kUsage, "BeginGroup: a group has begun already");
+  }
+  grouping_ = true;
+  return {};
+}
+
+// NCCL hears of the group at its end alone: its own groups belong to a thread, and one that an abort has come
+// into could neither be ended nor left.
+Status NcclCommunicator::EndGroup() {
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn || !grouping_) return Fail(Code::kUsage, "EndGroup: no group has begun in this thread");
+  grouping_ = false;
+  std::vector<Queued> queued = std::exchange(grouped_, {});
+  turn_.unlock();  // BeginGroup's
+  if (queued.empty()) return {};
+  const DeviceScope scope(*shared_.core->cuda, shared_.core->settings.device);
+  return LaunchAll(std::move(queued));
+}
+
+Status NcclCommunicator::Synchronize(const CallOptions& options) {
+  if (options.timeout && *options.timeout <= Duration::zero()) {
+    return Fail(Code::kUsage, "Synchronize: the timeout must be more than 0");
+  }
+  MUSTER_CHECK(Usable());
+  NcclCore& core = *shared_.core;
+  Operations& operations = *live_->operations();
+  CudaResult health = CudaResult::kSuccess;
+  const auto ask = [&] {
+    const bool done = operations.Sweep(&health);
+    return done || health != CudaResult::kSuccess ? NcclResult::kSuccess : NcclResult::kInProgress;
+  };
+  NcclResult waited = NcclResult::kInProgress;
+  do {
+    // Each operation has a deadline of its own, which the watchdog keeps; others may be queued meanwhile.
+    const Deadline deadline = options.timeout ? DeadlineOf(*options.timeout) : Patience(operations.Last());
+    waited = Settle(ask, deadline, core.group.failure_fd());
+    // What an abort has ended counts as done in its stream, and is not.
+    MUSTER_CHECK(Usable());
+  } while (waited == NcclResult::kInProgress && !options.timeout && !Patience(operations.Last()).Expired());
+  if (health != CudaResult::kSuccess) return Break(GpuError(health));
+  if (waited == NcclResult::kSuccess) return {};
+  const std::string limit =
+      options.timeout ? "after " + FormatDuration(*options.timeout) : std::string("after its deadline");
+  return Break({Code::kDeadline,
+                fmt::format("Synchronize: work of NCCL was still under way {} on {}", limit,
+                            DescribeRank(core.group.roster(), core.group.rank())),
+                "look at what the other ranks are doing, or raise timeouts.collective"});
+}
+
+}  // namespace muster

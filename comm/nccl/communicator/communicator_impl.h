@@ -1,0 +1,118 @@
+// The Communicator of the NCCL backend: sends host memory to the sockets, and queues what is on the device.
+// Made by nccl_communicator.h; Split makes further ones on the same core.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/nccl/communicator/core.h"
+#include "comm/nccl/communicator/live_comm.h"
+#include "comm/nccl/communicator/watchdog.h"
+#include "comm/ops/call.h"
+
+namespace muster {
+
+class NcclCommunicator final : public Communicator {
+ public:
+  struct Shared {
+    std::shared_ptr<NcclCore> core;
+    std::shared_ptr<Watchdog> watchdog;
+  };
+  // `world_ranks`: the group's number of each member.
+  NcclCommunicator(Shared shared, std::unique_ptr<Communicator> host, std::shared_ptr<LiveComm> live,
+                   std::vector<int> world_ranks);
+  ~NcclCommunicator() override;
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  const Roster& roster() const override { return host_->roster(); }
+  std::string_view backend() const override { return "nccl"; }
+
+  Status Barrier(const CallOptions& options) override;
+  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override;
+  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
+                const CallOptions& options) override;
+  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options) override;
+  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
+  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override;
+  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
+  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
+                       const CallOptions& options) override;
+  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override;
+  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override;
+  Status Recv(Buffer buffer, int from, const CallOptions& options) override;
+  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
+  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
+  Status BeginGroup() override;
+  Status EndGroup() override;
+  Status Synchronize(const CallOptions& options) override;
+
+ private:
+  // Queues the work of one operation; called with the communicator's turn held, in a group not before its
+  // end: what it needs of the caller is in it.
+  using Launch = std::function<NcclResult(NcclComm comm, CudaStream stream)>;
+  struct Queued {
+    Operations::Ticket ticket = 0;
+    Deadline deadline = Deadline::Never();
+    CudaStream stream = nullptr;
+    Launch launch;
+    void* scratch = nullptr;  // freed behind it in the stream
+  };
+
+  Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer) const;
+  // Arguments of operations with two buffers; `many` has `factor` times the elements of `one`.
+  Status CheckBoth(Operation operation, std::string_view one_name, const ConstBuffer& one,
+                   std::string_view many_name, const ConstBuffer& many, int factor) const;
+  Status RunCollective(Operation operation, const ConstBuffer& elements, const CallOptions& options,
+                       const Launch& launch);
+  Status RunPair(Operation operation, const ConstBuffer& elements, int peer, const CallOptions& options,
+                 const Launch& launch);
+  Status Queue(const Call& call, std::optional<int> peer, const CallOptions& options, const Launch& launch);
+  // All of them as one.
+  Status LaunchAll(std::vector<Queued> queued);
+  NcclResult Start(Queued& one, NcclComm comm);
+  // NCCL has taken the launch of what is in `queued`, or has not: makes it known to the watchdog.
+  Status Launched(NcclResult result, const std::vector<Queued>& queued);
+  // Of NCCL or, where one of muster's own calls for an operation went wrong, of the GPU.
+  Error LaunchError(NcclResult result) const;
+  Error GpuError(CudaResult result) const;
+  NcclApi& nccl() const { return *shared_.core->nccl; }
+  // The work of one operation in several calls of NCCL, as one.
+  NcclResult InGroup(const std::function<NcclResult()>& calls) const;
+  NcclResult ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm, CudaStream stream);
+
+  Status Usable() const;
+  tl::unexpected<Error> Break(const Error& error) const;
+  // Null for a negative colour.
+  Result<NcclComm> SplitNccl(int color, int key, Deadline deadline);
+  Result<std::unique_ptr<Communicator>> MakePart(std::unique_ptr<Communicator> host, NcclComm comm,
+                                                 const CallOptions& options);
+  Status LeaveNccl(Deadline deadline);
+  Deadline DeadlineOf(Duration timeout) const;
+  // By when the watchdog has ended what has this deadline.
+  Deadline Patience(Deadline deadline) const;
+
+  const Shared shared_;
+  const std::unique_ptr<Communicator> host_;
+  const std::shared_ptr<LiveComm> live_;
+  const std::vector<int> world_ranks_;
+
+  std::mutex collective_;      // held during one; nobody waits for it
+  std::recursive_mutex turn_;  // NCCL takes one call at a time; held from BeginGroup to EndGroup
+  uint64_t sequence_ = 0;
+  std::map<std::pair<Operation, int>, uint64_t> pair_sequence_;
+  void* scratch_ = nullptr;  // of the operation that is being launched
+  std::string gpu_problem_;  // of that operation
+  bool grouping_ = false;
+  std::vector<Queued> grouped_;
+};
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+// What the communicators of NCCL of one process share: the one of the whole group and all Split from it.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "comm/group/group.h"
+#include "comm/nccl/communicator/settings.h"
+#include "comm/nccl/libraries/cuda_api.h"
+#include "comm/nccl/libraries/nccl_api.h"
+#include "comm/ops/first_error.h"
+
+namespace muster {
+
+struct NcclCore {
+  Group& group;
+  const std::shared_ptr<NcclApi> nccl;
+  const std::shared_ptr<CudaApi> cuda;
+  const NcclSettings settings;
+  const pid_t owner = getpid();
+  FirstError broken{};  // one failure ends all of them
+
+  bool InForkedChild() const { return getpid() != owner; }
+};
+
+}  // namespace muster

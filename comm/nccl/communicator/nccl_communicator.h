@@ -1,0 +1,47 @@
+// The NCCL backend's front door: a Communicator whose operations on device memory are NCCL's, while those on
+// host memory, barriers and bytes of any length go over sockets.
+//
+// Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. Its
+// deadline counts from the call. Between BeginGroup and EndGroup calls are queued together, so that a Send
+// and a Recv do not wait for each other. All ranks must make the same calls on device memory in the same
+// order: NCCL does not compare them, and the deadline is what ends a disagreement; its error names who is
+// elsewhere. `avg` of integers is rounded as NCCL does it.
+//
+// Errors of NCCL, of the GPU, of a peer that is lost and of a deadline are the failure of the whole group.
+// The communicators of every rank, also those made by Split, are then aborted: streams go on, what was under
+// way leaves its buffers undefined, and every later call returns the failure. Where NCCL does not come back
+// from an abort the process ends (settings.h).
+//
+// Threads: as communicator.h says; calls on device memory of one communicator are queued one at a time.
+// CUDA's current device of the calling thread may be any, and stays (a thread that never set it gets a
+// context on the first GPU by that: set it once); stream and buffers must be of this rank's.
+//
+// Ownership: the Group must outlive the communicator and everything Split from it. Destruction waits for what
+// is under way, at most timeouts.shutdown; in a failed group it does not. In a forked child everything is
+// kUsage, and destruction does nothing: neither CUDA nor NCCL survives a fork.
+#pragma once
+
+#include <memory>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/group/group.h"
+#include "comm/nccl/communicator/settings.h"
+#include "comm/nccl/libraries/cuda_api.h"
+#include "comm/nccl/libraries/nccl_api.h"
+
+namespace muster {
+
+struct NcclParts {
+  std::shared_ptr<NcclApi> nccl;
+  std::shared_ptr<CudaApi> cuda;
+  // Of the same ranks: carries what NCCL does not.
+  std::unique_ptr<Communicator> host;
+};
+
+// Collective: StartNccl's contract (start.h) is this one's.
+Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Group& group, NcclParts parts,
+                                                           const NcclSettings& settings, Deadline deadline);
+
+}  // namespace muster

@@ -1,0 +1,144 @@
+#include "comm/nccl/communicator/operations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/socket/transport/ledger.h"
+
+namespace muster {
+namespace {
+
+uint64_t MillisecondsSince(Clock::time_point when) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - when).count());
+}
+
+}  // namespace
+
+Operations::Ticket Operations::Begin(const Call& call, Deadline deadline, Duration timeout,
+                                     std::optional<int> peer) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_.emplace_back();
+  entry.ticket = next_++;
+  entry.call = call;
+  entry.deadline = deadline;
+  entry.timeout = timeout;
+  entry.peer = peer;
+  entry.began = Clock::now();
+  return entry.ticket;
+}
+
+std::deque<Operations::Entry>::iterator Operations::Find(Ticket ticket) {
+  return std::ranges::find(entries_, ticket, &Entry::ticket);
+}
+
+CudaResult Operations::Launched(Ticket ticket, CudaStream stream) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = Find(ticket);
+  if (entry == entries_.end()) return CudaResult::kSuccess;
+  CudaEvent event = nullptr;
+  CudaResult result = CudaResult::kSuccess;
+  if (spare_.empty()) {
+    result = cuda_->CreateEvent(&event);
+  } else {
+    event = spare_.back();
+    spare_.pop_back();
+  }
+  if (result == CudaResult::kSuccess) result = cuda_->RecordEvent(event, stream);
+  if (result == CudaResult::kSuccess) {
+    entry->event = event;
+  } else {
+    if (event != nullptr) spare_.push_back(event);
+    entries_.erase(entry);
+  }
+  return result;
+}
+
+void Operations::Drop(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = Find(ticket); entry != entries_.end()) entries_.erase(entry);
+}
+
+void Operations::Finish(const std::deque<Entry>::iterator& entry) {
+  spare_.push_back(entry->event);
+  if (!entry->peer) {
+    last_ = *entry;
+    ended_ = Clock::now();
+  }
+  entries_.erase(entry);
+}
+
+bool Operations::Sweep(CudaResult* health) {
+  const std::lock_guard lock(mutex_);
+  *health = CudaResult::kSuccess;
+  // One after the other, as NCCL works them off.
+  while (!entries_.empty() && entries_.front().event != nullptr) {
+    const CudaResult state = cuda_->QueryEvent(entries_.front().event);
+    // At the process's end CUDA may be gone before the operation is.
+    if (state == CudaResult::kNotReady || state == CudaResult::kUnloading) break;
+    if (state != CudaResult::kSuccess) {
+      *health = state;
+      break;
+    }
+    Finish(entries_.begin());
+  }
+  return entries_.empty();
+}
+
+std::optional<Operations::Overdue> Operations::FindOverdue() const {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::ranges::find_if(entries_, [](const Entry& entry) { return entry.deadline.Expired(); });
+  if (found == entries_.end()) return std::nullopt;
+  return Overdue{found->call, found->timeout, found->event != nullptr};
+}
+
+Deadline Operations::Next() const {
+  const std::lock_guard lock(mutex_);
+  Deadline next = Deadline::Never();
+  for (const Entry& entry : entries_) next = next.EarlierOf(entry.deadline);
+  return next;
+}
+
+Deadline Operations::Last() const {
+  const std::lock_guard lock(mutex_);
+  Deadline last = Deadline::At({});
+  for (const Entry& entry : entries_) last = LaterOf(last, entry.deadline);
+  return last;
+}
+
+bool Operations::HasNewLate(Duration after) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.empty() || entries_.front().late || after <= Duration::zero()) return false;
+  if (Clock::now() - entries_.front().began < after) return false;
+  entries_.front().late = true;
+  return true;
+}
+
+void Operations::Close() {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.event != nullptr) spare_.push_back(entry.event);
+  }
+  entries_.clear();
+  // Events that cannot be freed are gone with their context.
+  for (CudaEvent event : spare_) [[maybe_unused]] const CudaResult freed = cuda_->DestroyEvent(event);
+  spare_.clear();
+}
+
+OperationState Operations::Look() const {
+  const std::lock_guard lock(mutex_);
+  if (!entries_.empty()) {
+    OperationState state = StateOf(entries_.front().call);
+    state.active = true;
+    state.milliseconds = MillisecondsSince(entries_.front().began);
+    if (entries_.front().peer) state.waiting_for = {*entries_.front().peer};
+    return state;
+  }
+  OperationState state =
+      last_ ? StateOf(last_->call) : OperationState{id_, true, false, "Start", 0, "", 0, {}};
+  state.milliseconds = MillisecondsSince(ended_);
+  return state;
+}
+
+}  // namespace muster

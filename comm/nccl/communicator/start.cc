@@ -1,0 +1,130 @@
+#include "comm/nccl/communicator/start.h"
+
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+#include "comm/base/parse.h"
+#include "comm/nccl/communicator/abort.h"
+#include "comm/nccl/communicator/bounded_call.h"
+#include "comm/nccl/communicator/settle.h"
+#include "comm/nccl/communicator/start_report.h"
+#include "comm/nccl/unique_ids/unique_ids.h"
+#include "comm/ops/group_failure.h"
+
+namespace muster {
+namespace {
+
+// Everybody's deadline is the same one but for the moments in which they left the exchange of the ids.
+constexpr Duration kReportGrace = std::chrono::seconds(3);
+
+// Owned by the thread that calls NCCL, which may be left behind.
+struct Attempt {
+  NcclComm comm = nullptr;
+  NcclResult result = NcclResult::kInProgress;
+  std::string cuda_problem;
+  std::atomic<bool> entered = false;
+  // Set by the thread at its end, and by whoever no longer waits for it: the second one has the communicator.
+  std::atomic_flag passed;
+  // The waiting thread's: the rest but for `entered` is its own now.
+  bool back = false;
+};
+
+// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context. Not `back` where
+// it did not come back by the deadline, or before the group failed; what it makes after that it ends itself.
+std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
+  auto attempt = std::make_shared<Attempt>();
+  const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
+                     size = core.group.roster().size(), rank = core.group.rank(),
+                     ids = std::move(ids)]() mutable {
+    if (const CudaResult set = cuda->SetDevice(device); set != CudaResult::kSuccess) {
+      attempt->cuda_problem = cuda->Explain(set);
+      return;
+    }
+    attempt->entered = true;
+    attempt->result = nccl->Init(&attempt->comm, size, rank, ids);
+    if (!attempt->passed.test_and_set() || attempt->comm == nullptr) return;
+    [[maybe_unused]] const NcclResult aborted = nccl->Abort(attempt->comm);
+  };
+  attempt->back = RunWithin(deadline, call, core.group.failure_fd()) || attempt->passed.test_and_set();
+  return attempt;
+}
+
+NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) {
+  if (attempt.result != NcclResult::kInProgress) return attempt.result;
+  const auto ask = [&] {
+    NcclResult state = NcclResult::kSuccess;
+    const NcclResult asked = core.nccl->AsyncError(attempt.comm, &state);
+    return asked == NcclResult::kSuccess ? state : asked;
+  };
+  return Settle(ask, deadline, core.group.failure_fd());
+}
+
+tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
+  return Fail(FailGroup(
+      core.group,
+      {Code::kSystem,
+       fmt::format("{} could not start NCCL: {}", DescribeRank(core.group.roster(), core.group.rank()), why),
+       "NCCL_DEBUG=INFO (nccl.debug: info) says more; backend: socket goes without"}));
+}
+
+StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {
+  if (state == NcclResult::kSuccess) return {StartStage::kThrough, ""};
+  StartReport report;
+  if (attempt.back) {
+    report.stage = StartStage::kWaiting;
+  } else if (attempt.entered) {
+    report.stage = StartStage::kNotReturned;
+  }
+  report.last_words = core.nccl->LastError();
+  return report;
+}
+
+// Everybody says how far it has come; without a failure meanwhile the same sentence comes out on every rank.
+Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline) {
+  Group& group = core.group;
+  MUSTER_TRY(const std::vector<Bytes> all,
+             group.Exchange("nccl started", EncodeStartReport(mine),
+                            deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace)));
+  std::vector<StartReport> reports;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    Result<StartReport> report = DecodeStartReport(all[rank]);
+    if (!report) {
+      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(group.roster(), static_cast<int>(rank)),
+                  report.error().message);
+    }
+    reports.push_back(*std::move(report));
+  }
+  return JudgeStart(group.roster(), reports, core.settings.timeouts.init);
+}
+
+}  // namespace
+
+Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
+  MUSTER_TRY(NcclTerms terms, ExchangeNcclIds(core.group, *core.nccl, "nccl ids", deadline));
+  deadline = terms.deadline;
+  const std::shared_ptr<Attempt> attempt = Begin(core, std::move(terms.ids), deadline);
+  NcclResult state = NcclResult::kInProgress;
+  if (attempt->back) {
+    if (!attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
+    state = AwaitInit(core, *attempt, deadline);
+  }
+  Status all_through;
+  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
+    all_through = Refuse(core, ExplainNccl(*core.nccl, state));
+  } else {
+    all_through = Compare(core, Report(core, *attempt, state), deadline);
+    if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
+  }
+  if (all_through) {
+    // The thread that started NCCL was another one.
+    if (const CudaResult set = core.cuda->SetDevice(core.settings.device); set == CudaResult::kSuccess) {
+      return attempt->comm;
+    }
+    all_through = Refuse(core, "its device cannot be used");
+  }
+  if (attempt->back) AbortComm(core, attempt->comm, all_through.error());
+  return Fail(all_through.error());
+}
+
+}  // namespace muster

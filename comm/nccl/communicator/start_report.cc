@@ -1,0 +1,79 @@
+#include "comm/nccl/communicator/start_report.h"
+
+#include <string_view>
+#include <utility>
+
+#include "comm/base/parse.h"
+#include "comm/base/wire.h"
+
+namespace muster {
+namespace {
+
+// NCCL's last words are a line; who sends more is not asked to be brief.
+constexpr size_t kMostWords = 1024;
+
+// Whoever is furthest behind is what the others wait for.
+constexpr std::pair<StartStage, std::string_view> kStages[] = {
+    {StartStage::kNotEntered, "had not entered it"},
+    {StartStage::kNotReturned, "had entered it and not come back"},
+    {StartStage::kWaiting, "waited in it"},
+};
+
+std::vector<int> RanksAt(StartStage stage, const std::vector<StartReport>& reports) {
+  std::vector<int> ranks;
+  for (size_t rank = 0; rank < reports.size(); ++rank) {
+    if (reports[rank].stage == stage) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+// "rank 2 on gpu02", "ranks 2,3 (the first: rank 2 on gpu02; its last words: no route to host)"
+std::string Describe(const Roster& roster, const std::vector<int>& ranks,
+                     const std::vector<StartReport>& reports) {
+  const std::string first = DescribeRank(roster, ranks.front());
+  const std::string& last_words = reports[static_cast<size_t>(ranks.front())].last_words;
+  const std::string words = last_words.empty() ? "" : "its last words: " + last_words;
+  if (ranks.size() == 1) return words.empty() ? first : fmt::format("{} ({})", first, words);
+  return fmt::format("ranks {} (the first: {}{}{})", FormatRanges(ranks), first, words.empty() ? "" : "; ",
+                     words);
+}
+
+}  // namespace
+
+Bytes EncodeStartReport(const StartReport& report) {
+  WireWriter writer;
+  writer.U8(static_cast<uint8_t>(report.stage));
+  writer.String(std::string_view(report.last_words).substr(0, kMostWords));
+  return writer.Take();
+}
+
+Result<StartReport> DecodeStartReport(ByteView bytes) {
+  WireReader reader(bytes);
+  StartReport report;
+  const uint8_t stage = reader.U8();
+  if (stage > static_cast<uint8_t>(StartStage::kThrough)) reader.MarkBad();
+  report.stage = static_cast<StartStage>(stage);
+  report.last_words = reader.String();
+  if (report.last_words.size() > kMostWords) reader.MarkBad();
+  MUSTER_CHECK(reader.Finish("NCCL start"));
+  return report;
+}
+
+Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit) {
+  std::string behind;
+  size_t missing = 0;
+  for (const auto& [stage, doing] : kStages) {
+    const std::vector<int> ranks = RanksAt(stage, reports);
+    if (ranks.empty()) continue;
+    missing += ranks.size();
+    behind += fmt::format("{} {}; ", Describe(roster, ranks, reports), doing);
+  }
+  if (missing == 0) return {};
+  return WithHint(Fail(Code::kDeadline, "NCCL did not start within {} on {} of {} ranks: {}{}",
+                       FormatDuration(limit), missing, reports.size(), behind,
+                       missing == reports.size() ? "no rank was through" : "the other ranks were through"),
+                  "NCCL_DEBUG=INFO (nccl.debug: info) says what it waits for: often the network interface "
+                  "(nccl.interface) or a firewall; timeouts.init says how long to wait");
+}
+
+}  // namespace muster

@@ -1,0 +1,170 @@
+#include "comm/nccl/communicator/watchdog.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "comm/base/parse.h"
+#include "comm/nccl/communicator/abort.h"
+#include "comm/nccl/communicator/cause.h"
+#include "comm/nccl/communicator/settle.h"
+
+namespace muster {
+namespace {
+
+// Who asks everybody what they are doing when a deadline has passed; the others wait for the answer.
+constexpr int kAskers = 4;
+constexpr Duration kAskFor = std::chrono::seconds(2);
+constexpr Duration kAnswerWithin = std::chrono::seconds(4);
+// What comes before an abort.
+constexpr Duration kSlack = std::chrono::seconds(10);
+
+}  // namespace
+
+Result<std::unique_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core) {
+  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
+  std::unique_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status started;
+  try {
+    watchdog->thread_ = std::thread([dog = watchdog.get()] { dog->Run(); });
+  } catch (const std::system_error& error) {
+    started = Fail(Code::kSystem, "cannot start the thread that watches NCCL: {}", error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  MUSTER_CHECK(started);
+  return watchdog;
+}
+
+Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
+  if (core_->InForkedChild()) {
+    // The thread is the parent's.
+    thread_.detach();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  Wake();
+  thread_.join();
+}
+
+void Watchdog::Wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+}
+
+bool Watchdog::Add(const std::shared_ptr<LiveComm>& comm) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) comms_.push_back(comm);
+  return !ended_;
+}
+
+bool Watchdog::Remove(const std::shared_ptr<LiveComm>& comm) {
+  std::unique_lock lock(mutex_);
+  if (core_->group.failure()) {
+    // All of them end together.
+    Wake();
+    finished_changed_.wait_for(lock, core_->settings.abort_within + kSlack, [this] { return finished_; });
+  }
+  std::erase(comms_, comm);
+  return !ended_;
+}
+
+std::vector<std::shared_ptr<LiveComm>> Watchdog::comms() const {
+  const std::lock_guard lock(mutex_);
+  return comms_;
+}
+
+void Watchdog::Run() {
+  // Where that fails the operations fail as well, and say so.
+  [[maybe_unused]] const CudaResult set = core_->cuda->SetDevice(core_->settings.device);
+  while (true) {
+    Sleep();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) return;
+    }
+    if (const std::optional<Error> error = Look()) return End(*error);
+  }
+}
+
+void Watchdog::Sleep() {
+  Deadline next = Deadline::After(core_->settings.watch_every);
+  for (const auto& comm : comms()) next = next.EarlierOf(comm->operations()->Next());
+  pollfd fds[] = {{core_->group.failure_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  if (poll(fds, 2, next.PollMilliseconds()) <= 0) return;
+  uint64_t woken = 0;
+  [[maybe_unused]] const ssize_t got = read(wake_.get(), &woken, sizeof woken);
+}
+
+std::optional<Error> Watchdog::Look() {
+  if (std::optional<Error> failure = core_->group.failure()) return failure;
+  for (const auto& comm : comms()) {
+    if (std::optional<Error> error = LookAt(*comm)) return FailWithCause(*core_, *error);
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
+  const Group& group = core_->group;
+  const std::string self = DescribeRank(group.roster(), group.rank());
+  const NcclResult state = comm.State();
+  const bool gone = state == NcclResult::kInvalidUsage;  // taken by its owner meanwhile
+  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress && !gone) {
+    return Error{
+        Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state)), {}};
+  }
+  CudaResult health = CudaResult::kSuccess;
+  comm.operations()->Sweep(&health);
+  if (health != CudaResult::kSuccess) {
+    return Error{
+        Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health)), {}};
+  }
+  if (const auto overdue = comm.operations()->FindOverdue()) return TooLate(comm, *overdue);
+  ActivityBoard& activity = core_->group.activity();
+  if (comm.operations()->HasNewLate(activity.straggler_after())) activity.ReportLate();
+  return std::nullopt;
+}
+
+Error Watchdog::TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const {
+  std::string missing;
+  const bool collective =
+      overdue.call.operation != Operation::kSend && overdue.call.operation != Operation::kRecv;
+  // Not a thousand ranks at once.
+  const bool told = comm.rank() >= kAskers && WaitForFailure(core_->group, kAnswerWithin);
+  if (told) return *core_->group.failure();
+  if (collective) missing = core_->group.WhoIsMissing(comm.id(), overdue.call.sequence, kAskFor);
+  const std::string waiting = missing.empty() ? "" : ": waiting for " + missing;
+  return {Code::kDeadline,
+          fmt::format("{} of NCCL did not finish within {} on {}{}", Describe(overdue.call),
+                      FormatDuration(overdue.timeout),
+                      DescribeRank(core_->group.roster(), core_->group.rank()), waiting),
+          "look at what that rank is doing, or raise timeouts.collective"};
+}
+
+void Watchdog::End(const Error& error) {
+  core_->broken.Set(error);
+  std::vector<std::shared_ptr<LiveComm>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(comms_);
+    ended_ = true;
+  }
+  AbortAll(*core_, all, error);
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+  finished_changed_.notify_all();
+}
+
+}  // namespace muster

@@ -1,0 +1,59 @@
+// Watches the communicators of one process for what NCCL itself never ends: a peer that the control plane
+// knows to be lost, an asynchronous error, an operation whose deadline has passed. Each becomes the failure
+// of the whole group, with the culprit's name, and ends in one abort of all communicators, on every rank.
+//
+// One thread; it never waits for the GPU: events tell it what is done. Threads: Add, Remove and Wake from
+// any. Destruction ends the thread; an abort under way is waited for, at most settings.abort_within.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "comm/base/unique_fd.h"
+#include "comm/nccl/communicator/core.h"
+#include "comm/nccl/communicator/live_comm.h"
+
+namespace muster {
+
+class Watchdog {
+ public:
+  // Error: kSystem: no thread or no descriptor.
+  static Result<std::unique_ptr<Watchdog>> Start(std::shared_ptr<NcclCore> core);
+  ~Watchdog();
+
+  // False: too late, the communicators of this process were aborted; this one is the caller's to abort.
+  [[nodiscard]] bool Add(const std::shared_ptr<LiveComm>& comm);
+  // It is its owner's to end now. False: too late, it was aborted with the others; in a failed group this is
+  // waited for, about settings.abort_within at most.
+  bool Remove(const std::shared_ptr<LiveComm>& comm);
+  // Deadlines have changed.
+  void Wake();
+
+ private:
+  Watchdog(std::shared_ptr<NcclCore> core, UniqueFd wake) : core_(std::move(core)), wake_(std::move(wake)) {}
+
+  void Run();
+  // Until something may have happened.
+  void Sleep();
+  // What ends the group; absent while all is well.
+  std::optional<Error> Look();
+  std::optional<Error> LookAt(LiveComm& comm);
+  Error TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const;
+  void End(const Error& error);
+  std::vector<std::shared_ptr<LiveComm>> comms() const;
+
+  const std::shared_ptr<NcclCore> core_;
+  const UniqueFd wake_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<LiveComm>> comms_;
+  bool stop_ = false;
+  bool ended_ = false;     // all are aborted
+  bool finished_ = false;  // all have been aborted
+  std::condition_variable finished_changed_;
+  std::thread thread_;
+};
+
+}  // namespace muster

@@ -1,0 +1,22 @@
+// What the caller of an operation may get wrong about memory. Every error is kUsage, found before anything is
+// queued: it stays on this rank and breaks nothing.
+#pragma once
+
+#include <string_view>
+
+#include "comm/base/error.h"
+#include "comm/communicator.h"
+#include "comm/nccl/libraries/cuda_api.h"
+#include "comm/ops/call.h"
+
+namespace muster {
+
+// Memory that GPU `device` can work on, where the caller says so and CUDA agrees.
+Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::string_view name,
+                         const ConstBuffer& buffer);
+
+// Both on the host or both on the device.
+Status CheckSameMemory(Operation operation, std::string_view one_name, const ConstBuffer& one,
+                       std::string_view other_name, const ConstBuffer& other);
+
+}  // namespace muster

@@ -1,0 +1,190 @@
+#include "comm/nccl/libraries/cuda_library.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "comm/base/shared_library.h"
+
+namespace muster {
+namespace {
+
+static_assert(static_cast<int>(CudaResult::kUnloading) == cudaErrorCudartUnloading);
+static_assert(static_cast<int>(CudaResult::kInsufficientDriver) == cudaErrorInsufficientDriver);
+static_assert(static_cast<int>(CudaResult::kNoDevice) == cudaErrorNoDevice);
+static_assert(static_cast<int>(CudaResult::kNotReady) == cudaErrorNotReady);
+
+// cudaDeviceProp grew with almost every version; these two have never moved. The library writes its own idea
+// of the structure into memory that is enough for any.
+static_assert(offsetof(cudaDeviceProp, name) == 0 && offsetof(cudaDeviceProp, uuid) == 256);
+struct alignas(16) AnyDeviceProperties {
+  char name[256];
+  uint8_t uuid[16];
+  char rest[16'384];
+};
+static_assert(sizeof(AnyDeviceProperties) > 2 * sizeof(cudaDeviceProp));
+
+// cudaPointerAttributes has grown at its end.
+struct alignas(16) AnyPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  char rest[1'024];
+};
+static_assert(offsetof(cudaPointerAttributes, type) == 0 && offsetof(cudaPointerAttributes, device) == 4);
+
+struct Functions {
+  decltype(cudaDriverGetVersion)* driver_version = nullptr;
+  decltype(cudaGetDeviceCount)* device_count = nullptr;
+  cudaError_t (*properties)(AnyDeviceProperties*, int) = nullptr;
+  decltype(cudaDeviceGetPCIBusId)* pci = nullptr;
+  decltype(cudaSetDevice)* set_device = nullptr;
+  decltype(cudaGetDevice)* current_device = nullptr;
+  cudaError_t (*pointer_attributes)(AnyPointerAttributes*, const void*) = nullptr;
+  cudaError_t (*create_event)(cudaEvent_t*, unsigned) = nullptr;
+  decltype(cudaEventDestroy)* destroy_event = nullptr;
+  cudaError_t (*record_event)(cudaEvent_t, cudaStream_t) = nullptr;
+  decltype(cudaEventQuery)* query_event = nullptr;
+  cudaError_t (*create_stream)(cudaStream_t*, unsigned) = nullptr;
+  decltype(cudaStreamDestroy)* destroy_stream = nullptr;
+  decltype(cudaStreamSynchronize)* synchronize = nullptr;
+  cudaError_t (*copy)(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t) = nullptr;
+  cudaError_t (*allocate_on)(void**, size_t, cudaStream_t) = nullptr;
+  cudaError_t (*free_on)(void*, cudaStream_t) = nullptr;
+  cudaError_t (*allocate)(void**, size_t) = nullptr;
+  decltype(cudaFree)* free = nullptr;
+  decltype(cudaGetErrorString)* error_string = nullptr;
+  decltype(cudaGetLastError)* last_error = nullptr;
+};
+
+Result<int> CheckVersion(const SharedLibrary& library) {
+  decltype(cudaRuntimeGetVersion)* get_version = nullptr;
+  MUSTER_CHECK(library.Need("cudaRuntimeGetVersion", &get_version));
+  int version = 0;
+  if (get_version(&version) != cudaSuccess) {
+    return Fail(Code::kConfiguration, "{} does not say its version", library.path());
+  }
+  if (version >= kLeastCuda) return version;
+  return WithHint(
+      Fail(Code::kConfiguration, "{} is the runtime of CUDA {}", library.path(), FormatCudaVersion(version)),
+      fmt::format("muster needs CUDA {} or newer", FormatCudaVersion(kLeastCuda)));
+}
+
+Result<Functions> FindFunctions(const SharedLibrary& library) {
+  Functions f;
+  MUSTER_CHECK(library.Need("cudaDriverGetVersion", &f.driver_version));
+  MUSTER_CHECK(library.Need("cudaGetDeviceCount", &f.device_count));
+  MUSTER_CHECK(library.Need("cudaGetDeviceProperties", &f.properties));
+  MUSTER_CHECK(library.Need("cudaDeviceGetPCIBusId", &f.pci));
+  MUSTER_CHECK(library.Need("cudaSetDevice", &f.set_device));
+  MUSTER_CHECK(library.Need("cudaGetDevice", &f.current_device));
+  MUSTER_CHECK(library.Need("cudaPointerGetAttributes", &f.pointer_attributes));
+  MUSTER_CHECK(library.Need("cudaEventCreateWithFlags", &f.create_event));
+  MUSTER_CHECK(library.Need("cudaEventDestroy", &f.destroy_event));
+  MUSTER_CHECK(library.Need("cudaEventRecord", &f.record_event));
+  MUSTER_CHECK(library.Need("cudaEventQuery", &f.query_event));
+  MUSTER_CHECK(library.Need("cudaStreamCreateWithFlags", &f.create_stream));
+  MUSTER_CHECK(library.Need("cudaStreamDestroy", &f.destroy_stream));
+  MUSTER_CHECK(library.Need("cudaStreamSynchronize", &f.synchronize));
+  MUSTER_CHECK(library.Need("cudaMemcpyAsync", &f.copy));
+  MUSTER_CHECK(library.Need("cudaMallocAsync", &f.allocate_on));
+  MUSTER_CHECK(library.Need("cudaFreeAsync", &f.free_on));
+  MUSTER_CHECK(library.Need("cudaMalloc", &f.allocate));
+  MUSTER_CHECK(library.Need("cudaFree", &f.free));
+  MUSTER_CHECK(library.Need("cudaGetErrorString", &f.error_string));
+  MUSTER_CHECK(library.Need("cudaGetLastError", &f.last_error));
+  return f;
+}
+
+class CudaLibrary final : public CudaApi {
+ public:
+  CudaLibrary(std::string path, int version, const Functions& functions)
+      : path_(std::move(path)), version_(version), f_(functions) {}
+
+  int runtime_version() const override { return version_; }
+  std::string path() const override { return path_; }
+
+  CudaResult DriverVersion(int* version) override { return Of(f_.driver_version(version)); }
+  CudaResult DeviceCount(int* count) override { return Of(f_.device_count(count)); }
+  CudaResult Describe(int ordinal, CudaDevice* device) override {
+    AnyDeviceProperties properties = {};
+    if (const CudaResult result = Of(f_.properties(&properties, ordinal)); result != CudaResult::kSuccess) {
+      return result;
+    }
+    device->name.assign(properties.name, strnlen(properties.name, sizeof properties.name));
+    std::memcpy(device->uuid.data(), properties.uuid, sizeof properties.uuid);
+    char pci[32] = {};
+    const CudaResult result = Of(f_.pci(pci, sizeof pci, ordinal));
+    device->pci = pci;
+    return result;
+  }
+  CudaResult SetDevice(int ordinal) override { return Of(f_.set_device(ordinal)); }
+  CudaResult CurrentDevice(int* ordinal) override { return Of(f_.current_device(ordinal)); }
+  CudaResult Locate(const void* pointer, CudaMemory* memory) override {
+    AnyPointerAttributes attributes = {};
+    const CudaResult result = Of(f_.pointer_attributes(&attributes, pointer));
+    if (result != CudaResult::kSuccess) return result;
+    const bool of_one = attributes.type == cudaMemoryTypeDevice;
+    memory->on_device = of_one || attributes.type == cudaMemoryTypeManaged;
+    if (of_one) memory->device = attributes.device;
+    return result;
+  }
+
+  CudaResult CreateEvent(CudaEvent* event) override {
+    return Of(f_.create_event(event, cudaEventDisableTiming));
+  }
+  CudaResult DestroyEvent(CudaEvent event) override { return Of(f_.destroy_event(event)); }
+  CudaResult RecordEvent(CudaEvent event, CudaStream stream) override {
+    return Of(f_.record_event(event, stream));
+  }
+  CudaResult QueryEvent(CudaEvent event) override { return Of(f_.query_event(event)); }
+
+  CudaResult CreateStream(CudaStream* stream) override {
+    return Of(f_.create_stream(stream, cudaStreamNonBlocking));
+  }
+  CudaResult DestroyStream(CudaStream stream) override { return Of(f_.destroy_stream(stream)); }
+  CudaResult Synchronize(CudaStream stream) override { return Of(f_.synchronize(stream)); }
+  CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) override {
+    return Of(f_.copy(to, from, bytes, cudaMemcpyDefault, stream));
+  }
+  CudaResult AllocateOn(void** memory, size_t bytes, CudaStream stream) override {
+    return Of(f_.allocate_on(memory, bytes, stream));
+  }
+  CudaResult FreeOn(void* memory, CudaStream stream) override { return Of(f_.free_on(memory, stream)); }
+
+  CudaResult Allocate(void** memory, size_t bytes) override { return Of(f_.allocate(memory, bytes)); }
+  CudaResult Free(void* memory) override { return Of(f_.free(memory)); }
+
+  std::string Explain(CudaResult result) const override {
+    return f_.error_string(static_cast<cudaError_t>(result));
+  }
+
+ private:
+  // An error that was handed on must not be what the program's own next cudaGetLastError says.
+  CudaResult Of(cudaError_t result) const {
+    if (result != cudaSuccess) f_.last_error();
+    return static_cast<CudaResult>(result);
+  }
+
+  const std::string path_;
+  const int version_;
+  const Functions f_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files) {
+  Result<SharedLibrary> library = SharedLibrary::Open(
+      {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}, files.preferred, files.last_resorts);
+  if (!library) {
+    return WithHint(
+        Fail(library.error()),
+        "install the CUDA runtime (pip install nvidia-cuda-runtime, or the toolkit), set CUDA_HOME, or "
+        "set backend: socket");
+  }
+  MUSTER_TRY(const int version, CheckVersion(*library));
+  MUSTER_TRY(const Functions functions, FindFunctions(*library));
+  return std::make_unique<CudaLibrary>(library->path(), version, functions);
+}
+
+}  // namespace muster

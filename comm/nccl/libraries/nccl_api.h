@@ -1,0 +1,109 @@
+// The part of NCCL that muster uses, as an interface: nccl_library.h makes one of the real library,
+// tests/comm/nccl has a fake. No header of NCCL is needed to use it.
+//
+// Threads: calls for different communicators may run in different threads; Abort and AsyncError may be called
+// for a communicator that another thread is in. With `blocking` off (always, here) no call waits for another
+// rank: it returns kInProgress, and AsyncError says when it is done. Abort, Finalize and Destroy have been
+// seen to block all the same (NVIDIA/nccl#829, #549, #1013): call them where they can be abandoned.
+//
+// Protocol source: nccl.h of 2.18 to 2.32.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/data_type.h"
+#include "comm/nccl/libraries/cuda_api.h"
+
+// NCCL's own.
+struct ncclComm;
+
+namespace muster {
+
+// The values of ncclResult_t. Later versions may add to them.
+enum class NcclResult : int {
+  kSuccess = 0,
+  kUnhandledCudaError = 1,
+  kSystemError = 2,
+  kInternalError = 3,
+  kInvalidArgument = 4,
+  kInvalidUsage = 5,
+  kRemoteError = 6,
+  kInProgress = 7,
+};
+
+// Whoever has one can join the communicator: it travels over the authenticated control plane alone.
+using NcclId = std::array<uint8_t, 128>;
+
+// ncclComm_t. Belongs to NCCL; freed by Destroy or Abort.
+using NcclComm = ::ncclComm*;
+
+struct NcclVersion {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+
+  // This one or a later one.
+  bool AtLeast(const NcclVersion& least) const;
+
+  friend bool operator==(const NcclVersion&, const NcclVersion&) = default;
+};
+std::string ToString(NcclVersion version);  // "2.32.3"
+// From the number that NCCL gives: 23203, and 2708 before 2.9.
+NcclVersion ParseNcclVersion(int code);
+
+class NcclApi {
+ public:
+  NcclApi() = default;
+  NcclApi(const NcclApi&) = delete;
+  NcclApi& operator=(const NcclApi&) = delete;
+  virtual ~NcclApi() = default;
+
+  virtual NcclVersion version() const = 0;
+  virtual std::string path() const = 0;  // of the file that was loaded
+
+  // Opens a port and starts a thread in this process that brings the ranks together; needs no GPU.
+  [[nodiscard]] virtual NcclResult GetUniqueId(NcclId* id) = 0;
+  // All ids in the same order on every rank; more than one only where HasInitScalable.
+  [[nodiscard]] virtual NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) = 0;
+  [[nodiscard]] virtual NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) = 0;
+
+  // What the library that was loaded can do beyond the least version.
+  virtual bool HasInitScalable() const = 0;  // 2.23
+  virtual bool HasShrink() const = 0;        // 2.27
+  virtual bool HasRevoke() const = 0;        // 2.28
+
+  // *state is kInProgress while a call goes on, kSuccess when it is done, else what went wrong.
+  [[nodiscard]] virtual NcclResult AsyncError(NcclComm comm, NcclResult* state) = 0;
+  [[nodiscard]] virtual NcclResult Finalize(NcclComm comm) = 0;
+  [[nodiscard]] virtual NcclResult Destroy(NcclComm comm) = 0;
+  [[nodiscard]] virtual NcclResult Abort(NcclComm comm) = 0;
+
+  [[nodiscard]] virtual NcclResult Broadcast(const void* send, void* receive, size_t count, DataType type,
+                                             int root, NcclComm comm, CudaStream stream) = 0;
+  [[nodiscard]] virtual NcclResult Reduce(const void* send, void* receive, size_t count, DataType type,
+                                          ReduceOp operation, int root, NcclComm comm, CudaStream stream) = 0;
+  [[nodiscard]] virtual NcclResult AllReduce(const void* send, void* receive, size_t count, DataType type,
+                                             ReduceOp operation, NcclComm comm, CudaStream stream) = 0;
+  // `count` is that of one rank's part.
+  [[nodiscard]] virtual NcclResult AllGather(const void* send, void* receive, size_t count, DataType type,
+                                             NcclComm comm, CudaStream stream) = 0;
+  [[nodiscard]] virtual NcclResult ReduceScatter(const void* send, void* receive, size_t count, DataType type,
+                                                 ReduceOp operation, NcclComm comm, CudaStream stream) = 0;
+  // Between GroupStart and GroupEnd also to this rank itself.
+  [[nodiscard]] virtual NcclResult Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
+                                        CudaStream stream) = 0;
+  [[nodiscard]] virtual NcclResult Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
+                                        CudaStream stream) = 0;
+  [[nodiscard]] virtual NcclResult GroupStart() = 0;
+  [[nodiscard]] virtual NcclResult GroupEnd() = 0;
+
+  virtual std::string Describe(NcclResult result) const = 0;
+  // NCCL's own last words in this process, for all communicators; empty where there are none.
+  virtual std::string LastError() const = 0;
+};
+
+}  // namespace muster

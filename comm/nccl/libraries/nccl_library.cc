@@ -1,0 +1,229 @@
+#include "comm/nccl/libraries/nccl_library.h"
+
+#include <nccl.h>
+
+#include <cstring>
+
+#include "comm/base/shared_library.h"
+
+namespace muster {
+namespace {
+
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+static_assert(static_cast<int>(NcclResult::kRemoteError) == ncclRemoteError);
+static_assert(static_cast<int>(NcclResult::kInProgress) == ncclInProgress);
+
+struct Functions {
+  decltype(ncclGetUniqueId)* get_unique_id = nullptr;
+  decltype(ncclCommInitRankConfig)* init = nullptr;
+  decltype(ncclCommInitRankScalable)* init_scalable = nullptr;  // may be missing, as the next two
+  decltype(ncclCommShrink)* shrink = nullptr;
+  decltype(ncclCommRevoke)* revoke = nullptr;
+  decltype(ncclCommSplit)* split = nullptr;
+  decltype(ncclCommGetAsyncError)* async_error = nullptr;
+  decltype(ncclCommFinalize)* finalize = nullptr;
+  decltype(ncclCommDestroy)* destroy = nullptr;
+  decltype(ncclCommAbort)* abort = nullptr;
+  decltype(ncclBroadcast)* broadcast = nullptr;
+  decltype(ncclReduce)* reduce = nullptr;
+  decltype(ncclAllReduce)* all_reduce = nullptr;
+  decltype(ncclAllGather)* all_gather = nullptr;
+  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
+  decltype(ncclSend)* send = nullptr;
+  decltype(ncclRecv)* recv = nullptr;
+  decltype(ncclGroupStart)* group_start = nullptr;
+  decltype(ncclGroupEnd)* group_end = nullptr;
+  decltype(ncclGetErrorString)* error_string = nullptr;
+  decltype(ncclGetLastError)* last_error = nullptr;
+};
+
+// The version first: an older library is told so rather than that a function is missing.
+Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
+  decltype(ncclGetVersion)* get_version = nullptr;
+  MUSTER_CHECK(library.Need("ncclGetVersion", &get_version));
+  int code = 0;
+  if (get_version(&code) != ncclSuccess) {
+    return Fail(Code::kConfiguration, "{} does not say its version", library.path());
+  }
+  const NcclVersion version = ParseNcclVersion(code);
+  if (version.major == kLeastNccl.major && version.AtLeast(kLeastNccl)) return version;
+  return WithHint(Fail(Code::kConfiguration, "{} is NCCL {}", library.path(), ToString(version)),
+                  fmt::format("muster needs NCCL {}.{} or newer, of the same major version", kLeastNccl.major,
+                              kLeastNccl.minor));
+}
+
+Result<Functions> FindFunctions(const SharedLibrary& library) {
+  Functions f;
+  MUSTER_CHECK(library.Need("ncclGetUniqueId", &f.get_unique_id));
+  MUSTER_CHECK(library.Need("ncclCommInitRankConfig", &f.init));
+  library.Want("ncclCommInitRankScalable", &f.init_scalable);
+  library.Want("ncclCommShrink", &f.shrink);
+  library.Want("ncclCommRevoke", &f.revoke);
+  MUSTER_CHECK(library.Need("ncclCommSplit", &f.split));
+  MUSTER_CHECK(library.Need("ncclCommGetAsyncError", &f.async_error));
+  MUSTER_CHECK(library.Need("ncclCommFinalize", &f.finalize));
+  MUSTER_CHECK(library.Need("ncclCommDestroy", &f.destroy));
+  MUSTER_CHECK(library.Need("ncclCommAbort", &f.abort));
+  MUSTER_CHECK(library.Need("ncclBroadcast", &f.broadcast));
+  MUSTER_CHECK(library.Need("ncclReduce", &f.reduce));
+  MUSTER_CHECK(library.Need("ncclAllReduce", &f.all_reduce));
+  MUSTER_CHECK(library.Need("ncclAllGather", &f.all_gather));
+  MUSTER_CHECK(library.Need("ncclReduceScatter", &f.reduce_scatter));
+  MUSTER_CHECK(library.Need("ncclSend", &f.send));
+  MUSTER_CHECK(library.Need("ncclRecv", &f.recv));
+  MUSTER_CHECK(library.Need("ncclGroupStart", &f.group_start));
+  MUSTER_CHECK(library.Need("ncclGroupEnd", &f.group_end));
+  MUSTER_CHECK(library.Need("ncclGetErrorString", &f.error_string));
+  MUSTER_CHECK(library.Need("ncclGetLastError", &f.last_error));
+  return f;
+}
+
+NcclResult Of(ncclResult_t result) { return static_cast<NcclResult>(result); }
+
+ncclDataType_t TypeOf(DataType type) {
+  switch (type) {
+    case DataType::kI8:
+      return ncclInt8;
+    case DataType::kU8:
+      return ncclUint8;
+    case DataType::kI32:
+      return ncclInt32;
+    case DataType::kI64:
+      return ncclInt64;
+    case DataType::kU64:
+      return ncclUint64;
+    case DataType::kF16:
+      return ncclFloat16;
+    case DataType::kBF16:
+      return ncclBfloat16;
+    case DataType::kF32:
+      return ncclFloat32;
+    default:
+      return ncclFloat64;
+  }
+}
+
+ncclRedOp_t OperationOf(ReduceOp operation) {
+  switch (operation) {
+    case ReduceOp::kSum:
+      return ncclSum;
+    case ReduceOp::kProd:
+      return ncclProd;
+    case ReduceOp::kMin:
+      return ncclMin;
+    case ReduceOp::kMax:
+      return ncclMax;
+    default:
+      return ncclAvg;
+  }
+}
+
+// No call waits for another rank.
+ncclConfig_t NonBlocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+class NcclLibrary final : public NcclApi {
+ public:
+  NcclLibrary(std::string path, NcclVersion version, const Functions& functions)
+      : path_(std::move(path)), version_(version), f_(functions) {}
+
+  NcclVersion version() const override { return version_; }
+  std::string path() const override { return path_; }
+
+  NcclResult GetUniqueId(NcclId* id) override {
+    ncclUniqueId theirs = {};
+    const ncclResult_t result = f_.get_unique_id(&theirs);
+    std::memcpy(id->data(), &theirs, sizeof theirs);
+    return Of(result);
+  }
+  NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override {
+    ncclConfig_t config = NonBlocking();
+    std::vector<ncclUniqueId> theirs(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) std::memcpy(&theirs[i], ids[i].data(), sizeof theirs[i]);
+    if (ids.size() == 1) return Of(f_.init(comm, size, theirs.front(), rank, &config));
+    if (ids.empty() || f_.init_scalable == nullptr) return NcclResult::kInvalidUsage;
+    return Of(f_.init_scalable(comm, size, rank, static_cast<int>(ids.size()), theirs.data(), &config));
+  }
+  NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override {
+    ncclConfig_t config = NonBlocking();
+    return Of(f_.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, part, &config));
+  }
+
+  bool HasInitScalable() const override { return f_.init_scalable != nullptr; }
+  bool HasShrink() const override { return f_.shrink != nullptr; }
+  bool HasRevoke() const override { return f_.revoke != nullptr; }
+
+  NcclResult AsyncError(NcclComm comm, NcclResult* state) override {
+    ncclResult_t theirs = ncclSuccess;
+    const ncclResult_t result = f_.async_error(comm, &theirs);
+    *state = Of(theirs);
+    return Of(result);
+  }
+  NcclResult Finalize(NcclComm comm) override { return Of(f_.finalize(comm)); }
+  NcclResult Destroy(NcclComm comm) override { return Of(f_.destroy(comm)); }
+  NcclResult Abort(NcclComm comm) override { return Of(f_.abort(comm)); }
+
+  NcclResult Broadcast(const void* send, void* receive, size_t count, DataType type, int root, NcclComm comm,
+                       CudaStream stream) override {
+    return Of(f_.broadcast(send, receive, count, TypeOf(type), root, comm, stream));
+  }
+  NcclResult Reduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
+                    int root, NcclComm comm, CudaStream stream) override {
+    return Of(f_.reduce(send, receive, count, TypeOf(type), OperationOf(operation), root, comm, stream));
+  }
+  NcclResult AllReduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
+                       NcclComm comm, CudaStream stream) override {
+    return Of(f_.all_reduce(send, receive, count, TypeOf(type), OperationOf(operation), comm, stream));
+  }
+  NcclResult AllGather(const void* send, void* receive, size_t count, DataType type, NcclComm comm,
+                       CudaStream stream) override {
+    return Of(f_.all_gather(send, receive, count, TypeOf(type), comm, stream));
+  }
+  NcclResult ReduceScatter(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
+                           NcclComm comm, CudaStream stream) override {
+    return Of(f_.reduce_scatter(send, receive, count, TypeOf(type), OperationOf(operation), comm, stream));
+  }
+  NcclResult Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
+                  CudaStream stream) override {
+    return Of(f_.send(send, count, TypeOf(type), to, comm, stream));
+  }
+  NcclResult Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
+                  CudaStream stream) override {
+    return Of(f_.recv(receive, count, TypeOf(type), from, comm, stream));
+  }
+  NcclResult GroupStart() override { return Of(f_.group_start()); }
+  NcclResult GroupEnd() override { return Of(f_.group_end()); }
+
+  std::string Describe(NcclResult result) const override {
+    return f_.error_string(static_cast<ncclResult_t>(result));
+  }
+  std::string LastError() const override {
+    const char* said = f_.last_error(nullptr);
+    return said == nullptr ? "" : said;
+  }
+
+ private:
+  const std::string path_;
+  const NcclVersion version_;
+  const Functions f_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files) {
+  Result<SharedLibrary> library = SharedLibrary::Open({"libnccl.so.2"}, files.preferred, files.last_resorts);
+  if (!library) {
+    return WithHint(
+        Fail(library.error()),
+        "install NCCL (pip install nvidia-nccl-cu13, or the toolkit's libnccl2), set NCCL_HOME, or set "
+        "backend: socket");
+  }
+  MUSTER_TRY(const NcclVersion version, CheckVersion(*library));
+  MUSTER_TRY(const Functions functions, FindFunctions(*library));
+  return std::make_unique<NcclLibrary>(library->path(), version, functions);
+}
+
+}  // namespace muster

@@ -1,0 +1,45 @@
+#include "comm/rendezvous/control/job_clock.h"
+
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+constexpr Duration kAskAfter = std::chrono::seconds(10);
+
+}  // namespace
+
+JobClock::JobClock(EventLoop& loop, Branches& branches, OnEnd on_end)
+    : loop_(loop), branches_(branches), on_end_(std::move(on_end)) {}
+
+JobClock::~JobClock() { loop_.Cancel(timer_); }
+
+void JobClock::Ask(const JoinRequest& request) {
+  SchedulerQuestion question;
+  question.job_end = request.scheduler && request.scheduler->Unknown().job_end;
+  if (!question.job_end) return;
+  // It had waited long enough to ask before.
+  if (const Deadline latest = request.timeouts.latest; !latest.IsNever()) {
+    timer_ = loop_.After(Duration::zero(), [this, latest] { Tell(latest); });
+    return;
+  }
+  inquiry_ = std::make_unique<SchedulerInquiry>(loop_, request.scheduler, question,
+                                                request.scheduler_patience + kAskAfter,
+                                                [this](const SchedulerFacts& facts) {
+                                                  if (!facts.time_left) return;
+                                                  if (!facts.time_note.empty())
+                                                    LogWarning("{}", facts.time_note);
+                                                  Tell(Deadline::After(*facts.time_left));
+                                                });
+}
+
+void JobClock::HearFromAbove(ByteView frame) {
+  if (const auto left = DecodeJobEnd(frame)) Tell(Deadline::After(FromMilliseconds(*left)));
+}
+
+void JobClock::Tell(Deadline latest) {
+  branches_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+  on_end_(latest);
+}
+
+}  // namespace muster

@@ -1,0 +1,226 @@
+#include "comm/rendezvous/control/join.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+
+#include "comm/net/private_directory.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/control/threaded_group.h"
+#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/join/joiner.h"
+
+namespace muster {
+namespace {
+
+// Leaves time to go to the root without a leader.
+constexpr Duration kRefusedLeaderPatience = std::chrono::seconds(1);
+
+class GroupOfOne : public Group {
+ public:
+  explicit GroupOfOne(std::string node) {
+    roster_.nodes.push_back({std::move(node), {}});
+    roster_.members.push_back({0, 0, getpid(), {}});
+  }
+  int rank() const override { return 0; }
+  const Roster& roster() const override { return roster_; }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> Exchange(std::string_view /*name*/, ByteView mine,
+                                      Deadline /*deadline*/) override {
+    return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};
+  }
+  // poll(2) passes over negative descriptors.
+  int failure_fd() const override { return -1; }
+  std::optional<Error> failure() const override {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  void Fail(const Error& error) override {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+  Status Leave(Deadline /*deadline*/) override { return {}; }
+
+ private:
+  Roster roster_;
+  GroupKey key_{};
+  mutable std::mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+constexpr std::string_view kEndedHint =
+    "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster run";
+
+std::string SocketOf(const std::string& control) { return control.substr(control.rfind('/') + 1); }
+
+// A supervisor runs, but in another mount namespace. Its directory must have been given as a path.
+bool IsOutOfSight(const std::string& control) {
+  return control.starts_with('/') && access(control.c_str(), F_OK) != 0 &&
+         IsListedByKernel(SocketOf(control));
+}
+
+Error OutOfSight(const std::string& control) {
+  const std::string directory = control.substr(0, control.rfind('/'));
+  return {
+      Code::kBadEnvironment,
+      fmt::format(
+          "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this process is "
+          "in a container that does not share {}",
+          control, directory.substr(0, directory.rfind('/'))),
+      "bind that directory into the container"};
+}
+
+// Also if the path is too long for a socket.
+Result<UniqueFd> DialPath(const std::string& path) {
+  if (const auto address = SocketAddress::Path(path)) return StartConnect(*address);
+  const std::string directory = path.substr(0, path.rfind('/'));
+  const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", directory, ErrnoText(errno));
+  MUSTER_TRY(const SocketAddress address,
+             SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}", fd.get(), SocketOf(path))));
+  return StartConnect(address);
+}
+
+Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
+  if (!control.starts_with('/'))
+    return WithHint(Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} is not the path of a socket", control),
+                    std::string(kEndedHint));
+  if (!UserIdsAreReliable()) {
+    return WithHint(
+        Fail(Code::kBadEnvironment,
+             "MUSTER_CONTROL={} cannot be verified: this user namespace does not map this user", control),
+        "map the user: unshare --map-current-user");
+  }
+  Result<UniqueFd> dialed = DialPath(control);
+  if (!dialed && IsOutOfSight(control)) return Fail(OutOfSight(control));
+  if (!dialed) {
+    return WithHint(Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
+                         dialed.error().message),
+                    std::string(kEndedHint));
+  }
+  UniqueFd fd = *std::move(dialed);
+  const auto credentials = CredentialsOf(fd.get());
+  if (!credentials || credentials->uid != uid) {
+    return WithHint(
+        Fail(Code::kBadEnvironment, "the socket in MUSTER_CONTROL={} belongs to another user", control),
+        std::string(kEndedHint));
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
+  const int rank = request.self.claims.front().rank;
+  const LivenessOptions liveness = request.liveness;
+  MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
+  if (!request.board) request.board = OpenBoard(request.meeting);
+  group->KeepBoard(request.board);
+  bool done = false;
+  std::optional<Failure> failure;
+  auto joiner =
+      std::make_unique<Joiner>(group->loop(), std::move(request), [&](tl::expected<Joined, Failure> joined) {
+        done = true;
+        if (joined) {
+          group->Attach(*std::move(joined), liveness);
+        } else {
+          failure = std::move(joined).error();
+        }
+      });
+  joiner->Start();
+  // The Joiner has the deadline.
+  group->loop().RunUntil([&] { return done; }, Deadline::Never());
+  // Before the loop goes to its own thread: the Joiner has timers on it.
+  joiner.reset();
+  if (failure) return tl::unexpected<Error>(std::move(failure->error));
+  MUSTER_CHECK(group->Serve());
+  return group;
+}
+
+ToldRefusal TellRefusal(JoinRequest request) {
+  ToldRefusal told{request.self.refused.value_or(Error{})};
+  request.timeouts.rendezvous = std::min(request.timeouts.rendezvous, kRefusedPatience);
+  request.late_nodes = std::min(request.late_nodes, kRefusedPatience);
+  request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
+  auto loop = EventLoop::Create();
+  if (!loop) return told;
+  if (!request.board) request.board = OpenBoard(request.meeting);
+  const std::shared_ptr<Board> board = request.board;
+  bool done = false;
+  Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
+    done = true;
+    if (joined) return;
+    told = {joined.error().error, joiner.failure_was_told(), joined.error().told_in};
+  });
+  joiner.Start();
+  // The Joiner has the deadline.
+  (*loop)->RunUntil([&] { return done; }, Deadline::Never());
+  if (board) board->Leave();
+  return told;
+}
+
+bool IsSupervisorThere(const std::string& control, uid_t uid) {
+  if (!control.starts_with('/')) return false;
+  if (!UserIdsAreReliable()) return access(control.c_str(), F_OK) == 0;
+  return DialSupervisor(control, uid).has_value() || IsOutOfSight(control);
+}
+
+Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
+                                const LivenessOptions& liveness, Deadline deadline,
+                                const Versions& versions) {
+  const std::string supervisor = fmt::format("the supervisor at MUSTER_CONTROL={}", control);
+  MUSTER_TRY(UniqueFd fd, DialSupervisor(control, uid));
+  MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
+  std::optional<Adoption> adoption;
+  Result<uint16_t> common =
+      WithHint(Fail(Code::kBadEnvironment, "{} closed the connection without an answer", supervisor),
+               "install the same release of muster inside and outside");
+  bool closed = false;
+  const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
+  auto stream = std::make_unique<FrameStream>(group->loop(), std::move(fd), kLongestMessage);
+  stream->Start(
+      [&](ByteView frame) {
+        if (ControlTypeOf(frame) == ControlType::kVersions) {
+          const Result<Versions> theirs = DecodeVersions(frame);
+          if (!theirs) return;
+          common = CommonVersion({"this program", versions}, {supervisor, *theirs});
+          closed = closed || !common;
+          return;
+        }
+        if (adoption || !common || ControlTypeOf(frame) != ControlType::kAdopted) return;
+        Result<Adoption> decoded = DecodeAdopted(frame);
+        if (!decoded) return;
+        adoption = *std::move(decoded);
+        if (!fits()) return;
+        // At once: what follows (the group's failure) is for the new owner.
+        const std::string name =
+            fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
+        group->Attach(Joined{adoption->group, std::move(stream), std::make_unique<Branches>(), nullptr, name},
+                      liveness);
+      },
+      [&](const Error&) { closed = true; });
+  stream->Send(Encode(versions));
+  stream->Send(EncodeAdopt(rank));
+  if (!group->loop().RunUntil([&] { return adoption || closed; }, deadline)) {
+    return Fail(Code::kDeadline, "{} did not answer in time", supervisor);
+  }
+  if (!common) return Fail(common.error());
+  if (!adoption) return Fail(Code::kBadEnvironment, "{} does not know rank {}", supervisor, rank);
+  if (!fits()) {
+    return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
+                adoption->group.roster.group_id, group_id);
+  }
+  group->set_exchange_prefix(fmt::format("program {}/", adoption->incarnation));
+  MUSTER_CHECK(group->Serve());
+  return AdoptedGroup{std::move(group), std::move(adoption->configuration), std::move(adoption->job_key),
+                      adoption->incarnation};
+}
+
+std::unique_ptr<Group> MakeGroupOfOne(std::string node) {
+  return std::make_unique<GroupOfOne>(std::move(node));
+}
+
+}  // namespace muster

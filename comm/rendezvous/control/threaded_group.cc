@@ -1,0 +1,195 @@
+#include "comm/rendezvous/control/threaded_group.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/survey/process_state.h"
+#include "comm/rendezvous/survey/stragglers.h"
+
+namespace muster {
+namespace {
+
+// The root names who is missing; its word may arrive a little after the own clock has run out.
+constexpr Duration kVerdictGrace = std::chrono::seconds(2);
+
+}  // namespace
+
+Result<std::unique_ptr<ThreadedGroup>> ThreadedGroup::Create(int rank) {
+  MUSTER_TRY(auto loop, EventLoop::Create());
+  UniqueFd failure_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!failure_fd) return muster::Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
+  return std::unique_ptr<ThreadedGroup>(new ThreadedGroup(std::move(loop), std::move(failure_fd), rank));
+}
+
+ThreadedGroup::ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank)
+    : loop_(std::move(loop)), failure_fd_(std::move(failure_fd)), rank_(rank) {}
+
+ThreadedGroup::~ThreadedGroup() {
+  if (getpid() != owner_) {
+    Abandon();
+    return;
+  }
+  if (thread_.joinable()) {
+    activity().SetOnLate({});
+    loop_->Post([this] { stop_ = true; });
+    thread_.join();
+  }
+  if (board_) board_->Leave();
+}
+
+// A forked child has neither the thread nor a right to the connections.
+void ThreadedGroup::Abandon() {
+  // Its destructor would speak for the parent.
+  [[maybe_unused]] const auto* board = new std::shared_ptr<Board>(std::move(board_));
+  if (!thread_.joinable()) return;
+  activity().SetOnLate({});
+  thread_.detach();
+  [[maybe_unused]] const auto* plane = plane_.release();
+  [[maybe_unused]] const auto* loop = loop_.release();
+}
+
+void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
+  key_ = joined.group.key;
+  ControlPlane::Events events;
+  events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
+  events.on_exchanged = [this](const muster::Exchange& whole) { OnExchanged(whole); };
+  events.on_released = [this] {
+    const std::lock_guard lock(mutex_);
+    // What came first counts: a failed group releases its ranks as well, once nobody is left.
+    released_ = !failure_;
+    changed_.notify_all();
+  };
+  events.on_job_end = [this](Deadline latest) { set_latest(latest); };
+  events.report_own = [this](const Survey&, const std::function<void(Surveyor::Reports)>& reply) {
+    reply({ReportOwn()});
+  };
+  plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), std::vector<int>{rank_}, liveness,
+                                          std::move(events));
+  roster_ = &plane_->group().roster;
+  activity().set_straggler_after(liveness.straggler_after);
+  activity().SetOnLate([this] { loop_->Post([this] { plane_->NoteLate(); }); });
+}
+
+RankReport ThreadedGroup::ReportOwn() {
+  RankReport report;
+  report.rank = rank_;
+  report.state = RankState::kInGroup;
+  report.operations = activity().Look();
+  if (const auto process = LookAtProcess(getpid())) report.process = *process;
+  return report;
+}
+
+Status ThreadedGroup::Serve() {
+  // Signals are for the program's own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status started;
+  try {
+    thread_ = std::thread([this] {
+      loop_->RunUntil([this] { return stop_; }, Deadline::Never());
+      plane_.reset();
+    });
+  } catch (const std::system_error& error) {
+    started = muster::Fail(Code::kSystem, "cannot start the thread of the control plane: {}", error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+void ThreadedGroup::OnFailure(const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = failure.error;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(failure_fd_.get(), &one, sizeof one);
+  changed_.notify_all();
+}
+
+void ThreadedGroup::OnExchanged(const muster::Exchange& whole) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Bytes>& by_rank = exchanged_[whole.name];
+  by_rank.resize(static_cast<size_t>(roster_->size()));
+  for (const auto& [rank, bytes] : whole.entries) {
+    if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
+  }
+  changed_.notify_all();
+}
+
+Result<std::vector<Bytes>> ThreadedGroup::Exchange(std::string_view name, ByteView mine, Deadline deadline) {
+  const std::string full_name = exchange_prefix_ + std::string(name);
+  muster::Exchange part{full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
+  loop_->Post([this, part = std::move(part)] { plane_->Contribute(part); });
+  std::unique_lock lock(mutex_);
+  const auto answered = [&] { return failure_ || exchanged_.contains(full_name); };
+  const Deadline limit = deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kVerdictGrace);
+  WaitFor(lock, limit, answered);
+  if (const auto found = exchanged_.find(full_name); found != exchanged_.end()) {
+    std::vector<Bytes> result = std::move(found->second);
+    exchanged_.erase(found);
+    return result;
+  }
+  if (failure_) return tl::unexpected<Error>(*failure_);
+  return muster::Fail(Code::kDeadline, "the exchange \"{}\" was not complete in time, and the root is silent",
+                      name);
+}
+
+bool ThreadedGroup::WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline,
+                            const std::function<bool()>& condition) {
+  if (!deadline.IsNever()) return changed_.wait_until(lock, deadline.when(), condition);
+  changed_.wait(lock, condition);
+  return true;
+}
+
+std::optional<Error> ThreadedGroup::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void ThreadedGroup::Fail(const Error& error) {
+  loop_->Post([this, failure = Failure{error, rank_, -1, ""}] { plane_->Fail(failure); });
+}
+
+std::string ThreadedGroup::WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) {
+  // Shared: the answer may come after this call has given up.
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Surveyor::Reports> reports;
+  };
+  const auto answer = std::make_shared<Answer>();
+  loop_->Post([this, answer, patience] {
+    plane_->AskAll(patience, [answer](const Surveyed& surveyed) {
+      const std::lock_guard lock(answer->mutex);
+      answer->reports = surveyed.reports;
+      answer->changed.notify_all();
+    });
+  });
+  std::unique_lock lock(answer->mutex);
+  const auto there = [&] { return answer->reports.has_value(); };
+  if (!answer->changed.wait_for(lock, patience * 2, there)) return {};
+  return DescribeMissing(*roster_, *answer->reports, rank_, communicator, sequence);
+}
+
+Status ThreadedGroup::Leave(Deadline deadline) {
+  loop_->Post([this] { plane_->Leave(); });
+  std::unique_lock lock(mutex_);
+  const auto over = [this] { return released_ || failure_; };
+  if (WaitFor(lock, deadline, over)) {
+    // What happens to the others after the release is no longer this rank's business.
+    if (released_ || !failure_) return {};
+    return tl::unexpected<Error>(*failure_);
+  }
+  lock.unlock();
+  LogEvent(LogLevel::kWarning, "retired", {},
+           "other ranks are still at work; the group's control plane ends with this process");
+  loop_->Post([this] { plane_->Retire(); });
+  return {};
+}
+
+}  // namespace muster

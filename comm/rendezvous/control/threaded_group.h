@@ -1,0 +1,76 @@
+// A Group whose control plane runs on a thread of its own. See group.h for the contract, join.h for how to
+// get one.
+#pragma once
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/group/group.h"
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/pmi/board.h"
+
+namespace muster {
+
+class ThreadedGroup : public Group {
+ public:
+  static Result<std::unique_ptr<ThreadedGroup>> Create(int rank);
+  ~ThreadedGroup() override;
+
+  // Set-up, before Serve, on the thread that made it.
+  EventLoop& loop() { return *loop_; }
+  void Attach(Joined joined, LivenessOptions liveness);
+  // Keeps the exchanges of one program of a rank apart from those of the next.
+  void set_exchange_prefix(std::string prefix) { exchange_prefix_ = std::move(prefix); }
+  // May be null. The launcher hears that this process is done with it when the group is destroyed.
+  void KeepBoard(std::shared_ptr<Board> board) { board_ = std::move(board); }
+  // Starts the thread; from here on the loop belongs to it.
+  Status Serve();
+
+  int rank() const override { return rank_; }
+  const Roster& roster() const override { return *roster_; }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) override;
+  int failure_fd() const override { return failure_fd_.get(); }
+  std::optional<Error> failure() const override;
+  void Fail(const Error& error) override;
+  std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) override;
+  Status Leave(Deadline deadline) override;
+
+ private:
+  ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank);
+  void Abandon();
+  void OnFailure(const Failure& failure);
+  RankReport ReportOwn();
+  void OnExchanged(const muster::Exchange& whole);
+  // Until `condition` holds (with mutex_ locked); false at the deadline.
+  bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
+
+  const pid_t owner_ = getpid();
+  std::unique_ptr<EventLoop> loop_;
+  UniqueFd failure_fd_;
+  int rank_;
+  std::string exchange_prefix_;
+  const Roster* roster_ = nullptr;  // the plane's
+  GroupKey key_{};
+  std::shared_ptr<Board> board_;
+  std::unique_ptr<ControlPlane> plane_;
+  std::thread thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Error> failure_;
+  std::map<std::string, std::vector<Bytes>> exchanged_;
+  bool released_ = false;
+  bool stop_ = false;
+};
+
+}  // namespace muster

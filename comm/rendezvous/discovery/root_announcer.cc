@@ -1,0 +1,67 @@
+#include "comm/rendezvous/discovery/root_announcer.h"
+
+#include <utility>
+
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+constexpr Duration kPublishAgain = std::chrono::milliseconds(500);
+
+}  // namespace
+
+RootAnnouncer::RootAnnouncer(EventLoop& loop, std::unique_ptr<Bulletin> bulletin, Duration patience,
+                             OnHopeless on_hopeless)
+    : loop_(loop),
+      bulletin_(std::move(bulletin)),
+      patience_(patience),
+      on_hopeless_(std::move(on_hopeless)),
+      worker_(loop.mailbox()) {}
+
+RootAnnouncer::~RootAnnouncer() {
+  Withdraw();
+  if (withdrawn_.valid()) withdrawn_.wait_for(kWithdrawal);
+}
+
+void RootAnnouncer::Withdraw() {
+  loop_.Cancel(timer_);
+  if (std::exchange(withdrawing_, true) || text_.empty() || !bulletin_->WantsWithdrawal()) return;
+  const auto done = std::make_shared<std::promise<void>>();
+  withdrawn_ = done->get_future();
+  worker_.Run(
+      [done, bulletin = bulletin_, text = text_] {
+        bulletin->Withdraw(text);
+        done->set_value();
+      },
+      [] {});
+}
+
+void RootAnnouncer::Announce(const Notice& notice) {
+  text_ = Encode(notice);
+  Publish();
+}
+
+void RootAnnouncer::Publish() {
+  const auto published = std::make_shared<Status>();
+  worker_.Run([published, bulletin = bulletin_, text = text_,
+               limit = patience_] { *published = bulletin->Publish(text, Deadline::After(limit)); },
+              [this, published] { OnPublished(*published); });
+}
+
+void RootAnnouncer::OnPublished(const Status& published) {
+  if (withdrawing_) return;
+  if (published) {
+    problem_.clear();
+    return LogDebug("{} says where the root is", bulletin_->Describe());
+  }
+  if (published.error().code == Code::kConfiguration) {
+    const OnHopeless on_hopeless = on_hopeless_;
+    return on_hopeless(published.error());
+  }
+  if (problem_ != published.error().message) LogDebug("{}", published.error().message);
+  problem_ = published.error().message;
+  timer_ = loop_.After(kPublishAgain, [this] { Publish(); });
+}
+
+}  // namespace muster

@@ -1,0 +1,58 @@
+// Puts the root's notice up on a bulletin, again and again until it is up, and takes it down where a bulletin
+// wants that.
+//
+// Lives on one EventLoop; the bulletin is written to on a thread of its own, which may be left behind.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/discovery/bulletin.h"
+
+namespace muster {
+
+// A file system that does not answer for so long is left with the notice.
+inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
+
+class RootAnnouncer {
+ public:
+  // Trying again is of no use. Error: kConfiguration. May destroy the announcer.
+  using OnHopeless = std::function<void(const Error& error)>;
+
+  // One try is given up after `patience`.
+  RootAnnouncer(EventLoop& loop, std::unique_ptr<Bulletin> bulletin, Duration patience,
+                OnHopeless on_hopeless);
+  RootAnnouncer(const RootAnnouncer&) = delete;
+  RootAnnouncer& operator=(const RootAnnouncer&) = delete;
+  // BLOCKS until the notice is down, at most kWithdrawal; not at all for a bulletin that keeps none.
+  ~RootAnnouncer();
+
+  // Once.
+  void Announce(const Notice& notice);
+  // Begins to take it down: nobody needs it any more. Does not block.
+  void Withdraw();
+
+  // Why nobody can have read it yet; empty: it is up, or nothing went wrong so far.
+  const std::string& Problem() const { return problem_; }
+
+ private:
+  void Publish();
+  void OnPublished(const Status& published);
+
+  EventLoop& loop_;
+  std::shared_ptr<Bulletin> bulletin_;  // shared with a call that is left behind
+  Duration patience_;
+  OnHopeless on_hopeless_;
+  ThreadWorker worker_;
+  EventLoop::TimerId timer_ = 0;
+  std::string text_;
+  std::string problem_;
+  bool withdrawing_ = false;
+  std::future<void> withdrawn_;
+};
+
+}  // namespace muster

@@ -1,0 +1,137 @@
+#include "comm/rendezvous/discovery/root_search.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "comm/auth/crypto.h"
+#include "comm/net/hosts.h"
+
+namespace muster {
+namespace {
+
+// A root that is there is found long before.
+constexpr Duration kLaterPorts = std::chrono::seconds(1);
+constexpr Duration kLookUpAgain = std::chrono::seconds(1);
+// One server answers all: fifty a second are no burden to it.
+constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
+
+Duration Stagger(size_t crowd) {
+  std::array<uint8_t, 2> random{};
+  RandomBytes(random);
+  const auto part = static_cast<Duration::rep>(random[0]) * 256 + random[1];
+  return kElsewhereApart * static_cast<Duration::rep>(crowd) * part / 65536;
+}
+
+bool LeadsHere(const std::vector<SocketAddress>& addresses) {
+  return std::ranges::all_of(addresses, [](const SocketAddress& address) { return address.IsLoopback(); });
+}
+
+// BLOCKS as reading the interfaces does: runs on the worker.
+bool IsOwn(const std::vector<SocketAddress>& addresses) {
+  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  return interfaces && std::ranges::any_of(*interfaces, [&](const LocalInterface& interface) {
+           return std::ranges::any_of(addresses, [&](const SocketAddress& address) {
+             return address.Host() == interface.address.Host();
+           });
+         });
+}
+
+// A name that means another node here must not lead back to this one (127.0.1.1 in /etc/hosts).
+std::vector<SocketAddress> WithoutLoopback(std::vector<SocketAddress> addresses) {
+  const auto is_loopback = [](const SocketAddress& address) { return address.IsLoopback(); };
+  if (!std::ranges::all_of(addresses, is_loopback)) std::erase_if(addresses, is_loopback);
+  return addresses;
+}
+
+std::vector<SocketAddress> Candidates(const std::vector<SocketAddress>& addresses,
+                                      const std::vector<uint16_t>& ports) {
+  std::vector<SocketAddress> candidates;
+  for (const uint16_t port : ports) {
+    for (SocketAddress address : addresses) {
+      address.set_port(port);
+      candidates.push_back(address);
+    }
+  }
+  return candidates;
+}
+
+}  // namespace
+
+RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
+                       RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected)
+    : loop_(loop),
+      where_(std::move(where)),
+      names_(loop.mailbox()),
+      elsewhere_(loop.mailbox()),
+      dialer_(loop, params, prover, std::move(on_link), std::move(on_rejected)) {
+  for (const std::string& host : where_.hosts) LookUp(host);
+  if (where_.further_ports.empty()) return;
+  RootDialer::Further further;
+  further.count = [this] { return where_.further_ports.size() * addresses_.size(); };
+  further.at = [this](size_t index) {
+    SocketAddress address = addresses_[index % addresses_.size()];
+    address.set_port(where_.further_ports[index / addresses_.size()]);
+    return address;
+  };
+  further.leaders = where_.crowd;
+  dialer_.SetFurther(std::move(further));
+}
+
+void RootSearch::OnAddresses(std::vector<SocketAddress> addresses) {
+  addresses = WithoutLoopback(std::move(addresses));
+  addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
+  dialer_.AddCandidates(Candidates(addresses, where_.ports));
+  if (where_.later_ports.empty()) return;
+  After(kLaterPorts, [this, addresses = std::move(addresses)] {
+    dialer_.AddCandidates(Candidates(addresses, where_.later_ports));
+  });
+}
+
+void RootSearch::LookUp(const std::string& host) {
+  struct Found {
+    Result<std::vector<SocketAddress>> addresses;
+    bool own = false;
+  };
+  const auto found = std::make_shared<Found>();
+  const bool ask = where_.on_own_host != nullptr;
+  names_.Run(
+      [found, host, ask] {
+        found->addresses = ResolveHost(host, 0);
+        found->own = ask && found->addresses && IsOwn(*found->addresses);
+      },
+      [this, found, host] {
+        if (found->addresses) {
+          OnAddresses(*found->addresses);
+          if (LeadsHere(*found->addresses)) LookElsewhere(host);
+          if (found->own && where_.on_own_host) std::exchange(where_.on_own_host, nullptr)();
+          return;
+        }
+        name_problem_ = found->addresses.error().message;
+        LookElsewhere(host);
+        After(kLookUpAgain, [this, host] { LookUp(host); });
+      });
+}
+
+void RootSearch::After(Duration pause, std::function<void()> step) {
+  loop_.After(pause, [step = std::move(step), alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) step();
+  });
+}
+
+// Not at once: a name service that stumbles is up again by then.
+void RootSearch::LookElsewhere(const std::string& host) {
+  if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
+  After(kLookUpAgain + Stagger(where_.crowd), [this, host] {
+    const auto found = std::make_shared<std::vector<SocketAddress>>();
+    elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
+                   [this, found] { OnAddresses(*found); });
+  });
+}
+
+std::string RootSearch::Problem() const {
+  std::string problem = dialer_.Problem();
+  return problem.empty() ? name_problem_ : problem;
+}
+
+}  // namespace muster

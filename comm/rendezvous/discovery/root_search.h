@@ -1,0 +1,61 @@
+// From "the root is on that host" to a proven connection: looks names up (off the loop, again when that
+// fails) and keeps a RootDialer busy with what comes of it.
+//
+// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/discovery/root_finder.h"
+#include "comm/rendezvous/link/root_dialer.h"
+
+namespace muster {
+
+class RootSearch : public RootFinder {
+ public:
+  struct Where {
+    std::vector<std::string> hosts;
+    std::vector<uint16_t> ports;
+    // Where set: called once if one of the hosts turns out to be this machine. Must not destroy the search.
+    std::function<void()> on_own_host = nullptr;
+    // For a host whose name leads nowhere, or to this machine alone. Where set: called once for each, off the
+    // loop; may block. `crowd`: so many may do the same at this moment, and should not do it at once.
+    std::function<std::vector<SocketAddress>(const std::string& host)> elsewhere = nullptr;
+    size_t crowd = 1;
+    // Tried as well if the root is not found soon at the ports above.
+    std::vector<uint16_t> later_ports = {};
+    // Where the root may be if strangers hold those (RootDialer::SetFurther).
+    std::vector<uint16_t> further_ports = {};
+  };
+
+  RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
+             RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected);
+
+  std::string Problem() const override;
+  std::optional<Error> rejection() const override { return dialer_.rejection(); }
+
+ private:
+  void LookUp(const std::string& host);
+  void LookElsewhere(const std::string& host);
+  void OnAddresses(std::vector<SocketAddress> addresses);
+  void After(Duration pause, std::function<void()> step);
+
+  EventLoop& loop_;
+  Where where_;
+  ThreadWorker names_;
+  ThreadWorker elsewhere_;
+  std::set<std::string> sought_elsewhere_;
+  std::vector<SocketAddress> addresses_;  // of all hosts, without a port
+  RootDialer dialer_;
+  std::string name_problem_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

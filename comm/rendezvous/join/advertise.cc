@@ -1,0 +1,27 @@
+#include "comm/rendezvous/join/advertise.h"
+
+#include <fmt/format.h>
+
+#include "comm/net/hosts.h"
+
+namespace muster {
+
+Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
+                                                      const std::vector<std::string>& proven) {
+  if (!pattern) return proven;
+  MUSTER_TRY(const auto interfaces, LocalInterfaces());
+  std::vector<std::string> matching;
+  std::vector<std::string> all;
+  for (const LocalInterface& interface : interfaces) {
+    all.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
+    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
+    if (IsNodeLocalInterface(interface.name) || !MatchesInterface(interface, *pattern)) continue;
+    matching.push_back(interface.address.Host());
+  }
+  if (!matching.empty()) return matching;
+  return WithHint(Fail(Code::kConfiguration,
+                       "rendezvous.interface \"{}\" matches no usable address of this node", *pattern),
+                  fmt::format("this node has {}", fmt::join(all, ", ")));
+}
+
+}  // namespace muster

@@ -1,0 +1,27 @@
+// What makes two ranks unfit for one group, as an error that names both sides. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster {
+
+// "rank 5 on gpu03", "ranks 0-3 on gpu01".
+std::string DescribeParty(const Party& party);
+
+// The first thing that `other` and `mine` do not agree on; absent when they agree. Error: kDisagreement.
+std::optional<Error> FindDisagreement(const Party& mine, const Party& other);
+
+// What every rank is told of a party that cannot be part of the group.
+Failure RefusalOf(const Party& party);
+
+// Whose refusal it is; -1 where nothing is claimed.
+int FirstRankOf(const Hello& hello);
+
+// A leftover of an earlier incarnation of the job among those who say hello: to be refused alone, because it
+// must not take the new group down with it. Error: kDisagreement.
+std::optional<Error> FindLeftover(const Party& mine, const Hello& hello);
+
+}  // namespace muster

@@ -1,0 +1,71 @@
+// What a process brings to a rendezvous, and what it has when the group is formed. See joiner.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/auth/secret.h"
+#include "comm/meeting.h"
+#include "comm/net/private_directory.h"
+#include "comm/options.h"
+#include "comm/rendezvous/join/scheduler.h"
+#include "comm/rendezvous/link/local_door.h"
+#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/messages/versions.h"
+#include "comm/rendezvous/pmi/board.h"
+#include "comm/rendezvous/survey/status_desk.h"
+
+namespace muster {
+
+struct JoinRequest {
+  Meeting meeting;
+  std::string job;  // what people call this launch: "slurm:4.0:0"
+  // This process, with the ranks it stands for. One that is refused only comes to say so, and does not let
+  // itself be asked to wait longer than timeouts.rendezvous.
+  Party self;
+  RendezvousOptions options;
+  TimeoutOptions timeouts;
+  LivenessOptions liveness;
+  uid_t uid = 0;
+  // self.node is what this machine calls itself: nobody else of the launch has its addresses.
+  bool named_by_host = false;
+  // Where the processes of this node meet, in directories of their own below these (net/private_directory.h).
+  std::vector<std::string> shared_directories = PrivateBases();
+  std::optional<JobSecret> secret;
+  // FindRoot::kBulletin without `secret`: drawn by the root, and read from its notice by the others.
+  std::optional<JobSecret> notice_secret;
+  // FindRoot::kBulletin on the launcher's board: this process's (bulletin_choice.h). Whoever owns it lets it
+  // be left when the group is over.
+  std::shared_ptr<Board> board;
+  std::string munge_socket;
+  // Null: nobody knows more than the environment says.
+  std::shared_ptr<const Scheduler> scheduler;
+  // How long the root waits before it asks there.
+  Duration scheduler_patience = std::chrono::seconds(2);
+  bool terminal = false;  // stderr is one
+  uint64_t log_file = 0;  // LogFileNumber
+  // A leader that has not shown up by then is reported by its followers themselves.
+  Duration leader_patience = std::chrono::seconds(3);
+  // How long the root of a group that cannot form, and the leaders of nodes that are not whole, stay to tell
+  // those who are still on their way: the starts of a large step, or of containers, are seconds apart.
+  Duration late_nodes = std::chrono::seconds(10);
+  Versions versions{};
+};
+
+struct Joined {
+  FormedGroup group;
+  std::unique_ptr<FrameStream> upstream;  // null at the root
+  std::unique_ptr<Branches> branches;     // never null
+  // What this process had asked for, where others come to it: a leader, the root. Else null.
+  std::shared_ptr<const JoinRequest> request;
+  std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
+  std::unique_ptr<StatusDesk> status_desk{};  // a leader's, where it could be opened
+  std::unique_ptr<LocalDoor> local_door{};    // a leader's, open: a node's ranks find it without a gap
+};
+
+}  // namespace muster

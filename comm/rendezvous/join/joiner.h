@@ -1,0 +1,172 @@
+// One process's way into its group: meets its node's other ranks, finds the root or is it, and ends with the
+// roster or with the one sentence that every rank gets. comm/rendezvous/README.md has the rules.
+//
+//   follower --Unix socket--> leader --TCP, authenticated--> root          hello up, roster or failure down
+//
+// A follower whose leader does not appear goes to the root itself, so that the leader is what is named as
+// missing. So does one that shares no directory with its leader (a container with its own /dev/shm and /tmp),
+// earlier and without blaming it.
+//
+// Who cannot be part of the group (JoinRequest::self.refused) goes the same way, and says so: the root ends
+// the group at once.
+//
+// Lives on one EventLoop and never blocks. Ends by itself at timeouts.rendezvous at the latest (the root's
+// clock counts for all that have reached it), except while told that this launch's previous group is still
+// running.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/auth/proof.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/discovery/root_finder.h"
+#include "comm/rendezvous/discovery/root_search.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/root_side.h"
+#include "comm/rendezvous/join/scheduler_inquiry.h"
+#include "comm/rendezvous/join/waiting.h"
+#include "comm/rendezvous/link/local_door.h"
+
+namespace muster {
+
+// How long who cannot be part of the group looks for somebody to tell: the ranks of a step start seconds
+// apart.
+inline constexpr Duration kRefusedPatience = std::chrono::seconds(5);
+
+class Joiner {
+ public:
+  // Called once, from the loop. Must not destroy the Joiner: post that. Who takes over the connections does
+  // it before it returns, else what they say next is lost.
+  using OnDone = std::function<void(tl::expected<Joined, Failure>)>;
+
+  Joiner(EventLoop& loop, JoinRequest request, OnDone on_done);
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+  ~Joiner();
+
+  void Start();
+
+  // For whoever tells how it went. Who has arrived so far: at the root, elsewhere null.
+  const Arrivals* arrivals() const { return root_ ? &root_->arrivals() : nullptr; }
+  // Another process has told this one of the failure, and says so to people.
+  bool failure_was_told() const { return told_from_above_; }
+  // The group cannot form; this process only stays to tell those who are still on their way. OnDone follows.
+  const Failure* failure() const { return on_done_ && ended_ ? &*ended_ : nullptr; }
+
+ private:
+  const Claim& first_claim() const { return request_.self.claims.front(); }
+  bool SoleRankOfNode() const;
+
+  // Inside the node.
+  void MeetLocally();
+  void Lead();
+  void Follow();
+  void FollowOrLead();
+  void RetryLocally(void (Joiner::*step)());
+  bool AttachToLeader();
+  bool LeaderIsOutOfSight();
+  void GoWithoutLeader(const std::string& reason, const std::string& hint);
+  void OpenLocalDoor();
+  void BecomeLeader();
+  void OpenElsewhere();
+  void OpenStatusDesk();
+
+  // To the root.
+  Prover* GetProver();
+  void GoToRoot();
+  Status MakeRoomForAll() const;
+  void BecomeRoot();
+  void SearchRoot();
+  void SetPorts(RootSearch::Where& where) const;
+  void OnMisplaced(const Error& error);
+  void OnOwnHost();
+  void SearchByBulletin();
+  void AskScheduler();
+  void OnSchedulerFacts(const SchedulerFacts& facts);
+  void OnLinkToRoot(std::unique_ptr<FrameStream> link);
+  void ReportTheSearch();
+  std::vector<std::string> RootHosts() const;
+  std::string DescribeRoot() const;
+
+  // Upstream and below.
+  void AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name);
+  void OnUpstreamFrame(ByteView frame);
+  void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
+  void OnUpstreamClosed(const Error& reason);
+  void OnBranchFrame(Branches::Source source, ByteView frame);
+  void CompareWithUpstream(ByteView frame);
+  void CompareWithBranch(Branches::Source source, ByteView frame);
+  void OnBranchClosed(Branches::Source source, const Branches::Branch& branch);
+  void OnFailureFromBelow(ByteView frame);
+  void TakeFailureBelow(Failure failure);
+  void HearFromBelow(Branches::Source source, const Hello& hello);
+  void CountClaims(const Branches::Branch& branch, const Hello& hello);
+  void ScheduleHello();
+  void SendHello();
+  bool WholeNodeIsHere() const;
+  void ForgetParties(Branches::Source source);
+
+  // The end.
+  void Restart();
+  void SetDeadline(Duration remaining);
+  Deadline VerdictDeadline() const;
+  void CancelTimers();
+  void OnDeadline();
+  Error DescribeDeadline() const;
+  std::string DescribeWait() const;
+  void OnRootOutcome(RootSide::Outcome outcome);
+  void Form(FormedGroup group, ByteView frame);
+  void Fail(Failure failure);
+  void Fail(Error error) { Fail(Failure{std::move(error), -1, -1, ""}); }
+  bool OthersMayCome() const;
+  void StayForNodes();
+  std::string DescribeLateComers() const;
+  void SayFarewell();
+  void FinishFailed();
+
+  EventLoop& loop_;
+  JoinRequest request_;
+  OnDone on_done_;
+  LocalNames local_names_;
+  ThreadWorker munge_worker_;
+  std::unique_ptr<Prover> prover_;
+  std::unique_ptr<LocalDoor> local_door_;
+  std::unique_ptr<StatusDesk> status_desk_;
+  std::unique_ptr<Branches> branches_ = std::make_unique<Branches>();
+  std::unique_ptr<FrameStream> upstream_;
+  std::string upstream_name_;
+  std::unique_ptr<RootFinder> search_;
+  std::unique_ptr<RootSide> root_;
+  std::unique_ptr<SchedulerInquiry> inquiry_;
+  std::unique_ptr<WaitReporter> reporter_;
+  std::vector<std::pair<Branches::Source, Party>> parties_;  // here and below
+  size_t sent_ = 0;                                          // of parties_, to the present upstream
+  int local_claims_ = 0;                                     // ranks heard of on this node, ours included
+  int remote_claims_ = 0;                                    // and of those on others
+  size_t told_nodes_ = 0;                                    // that the group has failed
+  bool leader_ = false;
+  bool accepted_ = false;  // the root has heard us: its clock counts
+  bool parked_ = false;    // the previous group is still running
+  bool alone_ = false;     // this process cannot meet the others of its node, and goes to the root itself
+  std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
+  std::optional<Failure> ended_;
+  std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
+  bool told_from_above_ = false;          // that the group has failed
+  Clock::time_point stay_until_{};        // after a failure
+  Deadline deadline_ = Deadline::Never();
+  EventLoop::TimerId deadline_timer_ = 0;
+  EventLoop::TimerId local_timer_ = 0;
+  EventLoop::TimerId patience_timer_ = 0;
+  EventLoop::TimerId directory_timer_ = 0;
+  EventLoop::TimerId hello_timer_ = 0;
+  EventLoop::TimerId end_timer_ = 0;
+  Duration local_pause_{};
+  Duration collect_{};
+};
+
+}  // namespace muster

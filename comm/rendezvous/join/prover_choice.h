@@ -1,0 +1,15 @@
+// The Prover that rendezvous.auth means on this node.
+#pragma once
+
+#include <memory>
+
+#include "comm/auth/proof.h"
+#include "comm/base/blocking_worker.h"
+#include "comm/rendezvous/join/join_request.h"
+
+namespace muster {
+
+// `worker` must outlive the prover. Error: kAuthentication with advice, where nothing can be used.
+Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker);
+
+}  // namespace muster

@@ -1,0 +1,192 @@
+#include "comm/rendezvous/join/root_listener.h"
+
+#include <algorithm>
+#include <array>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/bytes.h"
+#include "comm/log/log.h"
+#include "comm/net/hosts.h"
+#include "comm/rendezvous/join/agreement.h"
+#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/link/names.h"
+
+namespace muster {
+namespace {
+
+constexpr Duration kBindAgain = std::chrono::milliseconds(200);
+
+std::string ListenHost(const JoinRequest& request) {
+  switch (request.meeting.find_root) {
+    case FindRoot::kHost:
+      return request.meeting.host;
+    case FindRoot::kEndpoint:
+      return request.meeting.endpoint->host;
+    default:
+      return request.self.node;
+  }
+}
+
+}  // namespace
+
+RootListener::RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover,
+                           RootDoor::OnLink on_link, OnMisplaced on_misplaced)
+    : loop_(loop),
+      request_(request),
+      method_(prover.method()),
+      door_(loop,
+            RootDoor::Params{.meeting = MeetingIdOf(request.meeting.key),
+                             .handshake_timeout = request.timeouts.handshake,
+                             .self = DescribeParty(request.self)},
+            prover, std::move(on_link)),
+      on_misplaced_(std::move(on_misplaced)),
+      names_(loop.mailbox()) {}
+
+RootListener::~RootListener() { Close(); }
+
+void RootListener::Start() {
+  const auto found = std::make_shared<Addresses>();
+  const std::string host = ListenHost(request_);
+  const FindRoot how = request_.meeting.find_root;
+  names_.Run([found, host, how] { *found = FindAddresses(host, how); },
+             [this, found] { OnAddresses(*found); });
+}
+
+void RootListener::Close() {
+  closed_ = true;
+  loop_.Cancel(bind_timer_);
+  if (announcer_) announcer_->Withdraw();
+  door_.Close();
+}
+
+// BLOCKS: runs on the worker.
+RootListener::Addresses RootListener::FindAddresses(const std::string& host, FindRoot how) {
+  Addresses result;
+  const Result<std::vector<SocketAddress>> named = ResolveHost(host, 0);
+  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  if (!interfaces) return {{}, interfaces.error().message};
+  for (const SocketAddress& address : named.value_or(std::vector<SocketAddress>{})) {
+    const bool local = std::ranges::any_of(*interfaces, [&](const LocalInterface& interface) {
+      return interface.address.Host() == address.Host();
+    });
+    if (local || address.IsLoopback()) result.listen.push_back(address);
+  }
+  if (how == FindRoot::kHost || how == FindRoot::kEndpoint) {
+    if (!named) result.problem = named.error().message;
+    if (named && result.listen.empty()) {
+      result.problem =
+          fmt::format("{} is {}, which is not an address of that node", host, named->front().Host());
+    }
+    if (how == FindRoot::kEndpoint || !result.problem.empty()) return result;
+  }
+  // The node's own name may mean loopback alone, or nothing at all: then everything listens, behind the
+  // hello.
+  std::erase_if(result.listen, [](const SocketAddress& address) { return address.IsLoopback(); });
+  if (result.listen.empty()) result.listen = {SocketAddress::AnyIpv6(0)};
+  return result;
+}
+
+void RootListener::OnAddresses(const Addresses& addresses) {
+  if (closed_) return;
+  if (addresses.problem.empty()) return TryToBind(addresses.listen);
+  on_misplaced_({Code::kConfiguration,
+                 fmt::format("rank 0 runs on {} and must be reached there, but {}", request_.self.node,
+                             addresses.problem),
+                 "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"});
+}
+
+void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
+  const auto began = Clock::now();
+  const std::vector<std::vector<uint16_t>> ladders = PortsToTry();
+  const Result<uint16_t> port = Open(addresses, ladders.front());
+  if (port) {
+    bind_problem_.clear();
+    ReportPort(*port, ladders.front());
+    if (request_.meeting.find_root == FindRoot::kBulletin) Announce(addresses, *port);
+    // For ranks without this secret, which are told so: no member of the group depends on it.
+    for (size_t i = 1; i < ladders.size(); ++i) {
+      if (const auto other = Open(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
+    }
+    return;
+  }
+  if (bind_problem_.empty()) {
+    LogEvent(LogLevel::kWarning, "no_port", {}, "{}; waiting for one to become free", port.error().message);
+  }
+  bind_problem_ = port.error().message;
+  // Trying thousands of ports takes a while.
+  const Duration pause = std::max<Duration>(kBindAgain, 10 * (Clock::now() - began));
+  bind_timer_ = loop_.After(pause, [this, addresses] { TryToBind(addresses); });
+}
+
+Result<uint16_t> RootListener::Open(const std::vector<SocketAddress>& addresses,
+                                    const std::vector<uint16_t>& ports) {
+  Result<uint16_t> port = door_.Open(addresses, ports);
+  // A kernel without IPv6.
+  if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
+    if (Result<uint16_t> ipv4 = door_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
+  }
+  return port;
+}
+
+void RootListener::ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const {
+  const size_t tried = static_cast<size_t>(std::ranges::find(ports, port) - ports.begin());
+  if (tried >= kLadderLength) {
+    LogEvent(LogLevel::kWarning, "no_port", {{"port", port}, {"taken", tried}},
+             "the first {} ports of this launch are taken; the root listens on port {}", tried, port);
+  }
+  LogEvent(LogLevel::kDebug, "listening", {{"port", port}}, "the root listens on port {}", port);
+}
+
+// The first counts.
+std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
+  const Meeting& meeting = request_.meeting;
+  const PortRange range = request_.options.ports;
+  if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
+  if (meeting.find_root == FindRoot::kBulletin) {
+    // Others than the last time: who still has the notice of the previous group, and its secret, should find
+    // nobody there rather than be turned away.
+    std::array<uint8_t, 16> random{};
+    RandomBytes(random);
+    return {PortLadder(AsText(random), range, meeting.ports_of_others, kWholeLadder)};
+  }
+  std::vector<std::vector<uint16_t>> ladders;
+  for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
+    ladders.push_back(PortLadder(seed, range, meeting.ports_of_others, kWholeLadder));
+  }
+  return ladders;
+}
+
+void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port) {
+  const auto is_any = [](const SocketAddress& address) {
+    return address == SocketAddress::AnyIpv6(0) || address == SocketAddress::AnyIpv4(0);
+  };
+  if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
+  for (SocketAddress& address : addresses) address.set_port(port);
+  Notice notice{std::move(addresses), std::nullopt};
+  // What the user has made known already is nothing to write down.
+  if (method_ == AuthMethod::kSecret && !request_.secret) notice.secret = request_.notice_secret;
+  announcer_ = std::make_unique<RootAnnouncer>(loop_, OpenBulletin(request_), request_.timeouts.handshake,
+                                               [this](const Error& error) { on_misplaced_(error); });
+  announcer_->Announce(notice);
+}
+
+// Where the name of this node says nothing; loopback where there is nothing else, for all are here then.
+std::vector<SocketAddress> RootListener::AllAddresses() const {
+  std::vector<SocketAddress> usable;
+  std::vector<SocketAddress> loopback;
+  for (const LocalInterface& interface : LocalInterfaces().value_or(std::vector<LocalInterface>{})) {
+    if (interface.address.IsLoopback()) loopback.push_back(interface.address);
+    if (interface.address.IsLinkLocal() || IsNodeLocalInterface(interface.name)) continue;
+    const auto& pattern = request_.options.interface;
+    if (!pattern || MatchesInterface(interface, *pattern)) usable.push_back(interface.address);
+  }
+  return usable.empty() ? loopback : usable;
+}
+
+std::string RootListener::Problem() const {
+  if (!bind_problem_.empty()) return bind_problem_;
+  if (announcer_ && !announcer_->Problem().empty()) return announcer_->Problem();
+  return door_.last_refusal().empty() ? "" : "turned away: " + door_.last_refusal();
+}
+
+}  // namespace muster

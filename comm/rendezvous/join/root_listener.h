@@ -1,0 +1,66 @@
+// Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
+// them, and waits for one only if the whole of rendezvous.ports is taken. With a job secret it listens on one
+// port of each ladder (names.h). Where the meeting has a bulletin, it says there where it listens. Behind it stands a RootDoor: only proven links come out.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/discovery/root_announcer.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/link/root_door.h"
+
+namespace muster {
+
+class RootListener {
+ public:
+  // The others will not find it: they look on another node, or its notice cannot be put up. Error:
+  // kConfiguration.
+  using OnMisplaced = std::function<void(const Error& error)>;
+
+  // The references must outlive it.
+  RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover, RootDoor::OnLink on_link,
+               OnMisplaced on_misplaced);
+  RootListener(const RootListener&) = delete;
+  RootListener& operator=(const RootListener&) = delete;
+  ~RootListener();
+
+  void Start();
+  // Takes the notice down beside the loop; the destructor waits for that (RootAnnouncer).
+  void Close();
+
+  // What stands in the way, for the waiting line: no free port, or who was turned away last. Empty: nothing.
+  std::string Problem() const;
+
+ private:
+  struct Addresses {
+    std::vector<SocketAddress> listen;
+    std::string problem;
+  };
+  static Addresses FindAddresses(const std::string& host, FindRoot how);
+  void OnAddresses(const Addresses& addresses);
+  void TryToBind(const std::vector<SocketAddress>& addresses);
+  Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  void ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const;
+  std::vector<std::vector<uint16_t>> PortsToTry() const;
+  void Announce(std::vector<SocketAddress> addresses, uint16_t port);
+  std::vector<SocketAddress> AllAddresses() const;
+
+  EventLoop& loop_;
+  const JoinRequest& request_;
+  const AuthMethod method_;
+  RootDoor door_;
+  OnMisplaced on_misplaced_;
+  std::unique_ptr<RootAnnouncer> announcer_;
+  ThreadWorker names_;
+  EventLoop::TimerId bind_timer_ = 0;
+  bool closed_ = false;
+  std::string bind_problem_;
+};
+
+}  // namespace muster

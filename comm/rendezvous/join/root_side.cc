@@ -1,0 +1,106 @@
+#include "comm/rendezvous/join/root_side.h"
+
+#include <algorithm>
+#include <array>
+
+#include "comm/auth/crypto.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/join/advertise.h"
+#include "comm/rendezvous/link/names.h"
+
+namespace muster {
+namespace {
+
+// A group that forms has done so long before.
+constexpr Duration kProbePatience = std::chrono::seconds(2);
+
+std::string DrawGroupId() {
+  std::array<uint8_t, 16> random{};
+  RandomBytes(random);
+  std::string text;
+  for (const uint8_t byte : random) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
+                   OnOutcome on_outcome, OnMisplaced on_misplaced)
+    : loop_(loop),
+      request_(request),
+      branches_(branches),
+      on_outcome_(std::move(on_outcome)),
+      assembly_(request.self, request.meeting.placement) {
+  if (prover == nullptr) return;
+  listener_ = std::make_unique<RootListener>(
+      loop, request, *prover,
+      [this](std::unique_ptr<FrameStream> link, const SocketAddress& peer) { OnLink(std::move(link), peer); },
+      std::move(on_misplaced));
+}
+
+void RootSide::Start() {
+  if (listener_) listener_->Start();
+  if (listener_ && request_.meeting.placement.nodes.size() > 1) {
+    silent_ = std::make_unique<SilentNodes>(
+        loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
+        PortLadder(request_.meeting.key, request_.options.ports, request_.meeting.ports_of_others).front(),
+        [this] { return assembly_.SilentNodes(); },
+        [this](const std::string& node, bool reached) { assembly_.SetReached(node, reached); });
+  }
+  Hear(Branches::kSelf, Hello{{}, {request_.self}});
+}
+
+void RootSide::OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer) {
+  const std::string reached = LocalAddress(link->fd()).Host();
+  if (std::ranges::find(reached_at_, reached) == reached_at_.end()) reached_at_.push_back(reached);
+  branches_.Add(std::move(link), peer.ToString(), false);
+}
+
+void RootSide::Hear(Branches::Source source, const Hello& hello) {
+  Assembly::Verdict verdict = assembly_.Add(source, hello);
+  if (!verdict.refusal && !verdict.group_failure) {
+    for (const Party& party : hello.parties) {
+      for (const Claim& claim : party.claims) {
+        arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, party.node});
+      }
+    }
+  }
+  if (verdict.refusal) {
+    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", verdict.refusal->error.message);
+    branches_.Send(source, Encode(*verdict.refusal));
+  }
+  if (verdict.group_failure) return on_outcome_({std::nullopt, std::move(verdict.group_failure)});
+  if (assembly_.complete()) Form();
+}
+
+void RootSide::Lose(Branches::Source source) {
+  if (auto failure = assembly_.Remove(source)) on_outcome_({std::nullopt, std::move(failure)});
+}
+
+std::vector<std::string> RootSide::OwnAddresses() const {
+  if (!listener_) return {};
+  const Result<std::vector<std::string>> advertised =
+      AddressesToAdvertise(request_.options.interface, reached_at_);
+  if (advertised) return *advertised;
+  LogWarning("{}", advertised.error().message);
+  return reached_at_;
+}
+
+void RootSide::Form() {
+  if (listener_) listener_->Close();
+  silent_.reset();
+  assembly_.SetAddresses(request_.self.node, OwnAddresses());
+  Result<Roster> roster = assembly_.MakeRoster();
+  if (!roster) return on_outcome_({std::nullopt, Failure{roster.error(), -1, -1, ""}});
+  FormedGroup formed{*std::move(roster), {}, request_.self.claims.front().rank};
+  formed.roster.group_id = DrawGroupId();
+  RandomBytes(formed.key);
+  on_outcome_({std::move(formed), std::nullopt});
+}
+
+std::string RootSide::Describe() const {
+  const std::string problem = listener_ ? listener_->Problem() : "";
+  return problem.empty() ? assembly_.Describe() : assembly_.Describe() + "; " + problem;
+}
+
+}  // namespace muster

@@ -1,0 +1,71 @@
+// What only the root does while a group forms: listens where the meeting says, fills the assembly with what
+// arrives, and decides: formed, or why not.
+//
+// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/join/arrivals.h"
+#include "comm/rendezvous/join/assembly.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/root_listener.h"
+#include "comm/rendezvous/join/silent_nodes.h"
+#include "comm/rendezvous/messages/branches.h"
+
+namespace muster {
+
+class RootSide {
+ public:
+  struct Outcome {
+    std::optional<FormedGroup> formed;
+    std::optional<Failure> failed;
+  };
+  // May be called more than once; the first counts. Must not destroy the RootSide.
+  using OnOutcome = std::function<void(Outcome)>;
+  // The others look for the root on another machine. Must not destroy the RootSide.
+  using OnMisplaced = RootListener::OnMisplaced;
+
+  // `prover` may be null where no port is needed (all ranks on this node). The references must outlive it.
+  RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
+           OnOutcome on_outcome, OnMisplaced on_misplaced);
+
+  void Start();
+  // A hello of a branch, or of parties that had come before this process knew that it is the root. May call
+  // on_outcome.
+  void Hear(Branches::Source source, const Hello& hello);
+  // A branch has gone before the group was formed. May call on_outcome.
+  void Lose(Branches::Source source);
+
+  // Which rank is where, from now on.
+  void Learn(Placement placement) { assembly_.SetPlacement(std::move(placement)); }
+
+  // Every rank is there.
+  bool complete() const { return assembly_.complete(); }
+  // For the waiting line and the deadline's sentence.
+  std::string Describe() const;
+  std::vector<int> MissingRanks() const { return assembly_.MissingRanks(); }
+  const Arrivals& arrivals() const { return arrivals_; }
+
+ private:
+  void Form();
+  void OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer);
+  std::vector<std::string> OwnAddresses() const;
+
+  EventLoop& loop_;
+  const JoinRequest& request_;
+  Branches& branches_;
+  OnOutcome on_outcome_;
+  Assembly assembly_;
+  Clock::time_point began_ = Clock::now();
+  Arrivals arrivals_;
+  std::unique_ptr<RootListener> listener_;
+  std::unique_ptr<SilentNodes> silent_;
+  std::vector<std::string> reached_at_;  // local addresses that links came in on
+};
+
+}  // namespace muster

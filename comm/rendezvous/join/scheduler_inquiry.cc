@@ -1,0 +1,39 @@
+#include "comm/rendezvous/join/scheduler_inquiry.h"
+
+#include "comm/log/log.h"
+
+namespace muster {
+
+SchedulerInquiry::SchedulerInquiry(EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
+                                   SchedulerQuestion question, Duration after, OnFacts on_facts)
+    : loop_(loop),
+      scheduler_(std::move(scheduler)),
+      question_(std::move(question)),
+      on_facts_(std::move(on_facts)),
+      worker_(loop.mailbox()) {
+  if (scheduler_ && !question_.empty()) timer_ = loop_.After(after, [this] { Ask(); });
+}
+
+SchedulerInquiry::~SchedulerInquiry() { loop_.Cancel(timer_); }
+
+void SchedulerInquiry::Ask() {
+  const auto answer = std::make_shared<Result<SchedulerFacts>>();
+  worker_.Run(
+      [answer, scheduler = scheduler_, question = question_] {
+        *answer = scheduler->Ask(question, Deadline::After(kSchedulerPatience));
+      },
+      [this, answer] { OnAnswer(*answer); });
+}
+
+void SchedulerInquiry::OnAnswer(const Result<SchedulerFacts>& answer) {
+  if (!answer) return LogSchedulerProblem(answer.error());
+  const OnFacts on_facts = on_facts_;
+  on_facts(*answer);
+}
+
+void LogSchedulerProblem(const Error& error) {
+  const LogLevel level = error.code == Code::kConfiguration ? LogLevel::kDebug : LogLevel::kInfo;
+  LogEvent(level, "scheduler", {}, "{}; going on without what it would say", error.message);
+}
+
+}  // namespace muster

@@ -1,0 +1,34 @@
+#include "comm/rendezvous/link/handshake_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster {
+
+HandshakeClock::HandshakeClock(EventLoop& loop, Duration limit, OnExpired on_expired)
+    : loop_(loop), limit_(limit), on_expired_(std::move(on_expired)), left_(limit), since_(Clock::now()) {
+  Start(left_);
+}
+
+HandshakeClock::~HandshakeClock() { loop_.Cancel(timer_); }
+
+void HandshakeClock::SetOwnTurn(bool own) {
+  if (own_ == own) return;
+  const auto now = Clock::now();
+  if (own) left_ = std::max(Duration::zero(), left_ - (now - since_));
+  own_ = own;
+  since_ = now;
+  Start(own ? limit_ : left_);
+}
+
+void HandshakeClock::Start(Duration span) {
+  loop_.Cancel(timer_);
+  timer_ = loop_.After(span, [this] {
+    if (own_) Start(limit_);
+    // A copy: it may destroy the clock.
+    const OnExpired on_expired = on_expired_;
+    on_expired(own_);
+  });
+}
+
+}  // namespace muster

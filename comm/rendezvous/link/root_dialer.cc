@@ -1,0 +1,244 @@
+#include "comm/rendezvous/link/root_dialer.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/rendezvous/link/handshake_clock.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kFirstPause = milliseconds(5);
+constexpr Duration kLongestPause = milliseconds(200);
+// Whoever answered the wrong way is asked again, but not often.
+constexpr Duration kStrangerPause = milliseconds(1000);
+// A root is seldom that late. A sweep looks like the work of a scanner.
+constexpr Duration kSweepAfter = milliseconds(15000);
+constexpr Duration kLookForStrangers = milliseconds(250);
+
+// Up to half as much again, so that a thousand leaders do not knock in step.
+Duration Jittered(Duration pause) {
+  std::array<uint8_t, 2> random{};
+  RandomBytes(random);
+  return pause + pause * random[0] / 512;
+}
+
+std::string ProverHangs(const Prover& prover) {
+  return fmt::format("{} on this node did not answer",
+                     prover.method() == AuthMethod::kMunge ? "munged" : AuthMethodName(prover.method()));
+}
+
+}  // namespace
+
+struct RootDialer::Attempt {
+  SocketAddress address;
+  UniqueFd connecting;
+  std::unique_ptr<FrameStream> stream;
+  std::unique_ptr<Handshake> handshake;
+  std::unique_ptr<HandshakeClock> clock;
+  EventLoop::TimerId timer = 0;
+  Duration pause = kFirstPause;
+  std::string problem;
+  bool answered = false;            // somebody is there
+  std::optional<size_t> further{};  // its index, of a further address that is being tried
+  bool sweeping = false;            // one of swept_
+};
+
+RootDialer::RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on_link, OnRejected on_rejected)
+    : loop_(loop),
+      params_(params),
+      prover_(prover),
+      on_link_(std::move(on_link)),
+      on_rejected_(std::move(on_rejected)) {}
+
+RootDialer::~RootDialer() { Stop(); }
+
+void RootDialer::Stop() {
+  loop_.Cancel(sweep_timer_);
+  for (const auto* attempts : {&attempts_, &swept_}) {
+    for (const auto& attempt : *attempts) StopAttempt(*attempt);
+  }
+}
+
+void RootDialer::AddCandidates(const std::vector<SocketAddress>& candidates) {
+  for (const SocketAddress& candidate : candidates) {
+    const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
+    if (known) continue;
+    attempts_.push_back(std::make_unique<Attempt>());
+    Attempt& attempt = *attempts_.back();
+    attempt.address = candidate;
+    attempt.timer = loop_.After(Duration::zero(), [this, &attempt] { Try(attempt); });
+  }
+}
+
+void RootDialer::SetFurther(Further further) {
+  further_ = std::move(further);
+  sweep_timer_ = loop_.After(kLookForStrangers, [this] { Sweep(); });
+}
+
+void RootDialer::Sweep() {
+  const bool strangers = StrangersHoldAll();
+  const bool due = strangers || Clock::now() - began_ >= kSweepAfter;
+  if (due) TryFurther();
+  sweep_timer_ = loop_.After(due ? PortSweep::Apart(further_.leaders, strangers) : kLookForStrangers,
+                             [this] { Sweep(); });
+}
+
+// Of each port at one address at least: the root needs a port that is free at all of its own.
+bool RootDialer::StrangersHoldAll() const {
+  std::map<uint16_t, bool> held;
+  for (const auto& attempt : attempts_) {
+    bool& answered = held[attempt->address.port()];
+    answered = answered || attempt->answered;
+  }
+  return !held.empty() && std::ranges::all_of(held, [](const auto& port) { return port.second; });
+}
+
+void RootDialer::TryFurther() {
+  auto free = std::ranges::find_if(swept_, [](const auto& attempt) { return !attempt->further; });
+  if (free == swept_.end() && swept_.size() == PortSweep::kAtOnce) return;
+  const std::optional<size_t> index = sweep_.Next(further_.count());
+  if (!index) return;
+  if (free == swept_.end()) free = swept_.insert(free, std::make_unique<Attempt>());
+  Attempt& attempt = **free;
+  attempt.address = further_.at(*index);
+  attempt.further = index;
+  attempt.sweeping = true;
+  attempt.answered = false;
+  Try(attempt);
+}
+
+void RootDialer::StopAttempt(Attempt& attempt) {
+  loop_.Cancel(attempt.timer);
+  if (attempt.connecting) loop_.Forget(attempt.connecting.get());
+  attempt.connecting.Reset();
+  attempt.clock.reset();
+  attempt.handshake.reset();
+  attempt.stream.reset();
+}
+
+// A further address has its turn again, with more time.
+Duration RootDialer::Patience(const Attempt& attempt, Duration limit) const {
+  return attempt.sweeping ? std::min(limit, sweep_.patience()) : limit;
+}
+
+void RootDialer::Try(Attempt& attempt) {
+  Result<UniqueFd> fd = StartConnect(attempt.address);
+  if (!fd) return Retry(attempt, fd.error().message, Duration::zero());
+  attempt.connecting = *std::move(fd);
+  const Duration limit = Patience(attempt, params_.connect_timeout);
+  attempt.timer = loop_.After(limit, [this, &attempt, limit] {
+    Retry(attempt, fmt::format("no answer within {}", FormatDuration(limit)), Duration::zero());
+  });
+  const Status watched = loop_.Watch(attempt.connecting.get(), EPOLLOUT, [this, &attempt](uint32_t) {
+    loop_.Forget(attempt.connecting.get());
+    OnConnected(attempt, std::move(attempt.connecting));
+  });
+  if (!watched) Retry(attempt, watched.error().message, Duration::zero());
+}
+
+void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
+  if (const int error = ConnectError(fd.get()); error != 0) {
+    return Retry(attempt, ErrnoText(error), Duration::zero());
+  }
+  // What went wrong before says more than that it is tried again.
+  if (!attempt.answered) attempt.problem = "it has not answered yet";
+  attempt.answered = true;
+  loop_.Cancel(attempt.timer);
+  const Duration limit = Patience(attempt, params_.handshake_timeout);
+  attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
+    Retry(attempt,
+          fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it proved nothing",
+                      FormatDuration(limit)),
+          kStrangerPause);
+  });
+  attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
+  FrameStream* stream = attempt.stream.get();
+  attempt.handshake = std::make_unique<Handshake>(
+      Handshake::Params{Role::kClient, params_.meeting, attempt.address.ToString(), "this rank",
+                        attempt.address.Host()},
+      prover_,
+      [stream, &attempt](const Bytes& message) {
+        attempt.clock->SetOwnTurn(false);
+        stream->Send(message);
+      },
+      [this, &attempt](HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
+  stream->Start([this, &attempt](ByteView frame) { OnFrame(attempt, frame); },
+                [this, &attempt](const Error& error) {
+                  std::string problem = error.message.empty() ? "it closed the connection" : error.message;
+                  // It may have lost patience first.
+                  if (attempt.handshake->WaitsForProver())
+                    problem = ProverHangs(prover_) + ", and " + problem;
+                  Retry(attempt, std::move(problem), kStrangerPause);
+                });
+  attempt.handshake->Start();
+}
+
+void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
+  const std::weak_ptr<bool> alive = alive_;
+  attempt.handshake->OnMessage(frame);
+  if (!alive.expired() && attempt.handshake && attempt.handshake->WaitsForProver())
+    attempt.clock->SetOwnTurn(true);
+}
+
+void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {
+  if (result.outcome == Outcome::kDone) {
+    std::unique_ptr<FrameStream> stream = std::move(attempt.stream);
+    Stop();
+    stream->set_longest_frame(kLongestMessage);
+    stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
+    // The handler may destroy this dialer.
+    const OnLink on_link = on_link_;
+    return on_link(std::move(stream));
+  }
+  if (result.outcome == Outcome::kRejected) {
+    rejection_ = result.error;
+    if (result.peer_proven) {
+      const OnRejected on_rejected = on_rejected_;
+      return on_rejected(result.error);
+    }
+    return Retry(attempt, result.error.message, kStrangerPause);
+  }
+  Retry(attempt, result.reason, kStrangerPause);
+}
+
+void RootDialer::Retry(Attempt& attempt, std::string problem, Duration at_least) {
+  StopAttempt(attempt);
+  if (attempt.problem != problem) LogDebug("{}: {}", attempt.address.ToString(), problem);
+  attempt.problem = std::move(problem);
+  if (attempt.sweeping) {
+    if (attempt.answered) sweep_.SetStranger(*attempt.further);
+    attempt.further.reset();
+    return;
+  }
+  attempt.timer =
+      loop_.After(Jittered(std::max(attempt.pause, at_least)), [this, &attempt] { Try(attempt); });
+  attempt.pause = std::min(attempt.pause * 3 / 2, kLongestPause);
+}
+
+std::string RootDialer::Problem() const {
+  if (rejection_) return rejection_->message;
+  const Attempt* telling = nullptr;
+  for (const auto& attempt : attempts_) {
+    if (attempt->problem.empty()) continue;
+    if (telling == nullptr || (attempt->answered && !telling->answered)) telling = attempt.get();
+  }
+  const auto trying = std::ranges::find_if(attempts_, [](const auto& a) { return bool{a->connecting}; });
+  if (telling == nullptr && trying == attempts_.end()) return "";
+  if (telling == nullptr) return fmt::format("{}: no answer so far", (*trying)->address.ToString());
+  // What the handshake says names its peer already.
+  if (telling->problem.starts_with(telling->address.ToString())) return telling->problem;
+  return fmt::format("{}: {}", telling->address.ToString(), telling->problem);
+}
+
+}  // namespace muster

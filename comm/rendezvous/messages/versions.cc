@@ -1,0 +1,56 @@
+#include "comm/rendezvous/messages/versions.h"
+
+#include <algorithm>
+
+#include "comm/rendezvous/messages/control_frame.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestRelease = 100;
+
+std::string Describe(const Speaker& speaker) {
+  const Versions& versions = speaker.versions;
+  const std::string range = versions.oldest == versions.newest
+                                ? fmt::format("{}", versions.newest)
+                                : fmt::format("{}-{}", versions.oldest, versions.newest);
+  return fmt::format("{} has muster {} (protocol {})", speaker.name, versions.release, range);
+}
+
+tl::unexpected<Error> Differ(const Speaker& ours, const Speaker& theirs, std::string_view hint) {
+  return WithHint(Fail(Code::kDisagreement, "{}, {}", Describe(theirs), Describe(ours)), std::string(hint));
+}
+
+}  // namespace
+
+Bytes Encode(const Versions& versions) {
+  WireWriter writer = control_frame::Begin(ControlType::kVersions);
+  writer.U16(versions.oldest);
+  writer.U16(versions.newest);
+  writer.String(versions.release);
+  return writer.Take();
+}
+
+Result<Versions> DecodeVersions(ByteView frame) {
+  WireReader reader = control_frame::Body(frame);
+  Versions versions;
+  versions.oldest = reader.U16();
+  versions.newest = reader.U16();
+  versions.release = reader.String();
+  if (!reader.ok() || versions.oldest > versions.newest || versions.release.size() > kLongestRelease)
+    return Fail(Code::kInternal, "malformed versions");
+  return versions;
+}
+
+Result<uint16_t> CommonVersion(const Speaker& ours, const Speaker& theirs) {
+  const uint16_t newest = std::min(ours.versions.newest, theirs.versions.newest);
+  if (newest >= std::max(ours.versions.oldest, theirs.versions.oldest)) return newest;
+  return Differ(ours, theirs, "install the same release of muster, or the next one, inside and outside");
+}
+
+Status CheckSameVersion(const Speaker& ours, const Speaker& theirs) {
+  if (ours.versions.newest == theirs.versions.newest) return {};
+  return Differ(ours, theirs, "start all ranks with the same release of muster");
+}
+
+}  // namespace muster

@@ -1,0 +1,81 @@
+#include "comm/rendezvous/survey/process_state.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "comm/base/parse.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestFile = 4096;
+
+std::optional<std::string> ReadSmallFile(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text(kLongestFile, '\0');
+  const ssize_t got = read(file.get(), text.data(), text.size());
+  if (got < 0) return std::nullopt;
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+// As start times in /proc count: the time in which the machine slept included.
+double SecondsSinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+}  // namespace
+
+std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t ticks_per_second,
+                                             double uptime_seconds) {
+  // "PID (NAME) S PPID ...", where NAME may hold anything; fields are numbered from 1 in proc(5).
+  constexpr size_t kState = 3;
+  constexpr size_t kUserTime = 14;
+  constexpr size_t kSystemTime = 15;
+  constexpr size_t kStartTime = 22;
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size() || ticks_per_second == 0) {
+    return std::nullopt;
+  }
+  const auto pid = ParseInteger<int>(stat.substr(0, stat.find(' ')));
+  const std::vector<std::string_view> fields = Split(Trim(stat.substr(name_end + 2)), ' ');
+  if (!pid || fields.size() <= kStartTime - kState || fields[0].size() != 1) return std::nullopt;
+  const auto number = [&](size_t field) { return ParseInteger<uint64_t>(fields[field - kState]); };
+  const auto user = number(kUserTime);
+  const auto system = number(kSystemTime);
+  const auto start = number(kStartTime);
+  const char letter = fields[0].front();
+  if (!user || !system || !start || letter < '!' || letter > '~') return std::nullopt;
+  ProcessState state;
+  state.pid = *pid;
+  state.state = letter;
+  const double ticks = static_cast<double>(ticks_per_second);
+  const double age = std::max(0.0, uptime_seconds - static_cast<double>(*start) / ticks);
+  state.milliseconds = static_cast<uint64_t>(age * 1000);
+  state.cpu_milliseconds =
+      static_cast<uint64_t>((static_cast<double>(*user) + static_cast<double>(*system)) / ticks * 1000);
+  return state;
+}
+
+std::optional<ProcessState> LookAtProcess(pid_t pid) {
+  const auto stat = ReadSmallFile(fmt::format("/proc/{}/stat", pid));
+  if (!stat) return std::nullopt;
+  auto state = ParseProcessStat(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)), SecondsSinceBoot());
+  if (!state) return std::nullopt;
+  const auto where = ReadSmallFile(fmt::format("/proc/{}/wchan", pid));
+  // "0": it is not asleep, or that is not told.
+  if (where && *where != "0") state->where = std::string(Trim(*where));
+  return state;
+}
+
+}  // namespace muster

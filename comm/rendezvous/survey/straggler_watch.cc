@@ -1,0 +1,84 @@
+#include "comm/rendezvous/survey/straggler_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+constexpr uint64_t kLongestPause = uint64_t{10} * 60 * 1000;
+constexpr Duration kMargin = std::chrono::milliseconds(100);
+
+std::string NameOf(const WaitingCall& call) {
+  const int peer = call.call.collective || call.call.waiting_for.empty() ? -1 : call.call.waiting_for.front();
+  return fmt::format("{} {} {}", call.call.communicator, ShortName(call.call), peer);
+}
+
+}  // namespace
+
+StragglerWatch::StragglerWatch(EventLoop& loop, const Roster& roster, Duration after, Ask ask,
+                               OnHopeless on_hopeless)
+    : loop_(loop),
+      roster_(roster),
+      after_(after),
+      ask_(std::move(ask)),
+      on_hopeless_(std::move(on_hopeless)) {}
+
+StragglerWatch::~StragglerWatch() { loop_.Cancel(timer_); }
+
+// The ranks that wait for the same one say so within moments of each other.
+void StragglerWatch::OnLate() {
+  ask_again_ = asking_;
+  if (asking_) return;
+  const auto earliest = last_asked_ + after_ / 2;
+  AskIn(std::max(Duration::zero(), Duration(earliest - Clock::now())));
+}
+
+void StragglerWatch::AskIn(Duration delay) {
+  const auto when = Clock::now() + delay;
+  if (timer_ != 0 && next_ask_ <= when) return;
+  loop_.Cancel(timer_);
+  next_ask_ = when;
+  timer_ = loop_.At(when, [this] { AskNow(); });
+}
+
+void StragglerWatch::AskNow() {
+  timer_ = 0;
+  asking_ = true;
+  last_asked_ = Clock::now();
+  ask_([this, alive = std::weak_ptr<bool>(alive_)](const std::vector<RankReport>& reports) {
+    if (!alive.expired()) Take(reports);
+  });
+}
+
+void StragglerWatch::Take(const std::vector<RankReport>& reports) {
+  asking_ = false;
+  const std::vector<WaitingCall> calls = FindWaitingCalls(reports, after_);
+  std::map<std::string, uint64_t> still;
+  for (const WaitingCall& call : calls) {
+    const auto known = next_.find(NameOf(call));
+    if (known != next_.end()) still.insert(*known);
+  }
+  next_ = std::move(still);
+  Duration pause = Duration::max();
+  for (const WaitingCall& call : calls) {
+    if (!call.left.empty()) return on_hopeless_(call);
+    pause = std::min(pause, Tell(call));
+  }
+  if (pause != Duration::max()) AskIn(pause);
+  if (std::exchange(ask_again_, false)) OnLate();
+}
+
+Duration StragglerWatch::Tell(const WaitingCall& call) {
+  const uint64_t waited = call.call.milliseconds;
+  uint64_t& next = next_[NameOf(call)];
+  if (waited >= next) {
+    LogInfo("{}", Describe(roster_, call));
+    next = waited + std::min(waited, kLongestPause);
+  }
+  return std::chrono::milliseconds(next - waited) + kMargin;
+}
+
+}  // namespace muster

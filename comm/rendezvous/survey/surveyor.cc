@@ -1,0 +1,159 @@
+#include "comm/rendezvous/survey/surveyor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/net/socket.h"
+#include "comm/rendezvous/survey/process_state.h"
+
+namespace muster {
+namespace {
+
+// Nobody who asks waits longer.
+constexpr uint64_t kLongest = 60000;
+// For the answer to travel.
+constexpr Duration kGrace = std::chrono::milliseconds(500);
+
+// What is left for those below.
+uint64_t Below(uint64_t milliseconds) { return std::min(milliseconds, kLongest) * 3 / 4; }
+
+Duration TimeOf(const Survey& survey) { return FromMilliseconds(std::min(survey.milliseconds, kLongest)); }
+
+}  // namespace
+
+Surveyor::Surveyor(EventLoop& loop, Surroundings surroundings) : loop_(loop), at_(std::move(surroundings)) {}
+
+Surveyor::~Surveyor() {
+  for (const auto& [number, round] : rounds_) loop_.Cancel(round.timer);
+  for (const auto& [number, question] : questions_) loop_.Cancel(question.timer);
+}
+
+void Surveyor::AskAll(const Survey& survey, OnAnswer then) {
+  if (at_.is_root) {
+    return AskBelow(survey, [this, then = std::move(then)](Surveyed answer) {
+      AddAbsent(answer.reports);
+      then(std::move(answer));
+    });
+  }
+  const uint64_t number = next_++;
+  Question& question = questions_[number];
+  question.survey = survey;
+  question.survey.number = number;
+  question.then = std::move(then);
+  question.timer = loop_.After(TimeOf(survey) + kGrace, [this, number] { AskNearBy(number); });
+  if (!at_.send_up(Encode(question.survey))) AskNearBy(number);
+}
+
+// The root is silent: what can be known is known here.
+void Surveyor::AskNearBy(uint64_t number) {
+  auto node = questions_.extract(number);
+  if (node.empty()) return;
+  Question& question = node.mapped();
+  loop_.Cancel(question.timer);
+  question.survey.milliseconds /= 2;
+  AskBelow(question.survey, [this, then = std::move(question.then)](Surveyed answer) {
+    answer.complete = false;
+    AddAbsent(answer.reports);
+    then(std::move(answer));
+  });
+}
+
+void Surveyor::OnAnswerFromAbove(Surveyed answer) {
+  auto node = questions_.extract(answer.number);
+  if (node.empty()) return;
+  loop_.Cancel(node.mapped().timer);
+  node.mapped().then(std::move(answer));
+}
+
+void Surveyor::OnSurveyFromAbove(const Survey& survey) {
+  AskBelow(survey, [this, number = survey.number](Surveyed answer) {
+    answer.number = number;
+    at_.send_up(Encode(answer));
+  });
+}
+
+void Surveyor::OnSurveyFromBelow(Branches::Source source, const Survey& survey) {
+  AskAll(survey, [this, source, number = survey.number](Surveyed answer) {
+    answer.number = number;
+    at_.branches.Send(source, Encode(answer));
+  });
+}
+
+void Surveyor::OnAnswerFromBelow(const Surveyed& answer) { Take(answer.number, answer.reports); }
+
+void Surveyor::AskBelow(const Survey& survey, OnAnswer then) {
+  const uint64_t number = next_++;
+  Round& round = rounds_[number];
+  round.then = std::move(then);
+  round.timer = loop_.After(TimeOf(survey), [this, number] { Finish(number); });
+  const auto await = [&](int rank) {
+    if (at_.has_left(rank)) {
+      RankReport& report = round.reports[rank];
+      report.rank = rank;
+      report.state = RankState::kLeft;
+    } else {
+      round.awaited.insert(rank);
+    }
+  };
+  const Survey below{number, Below(survey.milliseconds), survey.stacks};
+  for (const int rank : at_.own_ranks) await(rank);
+  for (const auto& [source, branch] : at_.branches.all()) {
+    for (const int rank : branch.ranks) await(rank);
+    if (!branch.ranks.empty()) branch.stream->Send(Encode(below));
+  }
+  if (round.awaited.empty()) return Finish(number);
+  if (at_.own_ranks.empty()) return;
+  at_.report_own(below, [this, number, alive = std::weak_ptr<bool>(alive_)](const Reports& reports) {
+    if (!alive.expired()) Take(number, reports);
+  });
+}
+
+void Surveyor::Take(uint64_t number, const Reports& reports) {
+  const auto found = rounds_.find(number);
+  if (found == rounds_.end()) return;
+  Round& round = found->second;
+  for (const RankReport& report : reports) {
+    // Each rank is reported once, and by whoever was asked for it.
+    if (round.awaited.erase(report.rank) > 0) round.reports[report.rank] = report;
+  }
+  if (round.awaited.empty()) Finish(number);
+}
+
+void Surveyor::Finish(uint64_t number) {
+  auto node = rounds_.extract(number);
+  if (node.empty()) return;
+  Round& round = node.mapped();
+  loop_.Cancel(round.timer);
+  for (const int rank : round.awaited) round.reports[rank] = Silent(rank);
+  Surveyed answer{number, true, {}};
+  for (auto& [rank, report] : round.reports) answer.reports.push_back(std::move(report));
+  round.then(std::move(answer));
+}
+
+// Its node's leader can still see what the kernel says about it.
+RankReport Surveyor::Silent(int rank) const {
+  RankReport report;
+  report.rank = rank;
+  for (const auto& [source, branch] : at_.branches.all()) {
+    if (!branch.same_node || std::ranges::count(branch.ranks, rank) == 0) continue;
+    const auto credentials = CredentialsOf(branch.stream->fd());
+    const auto process = credentials ? LookAtProcess(credentials->pid) : std::nullopt;
+    if (process) report.process = *process;
+  }
+  return report;
+}
+
+// Ranks behind nobody who could be asked.
+void Surveyor::AddAbsent(Reports& reports) const {
+  std::set<int> present;
+  for (const RankReport& report : reports) present.insert(report.rank);
+  for (int rank = 0; rank < at_.roster.size(); ++rank) {
+    if (present.contains(rank)) continue;
+    RankReport& report = reports.emplace_back();
+    report.rank = rank;
+    report.state = at_.has_left(rank) ? RankState::kLeft : RankState::kSilent;
+  }
+  std::ranges::sort(reports, {}, &RankReport::rank);
+}
+
+}  // namespace muster

@@ -1,0 +1,81 @@
+// Asks the ranks of a group what they are doing, and answers for this process when others ask. The question
+// goes from whoever has it up to the root, from there down to every process; each hop waits a little shorter
+// than the one above, so that a rank that does not answer is reported as silent by whoever is next to it, and
+// the answer comes in time.
+//
+// Lives on one EventLoop, beside a ControlPlane; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/survey_messages.h"
+
+namespace muster {
+
+class Surveyor {
+ public:
+  using Reports = std::vector<RankReport>;
+  // Gives the reports of this process's own ranks, at once or within the survey's time.
+  using ReportOwn = std::function<void(const Survey& survey, std::function<void(Reports)> reply)>;
+  struct Surroundings {
+    const Roster& roster;
+    Branches& branches;
+    std::vector<int> own_ranks;
+    std::function<bool(ByteView frame)> send_up;  // false where nobody is above
+    std::function<bool(int rank)> has_left;
+    bool is_root = false;
+    ReportOwn report_own;  // empty where there are no own ranks
+  };
+  using OnAnswer = std::function<void(Surveyed answer)>;
+
+  Surveyor(EventLoop& loop, Surroundings surroundings);
+  Surveyor(const Surveyor&) = delete;
+  Surveyor& operator=(const Surveyor&) = delete;
+  ~Surveyor();
+
+  // Everybody's reports, by rank. `then` is called within one and a half times survey.milliseconds and half a
+  // second; survey.number is not used.
+  void AskAll(const Survey& survey, OnAnswer then);
+
+  // The reports of this process and those below alone.
+  void AskBelow(const Survey& survey, OnAnswer then);
+
+  void OnSurveyFromAbove(const Survey& survey);
+  void OnSurveyFromBelow(Branches::Source source, const Survey& survey);
+  void OnAnswerFromAbove(Surveyed answer);
+  void OnAnswerFromBelow(const Surveyed& answer);
+
+ private:
+  struct Round {
+    std::map<int, RankReport> reports;
+    std::set<int> awaited;
+    OnAnswer then;
+    EventLoop::TimerId timer = 0;
+  };
+  struct Question {
+    Survey survey;
+    OnAnswer then;
+    EventLoop::TimerId timer = 0;
+  };
+
+  void Take(uint64_t number, const Reports& reports);
+  void Finish(uint64_t number);
+  void AskNearBy(uint64_t number);
+  RankReport Silent(int rank) const;
+  void AddAbsent(Reports& reports) const;
+
+  EventLoop& loop_;
+  Surroundings at_;
+  std::map<uint64_t, Round> rounds_;
+  std::map<uint64_t, Question> questions_;
+  uint64_t next_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

@@ -1,0 +1,97 @@
+// What one rank sends to and receives from one peer in one round of an operation: two queues of messages that
+// move independently of each other, so that two ranks which send to each other at once never block each
+// other.
+//
+// Threads: one. Nothing here blocks. Ownership: buffers stay the caller's until the round is done.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/data_type.h"
+#include "comm/ops/call.h"
+#include "comm/socket/transport/connection.h"
+
+namespace muster {
+
+// Arithmetic on what arrives: out = own op incoming, or incoming op own. `out` may be `own`.
+struct Combining {
+  DataType type = DataType::kU8;
+  ReduceOp operation = ReduceOp::kSum;
+  const uint8_t* own = nullptr;
+  uint8_t* out = nullptr;
+  size_t bytes = 0;
+  bool own_first = true;
+};
+
+// A message that is due. Exactly one of `into`, `grow` and `combine` says where it goes.
+struct IncomingMessage {
+  std::span<uint8_t> into;
+  Bytes* grow = nullptr;  // takes whatever length comes
+  std::optional<Combining> combine;
+  ArrivedBytes* arrival = nullptr;  // told how much is in place, if anybody wants to know
+  size_t got = 0;                   // payload bytes
+  bool begun = false;
+
+  size_t bytes() const { return combine ? combine->bytes : into.size(); }
+};
+
+enum class StreamEvent {
+  kNothing,  // nothing could move
+  kMoved,
+  kBroken,       // the peer closed the connection, or it was reset
+  kTampered,     // what came on a sealed connection is not what the peer sent
+  kGoodbye,      // the peer left
+  kMismatch,     // the peer's message belongs to another call: connection().header().call
+  kWrongLength,  // the call agrees and the length does not: a bug
+  kNoMemory,     // the announced length cannot be allocated
+};
+
+class PeerStream {
+ public:
+  // Ready for the next round with `rank`.
+  void Reset(int rank, Connection* connection);
+
+  int rank() const { return rank_; }
+  Connection* connection() const { return connection_; }
+  void set_connection(Connection* connection) { connection_ = connection; }
+
+  void Queue(const OutgoingMessage& message) { out_.push_back(message); }
+  void Queue(const IncomingMessage& message) { in_.push_back(message); }
+
+  bool WantsToSend() const { return sent_ < out_.size(); }
+  bool WantsToReceive() const { return received_ < in_.size(); }
+  bool done() const { return !WantsToSend() && !WantsToReceive(); }
+  // Whether the next message may go on, as far as what it follows is concerned.
+  bool MaySend() const { return WantsToSend() && out_[sent_].sent < connection_->Available(out_[sent_]); }
+  // It might not when it was last tried.
+  bool held() const { return held_; }
+
+  // Moves what can be moved now. `scratch` is for arithmetic, a multiple of 8 bytes.
+  StreamEvent Advance(const Call& call, std::span<uint8_t> scratch);
+
+ private:
+  StreamEvent AdvanceSending();
+  StreamEvent AdvanceReceiving(const Call& call, std::span<uint8_t> scratch);
+  StreamEvent BeginMessage(const Call& call, IncomingMessage& message);
+  Flow Read(IncomingMessage& message, std::span<uint8_t> scratch);
+  Flow ReadInto(IncomingMessage& message);
+  Flow ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch);
+
+  int rank_ = -1;
+  Connection* connection_ = nullptr;  // null: not yet made
+  std::vector<OutgoingMessage> out_;
+  std::vector<IncomingMessage> in_;
+  size_t sent_ = 0;
+  size_t received_ = 0;
+  std::array<uint8_t, 8> partial_{};  // the bytes of an element that has come in part
+  bool moved_ = false;
+  bool held_ = false;
+};
+
+}  // namespace muster

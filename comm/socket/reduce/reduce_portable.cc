@@ -1,0 +1,13 @@
+// The loops for any processor; on aarch64 that includes NEON.
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/socket/reduce/reduce_variants.h"
+// Behind everything else that is included: see there.
+#include "comm/socket/reduce/reduce_loops.h"
+
+namespace muster::reduce_variants {
+
+const ReduceVariant kPortable = {"portable", CombineAny, DivideAny, WidenAny, NarrowAny};
+
+}  // namespace muster::reduce_variants

@@ -1,0 +1,112 @@
+// One proven data connection: messages (frame.h) out and in, without blocking; sealed where the handshake has
+// agreed on keys (record_stream.h).
+//
+// Threads: one may send while another receives. Ownership: owns the descriptor.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "comm/base/bytes.h"
+#include "comm/base/unique_fd.h"
+#include "comm/socket/transport/frame.h"
+#include "comm/socket/transport/proven_link.h"
+
+namespace muster {
+
+enum class Flow {
+  kDone,      // as much as was asked for
+  kBlocked,   // no more for now: the kernel's buffer, what a message follows, or the other way's turn
+  kBroken,    // closed by the peer or reset
+  kTampered,  // sealed, and what came is not what the peer sent
+};
+
+// How much moves one way before the other way has its turn. What is under way between two ranks then stays in
+// the processor's cache on its way through the kernel; measured, 64 KiB and 1 MiB are both slower.
+inline constexpr size_t kTurnBytes = size_t{256} * 1024;
+
+// How many bytes of a message are in place; kAllArrived where it is complete, which for an empty one is the
+// only news.
+using ArrivedBytes = size_t;
+inline constexpr ArrivedBytes kAllArrived = SIZE_MAX;
+
+// A message on its way out. The payload stays the caller's until it is sent.
+struct OutgoingMessage {
+  FrameBytes header{};
+  ByteView payload;
+  size_t sent = 0;                        // bytes of header and payload
+  int descriptor = -1;                    // goes along, on a Unix socket; stays the caller's
+  const ArrivedBytes* follows = nullptr;  // no more of the payload than this may go yet; null: all of it
+
+  size_t total() const { return header.size() + payload.size(); }
+  // How far it may be sent now.
+  size_t Available() const {
+    if (follows == nullptr) return total();
+    return *follows == 0 ? 0 : header.size() + std::min(payload.size(), *follows);
+  }
+};
+
+class RecordStream;
+
+class Connection {
+ public:
+  explicit Connection(ProvenLink link);
+  explicit Connection(UniqueFd fd) : Connection(ProvenLink{std::move(fd)}) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  int fd() const { return fd_.get(); }
+  bool sealed() const { return sealed_ != nullptr; }
+
+  // How far `message` may be sent now.
+  size_t Available(const OutgoingMessage& message) const;
+  Flow Send(OutgoingMessage& message);
+
+  // The header of the next message, once it is all there; it stays until FinishMessage. A malformed one is
+  // kBroken.
+  Flow ReadHeader();
+  const Frame& header() const { return *header_; }
+  // Some of the payload, `got` bytes of it; kDone when `into` is full.
+  Flow ReadPayload(std::span<uint8_t> into, size_t& got);
+  void FinishMessage() { header_.reset(); }
+  // What came along with the last message that had a descriptor; empty: nothing.
+  UniqueFd TakeDescriptor() { return std::move(descriptor_); }
+  // The name of the private directory in which one end of a Unix socket is bound; empty over TCP.
+  std::string PrivateDirectoryName() const;
+
+  // Whether the next thing in the kernel's buffer is a goodbye; for a sender, who may not read.
+  bool PeekGoodbye() const;
+  // Tells the peer that nothing will follow. Best effort: the connection is closed in any case.
+  void SayGoodbye(uint64_t communicator);
+
+ private:
+  // Small messages then cost one system call with their header.
+  static constexpr size_t kReadAhead = 4096;
+
+  Flow SendPlain(OutgoingMessage& message);
+  Flow ReadSealedHeader();
+  Flow Fill();
+  Flow Receive(std::span<uint8_t> into, size_t& got);
+
+  void KeepDescriptor(msghdr& message);
+
+  UniqueFd fd_;
+  std::unique_ptr<RecordStream> sealed_;  // null: plain
+  UniqueFd descriptor_;
+  bool sending_ = false;  // in the middle of a message
+  std::optional<Frame> header_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  std::array<uint8_t, kReadAhead> buffer_;
+};
+
+}  // namespace muster

@@ -1,0 +1,105 @@
+// One outbound connection: the addresses of a peer, tried side by side until one has proven to be the peer
+// and has taken the connection (handshake.h).
+//
+// Same node: its Unix socket, and if that leads nowhere, or its queue stays full, TCP. Only the wait for the kernel to
+// connect has a
+// deadline of its own: a connected peer that does not answer is busy with the user's program, and whoever
+// waits for it has a deadline already.
+//
+// Threads: one at a time (the Mesh's lock). Nothing here blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/socket.h"
+#include "comm/socket/transport/handshake.h"
+#include "comm/socket/transport/poll_set.h"
+
+namespace muster {
+
+// Addresses of one peer: all of a stage at once, the next stage when the one before has failed.
+using DialStages = std::vector<std::vector<SocketAddress>>;
+
+class Dial {
+ public:
+  enum class State { kTrying, kConnected, kFailed };
+
+  // `self` and `poll_set` outlive it. `connect_timeout` bounds each wait for the kernel to connect.
+  Dial(PollSet& poll_set, const GroupMember& self, const LinkKey& key, DialStages stages,
+       Duration connect_timeout);
+  Dial(const Dial&) = delete;
+  Dial& operator=(const Dial&) = delete;
+  ~Dial();
+
+  const LinkKey& key() const { return key_; }
+  State state() const { return state_; }
+  Clock::time_point began() const { return began_; }
+  // Whether an address has taken the connection, or may have.
+  bool MayHaveReached() const;
+  // When OnTime has to be called.
+  Deadline wake() const;
+  void OnTime();
+
+  // kConnected: the proven connection.
+  ProvenLink TakeConnection() { return std::move(connected_); }
+  // kFailed: "10.1.0.2:40001: Connection refused, 10.2.0.2:40001: No route to host".
+  std::string Tried() const;
+  // kFailed: nobody listens at any address any more.
+  bool refused() const { return refused_; }
+
+ private:
+  struct Attempt {
+    SocketAddress address;
+    UniqueFd fd;  // empty: this attempt has failed
+    PollSet::Id watch = 0;
+    std::unique_ptr<ConnectorHandshake> handshake;
+    enum class Phase { kConnecting, kReply, kWaiting, kTaken } phase = Phase::kConnecting;
+    std::string failure;
+  };
+
+  void StartStage();
+  void StartAttempt(size_t index);
+  void OnReady(size_t index);
+  void Progress(Attempt& attempt);
+  void Settle();
+  void OnConnected(Attempt& attempt);
+  void OnReply(Attempt& attempt);
+  void Finish(Attempt& attempt);
+  void OnShake(Attempt& attempt, Shake shake);
+  void FailAttempt(Attempt& attempt, std::string reason, bool retry);
+  void ProveNext();
+  void OnStageFailed();
+  void RetryLater();
+  void Close(Attempt& attempt);
+  bool AnyOpen() const;
+
+  PollSet& poll_set_;
+  const GroupMember& self_;
+  const LinkKey key_;
+  const DialStages stages_;
+  const Duration connect_timeout_;
+  const Clock::time_point began_ = Clock::now();
+
+  State state_ = State::kTrying;
+  size_t stage_ = 0;
+  std::vector<Attempt> attempts_;
+  Deadline connect_by_ = Deadline::Never();
+  Deadline retry_at_ = Deadline::Never();
+  int retries_ = 0;
+  bool retry_ = false;           // something has failed that may pass
+  bool queue_full_ = false;      // of this stage
+  bool queue_was_full_ = false;  // of any: its owner is there
+  Deadline queue_by_ = Deadline::Never();
+  bool proving_ = false;  // one attempt is past its reply
+  bool refused_ = true;
+  std::vector<std::string> tried_;  // of the stages before
+  ProvenLink connected_;
+};
+
+}  // namespace muster

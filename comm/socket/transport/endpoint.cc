@@ -1,0 +1,153 @@
+#include "comm/socket/transport/endpoint.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "comm/base/wire.h"
+#include "comm/log/log.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+constexpr uint8_t kVersion = 3;
+constexpr size_t kLongestName = 32;
+
+// What EncodeEndpoint may have written; never a path.
+bool IsSocketName(std::string_view name) {
+  return name.size() <= kLongestName &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+}
+
+// Two mounts of one node have different numbers, one mount has the same in every process. 0: unknown.
+uint32_t NumberOfBase(const std::string& base) {
+  struct stat status {};
+  if (stat(base.c_str(), &status) != 0) return 0;
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+  return static_cast<uint32_t>((status.st_dev * kSpread + status.st_ino) * kSpread >> 32);
+}
+
+Result<UniqueFd> ListenOnTcp() {
+  int error_number = 0;
+  auto both = Listen(SocketAddress::AnyIpv6(0), &error_number);
+  // A kernel without IPv6, or with IPv6 switched off.
+  if (!both && (error_number == EAFNOSUPPORT || error_number == EADDRNOTAVAIL)) {
+    return Listen(SocketAddress::AnyIpv4(0));
+  }
+  return both;
+}
+
+}  // namespace
+
+Bytes EncodeEndpoint(const EndpointAddress& address) {
+  WireWriter writer;
+  writer.U8(kVersion);
+  writer.U16(address.port);
+  writer.U32(address.network_namespace);
+  writer.U32(address.base);
+  writer.U8(static_cast<uint8_t>(address.unix_name.size()));
+  writer.Raw(AsBytes(address.unix_name));
+  return writer.Take();
+}
+
+Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, int rank) {
+  WireReader reader(payload);
+  const uint8_t version = reader.U8();
+  if (reader.ok() && version != kVersion) {
+    return Fail(Code::kDisagreement, "{} speaks version {} of the data protocol, this rank version {}",
+                DescribeRank(roster, rank), version, kVersion);
+  }
+  EndpointAddress address;
+  address.port = reader.U16();
+  address.network_namespace = reader.U32();
+  address.base = reader.U32();
+  const size_t length = reader.U8();
+  address.unix_name = AsText(reader.Raw(length));
+  if (!reader.ok() || reader.remaining() > 0 || !IsSocketName(address.unix_name)) {
+    return Fail(Code::kDisagreement, "{} brought a malformed data endpoint", DescribeRank(roster, rank));
+  }
+  return address;
+}
+
+Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpointOptions& options) {
+  std::unique_ptr<SocketEndpoint> endpoint(new SocketEndpoint);
+  endpoint->bases_ = options.bases;
+  const std::string name = UniqueSocketName("data");
+  if (auto opened = PrivateSocket::Open(options.bases, name, PrivateSocket::Kind::kListener)) {
+    endpoint->address_.unix_name = name;
+    endpoint->address_.base = NumberOfBase(opened->name.directory().base());
+    endpoint->known_.push_back(opened->name.directory());
+    endpoint->unix_.push_back(*std::move(opened));
+  } else if (options.tcp) {
+    endpoint->why_no_unix_ = opened.error().message;
+    LogDebug("{}; TCP inside this node", opened.error().message);
+  } else {
+    return muster::Fail(std::move(opened).error());
+  }
+  if (options.tcp) {
+    MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
+    endpoint->address_.port = LocalAddress(endpoint->tcp_.get()).port();
+  }
+  endpoint->address_.network_namespace = OwnNetworkNamespace();
+  return endpoint;
+}
+
+Status SocketEndpoint::RequireUnix() const {
+  if (!unix_.empty()) return {};
+  return muster::Fail(
+      Code::kSystem,
+      "the ranks of this node are in different network namespaces, and have no place to meet: {}",
+      why_no_unix_);
+}
+
+void SocketEndpoint::OpenElsewhere() {
+  if (address_.unix_name.empty()) return;
+  const std::string first = unix_.front().name.directory().base();
+  for (const std::string& base : bases_) {
+    if (base == first) continue;
+    auto opened = PrivateSocket::OpenIn(base, address_.unix_name, PrivateSocket::Kind::kListener);
+    if (opened) unix_.push_back(*std::move(opened));
+  }
+  // Not all see the first one. Of the others all choose the same, if they see the same.
+  std::ranges::stable_partition(bases_, [&](const std::string& base) { return base != first; });
+  LookForDirectories();
+}
+
+std::vector<int> SocketEndpoint::unix_fds() const {
+  std::vector<int> fds;
+  for (const PrivateSocket& socket : unix_) fds.push_back(socket.fd.get());
+  return fds;
+}
+
+std::optional<SocketAddress> SocketEndpoint::Find(const std::string& unix_name) {
+  if (Known(unix_name) == nullptr) LookForDirectories();
+  const PrivateDirectory* directory = Known(unix_name);
+  if (directory == nullptr) return std::nullopt;
+  const auto address = directory->AddressOf(unix_name);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
+std::optional<PrivateDirectory> SocketEndpoint::FindDirectory(const std::string& name) {
+  LookForDirectories();
+  const auto found = std::ranges::find(known_, name, &PrivateDirectory::name);
+  return found == known_.end() ? std::nullopt : std::optional(*found);
+}
+
+const PrivateDirectory* SocketEndpoint::Known(const std::string& unix_name) const {
+  const auto found = std::ranges::find_if(
+      known_, [&](const PrivateDirectory& directory) { return directory.Has(unix_name); });
+  return found == known_.end() ? nullptr : &*found;
+}
+
+void SocketEndpoint::LookForDirectories() {
+  known_.clear();
+  for (const std::string& base : bases_) {
+    for (PrivateDirectory& directory : PrivateDirectory::FindIn(base)) known_.push_back(std::move(directory));
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,132 @@
+#include "comm/socket/transport/inquiry.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/base/wire.h"
+#include "comm/log/log.h"
+
+namespace muster {
+
+AnswerBytes EncodeAnswer(const Answer& answer) {
+  WireWriter writer;
+  const size_t ranks = std::min(answer.waiting_for.size(), kAnswerRanks);
+  writer.U8(static_cast<uint8_t>(answer.standing));
+  writer.U8(static_cast<uint8_t>(ranks));
+  for (size_t i = 0; i < kAnswerRanks; ++i) writer.I32(i < ranks ? answer.waiting_for[i] : 0);
+  AnswerBytes bytes{};
+  std::ranges::copy(writer.bytes(), bytes.begin());
+  return bytes;
+}
+
+std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes) {
+  WireReader reader(bytes);
+  const uint8_t standing = reader.U8();
+  const uint8_t ranks = reader.U8();
+  if (standing > static_cast<uint8_t>(Standing::kDisagrees) || ranks > kAnswerRanks) return std::nullopt;
+  Answer answer;
+  answer.standing = static_cast<Standing>(standing);
+  for (size_t i = 0; i < ranks; ++i) answer.waiting_for.push_back(reader.I32());
+  return answer;
+}
+
+Shake InquiryMessages::Write(int fd, ByteView message) {
+  if (!keys_) return messages_.Write(fd, message);
+  Bytes record(message.size() + kSealOverhead);
+  RecordSealer(keys_->cipher, keys_->outgoing).Seal(message, record.data());
+  return messages_.Write(fd, record);
+}
+
+Shake InquiryMessages::Read(int fd, std::span<uint8_t> into) {
+  const size_t overhead = keys_ ? kSealOverhead : 0;
+  const std::span<uint8_t> record = std::span(incoming_).first(into.size() + overhead);
+  if (const Shake shake = messages_.Read(fd, record); shake != Shake::kDone) return shake;
+  if (!keys_) {
+    std::ranges::copy(record, into.begin());
+    return Shake::kDone;
+  }
+  const bool authentic = RecordOpener(keys_->cipher, keys_->incoming).Open(record, into.data());
+  return authentic ? Shake::kDone : Shake::kRejected;
+}
+
+Inquiry::Inquiry(PollSet& poll_set, std::unique_ptr<Dial> dial, const Call& call)
+    : poll_set_(poll_set), dial_(std::move(dial)), call_(call) {
+  Advance();
+}
+
+Inquiry::~Inquiry() { Close(state_); }
+
+void Inquiry::Close(State state) {
+  state_ = state;
+  dial_.reset();
+  if (fd_) poll_set_.Remove(watch_, fd_.get());
+  fd_.Reset();
+}
+
+void Inquiry::OnTime() {
+  if (dial_) dial_->OnTime();
+  Advance();
+}
+
+void Inquiry::Advance() {
+  if (state_ != State::kOpen || !dial_ || dial_->state() == Dial::State::kTrying) return;
+  if (dial_->state() == Dial::State::kFailed)
+    return Close(dial_->refused() ? State::kRefused : State::kFailed);
+  peer_ = dial_->key().peer;
+  ProvenLink link = dial_->TakeConnection();
+  fd_ = std::move(link.fd);
+  messages_ = InquiryMessages(link.keys);
+  dial_.reset();
+  const Result<PollSet::Id> watch = poll_set_.Add(fd_.get(), EPOLLIN, [this] { OnAnswer(); });
+  const FrameBytes question = EncodeFrame({FrameKind::kInquiry, call_, 0});
+  watch_ = watch.value_or(0);
+  if (!watch || messages_.Write(fd_.get(), question) != Shake::kDone) Close(State::kFailed);
+}
+
+void Inquiry::OnAnswer() {
+  AnswerBytes bytes{};
+  const Shake shake = messages_.Read(fd_.get(), bytes);
+  if (shake == Shake::kPending) return;
+  if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
+  const std::optional<Answer> answer = shake == Shake::kDone ? DecodeAnswer(bytes) : std::nullopt;
+  if (answer) answer_ = *answer;
+  Close(answer ? State::kAnswered : State::kFailed);
+}
+
+InquiryDesk::~InquiryDesk() {
+  while (!visitors_.empty()) Dismiss(visitors_.front().get());
+}
+
+void InquiryDesk::Receive(int from, ProvenLink link) {
+  auto visitor = std::make_unique<Visitor>(Visitor{from, {}, 0, InquiryMessages(link.keys)});
+  Visitor* raw = visitor.get();
+  const Result<PollSet::Id> watch = poll_set_.Add(link.fd.get(), EPOLLIN, [this, raw] { OnReady(raw); });
+  if (!watch) return;  // the asker sees its connection close and does without
+  raw->fd = std::move(link.fd);
+  raw->watch = *watch;
+  visitors_.push_back(std::move(visitor));
+  OnReady(raw);
+}
+
+void InquiryDesk::OnReady(Visitor* visitor) {
+  FrameBytes bytes{};
+  const Shake shake = visitor->messages.Read(visitor->fd.get(), bytes);
+  if (shake == Shake::kPending) return;
+  if (shake == Shake::kRejected)
+    LogWarning("a question of rank {} was changed on the way; ignored", visitor->rank);
+  const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
+  if (question && question->kind == FrameKind::kInquiry) {
+    // Whether it arrives does not matter here: an asker that has gone has had its reasons.
+    visitor->messages.Write(visitor->fd.get(), EncodeAnswer(responder_(visitor->rank, question->call)));
+  }
+  Dismiss(visitor);
+}
+
+void InquiryDesk::Dismiss(Visitor* visitor) {
+  poll_set_.Remove(visitor->watch, visitor->fd.get());
+  std::erase_if(visitors_, [visitor](const auto& other) { return other.get() == visitor; });
+}
+
+}  // namespace muster

@@ -1,0 +1,132 @@
+// Asking a peer what it is doing, over a connection of its own that lives for one question. Any rank may ask
+// any other; the rule "the higher rank connects" does not hold here, because a rank may have to ask one that
+// would never connect.
+//
+//     asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
+//     asked -> asker   u8 standing, u8 n, 8 x i32: up to 8 ranks the asked one waits for in the same call
+//
+// Where the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
+// an inquiry decides nothing that the connections for data would not find out themselves.
+//
+// Two uses. A rank that has been blocked for a while asks the peers it waits for: where calls of the same
+// number differ, whoever is asked makes that the group's failure. And shortly before its deadline it follows
+// the answers from peer to peer, to name the rank that all of them wait for (vigil.h).
+//
+// Threads: one at a time (the Mesh's lock). Nothing here blocks.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "comm/auth/data_seal.h"
+#include "comm/base/bytes.h"
+#include "comm/base/deadline.h"
+#include "comm/socket/transport/dial.h"
+#include "comm/socket/transport/frame.h"
+#include "comm/socket/transport/handshake.h"
+#include "comm/socket/transport/ledger.h"
+#include "comm/socket/transport/poll_set.h"
+
+namespace muster {
+
+inline constexpr size_t kAnswerRanks = 8;
+inline constexpr size_t kAnswerBytes = 2 + 4 * kAnswerRanks;
+using AnswerBytes = std::array<uint8_t, kAnswerBytes>;
+
+AnswerBytes EncodeAnswer(const Answer& answer);
+// Absent for anything that EncodeAnswer does not write.
+std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes);
+
+// The one message that goes each way, sealed where there are keys.
+class InquiryMessages {
+ public:
+  explicit InquiryMessages(const std::optional<DataKeys>& keys) : keys_(keys) {}
+
+  Shake Write(int fd, ByteView message);
+  // Over any number of calls. kRejected: it was changed on the way.
+  template <size_t kBytes>
+  Shake Read(int fd, std::array<uint8_t, kBytes>& into) {
+    return Read(fd, std::span<uint8_t>(into));
+  }
+
+ private:
+  static constexpr size_t kLongest = kFrameHeaderBytes + kSealOverhead;
+  static_assert(kAnswerBytes <= kFrameHeaderBytes);
+  Shake Read(int fd, std::span<uint8_t> into);
+
+  std::optional<DataKeys> keys_;
+  FixedMessages messages_;
+  std::array<uint8_t, kLongest> incoming_{};
+};
+
+// One question on its way.
+class Inquiry {
+ public:
+  enum class State {
+    kOpen,  // not answered; the peer may be busy with the user's program
+    kAnswered,
+    kRefused,  // nobody listens where the peer did: it has gone
+    kFailed,   // could not be asked
+  };
+
+  Inquiry(PollSet& poll_set, std::unique_ptr<Dial> dial, const Call& call);
+  Inquiry(const Inquiry&) = delete;
+  Inquiry& operator=(const Inquiry&) = delete;
+  ~Inquiry();
+
+  State state() const { return state_; }
+  const Answer& answer() const { return answer_; }  // kAnswered
+  Deadline wake() const { return dial_ ? dial_->wake() : Deadline::Never(); }
+  void OnTime();
+  // Moves on once the dial has ended.
+  void Advance();
+
+ private:
+  void OnAnswer();
+  void Close(State state);
+
+  PollSet& poll_set_;
+  std::unique_ptr<Dial> dial_;
+  const Call call_;
+  State state_ = State::kOpen;
+  int peer_ = -1;
+  UniqueFd fd_;
+  PollSet::Id watch_ = 0;
+  InquiryMessages messages_{{}};
+  Answer answer_;
+};
+
+// Answers those who ask this rank.
+class InquiryDesk {
+ public:
+  // Given the asker's rank and call.
+  using Responder = std::function<Answer(int, const Call&)>;
+
+  InquiryDesk(PollSet& poll_set, Responder responder)
+      : poll_set_(poll_set), responder_(std::move(responder)) {}
+  InquiryDesk(const InquiryDesk&) = delete;
+  InquiryDesk& operator=(const InquiryDesk&) = delete;
+  ~InquiryDesk();
+
+  // A proven connection of purpose kInquiry.
+  void Receive(int from, ProvenLink link);
+
+ private:
+  struct Visitor {
+    int rank = 0;
+    UniqueFd fd;
+    PollSet::Id watch = 0;
+    InquiryMessages messages;
+  };
+  void OnReady(Visitor* visitor);
+  void Dismiss(Visitor* visitor);
+
+  PollSet& poll_set_;
+  const Responder responder_;
+  std::list<std::unique_ptr<Visitor>> visitors_;
+};
+
+}  // namespace muster

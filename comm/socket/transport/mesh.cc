@@ -1,0 +1,363 @@
+#include "comm/socket/transport/mesh.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+GroupMember MembershipOf(const Group& group, CipherSet ciphers) {
+  return {group.rank(), group.roster().size(), group.key(), group.roster().group_id, ciphers};
+}
+
+bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
+  return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
+}
+
+// Whether the ranks of this node are in more than one network namespace.
+bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& addresses) {
+  const Roster& roster = group.roster();
+  const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
+  return std::ranges::any_of(roster.RanksOn(roster.NodeOf(group.rank())),
+                             [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
+}
+
+// The nodes whose ranks have their sockets in several bases: one may not see another's.
+std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
+  std::map<int, uint32_t> base_of_node;
+  std::set<int> divided;
+  for (int rank = 0; rank < roster.size(); ++rank) {
+    const int node = roster.NodeOf(rank);
+    const uint32_t base = addresses[static_cast<size_t>(rank)].base;
+    if (base_of_node.try_emplace(node, base).first->second != base) divided.insert(node);
+  }
+  return divided;
+}
+
+// Every rank of a divided node opens its sockets in all bases before any rank looks for them, so that all
+// find the same ways.
+Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
+                        Duration patience) {
+  if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());
+  const std::set<int> divided = DividedNodes(group.roster(), addresses);
+  if (divided.empty()) return {};
+  if (divided.contains(group.roster().NodeOf(group.rank()))) endpoint.OpenElsewhere();
+  MUSTER_CHECK(group.Exchange("data sockets of divided nodes", {}, Deadline::After(patience)));
+  return {};
+}
+
+ReceptionOptions Choosy(ReceptionOptions options, std::function<bool(const LinkKey&)> wanted) {
+  options.wanted = std::move(wanted);
+  return options;
+}
+
+}  // namespace
+
+Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
+           const MeshOptions& options, PollSet poll_set)
+    : group_(group),
+      endpoint_(std::move(endpoint)),
+      addresses_(std::move(addresses)),
+      options_(options),
+      self_(MembershipOf(group, options_.ciphers)),
+      poll_set_(std::move(poll_set)),
+      desk_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
+      reception_(poll_set_, self_, *endpoint_,
+                 Choosy(options_.reception, [this](const LinkKey& key) { return Wants(key); }),
+                 [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
+
+Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                           std::vector<EndpointAddress> addresses,
+                                           const MeshOptions& options) {
+  MUSTER_TRY(PollSet poll_set, PollSet::Create());
+  MUSTER_CHECK(OpenDividedNodes(group, *endpoint, addresses, options.connect));
+  std::shared_ptr<Mesh> mesh(
+      new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(poll_set)));
+  MUSTER_CHECK(mesh->reception_.Start());
+  return mesh;
+}
+
+bool Mesh::SharesNode(int peer) const {
+  return group_.roster().NodeOf(peer) == group_.roster().NodeOf(self_.rank);
+}
+
+std::optional<PrivateDirectory> Mesh::FindDirectory(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return endpoint_->FindDirectory(name);
+}
+
+Deadline Mesh::wake() const {
+  const std::lock_guard lock(mutex_);
+  Deadline wake = reception_.wake();
+  for (const auto& [key, dial] : dials_) wake = wake.EarlierOf(dial->wake());
+  for (const auto& [key, when] : call_back_at_) wake = wake.EarlierOf(when);
+  for (const auto& [key, unreached] : unreached_) wake = wake.EarlierOf(unreached.final_at);
+  for (const auto& [id, question] : questions_) wake = wake.EarlierOf(question.inquiry->wake());
+  return wake;
+}
+
+void Mesh::Serve() {
+  const std::lock_guard lock(mutex_);
+  poll_set_.Dispatch();
+  // After what has arrived: a deadline that passed while nobody looked must not strike a peer that was in
+  // time.
+  reception_.OnTime();
+  for (const auto& [key, dial] : dials_) dial->OnTime();
+  CallBack();
+  const bool dials = SettleDials();
+  const bool given_up = GiveUp();
+  const bool questions = SettleQuestions();
+  if (dials || given_up || questions) WakeAll();
+}
+
+bool Mesh::SettleDials() {
+  bool settled = false;
+  for (auto entry = dials_.begin(); entry != dials_.end();) {
+    if (entry->second->state() == Dial::State::kTrying) {
+      ++entry;
+      continue;
+    }
+    Settle(entry->first, *entry->second);
+    entry = dials_.erase(entry);
+    settled = true;
+  }
+  return settled;
+}
+
+void Mesh::Settle(const LinkKey& key, Dial& dial) {
+  if (dial.state() == Dial::State::kConnected) {
+    call_back_at_.erase(key);
+    connected_.insert(key);
+    ready_.emplace(key, dial.TakeConnection());
+    return;
+  }
+  if (key.peer > self_.rank) {
+    // The peer is late, or reaches this rank only where this rank does not reach it, or something else was
+    // there.
+    if (const auto again = call_back_at_.find(key); again != call_back_at_.end()) {
+      again->second = Deadline::After(options_.call_back_after);
+    }
+    return;
+  }
+  std::string tried = dial.Tried();
+  const bool nowhere = tried.empty();
+  if (nowhere) tried = "it has no address that this node could reach";
+  if (SharesNode(key.peer)) {
+    // In another network namespace a socket that is not seen is no sign that the peer has gone.
+    const bool apart =
+        Apart(addresses_[static_cast<size_t>(key.peer)], addresses_[static_cast<size_t>(self_.rank)]);
+    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused() && !(nowhere && apart)});
+    return;
+  }
+  // From another node "refused" may be a firewall's word, but more often the peer has gone.
+  Clock::time_point final_at = Clock::now() + options_.called_back_within;
+  if (!dial.refused()) final_at = std::max(final_at, dial.began() + options_.connect);
+  unreached_.emplace(key, Unreached{LinkFailure{std::move(tried), false, true}, Deadline::At(final_at)});
+}
+
+// The lower rank of a pair that waits for the higher one.
+void Mesh::CallBack() {
+  for (auto& [key, when] : call_back_at_) {
+    if (!when.Expired()) continue;
+    when = Deadline::Never();
+    dials_.emplace(key, StartDial(key));
+  }
+}
+
+bool Mesh::GiveUp() {
+  return std::erase_if(unreached_, [this](const auto& entry) {
+           if (!entry.second.final_at.Expired()) return false;
+           failed_.emplace(entry.first, entry.second.failure);
+           return true;
+         }) > 0;
+}
+
+bool Mesh::SettleQuestions() {
+  bool settled = false;
+  for (auto& [id, question] : questions_) {
+    question.inquiry->OnTime();
+    if (question.told || question.inquiry->state() == Inquiry::State::kOpen) continue;
+    question.told = true;
+    settled = true;
+  }
+  return settled;
+}
+
+void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
+  if (key.purpose == Purpose::kInquiry) return desk_.Receive(key.peer, std::move(link));
+  if (key.peer < self_.rank) TellOneWay(key);
+  dials_.erase(key);
+  unreached_.erase(key);
+  failed_.erase(key);
+  call_back_at_.erase(key);
+  connected_.insert(key);
+  ready_.emplace(key, std::move(link));
+  WakeAll();
+}
+
+// A lower rank's connection and an own one must never both be taken. One that is not wanted yet is tried
+// again.
+bool Mesh::Wants(const LinkKey& key) const {
+  if (key.purpose == Purpose::kInquiry) return true;
+  if (connected_.contains(key)) return false;
+  if (key.peer > self_.rank) return true;
+  const auto dial = dials_.find(key);
+  if (SharesNode(key.peer)) return false;
+  if (dial == dials_.end()) return true;
+  // One that has just ended is settled first: what it met is what is told.
+  if (dial->second->state() != Dial::State::kTrying) return false;
+  return !dial->second->MayHaveReached() && Clock::now() - dial->second->began() >= options_.call_back_after;
+}
+
+void Mesh::TellOneWay(const LinkKey& key) {
+  std::string tried;
+  if (const auto dial = dials_.find(key); dial != dials_.end()) {
+    tried = fmt::format("no answer for {}", FormatSeconds(Clock::now() - dial->second->began()));
+  } else if (const auto unreached = unreached_.find(key); unreached != unreached_.end()) {
+    tried = unreached->second.failure.tried;
+  }
+  const Roster& roster = group_.roster();
+  if (tried.empty() || !told_one_way_.insert(roster.NodeOf(key.peer)).second) return;
+  LogWarning("{} cannot reach {}, though {} reaches it: {}; connected the other way round",
+             DescribeRank(roster, self_.rank), DescribeRank(roster, key.peer), roster.NodeName(key.peer),
+             tried);
+}
+
+bool Mesh::IsPending(const LinkKey& key) const {
+  return ready_.contains(key) || failed_.contains(key) || dials_.contains(key) || unreached_.contains(key);
+}
+
+LinkState Mesh::Take(const LinkKey& key) {
+  const std::lock_guard lock(mutex_);
+  if (key.peer < self_.rank && !IsPending(key)) {
+    dials_.emplace(key, StartDial(key));
+    SettleDials();  // it may have failed at once
+  }
+  if (key.peer > self_.rank && !IsPending(key) && !SharesNode(key.peer))
+    call_back_at_.try_emplace(key, Deadline::After(options_.call_back_after));
+  LinkState state;
+  if (const auto ready = ready_.find(key); ready != ready_.end()) {
+    state.link = std::move(ready->second);
+    ready_.erase(ready);
+    return state;
+  }
+  if (const auto failed = failed_.find(key); failed != failed_.end()) {
+    state.failure = failed->second;
+  }
+  return state;
+}
+
+std::vector<ProvenLink> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ProvenLink> unused;
+  for (auto& [key, link] : ready_) {
+    if (key.communicator == communicator && key.purpose == purpose) unused.push_back(std::move(link));
+  }
+  std::erase_if(ready_, [](const auto& entry) { return !entry.second.fd; });
+  const auto is_theirs = [&](const LinkKey& key) {
+    return key.communicator == communicator && key.purpose == purpose;
+  };
+  std::erase_if(call_back_at_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(unreached_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(failed_, [&](const auto& entry) { return is_theirs(entry.first); });
+  std::erase_if(connected_, is_theirs);
+  return unused;
+}
+
+std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
+  return std::make_unique<Dial>(poll_set_, self_, key, StagesTo(key.peer), options_.connect);
+}
+
+DialStages Mesh::StagesTo(int peer) const {
+  const EndpointAddress& address = addresses_[static_cast<size_t>(peer)];
+  DialStages stages;
+  if (SharesNode(peer) && !address.unix_name.empty()) {
+    if (const auto found = endpoint_->Find(address.unix_name)) stages.push_back({*found});
+  }
+  // A port of another network namespace is another process's here, or unused.
+  if (SharesNode(peer) && Apart(address, addresses_[static_cast<size_t>(self_.rank)])) return stages;
+  if (auto tcp = TcpAddressesOf(peer); !tcp.empty()) stages.push_back(std::move(tcp));
+  return stages;
+}
+
+std::vector<SocketAddress> Mesh::TcpAddressesOf(int peer) const {
+  const uint16_t port = addresses_[static_cast<size_t>(peer)].port;
+  if (port == 0) return {};
+  const Roster& roster = group_.roster();
+  std::vector<std::string> hosts = roster.nodes[static_cast<size_t>(roster.NodeOf(peer))].addresses;
+  if (hosts.empty() && SharesNode(peer)) hosts = {"127.0.0.1", "::1"};
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts) {
+    if (auto address = SocketAddress::FromNumeric(host, port)) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+void Mesh::AddWaker(int fd) {
+  const std::lock_guard lock(mutex_);
+  wakers_.push_back(fd);
+}
+
+void Mesh::RemoveWaker(int fd) {
+  const std::lock_guard lock(mutex_);
+  std::erase(wakers_, fd);
+}
+
+void Mesh::WakeAll() {
+  const uint64_t one = 1;
+  for (const int fd : wakers_) {
+    // Fails only where the counter is full, and then the waiter is awake anyway.
+    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
+  }
+}
+
+void Mesh::AddLedger(uint64_t communicator, std::shared_ptr<Ledger> ledger) {
+  const std::lock_guard lock(mutex_);
+  ledgers_[communicator] = std::move(ledger);
+}
+
+void Mesh::RemoveLedger(uint64_t communicator) {
+  const std::lock_guard lock(mutex_);
+  ledgers_.erase(communicator);
+}
+
+Answer Mesh::Respond(int from, const Call& call) {
+  const auto found = ledgers_.find(call.communicator);
+  if (found == ledgers_.end()) return {};
+  std::optional<Mismatch> mismatch;
+  Answer answer = found->second->Ask(from, call, mismatch);
+  if (mismatch) {
+    group_.Fail(Disagreement(group_.roster(), self_.rank, mismatch->mine, mismatch->rank, mismatch->theirs));
+  }
+  return answer;
+}
+
+uint64_t Mesh::Inquire(int peer, const Call& call) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t id = next_inquiry_++;
+  auto dial = StartDial({call.communicator, Purpose::kInquiry, peer});
+  questions_[id].inquiry = std::make_unique<Inquiry>(poll_set_, std::move(dial), call);
+  return id;
+}
+
+Mesh::InquiryResult Mesh::Look(uint64_t inquiry) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = questions_.find(inquiry);
+  if (found == questions_.end()) return {Inquiry::State::kFailed, {}};
+  return {found->second.inquiry->state(), found->second.inquiry->answer()};
+}
+
+void Mesh::Drop(uint64_t inquiry) {
+  const std::lock_guard lock(mutex_);
+  questions_.erase(inquiry);
+}
+
+}  // namespace muster

@@ -1,0 +1,159 @@
+// All data connections of this process while they are being made, shared by its communicators (Split) and
+// their threads.
+//
+// Connections are made at first use, the higher rank of a pair connecting to the lower: a full mesh of 2048
+// ranks is out of the question. No thread is started; whoever is blocked in an operation serves everybody,
+// with Serve().
+//
+// Between nodes the way may be open in one direction only (a firewall, a route that is missing). So the lower
+// rank, where it has waited for `call_back_after`, calls back: it connects itself. The higher one alone
+// decides which connection both use: the lower one's only where its own has failed, has not got through for
+// as long, or has not begun. Where its own has failed it waits for the lower one's a while before it says so.
+//
+// Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (ProgressEngine::Run),
+// and there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for
+// every communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its
+// handshake" ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that
+// X needs it for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of
+// data between ranks in the same call, has no cycle (exchange.h).
+//
+// Threads: all functions may be called from any thread; none waits. Ownership: the Group outlives it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/group/group.h"
+#include "comm/socket/transport/endpoint.h"
+#include "comm/socket/transport/inquiry.h"
+#include "comm/socket/transport/ledger.h"
+#include "comm/socket/transport/reception.h"
+
+namespace muster {
+
+struct MeshOptions {
+  Duration connect = std::chrono::seconds(30);
+  Duration call_back_after = std::chrono::seconds(1);
+  Duration called_back_within = std::chrono::seconds(3);
+  ReceptionOptions reception;
+  CipherSet ciphers = 0;  // as GroupMember's
+};
+
+// Why there is no connection.
+struct LinkFailure {
+  std::string tried;     // addresses and reasons
+  bool refused = false;  // on this rank's own node and nobody listens any more: the peer has gone
+  bool apart = false;    // between two nodes: the peer has not connected to this rank either
+};
+
+struct LinkState {
+  ProvenLink link;                     // ready where it has an fd; the caller's from now on
+  std::optional<LinkFailure> failure;  // final
+};
+
+class Mesh {
+ public:
+  // Error: kSystem.
+  static Result<std::shared_ptr<Mesh>> Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+                                              std::vector<EndpointAddress> addresses,
+                                              const MeshOptions& options);
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  Group& group() const { return group_; }
+  bool SharesNode(int peer) const;
+  // A private directory of this node, by its name; absent if this process does not see it.
+  std::optional<PrivateDirectory> FindDirectory(const std::string& name) const;
+
+  // Readable when Serve has something to do.
+  int poll_fd() const { return poll_set_.fd(); }
+  // When Serve has something to do without being readable.
+  Deadline wake() const;
+  void Serve();
+
+  // The connection for `key`, as soon as there is one; begins to connect where that is this rank's part.
+  // Neither ready nor failed: a Waker is written to when that changes.
+  LinkState Take(const LinkKey& key);
+
+  // Connections of a communicator that have come and were never taken.
+  std::vector<ProvenLink> TakeUnused(uint64_t communicator, Purpose purpose);
+
+  // `fd` (an eventfd) is written to whenever a connection or an inquiry has come to an end. Until
+  // RemoveWaker.
+  void AddWaker(int fd);
+  void RemoveWaker(int fd);
+
+  // Whom to ask about the calls of a communicator of this process.
+  void AddLedger(uint64_t communicator, std::shared_ptr<Ledger> ledger);
+  void RemoveLedger(uint64_t communicator);
+
+  // Asks `peer` whether it is in `call`.
+  uint64_t Inquire(int peer, const Call& call);
+  struct InquiryResult {
+    Inquiry::State state = Inquiry::State::kOpen;
+    Answer answer;
+  };
+  InquiryResult Look(uint64_t inquiry) const;
+  void Drop(uint64_t inquiry);
+
+ private:
+  Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
+       const MeshOptions& options, PollSet poll_set);
+
+  struct Question {
+    std::unique_ptr<Inquiry> inquiry;
+    bool told = false;  // its end has been announced
+  };
+
+  DialStages StagesTo(int peer) const;
+  std::vector<SocketAddress> TcpAddressesOf(int peer) const;
+  std::unique_ptr<Dial> StartDial(const LinkKey& key);
+  bool IsPending(const LinkKey& key) const;
+  bool Wants(const LinkKey& key) const;
+  void OnArrival(const LinkKey& key, ProvenLink link);
+  void TellOneWay(const LinkKey& key);
+  void CallBack();
+  bool GiveUp();
+  Answer Respond(int from, const Call& call);
+  bool SettleDials();
+  bool SettleQuestions();
+  void Settle(const LinkKey& key, Dial& dial);
+  void WakeAll();
+
+  Group& group_;
+  const std::unique_ptr<SocketEndpoint> endpoint_;
+  const std::vector<EndpointAddress> addresses_;
+  const MeshOptions options_;
+  const GroupMember self_;
+
+  mutable std::mutex mutex_;
+  PollSet poll_set_;
+  std::map<LinkKey, ProvenLink> ready_;
+  std::map<LinkKey, LinkFailure> failed_;
+  std::map<LinkKey, std::unique_ptr<Dial>> dials_;
+  std::set<LinkKey> connected_;               // taken, or ready
+  std::map<LinkKey, Deadline> call_back_at_;  // to higher ranks; Never: under way
+  struct Unreached {
+    LinkFailure failure;
+    Deadline final_at;
+  };
+  std::map<LinkKey, Unreached> unreached_;  // lower ranks that may still call back
+  std::set<int> told_one_way_;              // nodes that the log has named
+  std::map<uint64_t, std::shared_ptr<Ledger>> ledgers_;
+  std::map<uint64_t, Question> questions_;
+  uint64_t next_inquiry_ = 1;
+  std::vector<int> wakers_;
+  InquiryDesk desk_;
+  Reception reception_;
+};
+
+}  // namespace muster

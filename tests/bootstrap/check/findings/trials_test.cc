@@ -1,0 +1,131 @@
+#include "bootstrap/check/findings/trials.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster {
+namespace {
+
+using testing::IsEmpty;
+
+class Trials : public testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(Trials, AreAllRightInAHealthyGroup) {
+  FakeWorld world(GetParam());
+  world.Run([](Communicator& communicator) {
+    const auto wrong = RunTrials(communicator);
+    ASSERT_TRUE(wrong) << wrong.error().message;
+    EXPECT_THAT(*wrong, IsEmpty());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Trials,
+                         testing::Values(BlockLayout({2}), BlockLayout({3}), BlockLayout({3, 2}),
+                                         CyclicLayout(16, 4), BlockLayout({9, 8})));
+
+TEST(AllTrials, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Trial& trial : AllTrials()) EXPECT_TRUE(names.insert(trial.name).second) << trial.name;
+  EXPECT_EQ(AllTrials().front().name, "sum of all ranks");
+}
+
+// Passes everything on to a real communicator, but is off by one wherever it reduces or moves something.
+class Liar final : public Communicator {
+ public:
+  explicit Liar(Communicator& honest) : honest_(honest) {}
+  int rank() const override { return honest_.rank(); }
+  int size() const override { return honest_.size(); }
+  const Roster& roster() const override { return honest_.roster(); }
+  std::string_view backend() const override { return honest_.backend(); }
+
+  Status Barrier(const CallOptions& o) override { return honest_.Barrier(o); }
+  Status Broadcast(Buffer b, int root, const CallOptions& o) override {
+    return Spoil(honest_.Broadcast(b, root, o), b);
+  }
+  Status Reduce(ConstBuffer s, Buffer r, ReduceOp op, int root, const CallOptions& o) override {
+    return Spoil(honest_.Reduce(s, r, op, root, o), r);
+  }
+  Status AllReduce(ConstBuffer s, Buffer r, ReduceOp op, const CallOptions& o) override {
+    return Spoil(honest_.AllReduce(s, r, op, o), r);
+  }
+  Status Gather(ConstBuffer s, Buffer r, int root, const CallOptions& o) override {
+    return Spoil(honest_.Gather(s, r, root, o), r);
+  }
+  Status AllGather(ConstBuffer s, Buffer r, const CallOptions& o) override {
+    return Spoil(honest_.AllGather(s, r, o), r);
+  }
+  Status Scatter(ConstBuffer s, Buffer r, int root, const CallOptions& o) override {
+    return Spoil(honest_.Scatter(s, r, root, o), r);
+  }
+  Status ReduceScatter(ConstBuffer s, Buffer r, ReduceOp op, const CallOptions& o) override {
+    return Spoil(honest_.ReduceScatter(s, r, op, o), r);
+  }
+  Status AllToAll(ConstBuffer s, Buffer r, const CallOptions& o) override {
+    return Spoil(honest_.AllToAll(s, r, o), r);
+  }
+  Status Send(ConstBuffer b, int to, const CallOptions& o) override { return honest_.Send(b, to, o); }
+  Status Recv(Buffer b, int from, const CallOptions& o) override {
+    return Spoil(honest_.Recv(b, from, o), b);
+  }
+  Result<std::vector<Bytes>> GatherBytes(ByteView m, int root, const CallOptions& o) override {
+    return Spoil(honest_.GatherBytes(m, root, o));
+  }
+  Result<std::vector<Bytes>> AllGatherBytes(ByteView m, const CallOptions& o) override {
+    return Spoil(honest_.AllGatherBytes(m, o));
+  }
+  Result<Bytes> BroadcastBytes(ByteView m, int root, const CallOptions& o) override {
+    Result<Bytes> got = honest_.BroadcastBytes(m, root, o);
+    if (got) got->push_back('x');
+    return got;
+  }
+  Result<std::unique_ptr<Communicator>> Split(int colour, int /*key*/, const CallOptions& o) override {
+    return honest_.Split(colour / 2, 0, o);
+  }
+
+ private:
+  // Another number in the last element, whatever its type.
+  static Status Spoil(Status status, Buffer buffer) {
+    if (status && buffer.bytes() > 0) static_cast<uint8_t*>(buffer.data)[buffer.bytes() - 1] ^= 1;
+    return status;
+  }
+  static Result<std::vector<Bytes>> Spoil(Result<std::vector<Bytes>> got) {
+    if (got && !got->empty()) got->back().push_back('x');
+    return got;
+  }
+
+  Communicator& honest_;
+};
+
+TEST(RunTrials, FindsEveryWrongResult) {
+  FakeWorld world(BlockLayout({2, 1}));
+  std::mutex mutex;
+  std::set<std::string> found;
+  world.Run([&](Communicator& communicator) {
+    Liar liar(communicator);
+    const auto wrong = RunTrials(liar);
+    ASSERT_TRUE(wrong) << wrong.error().message;
+    const std::lock_guard lock(mutex);
+    for (const WrongResult& one : *wrong) found.insert(AllTrials()[static_cast<size_t>(one.trial)].name);
+  });
+  // A barrier has no result.
+  EXPECT_EQ(found.size(), AllTrials().size() - 1);
+  EXPECT_FALSE(found.contains("Barrier"));
+}
+
+TEST(RunTrials, SaysWhatItGotAndWhatItWanted) {
+  FakeWorld world(BlockLayout({3}));
+  world.Run([&](Communicator& communicator) {
+    Liar liar(communicator);
+    const auto wrong = RunTrials(liar);
+    ASSERT_TRUE(wrong && wrong->size() > 1);
+    EXPECT_EQ((*wrong)[1].what, "element 0 is 7, not 6");
+  });
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,187 @@
+#include "bootstrap/environment/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "bootstrap/environment/ancestry.h"
+
+namespace muster {
+namespace {
+
+TEST(Environment, ReadsLines) {
+  const auto environment = Environment::FromText("RANK=3\n\n# a comment\nEMPTY=\nEQUALS=a=b=c\nSPACES= x \n");
+  ASSERT_TRUE(environment);
+  EXPECT_EQ(environment->Get("RANK"), "3");
+  EXPECT_EQ(environment->Get("EMPTY"), "");
+  EXPECT_EQ(environment->Get("EQUALS"), "a=b=c");
+  EXPECT_EQ(environment->Get("SPACES"), " x ");
+  EXPECT_EQ(environment->Get("OTHER"), std::nullopt);
+  EXPECT_EQ(environment->All().size(), 4u);
+  EXPECT_FALSE(environment->live());
+  EXPECT_EQ(environment->host_name(), std::nullopt);
+}
+
+TEST(Environment, PassesOverShellFunctions) {
+  const auto environment =
+      Environment::FromText("A=1\nBASH_FUNC_ml%%=() {  eval \"$(x)\"\n RANK=9\n}\nB=2\n");
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment->Get("A"), "1");
+  EXPECT_EQ(environment->Get("B"), "2");
+  EXPECT_FALSE(environment->Has("RANK"));
+}
+
+TEST(Environment, ReadsNulSeparated) {
+  constexpr std::string_view kText("RANK=3\0TEXT=two\nlines\0\0", 23);
+  const auto environment = Environment::FromText(kText);
+  ASSERT_TRUE(environment);
+  EXPECT_EQ(environment->Get("RANK"), "3");
+  EXPECT_EQ(environment->Get("TEXT"), "two\nlines");
+}
+
+TEST(Environment, NamesTheBadLine) {
+  const auto fails = [](std::string_view text, std::string_view message) {
+    const auto environment = Environment::FromText(text, "job.env");
+    ASSERT_FALSE(environment);
+    EXPECT_EQ(environment.error().code, Code::kBadEnvironment);
+    EXPECT_EQ(environment.error().message, message);
+  };
+  fails("A=1\nRANK 3\n", "job.env:2: this line is not NAME=VALUE");
+  fails("=3\n", "job.env:1: this line is not NAME=VALUE");
+  fails("export RANK=3\n", "job.env:1: \"export RANK\" is not a variable's name");
+  fails("A=1\nB=2\nA=3\n", "job.env:3: A is set a second time");
+  fails(std::string_view("A=1\0B\0", 6), "job.env:2: this entry is not NAME=VALUE");
+}
+
+TEST(Environment, ReadsAFile) {
+  const std::string path = testing::TempDir() + "/an.env";
+  std::ofstream(path) << "RANK=7\n";
+  const auto environment = Environment::FromFile(path);
+  ASSERT_TRUE(environment);
+  EXPECT_EQ(environment->Get("RANK"), "7");
+  std::remove(path.c_str());
+  const auto missing = Environment::FromFile(path);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kSystem);
+  EXPECT_EQ(missing.error().message, "cannot read " + path + ": No such file or directory");
+}
+
+TEST(Environment, ReadsTheEnvironmentOfAProcess) {
+  const auto environment = Environment::FromFile("/proc/self/environ");
+  ASSERT_TRUE(environment);
+  EXPECT_TRUE(environment->Has("PATH"));
+}
+
+TEST(Environment, CountsStrictly) {
+  const auto environment = Environment::FromVariables({{"GOOD", "42"},
+                                                       {"EMPTY", ""},
+                                                       {"NEGATIVE", "-1"},
+                                                       {"TEXT", "x"},
+                                                       {"BLANK", " 1"},
+                                                       {"LARGE", "2147483648"}});
+  EXPECT_EQ(*environment.GetCount("GOOD"), 42);
+  EXPECT_EQ(*environment.GetCount("ABSENT"), std::nullopt);
+  const auto message = [&](std::string_view name) {
+    const auto count = environment.GetCount(name);
+    return count ? std::string("no error") : count.error().message;
+  };
+  EXPECT_EQ(message("EMPTY"), "EMPTY is set but empty");
+  EXPECT_EQ(message("NEGATIVE"), "NEGATIVE=-1 is negative");
+  EXPECT_EQ(message("TEXT"), "TEXT=\"x\" is not a whole number from 0 to 2147483647");
+  EXPECT_EQ(message("BLANK"), "BLANK=\" 1\" is not a whole number from 0 to 2147483647");
+  EXPECT_EQ(message("LARGE"), "LARGE=\"2147483648\" is not a whole number from 0 to 2147483647");
+}
+
+TEST(Environment, KnowsItsProcess) {
+  const Environment environment = Environment::OfThisProcess();
+  ASSERT_TRUE(environment.live());
+  EXPECT_EQ(environment.process()->pid, ::getpid());
+  EXPECT_EQ(environment.process()->parent, ::getppid());
+  EXPECT_EQ(environment.process()->uid, ::geteuid());
+  char name[256] = {};
+  ASSERT_EQ(::gethostname(name, sizeof name - 1), 0);
+  EXPECT_EQ(environment.host_name(), std::string(name));
+  EXPECT_EQ(environment.Get("PATH"), std::string_view(std::getenv("PATH")));
+}
+
+// In a child, so that this test's own environment stays as it is.
+template <typename Check>
+int ExitOfChild(Check check) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(check() ? 0 : 1);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(Environment, SeesWhatItsAncestorStartedWith) {
+  const std::string parent = std::to_string(::getpid());
+  const auto with = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
+  EXPECT_EQ(ExitOfChild([&] {
+              with("MUSTER_SUPERVISOR_PID", parent);
+              with("SLURM_TASK_PID", "1999999999");
+              with("ADDED_LATER", "1");
+              const Environment environment = Environment::OfThisProcess();
+              const auto& process = *environment.process();
+              return environment.Has("ADDED_LATER") && process.supervisor != nullptr &&
+                     process.supervisor->Has("PATH") && !process.supervisor->Has("ADDED_LATER") &&
+                     process.slurm_task == nullptr && !process.supervisor->live();
+            }),
+            0);
+}
+
+TEST(Environment, AsksNobodyWhereNobodyIsNamed) {
+  EXPECT_EQ(ExitOfChild([] {
+              ::unsetenv("SLURM_JOB_ID");
+              ::unsetenv("MUSTER_SUPERVISOR_PID");
+              const auto process = *Environment::OfThisProcess().process();
+              return process.supervisor == nullptr && process.slurm_task == nullptr &&
+                     process.slurm_step.empty() && process.pmi_server == 0;
+            }),
+            0);
+}
+
+TEST(Environment, KnowsWhoHoldsTheOtherEndOfPmi) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const pid_t server = ::getpid();
+  EXPECT_EQ(ExitOfChild([&] {
+              ::setenv("PMI_FD", std::to_string(ends[1]).c_str(), 1);
+              return Environment::OfThisProcess().process()->pmi_server == server;
+            }),
+            0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(Ancestry, BeginsWithTheParent) {
+  const std::vector<pid_t> ancestors = Ancestors(::getpid());
+  ASSERT_FALSE(ancestors.empty());
+  EXPECT_EQ(ancestors.front(), ::getppid());
+}
+
+TEST(Ancestry, ReadsSlurmstepdsTitle) {
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.0]"), "13.0");
+  EXPECT_EQ(SlurmStepOfCommandLine(std::string_view("slurmstepd: [13.batch]\0\0", 24)), "13.batch");
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.interactive]"), "13.interactive");
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd"), "");
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.0"), "");
+  EXPECT_EQ(SlurmStepOfCommandLine("bash"), "");
+}
+
+TEST(Ancestry, ReadsNoMoreThanItMay) {
+  const std::string path = testing::TempDir() + "/long";
+  std::ofstream(path) << std::string(100, 'x');
+  EXPECT_EQ(ReadAll(path, 100), std::string(100, 'x'));
+  EXPECT_EQ(ReadAll(path, 99), std::nullopt);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace muster

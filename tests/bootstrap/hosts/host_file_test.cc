@@ -1,0 +1,42 @@
+#include "bootstrap/hosts/host_file.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(HostFile, NamesMachinesInOrder) {
+  EXPECT_EQ(ParseHostFile("alpha\n\n  beta # the slow one\r\n# gamma\n10.1.2.3", "f"),
+            (HostFile{{"alpha", "beta", "10.1.2.3"}, {}}));
+}
+
+TEST(HostFile, MaySayHowManyRanks) {
+  EXPECT_EQ(ParseHostFile("alpha slots=8\nbeta\tslots=8\n", "f"), (HostFile{{"alpha", "beta"}, 8}));
+}
+
+TEST(HostFile, RefusesEverythingElse) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "hosts.txt names no machine"},
+      {"# none\n", "hosts.txt names no machine"},
+      {"alpha\n-oProxyCommand=x\n", "hosts.txt:2: \"-oProxyCommand=x\" is not the name of a machine"},
+      {"slots=4\n", "hosts.txt:1: \"slots=4\" is not the name of a machine"},
+      {"alpha\nbeta\nalpha\n", "hosts.txt:3: alpha is named twice"},
+      {"alpha slots=0\n", "hosts.txt:1: \"0\" is not a number of ranks"},
+      {"alpha slots=x\n", "hosts.txt:1: \"x\" is not a number of ranks"},
+      {"alpha cpus=4\n", "hosts.txt:1: \"cpus=4\" is not understood"},
+      {"alpha slots=4 more\n", "hosts.txt:1: \"more\" is not understood"},
+      {"alpha slots=4\nbeta slots=2\n",
+       "hosts.txt:2: alpha has slots=4, beta slots=2; all machines must have as many ranks"},
+      {"alpha slots=4\nbeta\n",
+       "hosts.txt:2: alpha has slots=4, beta slots=?; all machines must have as many ranks"},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto hosts = ParseHostFile(text, "hosts.txt");
+    ASSERT_FALSE(hosts) << text;
+    EXPECT_EQ(hosts.error().code, Code::kConfiguration);
+    EXPECT_EQ(hosts.error().message, message);
+  }
+}
+
+}  // namespace
+}  // namespace muster

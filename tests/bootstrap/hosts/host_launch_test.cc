@@ -1,0 +1,117 @@
+#include "bootstrap/hosts/host_launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/comm/base/log_capture.h"
+
+namespace muster {
+namespace {
+
+// In the place of ssh: a shell on this machine, which is what ssh starts on the other one.
+class HostLaunchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/hosts-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    plan.hosts = {"alpha", "beta"};
+    plan.ssh = {"/bin/sh", "-c", "HOST=$1 exec /bin/sh -c \"$2\"", "ssh"};
+    plan.directory = folder;
+    plan.environment = {"PATH=/usr/bin:/bin"};
+    plan.secret = std::string(64, 'a');
+    plan.patience = std::chrono::seconds(20);
+  }
+
+  // Instead of this muster.
+  void Launch(const std::string& script) { plan.launch = {"/bin/sh", "-c", script, "muster"}; }
+
+  std::string Read(const std::string& name) const {
+    std::ifstream file(folder + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string folder;
+  HostLaunchPlan plan;
+};
+
+TEST_F(HostLaunchTest, TellsEachMachineItsNumberAndTheSecret) {
+  plan.command = {"prog", "it's", "a b"};
+  plan.variables = {{"MUSTER_LOG_LEVEL", "debug x"}};
+  Launch("echo \"$MUSTER_SECRET $MUSTER_LOG_LEVEL $(pwd) $*\" >$HOST");
+  EXPECT_EQ(HostLaunch(plan).Run(), 0);
+  const std::string common = plan.secret + " debug x " + std::filesystem::canonical(folder).string();
+  EXPECT_EQ(Read("alpha"), common + " --node-rank 0 --until-stdin-closes -- prog it's a b\n");
+  EXPECT_EQ(Read("beta"), common + " --node-rank 1 --until-stdin-closes -- prog it's a b\n");
+}
+
+// csh expands "!" within quotes and ends a line that has no closing quote, fish knows \\ there.
+TEST_F(HostLaunchTest, SendsACommandThatEveryShellTakes) {
+  const std::string_view command = RemoteCommand();
+  EXPECT_EQ(command.find_first_of("!\\\n`"), std::string_view::npos);
+  EXPECT_EQ(std::ranges::count(command, '\''), 2);
+}
+
+// Every user of the machine sees the arguments of ssh.
+TEST_F(HostLaunchTest, SendsTheRestOverTheStandardInput) {
+  plan.command = {"prog", "--token=4711"};
+  plan.variables = {{"MUSTER_RUN_ENV", "{TOKEN: 4712}"}};
+  plan.ssh = {"/bin/sh", "-c", "tr '\\0' ' ' </proc/$$/cmdline >arguments.$1; exec head -n 1 >input.$1",
+              "ssh"};
+  plan.ssh[2] = "cd " + folder + "; " + plan.ssh[2];
+  EXPECT_EQ(HostLaunch(plan).Run(), 0);
+  EXPECT_THAT(Read("arguments.alpha"),
+              testing::EndsWith(std::string("ssh alpha ").append(RemoteCommand()) + " "));
+  EXPECT_EQ(Read("input.alpha"), RemoteScript(plan, 0));
+}
+
+TEST_F(HostLaunchTest, PassesOnAnyText) {
+  const std::string long_text(100000, 'x');
+  plan.command = {"a\nb", "\n", "\\n $HOME `id` !! \"'", long_text};
+  plan.variables = {{"MUSTER_RUN_ENV", "A: 1\nB: 2"}};
+  Launch("shift 4; printf '%s|' \"$MUSTER_RUN_ENV\" \"$1\" \"$2\" \"$3\" ${#4} >$HOST");
+  EXPECT_EQ(HostLaunch(plan).Run(), 0);
+  EXPECT_EQ(Read("beta"), "A: 1\nB: 2|a\nb|\n|\\n $HOME `id` !! \"'|100000|");
+}
+
+// Only ssh's own 255 says that a machine cannot be reached.
+TEST_F(HostLaunchTest, TellsAProgramsExit255FromSshs) {
+  const LogCapture log(LogLevel::kInfo);
+  Launch("exit 255");
+  EXPECT_EQ(HostLaunch(plan).Run(), 255);
+  EXPECT_EQ(log.Text(), "");
+}
+
+TEST_F(HostLaunchTest, SaysThatItsDirectoryIsNotThere) {
+  const LogCapture log(LogLevel::kInfo);
+  plan.directory = folder + "/nowhere";
+  EXPECT_EQ(HostLaunch(plan).Run(), 71);
+}
+
+TEST_F(HostLaunchTest, EndsTheOthersWhereOneCannotBeReached) {
+  const LogCapture log(LogLevel::kInfo);
+  plan.ssh[2] = "[ $1 = alpha ] && exit 255; " + plan.ssh[2];
+  Launch("cat >/dev/null; echo ended >$HOST");
+  EXPECT_EQ(HostLaunch(plan).Run(), 69);
+  EXPECT_EQ(Read("beta"), "ended\n");
+  EXPECT_EQ(log.Text(), "muster: error: alpha has no ranks of this group: /bin/sh ended with exit 255\n");
+}
+
+TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
+  const LogCapture log(LogLevel::kInfo);
+  Launch(
+      "[ $HOST = alpha ] && exit 3; while [ ! -e go ]; do read -r line || break; done; echo ended >$HOST; "
+      "exit 3");
+  std::ofstream(folder + "/go").flush();
+  EXPECT_EQ(HostLaunch(plan).Run(), 3);
+  EXPECT_EQ(Read("beta"), "ended\n");
+  EXPECT_EQ(log.Text(), "");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,39 @@
+#include "bootstrap/join/data_options.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(MakeDataOptions, TakesTheConfigurationAndTheEnvironment) {
+  Config config;
+  config.backend = Backend::kNccl;
+  config.nccl.share_device = true;
+  TimeoutOptions timeouts;
+  timeouts.init = std::chrono::seconds(7);
+  const auto environment = Environment::FromVariables({{"CUDA_VISIBLE_DEVICES", "2,3"}});
+  const DataOptions options = MakeDataOptions(environment, config, timeouts);
+  EXPECT_EQ(options.backend, Backend::kNccl);
+  EXPECT_EQ(options.nccl, config.nccl);
+  EXPECT_EQ(options.timeouts, timeouts);
+  EXPECT_EQ(options.gpu.visible_list, "2,3");
+  EXPECT_TRUE(options.route_nccl_log);
+  EXPECT_TRUE(options.interfaces.empty()) << "NCCL chooses";
+}
+
+TEST(MakeDataOptions, LeavesAUsersLogFileAlone) {
+  const auto environment = Environment::FromVariables({{"NCCL_DEBUG_FILE", "nccl.log"}});
+  EXPECT_FALSE(MakeDataOptions(environment, Config(), {}).route_nccl_log);
+}
+
+TEST(MakeDataOptions, SeesWhatWouldMakeNcclBlock) {
+  const auto blocks = [](Environment::Variables variables) {
+    return MakeDataOptions(Environment::FromVariables(std::move(variables)), Config(), {}).nccl_calls_block;
+  };
+  EXPECT_TRUE(blocks({{"NCCL_COMM_BLOCKING", "1"}}));
+  EXPECT_FALSE(blocks({{"NCCL_COMM_BLOCKING", "0"}}));
+  EXPECT_FALSE(blocks({}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,59 @@
+#include "bootstrap/join/startup.h"
+
+#include <gtest/gtest.h>
+
+#include "bootstrap/join/local_join.h"
+#include "bootstrap/resolve/detect.h"
+#include "tests/bootstrap/resolve/launches.h"
+
+namespace muster {
+namespace {
+
+using testing_support::Torchrun;
+
+Environment Live(const std::string& text) {
+  return Environment::FromText(text)->AsProcess({.pid = 77, .parent = 1, .uid = 1000, .host_name = "n1"});
+}
+
+JoinRequest MustRequest(const std::string& text) {
+  const Environment environment = Live(text);
+  const auto resolution = Resolve(environment, {});
+  EXPECT_TRUE(resolution);
+  auto request = MakeJoinRequest(environment, {}, {}, *resolution, {});
+  EXPECT_TRUE(request);
+  return *std::move(request);
+}
+
+// torchrun --rdzv-id "x restart=1": a word of the user's, not the count of the agents.
+TEST(MakeJoinRequest, TakesNoRestartFromTheNameOfALaunch) {
+  const std::string worker = Torchrun(3, 4, 1, 2, 1, 2);
+  const auto named = [&](const std::string& id) {
+    std::string text = worker;
+    const size_t at = text.find("TORCHELASTIC_RUN_ID=");
+    text.erase(at, text.find('\n', at) - at + 1);
+    return text + "TORCHELASTIC_RUN_ID=" + id + "\nTORCHELASTIC_RESTART_COUNT=2\n";
+  };
+  EXPECT_EQ(MustRequest(named("x")).self.agreement.restart, 0);
+  EXPECT_EQ(MustRequest(named("x restart=1")).self.agreement.restart, 0);
+}
+
+// One process that stands for several ranks is a process of the same job.
+TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
+  const std::string end = "SLURM_JOB_END_TIME=" + std::to_string(time(nullptr) + 300) + "\n";
+  const Environment environment = Live(end);
+  Config config;
+  config.timeouts.rendezvous = std::chrono::hours(10);
+  const JoinRequest local = MakeLocalJoin(environment, config, "slurm:9.1:0");
+  EXPECT_EQ(local.job, "slurm:9.1:0");
+  EXPECT_LT(local.timeouts.rendezvous, std::chrono::minutes(6));
+  EXPECT_EQ(local.self.agreement.backend, "auto");
+  EXPECT_TRUE(local.named_by_host);
+  EXPECT_FALSE(local.shared_directories.empty());
+  const auto nodes = MakeJoinOfNodes(environment, config, {"n1", 61000}, 1, 2, "launch:n1:61000:0");
+  ASSERT_TRUE(nodes);
+  EXPECT_EQ(nodes->job, "launch:n1:61000:0");
+  EXPECT_LT(nodes->timeouts.rendezvous, std::chrono::minutes(6));
+}
+
+}  // namespace
+}  // namespace muster

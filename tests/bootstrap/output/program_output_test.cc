@@ -1,0 +1,169 @@
+#include "bootstrap/output/program_output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "bootstrap/output/log_file.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+Pipe MakePipe() {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::string ReadSome(int fd) {
+  std::string text;
+  char buffer[65536];
+  for (ssize_t got = 0; (got = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
+  return text;
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class ProgramOutputTest : public testing::Test {
+ protected:
+  ProgramOutputTest() { signal(SIGPIPE, SIG_IGN); }
+
+  std::unique_ptr<ProgramOutput> Output(UniqueFd pipe, std::optional<std::string> label, UniqueFd file = {}) {
+    return std::make_unique<ProgramOutput>(
+        ProgramOutput::Params{*loop, console, std::move(label), std::move(file)}, std::move(pipe));
+  }
+  void Write(const UniqueFd& fd, std::string_view text) {
+    ASSERT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  // Until so many bytes have come.
+  std::string Shown(size_t bytes) {
+    std::string text;
+    EXPECT_TRUE(loop.Until([&] {
+      text += ReadSome(screen.read_end.get());
+      if (text.size() < bytes) loop->After(std::chrono::milliseconds(1), [] {});
+      return text.size() >= bytes;
+    }));
+    return text;
+  }
+
+  TestLoop loop;
+  Pipe screen = MakePipe();
+  Console console{*loop, screen.write_end.get()};
+};
+
+TEST_F(ProgramOutputTest, LinesOfTwoProgramsAreNeverMixed) {
+  Pipe one = MakePipe();
+  Pipe two = MakePipe();
+  const auto first = Output(std::move(one.read_end), "0: ");
+  const auto second = Output(std::move(two.read_end), "1: ");
+  Write(one.write_end, "half");
+  loop.Settle();
+  Write(two.write_end, "whole\n");
+  loop.Settle();
+  Write(one.write_end, " a line\n");
+  EXPECT_EQ(Shown(24), "1: whole\n0: half a line\n");
+}
+
+TEST_F(ProgramOutputTest, ALineThatWaitsIsShownAfterAWhile) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "0: ");
+  Write(pipe.write_end, "Password:");
+  EXPECT_EQ(Shown(13), "0: Password:\n");
+}
+
+TEST_F(ProgramOutputTest, TheRestHasALastLineWithoutAnEnd) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "0: ");
+  Write(pipe.write_end, "a\nb");
+  output->TakeRest();
+  EXPECT_EQ(ReadSome(screen.read_end.get()), "0: a\n0: b\n");
+  EXPECT_EQ(output->Tail(), "a\nb");
+}
+
+TEST_F(ProgramOutputTest, AFileGetsWhatTheProgramWrote) {
+  const std::string directory = testing::TempDir() + "/program_output_test/deep";
+  const LogFileName name{3, 16, 0, "gpu01"};
+  EXPECT_EQ(ToString(name, "err"), "rank03.0.gpu01.err");
+  auto file = OpenLogFile(directory, ToString(name, "out"));
+  ASSERT_TRUE(file);
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "3: ", *std::move(file));
+  const std::string bytes("a\0\xff\nb", 5);
+  Write(pipe.write_end, bytes);
+  output->TakeRest();
+  EXPECT_EQ(FileText(directory + "/rank03.0.gpu01.out"), bytes);
+  EXPECT_EQ(unlink((directory + "/rank03.0.gpu01.out").c_str()), 0);
+}
+
+TEST_F(ProgramOutputTest, WithoutALabelBytesPassAsTheyAre) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), std::nullopt);
+  Write(pipe.write_end, "10%\r20%");
+  EXPECT_EQ(Shown(7), "10%\r20%");
+}
+
+// The program waits; nothing grows, nothing is lost.
+TEST_F(ProgramOutputTest, AReaderThatStopsStopsTheProgram) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "0: ");
+  const std::string line = std::string(99, 'x') + "\n";
+  size_t written = 0;
+  for (int idle = 0; idle < 50;) {
+    const ssize_t count = write(pipe.write_end.get(), line.data(), line.size());
+    idle = count > 0 ? 0 : idle + 1;
+    if (count > 0) written += static_cast<size_t>(count);
+    loop.Settle();
+  }
+  EXPECT_TRUE(console.full());
+  EXPECT_LT(written, 1'000'000u);
+  const size_t lines = written / line.size();
+  const std::string shown = Shown(lines * (line.size() + 3));
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(shown, '\n')), lines);
+  EXPECT_TRUE(console.idle());
+}
+
+TEST_F(ProgramOutputTest, WhereNobodyReadsAnyMoreItIsDropped) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "0: ");
+  screen.read_end.Reset();
+  Write(pipe.write_end, "a\n");
+  loop.Settle();
+  EXPECT_TRUE(console.idle());
+  EXPECT_EQ(output->Tail(), "a");
+}
+
+// A named pipe in run.log_dir whose reader has stopped: the supervisor goes on without that file.
+TEST_F(ProgramOutputTest, AFileThatTakesNothingIsGivenUp) {
+  Pipe full = MakePipe();
+  const std::string much(size_t{1} << 16, 'x');
+  while (write(full.write_end.get(), much.data(), much.size()) > 0) continue;
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), std::nullopt, std::move(full.write_end));
+  Write(pipe.write_end, "one\n");
+  output->TakeRest();
+  Write(pipe.write_end, "two\n");
+  output->TakeRest();
+  EXPECT_EQ(output->Tail(), "one\ntwo");
+  ReadSome(full.read_end.get());
+  char byte = 0;
+  EXPECT_EQ(read(full.read_end.get(), &byte, 1), 0) << "it is closed";
+}
+
+}  // namespace
+}  // namespace muster

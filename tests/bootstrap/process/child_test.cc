@@ -1,0 +1,289 @@
+#include "bootstrap/process/child.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "tests/bootstrap/run/finish_child.h"
+
+namespace muster {
+namespace {
+
+std::string PathOf(const std::string& name) { return testing::TempDir() + "/" + name; }
+
+std::string Script(const std::string& name, const std::string& text, mode_t mode) {
+  std::string path = PathOf(name);
+  std::ofstream(path, std::ios::binary) << text;
+  EXPECT_EQ(chmod(path.c_str(), mode), 0);
+  return path;
+}
+
+bool HasNoChildren() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+TEST(Child, ReportsTheExitCode) {
+  const auto child = Started(Shell("exit 3"));
+  const ChildExit end = Finish(*child);
+  EXPECT_EQ(end, (ChildExit{3, 0}));
+  EXPECT_EQ(end.ShellStatus(), 3);
+  EXPECT_EQ(end.Describe(), "exit 3");
+  EXPECT_FALSE(end.ok());
+  EXPECT_TRUE(HasNoChildren());
+}
+
+TEST(Child, HandsOverItsStandardOutput) {
+  ChildOptions options = Shell("echo out; echo err >&2");
+  options.pipe_stdout = true;
+  const auto child = Started(options);
+  EXPECT_EQ(ReadAll(child->TakeStdout().get()), "out\n");
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), "err\n");
+  EXPECT_EQ(Finish(*child), (ChildExit{0, 0}));
+}
+
+TEST(Child, ReportsDeathBySignal) {
+  const auto child = Started(Shell("kill -SEGV $$"));
+  const ChildExit end = Finish(*child);
+  EXPECT_EQ(end, (ChildExit{0, SIGSEGV}));
+  EXPECT_EQ(end.ShellStatus(), 139);
+  EXPECT_EQ(end.Describe(), "signal 11 (Segmentation fault)");
+}
+
+TEST(Child, IsNotEndedWhileItRunsAndStaysAZombieUntilReaped) {
+  const auto child = Started(Shell("exec sleep 1000"));
+  ASSERT_EQ(child->Exited(), std::nullopt);
+  ASSERT_TRUE(child->Signal(SIGKILL));
+  ASSERT_TRUE(AwaitExit(*child));
+  EXPECT_EQ(child->Exited(), (ChildExit{0, SIGKILL}));
+  EXPECT_EQ(kill(child->pid(), 0), 0);
+  child->Reap();
+  EXPECT_TRUE(HasNoChildren());
+  EXPECT_EQ(child->Exited(), (ChildExit{0, SIGKILL}));
+  EXPECT_TRUE(child->Signal(SIGTERM));
+}
+
+struct Failing {
+  std::string program;
+  int error_number;
+  int exit_status;
+  std::string message;
+  std::string hint;
+};
+
+TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
+  const std::string plain = Script("plain", "x", 0644);
+  const std::string no_interpreter = Script("no_interpreter", "#!/no/such/interpreter\n", 0755);
+  for (const Failing& failing : std::vector<Failing>{
+           {"no-such-program", ENOENT, 127, "cannot start \"no-such-program\": No such file or directory",
+            "it is in no directory of PATH"},
+           {"/no/such", ENOENT, 127, "cannot start \"/no/such\": No such file or directory", ""},
+           {"python3 -c pass", ENOENT, 127, "cannot start \"python3 -c pass\": No such file or directory",
+            "it is one word with spaces; write the program and each argument as words of their own"},
+           {"", ENOENT, 127, "cannot start \"\": No such file or directory", "it is in no directory of PATH"},
+           {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
+           {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},
+           {no_interpreter, ENOENT, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
+            "the file is there; the interpreter that its first line names is not"},
+       }) {
+    const auto child = Child::Start(Program({failing.program}, {"PATH=/usr/bin:/bin"}));
+    ASSERT_FALSE(child) << failing.program;
+    EXPECT_EQ(child.error().error, (Error{Code::kSystem, failing.message, failing.hint}));
+    EXPECT_EQ(child.error().error_number, failing.error_number) << failing.program;
+    EXPECT_EQ(child.error().exit_status, failing.exit_status) << failing.program;
+    EXPECT_TRUE(HasNoChildren());
+  }
+}
+
+TEST(Child, NeedsAProgram) {
+  const auto child = Child::Start({});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().error, (Error{Code::kUsage, "there is no program to start", ""}));
+  EXPECT_EQ(child.error().exit_status, 64);
+}
+
+TEST(Child, GoesOnLookingWhereAFileMayNotBeStarted) {
+  const std::string directory = PathOf("shadow");
+  mkdir(directory.c_str(), 0755);
+  Script("shadow/true", "x", 0644);
+  auto child = Started(Program({"true"}, {"PATH=" + directory + ":/usr/bin:/bin"}));
+  EXPECT_TRUE(Finish(*child).ok());
+  const auto refused = Child::Start(Program({"true"}, {"PATH=" + directory + ":/no/such"}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().exit_status, 126);
+}
+
+TEST(Child, RunsAScriptWithoutAFirstLineAsAShellDoes) {
+  const std::string script = Script("bare", "echo \"$0 $1\" >&2; exit 5\n", 0755);
+  const auto child = Started(Program({script, "a b"}, {}));
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), script + " a b\n");
+  EXPECT_EQ(Finish(*child).code, 5);
+}
+
+TEST(Child, HasExactlyTheEnvironmentAndArgumentsGiven) {
+  const auto child = Started(
+      Program({"/bin/sh", "-c", "env >&2; echo \"$#:$0:$1\" >&2", "zero", "o\nne"}, {"B=2", "A=1 1"}));
+  const std::string text = ReadAll(child->TakeStderr().get());
+  EXPECT_THAT(text, testing::HasSubstr("B=2\n"));
+  EXPECT_THAT(text, testing::HasSubstr("A=1 1\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("TEST_TMPDIR")));
+  EXPECT_THAT(text, testing::EndsWith("1:zero:o\nne\n"));
+  EXPECT_TRUE(Finish(*child).ok());
+}
+
+TEST(Child, RunsInItsDirectory) {
+  ChildOptions options = Shell("pwd >&2");
+  options.directory = "/";
+  const auto child = Started(options);
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), "/\n");
+  Finish(*child);
+}
+
+TEST(Child, SaysThatItsDirectoryIsNotThere) {
+  ChildOptions options = Shell("true");
+  options.directory = "/no/such";
+  const auto failed = Child::Start(options);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().error.message,
+            "cannot start \"/bin/sh\" in the directory /no/such: No such file or directory");
+  EXPECT_EQ(failed.error().exit_status, 126);
+}
+
+TEST(Child, HasItsOwnProcessGroupOnlyWhereTold) {
+  ChildOptions options = Shell("read -r pid name state parent group rest < /proc/$$/stat; test $group = $$");
+  EXPECT_TRUE(Finish(*Started(options)).ok());
+  options.own_process_group = false;
+  EXPECT_FALSE(Finish(*Started(options)).ok());
+}
+
+// What stays behind holds the pipe: its end of file shows that it is gone.
+TEST(Child, SignalsTheWholeGroupAlsoAfterTheProgramHasEnded) {
+  const auto child = Started(Shell("sleep 1000 & exit 0"));
+  ASSERT_TRUE(AwaitExit(*child));
+  EXPECT_TRUE(child->Exited()->ok());
+  EXPECT_TRUE(child->Signal(SIGKILL));
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), "");
+  child->Reap();
+}
+
+TEST(Child, SignalsTheProgramAloneWithoutAGroup) {
+  ChildOptions options = Shell("trap 'exit 9' TERM; echo ready >&2; while :; do sleep 0.01; done");
+  options.own_process_group = false;
+  const auto child = Started(options);
+  ASSERT_TRUE(WaitReadable(child->TakeStderr().get()));
+  EXPECT_TRUE(child->Signal(SIGTERM));
+  EXPECT_EQ(Finish(*child).code, 9);
+}
+
+// A set of signals out of /proc/PID/status of a program, real-time signals left out: whoever runs the test
+// may ignore those.
+uint64_t SignalSet(const std::string& name) {
+  const auto child = Started(Shell("grep " + name + ": /proc/self/status >&2"));
+  const std::string line = ReadAll(child->TakeStderr().get());
+  Finish(*child);
+  EXPECT_TRUE(line.starts_with(name + ":\t")) << line;
+  constexpr uint64_t kStandardSignals = 0x7fffffff;
+  return std::stoull(line.substr(name.size() + 2), nullptr, 16) & kStandardSignals;
+}
+
+TEST(Child, StartsWithDefaultSignals) {
+  for (int number = 1; number < 32; ++number) signal(number, SIG_DFL);
+  sigset_t blocked;
+  sigset_t before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGUSR1, [](int) {});
+  EXPECT_EQ(SignalSet("SigBlk"), 0u);
+  EXPECT_EQ(SignalSet("SigIgn"), 0u);
+  // nohup: what was ignored before muster stays so.
+  signal(SIGHUP, SIG_IGN);
+  EXPECT_EQ(SignalSet("SigIgn"), 1u << (SIGHUP - 1));
+  for (const int number : {SIGHUP, SIGUSR1, SIGPIPE}) signal(number, SIG_DFL);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST(Child, InheritsTheDescriptorsOfALauncherAndNoneOfOurs) {
+  const UniqueFd launchers(open("/dev/null", O_RDONLY));
+  const UniqueFd ours(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::string fds = "/proc/self/fd/";
+  const auto child = Started(Shell("test -e " + fds + std::to_string(launchers.get()) + " && ! test -e " +
+                                   fds + std::to_string(ours.get())));
+  EXPECT_TRUE(Finish(*child).ok());
+}
+
+TEST(Child, WritesToOurStderrWithoutAPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd read_end(ends[0]);
+  const UniqueFd saved(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[1]);
+  ChildOptions options = Shell("echo direct >&2");
+  options.pipe_stderr = false;
+  const auto child = Started(options);
+  dup2(saved.get(), STDERR_FILENO);
+  EXPECT_FALSE(child->TakeStderr());
+  EXPECT_EQ(ReadAll(read_end.get()), "direct\n");
+  Finish(*child);
+}
+
+TEST(Child, WorksWhereStandardDescriptorsAreClosed) {
+  const UniqueFd saved_in(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10));
+  const UniqueFd saved_err(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10));
+  close(STDIN_FILENO);
+  close(STDERR_FILENO);
+  const auto child = Started(Shell("echo here >&2"));
+  dup2(saved_in.get(), STDIN_FILENO);
+  dup2(saved_err.get(), STDERR_FILENO);
+  EXPECT_EQ(ReadAll(child->TakeStderr().get()), "here\n");
+  EXPECT_TRUE(Finish(*child).ok());
+}
+
+TEST(Child, DiesWithItsOwner) {
+  UniqueFd stderr_end;
+  {
+    const auto child = Started(Shell("sleep 1000 & sleep 1000"));
+    stderr_end = child->TakeStderr();
+  }
+  EXPECT_EQ(ReadAll(stderr_end.get()), "");
+  EXPECT_TRUE(HasNoChildren());
+}
+
+// The supervisor is killed; its program comes to us, the nearest subreaper, and we see what it died of.
+TEST(Child, IsKilledByTheKernelWhenMusterIsKilled) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const pid_t supervisor = fork();
+  ASSERT_GE(supervisor, 0);
+  if (supervisor == 0) {
+    const auto child = Started(Shell("exec sleep 1000"));
+    const pid_t pid = child->pid();
+    const bool told = write(write_end.get(), &pid, sizeof pid) == sizeof pid;
+    if (told) pause();
+    _exit(1);
+  }
+  write_end.Reset();
+  pid_t program = 0;
+  ASSERT_TRUE(WaitReadable(read_end.get()));
+  ASSERT_EQ(read(read_end.get(), &program, sizeof program), static_cast<ssize_t>(sizeof program));
+  kill(supervisor, SIGKILL);
+  ASSERT_EQ(waitpid(supervisor, nullptr, 0), supervisor);
+  int status = 0;
+  ASSERT_EQ(waitpid(program, &status, 0), program);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,73 @@
+#include "bootstrap/process/process_tree.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/bootstrap/run/finish_child.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+// A shell with two children, one of which has a child; all of them wait.
+std::unique_ptr<Child> Family() {
+  auto child = Started(Shell("sh -c 'sleep 1000 & echo up >&2; wait' & sleep 1000 & echo up >&2; wait"));
+  const UniqueFd said = child->TakeStderr();
+  std::string text;
+  while (text.size() < 6 && WaitReadable(said.get())) {
+    char buffer[16];
+    const ssize_t got = read(said.get(), buffer, sizeof buffer);
+    if (got <= 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  EXPECT_EQ(text, "up\nup\n");
+  return child;
+}
+
+TEST(ProcessTree, HasEverybodyBelowParentsFirst) {
+  const auto child = Family();
+  const std::vector<pid_t> tree = ProcessTree(child->pid());
+  ASSERT_THAT(tree, SizeIs(4));
+  EXPECT_EQ(tree[0], child->pid());
+}
+
+TEST(ProcessTree, OfSomebodyAlone) {
+  const auto child = Started(Shell("exec sleep 1000"));
+  EXPECT_THAT(ProcessTree(child->pid()), ElementsAre(child->pid()));
+}
+
+TEST(IdentityOf, TellsOneProgramFromTheNextInTheSameProcess) {
+  const auto child = Started(Shell("read line; exec sleep 1000"));
+  const auto shell = IdentityOf(child->pid());
+  ASSERT_TRUE(shell);
+  EXPECT_EQ(shell->pid, child->pid());
+  EXPECT_EQ(IdentityOf(child->pid()), shell);
+}
+
+TEST(IdentityOf, AZombieHasNone) {
+  const auto child = Started(Shell("exit 0"));
+  ASSERT_TRUE(AwaitExit(*child));
+  EXPECT_EQ(IdentityOf(child->pid()), std::nullopt);
+}
+
+TEST(HoldsSocket, KnowsOwnSockets) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  UniqueFd one(ends[0]);
+  const UniqueFd other(ends[1]);
+  struct stat status {};
+  ASSERT_EQ(fstat(one.get(), &status), 0);
+  EXPECT_TRUE(HoldsSocket(getpid(), status.st_ino));
+  one.Reset();
+  EXPECT_FALSE(HoldsSocket(getpid(), status.st_ino));
+  EXPECT_FALSE(HoldsSocket(1, 0));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,51 @@
+#include "bootstrap/process/signal_reach.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/bootstrap/run/finish_child.h"
+
+namespace muster {
+namespace {
+
+TEST(TrackingGroup, IsTheFreezerAndTheUnifiedHierarchy) {
+  EXPECT_EQ(TrackingGroup("9:pids:/a\n7:freezer:/slurm/uid_0/job_1/step_0\n4:memory:/b\n0::/\n"),
+            "7:freezer:/slurm/uid_0/job_1/step_0\n0::/\n");
+  EXPECT_EQ(TrackingGroup("0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n"),
+            "0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n");
+  EXPECT_EQ(TrackingGroup("1:name=systemd:/x\ngarbage\n"), "");
+}
+
+TEST(ReachedProgram, FollowsTheTerminalIntoItsForegroundGroup) {
+  const SignalEvent ctrl_c{SIGINT, 0, true};
+  EXPECT_TRUE(ReachedProgram(ctrl_c, false));
+  EXPECT_FALSE(ReachedProgram(ctrl_c, true));
+}
+
+TEST(ReachedProgram, IsFalseForAPersonsKill) {
+  EXPECT_FALSE(ReachedProgram({SIGTERM, getpid(), false}, true));
+  EXPECT_FALSE(ReachedProgram({SIGTERM, 0, false}, true));
+}
+
+// A slurmstepd in our own control group: linuxproc, which signals the whole tree.
+TEST(ReachedProgram, IsTrueForASlurmstepdThatHasNoGroupForTheStep) {
+  const pid_t stepd = fork();
+  ASSERT_GE(stepd, 0);
+  if (stepd == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "slurmstepd");
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(stepd, &status, WUNTRACED), stepd);
+  EXPECT_TRUE(ReachedProgram({SIGTERM, stepd, false}, true));
+  kill(stepd, SIGKILL);
+  ASSERT_EQ(waitpid(stepd, &status, 0), stepd);
+  EXPECT_FALSE(ReachedProgram({SIGTERM, stepd, false}, true));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,41 @@
+// The captured launcher environments of tests/testdata/env, and small changes to them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bootstrap/environment/environment.h"
+
+namespace muster::testing_support {
+
+// One line of an expected.tsv: its columns as text ("-", "!", "?3", "3").
+struct ExpectedRank {
+  std::string folder;
+  std::string file;
+  std::string rank;
+  std::string world_size;
+  std::string local_rank;
+  std::string local_world_size;
+  std::string host;
+};
+
+// All folders; fails the test where there is none.
+std::vector<ExpectedRank> AllExpected();
+std::vector<std::string> AllFolders();
+
+// "srun-block/3" -> tests/testdata/env/srun-block/3.env.
+Environment Fixture(std::string_view name);
+
+// NAME=VALUE text.
+Environment Env(std::string_view text);
+
+using Change = std::pair<std::string_view, std::optional<std::string_view>>;
+// The environment with these variables set, or unset where the value is nullopt.
+Environment Changed(const Environment& environment, std::initializer_list<Change> changes);
+
+}  // namespace muster::testing_support

@@ -1,0 +1,231 @@
+// What only a live process knows: its pid, its parent, and what its ancestors started with.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bootstrap/resolve/detect.h"
+#include "tests/bootstrap/resolve/fixtures.h"
+#include "tests/bootstrap/resolve/launches.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::Bare;
+using testing_support::BatchScript;
+using testing_support::Env;
+using testing_support::Muster;
+using testing_support::MustRefuse;
+using testing_support::MustResolve;
+using testing_support::OneTaskANode;
+using testing_support::Openmpi;
+using testing_support::Torchrun;
+using testing_support::VerdictOn;
+
+Environment::Process Live(pid_t pid, pid_t parent) {
+  return {.pid = pid, .parent = parent, .uid = 1000, .host_name = "n2"};
+}
+
+std::shared_ptr<const Environment> Started(const std::string& text) {
+  return std::make_shared<const Environment>(Env(text));
+}
+
+TEST(LiveProcess, ThatSlurmStartedItselfIsItsTask) {
+  const std::string text = OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
+  const Resolution resolution = MustResolve(Env(text + Bare(0, 4, 0)).AsProcess(Live(4711, 4000)));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.rank, 1);
+  EXPECT_EQ(resolution.tuple.master, std::nullopt);
+  EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "overruled");
+  EXPECT_THAT(
+      resolution.warnings,
+      ElementsAre(
+          "torch-env (rank 0 of 4 (RANK=0, WORLD_SIZE=4)) is ignored: Slurm started this very process "
+          "(SLURM_TASK_PID) as rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4); do not export it in "
+          "the batch script"));
+  EXPECT_EQ(MustRefuse(Env(text + Bare(0, 4, 0)).AsProcess(Live(4712, 4711))).error.code,
+            Code::kBadEnvironment);
+}
+
+// The same export is in every task: one of them says it.
+TEST(LiveProcess, WarnsOfAStaleRankOnce) {
+  const auto warners = [](const std::string& culprit) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      const std::string text = OneTaskANode(4, rank) + "SLURM_TASK_PID=4711\n" + culprit;
+      const Resolution resolution = MustResolve(Env(text).AsProcess(Live(4711, 4000)));
+      EXPECT_EQ(resolution.tuple.rank, rank) << culprit;
+      if (!resolution.warnings.empty()) ranks.push_back(rank);
+    }
+    return ranks;
+  };
+  EXPECT_THAT(warners(Bare(0, 4, 0)), ElementsAre(1));
+  EXPECT_THAT(warners(Bare(0, 8, 0)), ElementsAre(0));
+  EXPECT_THAT(warners(Bare(3, 4, 0)), ElementsAre(0));
+  EXPECT_THAT(warners("RANK=0\nWORLD_SIZE=4\n"), ElementsAre(1));
+  EXPECT_THAT(warners("WORLD_SIZE=8\n"), ElementsAre(0));
+  EXPECT_THAT(warners("RANK=x\nWORLD_SIZE=4\n"), ElementsAre(0));
+}
+
+TEST(LiveProcess, OfAStepDoesNotTakeAnOverruledLaunchersMaster) {
+  const std::string text = Torchrun(2, 6, 2, 6, 0, 1) + OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
+  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(4711, 4000)));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.master, std::nullopt);
+}
+
+TEST(LiveProcess, OfAnAllocationSaysWhichKindItIs) {
+  const auto message = [](std::string step) {
+    auto process = Live(5, 4);
+    process.slurm_step = std::move(step);
+    return MustRefuse(Env(BatchScript()).AsProcess(process)).error.message;
+  };
+  const std::string rest = " of Slurm job 9 (4 tasks on n[1-2]), not one of its tasks";
+  EXPECT_EQ(message("9.batch"), "this is the batch script" + rest);
+  EXPECT_EQ(message("9.interactive"), "this is the interactive step" + rest);
+  EXPECT_EQ(message("9.extern"), "this is the ssh session" + rest);
+  // salloc called inside a step or a batch script.
+  EXPECT_EQ(message("8.0"), "this is the salloc shell" + rest);
+  EXPECT_EQ(message("8.batch"), "this is the salloc shell" + rest);
+}
+
+TEST(LiveProcess, ThatSlurmStartedItselfIgnoresHalfAPair) {
+  const std::string text = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
+  for (const char* culprit : {"RANK=2\n", "WORLD_SIZE=8\n", "RANK=x\nWORLD_SIZE=4\nLOCAL_RANK=0\n"}) {
+    const Resolution resolution = MustResolve(Env(text + culprit).AsProcess(Live(4711, 4000)));
+    EXPECT_EQ(resolution.tuple.rank, 0) << culprit;
+    ASSERT_EQ(resolution.warnings.size(), 1u) << culprit;
+    EXPECT_THAT(resolution.warnings[0], HasSubstr(std::string(culprit).substr(0, 4)));
+  }
+}
+
+TEST(LiveProcess, OfASteplessAllocationIsNoTaskThoughItsPidMatches) {
+  EXPECT_EQ(MustRefuse(Env(BatchScript()).AsProcess(Live(400, 399))).error.code, Code::kNotLaunched);
+}
+
+TEST(LiveProcess, ThatASupervisorStartedItselfIsItsRank) {
+  // srun -n2 on two nodes, each `muster launch -n 2`: no numbers could tell.
+  const std::string text = OneTaskANode(2, 1) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
+  EXPECT_EQ(MustRefuse(Env(text)).error.code, Code::kBadEnvironment);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(501, 500)));
+  EXPECT_EQ(resolution.tuple.launcher, "muster");
+  EXPECT_EQ(resolution.tuple.rank, 0);
+  EXPECT_THAT(resolution.warnings, IsEmpty());
+}
+
+TEST(LiveProcess, KnowsThatTorchrunWasStartedInsideTheTask) {
+  // srun -n2, each `torchrun --standalone --nproc-per-node 3`: two separate worlds of three.
+  const std::string task = OneTaskANode(2, 1) + "SLURM_TASK_PID=4711\n";
+  const std::string text = task + Torchrun(2, 3, 2, 3, 0, 1);
+  EXPECT_EQ(MustRefuse(Env(text)).error.code, Code::kBadEnvironment);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(task);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "torchrun");
+  EXPECT_EQ(resolution.tuple.rank, 2);
+  EXPECT_EQ(VerdictOn("slurm", resolution.considered), "carrier");
+}
+
+TEST(LiveProcess, KnowsThatSlurmWasStartedInsideTorchrun) {
+  // A torchrun worker runs `srun -n4 sh -c 'program; true'`.
+  const std::string text = Torchrun(2, 6, 2, 6, 0, 1) + OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.rank, 1);
+  EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "carrier");
+}
+
+TEST(LiveProcess, ABareTupleIsDatedByNobody) {
+  const std::string text = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n" + Bare(0, 4, 0);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.code, Code::kBadEnvironment);
+}
+
+// RANK=0 LOCAL_RANK=0 WORLD_SIZE=8, exported in the batch script: to task 0 of 4 the numbers look like those
+// that mp.spawn sets in it.
+TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
+  const std::string task = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
+  const std::string text = task + Bare(0, 8, 0);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message,
+            "slurm says rank 0 of 4 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=4), but torch-env says rank 0 of 8 "
+            "(RANK=0, WORLD_SIZE=8), and neither started the other");
+  process.slurm_task = Started(task);
+  const Resolution spawned = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(spawned.tuple.launcher, "torch-env");
+  EXPECT_EQ(spawned.tuple.world_size, 8);
+  EXPECT_EQ(VerdictOn("slurm", spawned.considered), "carrier");
+}
+
+// RANK=3 WORLD_SIZE=8 srun -N1 -n1 -w gpu03 ...: somebody starts each rank as a step of its own.
+TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
+  const std::string text = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n" + Bare(3, 8, 0);
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "torch-env");
+  EXPECT_EQ(resolution.tuple.rank, 3);
+}
+
+TEST(LiveProcess, KnowsWhatWasStartedUnderMusterRun) {
+  // muster run on two ranks of one node, each runs its own torchrun of two: equal numbers by chance.
+  const std::string supervisor = OneTaskANode(1, 0);
+  const std::string text = Muster(0, 2, 0, 2, 0, 1) + Torchrun(0, 2, 0, 2, 0, 1);
+  auto process = Live(900, 800);
+  process.supervisor = Started(supervisor);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "torchrun");
+  EXPECT_EQ(VerdictOn("muster", resolution.considered), "carrier");
+}
+
+TEST(LiveProcess, TakesTheTorchTupleOfASupervisorForItsOwn) {
+  // A program of muster run, below a step of one task on the same node: RANK is as old as MUSTER_RANK.
+  const std::string program = Muster(3, 4, 1, 2, 1, 2) + Bare(3, 4, 1);
+  const std::string step = program + OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(step);
+  const Resolution task = MustResolve(Env(step).AsProcess(process));
+  EXPECT_EQ(task.tuple.launcher, "slurm");
+  EXPECT_EQ(task.tuple.master, std::nullopt);
+  EXPECT_EQ(VerdictOn("torch-env", task.considered), "carrier");
+  // The same program, below an mpirun.
+  process = Live(900, 800);
+  process.supervisor = Started("HOME=/h\n");
+  const Resolution rank = MustResolve(Env(program + Openmpi(2, 3, 2, 3)).AsProcess(process));
+  EXPECT_EQ(rank.tuple.launcher, "openmpi");
+  EXPECT_EQ(rank.tuple.rank, 2);
+}
+
+TEST(LiveProcess, KnowsWhatMusterRunWasStartedUnder) {
+  // torchrun starts muster run: its variables were there before the supervisor.
+  const std::string torchrun = Torchrun(1, 2, 1, 2, 0, 1);
+  auto process = Live(900, 800);
+  process.supervisor = Started(torchrun);
+  const Resolution resolution = MustResolve(Env(torchrun + Muster(1, 2, 1, 2, 0, 1)).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "muster");
+  EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "same");
+}
+
+TEST(DeadSupervisor, LeavesNothingBehind) {
+  const std::string text = OneTaskANode(4, 2) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
+  DetectOptions options;
+  options.control_alive = [](const std::string&) { return false; };
+  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(5, 4)), options);
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.rank, 2);
+  EXPECT_EQ(resolution.tuple.master, std::nullopt);
+  EXPECT_EQ(VerdictOn("muster", resolution.considered), "leak");
+  EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "leak");
+  EXPECT_THAT(
+      resolution.warnings,
+      ElementsAre(
+          "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
+}
+
+}  // namespace
+}  // namespace muster

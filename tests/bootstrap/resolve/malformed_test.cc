@@ -1,0 +1,212 @@
+// Whatever is wrong with a launcher's numbers is Malformed and named by its variable, for every launcher
+// alike.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bootstrap/resolve/launchers/launchers.h"
+#include "tests/bootstrap/resolve/fixtures.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::Changed;
+using testing_support::Env;
+
+// Rank 1 of 4, local rank 1 of 2 on node 0 of 2, as far as the launcher says it.
+struct Sound {
+  const char* launcher;
+  const char* environment;
+  const char* rank;
+  const char* size;
+  std::vector<const char*> others;
+  bool half_is_malformed = true;
+};
+
+const std::vector<Sound>& AllSound() {
+  static const std::vector<Sound> all = {
+      {"muster",
+       "MUSTER_RANK=1\nMUSTER_WORLD_SIZE=4\nMUSTER_LOCAL_RANK=1\nMUSTER_LOCAL_WORLD_SIZE=2\nMUSTER_NODE_RANK="
+       "0\n"
+       "MUSTER_NUM_NODES=2\nMUSTER_GROUP=0123456789abcdef0123456789abcdef\nMUSTER_CONTROL=@x\n",
+       "MUSTER_RANK",
+       "MUSTER_WORLD_SIZE",
+       {"MUSTER_LOCAL_RANK", "MUSTER_LOCAL_WORLD_SIZE", "MUSTER_NODE_RANK", "MUSTER_NUM_NODES"}},
+      {"torchrun",
+       "TORCHELASTIC_RUN_ID=r\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nGROUP_RANK=0\n"
+       "GROUP_WORLD_SIZE=2\nTORCHELASTIC_RESTART_COUNT=0\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT"}},
+      {"horovod",
+       "HOROVOD_GLOO_RENDEZVOUS_ADDR=10.0.0.1\nHOROVOD_GLOO_RENDEZVOUS_PORT=4000\nHOROVOD_RANK=2\nHOROVOD_"
+       "SIZE=4\n"
+       "HOROVOD_LOCAL_RANK=0\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_CROSS_RANK=1\nHOROVOD_CROSS_SIZE=2\n",
+       "HOROVOD_RANK",
+       "HOROVOD_SIZE",
+       {"HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"}},
+      {"deepspeed",
+       "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_SIZE=2\nCROSS_RANK=0\nCROSS_SIZE=2\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE"},
+       false},
+      {"ray",
+       "RAY_JOB_ID=01\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nNODE_RANK=0\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"},
+       false},
+      {"jsrun",
+       "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=4\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE=2\n",
+       "JSM_NAMESPACE_RANK",
+       "JSM_NAMESPACE_SIZE",
+       {"JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"}},
+      {"openmpi",
+       "OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_"
+       "SIZE=2\n"
+       "OMPI_MCA_orte_num_nodes=2\n",
+       "OMPI_COMM_WORLD_RANK",
+       "OMPI_COMM_WORLD_SIZE",
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_num_nodes"}},
+      {"mvapich2",
+       "MV2_COMM_WORLD_RANK=1\nMV2_COMM_WORLD_SIZE=4\nMV2_COMM_WORLD_LOCAL_RANK=1\nMV2_COMM_WORLD_LOCAL_SIZE="
+       "2\n",
+       "MV2_COMM_WORLD_RANK",
+       "MV2_COMM_WORLD_SIZE",
+       {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"}},
+      {"hydra",
+       "PMI_RANK=1\nPMI_SIZE=4\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\n",
+       "PMI_RANK",
+       "PMI_SIZE",
+       {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}},
+      {"flux",
+       "FLUX_TASK_RANK=1\nFLUX_JOB_SIZE=4\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_NNODES=2\nFLUX_JOB_ID=f58\n",
+       "FLUX_TASK_RANK",
+       "FLUX_JOB_SIZE",
+       {"FLUX_TASK_LOCAL_ID", "FLUX_JOB_NNODES"}},
+      {"slurm",
+       "SLURM_JOB_ID=9\nSLURM_STEP_ID=0\nSLURM_STEP_NODELIST=n[1-2]\nSLURM_STEP_NUM_NODES=2\nSLURM_STEP_NUM_"
+       "TASKS=4\n"
+       "SLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_NODEID=0\nSLURMD_NODENAME=n1\nSLURM_RESTART_COUNT=0\n",
+       "SLURM_PROCID",
+       "SLURM_STEP_NUM_TASKS",
+       {"SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_NODES", "SLURM_RESTART_COUNT"},
+       false},
+      {"pals",
+       "PALS_RANKID=1\nPMI_SIZE=4\nPALS_LOCAL_RANKID=1\nPALS_LOCAL_SIZE=2\nPALS_NODEID=0\nPALS_APID=a\n",
+       "PALS_RANKID",
+       "PMI_SIZE",
+       {"PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "PALS_NODEID"},
+       false},
+      {"pmi",
+       "PMI_RANK=1\nPMI_SIZE=4\nPMI_LOCAL_RANK=1\nPMI_LOCAL_SIZE=2\n",
+       "PMI_RANK",
+       "PMI_SIZE",
+       {"PMI_LOCAL_RANK", "PMI_LOCAL_SIZE"}},
+      {"azureml",
+       "AZUREML_RUN_ID=run\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nNODE_RANK=0\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "NODE_RANK"},
+       false},
+      {"composer",
+       "PYTHONUNBUFFERED=1\nNCCL_ASYNC_ERROR_HANDLING=1\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_"
+       "SIZE=2\n"
+       "NODE_RANK=0\nMASTER_ADDR=n1\nMASTER_PORT=1\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"},
+       false},
+      {"kubernetes",
+       "JOB_COMPLETION_INDEX=1\nWORLD_SIZE=4\n",
+       "JOB_COMPLETION_INDEX",
+       "WORLD_SIZE",
+       {},
+       false},
+      {"torch-env",
+       "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nGROUP_RANK=0\nGROUP_WORLD_SIZE=2\n",
+       "RANK",
+       "WORLD_SIZE",
+       {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"}},
+  };
+  return all;
+}
+
+Probed Probe(const Sound& sound, const Environment& environment) {
+  return FindLauncher(sound.launcher)->probe(environment, {});
+}
+
+class EveryLauncherTest : public testing::TestWithParam<Sound> {
+ protected:
+  // The message; fails where it is no Malformed of the right code.
+  std::string MessageWith(std::initializer_list<testing_support::Change> changes) {
+    const Probed probed = Probe(GetParam(), Changed(Env(GetParam().environment), changes));
+    const auto* malformed = std::get_if<Malformed>(&probed);
+    if (malformed == nullptr) {
+      ADD_FAILURE() << GetParam().launcher << ": not malformed";
+      return {};
+    }
+    EXPECT_EQ(malformed->error.code, Code::kBadEnvironment);
+    return malformed->error.message;
+  }
+};
+
+TEST_P(EveryLauncherTest, IsSoundAsGiven) {
+  const Probed probed = Probe(GetParam(), Env(GetParam().environment));
+  ASSERT_TRUE(std::holds_alternative<Candidate>(probed)) << GetParam().launcher;
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.launcher, GetParam().launcher);
+  EXPECT_EQ(std::get<Candidate>(probed).tuple.world_size, 4);
+}
+
+TEST_P(EveryLauncherTest, NamesTheVariableThatIsNoNumber) {
+  std::vector<const char*> variables = GetParam().others;
+  variables.insert(variables.end(), {GetParam().rank, GetParam().size});
+  for (const char* variable : variables) {
+    for (const char* value : {" 1", "1 ", "x", "1.0", "0x1", "+1", "\"1\"", "'1'", "1,2", "$SLURM_PROCID",
+                              "2147483648", "99999999999999999999"}) {
+      EXPECT_EQ(MessageWith({{variable, value}}),
+                fmt::format("{}=\"{}\" is not a whole number from 0 to 2147483647", variable, value));
+    }
+    EXPECT_EQ(MessageWith({{variable, "-1"}}), fmt::format("{}=-1 is negative", variable));
+    EXPECT_EQ(MessageWith({{variable, ""}}), fmt::format("{} is set but empty", variable));
+  }
+}
+
+TEST_P(EveryLauncherTest, NamesARankOutsideItsWorld) {
+  EXPECT_EQ(MessageWith({{GetParam().rank, "4"}}),
+            fmt::format("{}=4 is outside {}=4", GetParam().rank, GetParam().size));
+  EXPECT_EQ(MessageWith({{GetParam().size, "0"}}),
+            fmt::format("{}=0: there is at least one", GetParam().size));
+}
+
+TEST_P(EveryLauncherTest, NamesBothHalvesOfAPair) {
+  if (!GetParam().half_is_malformed) return;
+  EXPECT_THAT(MessageWith({{GetParam().size, std::nullopt}}),
+              HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().size)));
+  // A bare WORLD_SIZE may be somebody's export: a claim without a rank.
+  if (std::string_view(GetParam().launcher) == "torch-env") return;
+  EXPECT_THAT(MessageWith({{GetParam().rank, std::nullopt}}),
+              HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().rank)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Malformed, EveryLauncherTest, testing::ValuesIn(AllSound()), [](const auto& sound) {
+  std::string name = sound.param.launcher;
+  std::erase(name, '-');
+  return name;
+});
+
+// What the table above leaves out has no pair of its own, and says so elsewhere (documented_test.cc,
+// node_env_test.cc, launchers_test.cc).
+TEST(EveryLauncher, IsInTheTable) {
+  std::set<std::string_view> missing;
+  for (const Launcher& launcher : Launchers()) missing.insert(launcher.name);
+  for (const Sound& sound : AllSound()) missing.erase(sound.launcher);
+  EXPECT_EQ(missing, (std::set<std::string_view>{"explicit", "pmix", "kubeflow", "sagemaker", "blaunch",
+                                                 "node-env", "none"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,39 @@
+#include "bootstrap/resources/ranks_per_node.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+const Processors kGpuNode{8, 64, ""};
+const Processors kCpuNode{0, 12, "there is none"};
+
+TEST(RanksPerNode, IsANumberOrWhatTheNodeHas) {
+  EXPECT_EQ(ParseRanksPerNode("3", kCpuNode), 3);
+  EXPECT_EQ(ParseRanksPerNode("gpu", kGpuNode), 8);
+  EXPECT_EQ(ParseRanksPerNode("cpu", kGpuNode), 64);
+  EXPECT_EQ(ParseRanksPerNode("auto", kGpuNode), 8);
+  EXPECT_EQ(ParseRanksPerNode("auto", kCpuNode), 12);
+}
+
+TEST(RanksPerNode, RefusesEverythingElse) {
+  for (const char* text : {"", "0", "-1", "4097", "8x", "GPU", "1e3", "99999999999"}) {
+    const auto ranks = ParseRanksPerNode(text, kCpuNode);
+    ASSERT_FALSE(ranks) << text;
+    EXPECT_EQ(ranks.error().code, Code::kUsage);
+    EXPECT_EQ(ranks.error().message,
+              "--nproc-per-node \"" + std::string(text) + "\" is not a number of ranks (1 to 4096)");
+    EXPECT_EQ(ranks.error().hint, "a number, gpu, cpu or auto");
+  }
+  EXPECT_EQ(ParseRanksPerNode("gpu", kCpuNode).error().message,
+            "--nproc-per-node gpu: this node has no GPU that this process may use: there is none");
+}
+
+TEST(ProcessorsOfThisNode, AreThoseOfTheEnvironment) {
+  const Processors processors = ProcessorsOfThisNode({{"CUDA_VISIBLE_DEVICES", "0,1,5"}});
+  EXPECT_EQ(processors.gpus, 3);
+  EXPECT_GE(processors.cpus, 1);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,76 @@
+// Through the log, as its users meet it: a standard error that nobody reads.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "comm/base/unique_fd.h"
+#include "comm/log/log.h"
+
+namespace muster {
+namespace {
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+Pipe MakePipe() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void Fill(int fd) {
+  const std::string block(4096, 'x');
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  while (write(fd, block.data(), block.size()) > 0) {
+  }
+  fcntl(fd, F_SETFL, 0);
+}
+
+std::string ReadToEnd(int fd) {
+  std::string text;
+  std::array<char, 65536> chunk{};
+  for (ssize_t n = 1; n > 0;) {
+    n = read(fd, chunk.data(), chunk.size());
+    if (n > 0) text.append(chunk.data(), static_cast<size_t>(n));
+  }
+  return text;
+}
+
+TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
+  Pipe standard_error = MakePipe();
+  Pipe step = MakePipe();
+  Pipe go_on = MakePipe();
+  Fill(standard_error.write_end.get());
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(standard_error.write_end.get(), STDERR_FILENO);
+    for (int i = 0; i < 3; ++i) LogInfo("lost {}", i);
+    char byte = 'l';
+    if (write(step.write_end.get(), &byte, 1) != 1 || read(go_on.read_end.get(), &byte, 1) != 1) _exit(1);
+    LogInfo("heard");
+    _exit(0);
+  }
+  // It gets here although nothing was read: a log that waited would hold it for ever.
+  pollfd logged{step.read_end.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&logged, 1, 20000), 1);
+  std::array<char, 65536> chunk{};
+  ASSERT_GT(read(standard_error.read_end.get(), chunk.data(), chunk.size()), 0);
+  ASSERT_EQ(write(go_on.write_end.get(), "g", 1), 1);
+  standard_error.write_end.Reset();
+  EXPECT_THAT(ReadToEnd(standard_error.read_end.get()),
+              testing::EndsWith("muster: 3 lines were dropped: nobody read them\nmuster: heard\n"));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace muster

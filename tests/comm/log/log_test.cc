@@ -1,0 +1,161 @@
+#include "comm/log/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace muster {
+namespace {
+
+using testing::MatchesRegex;
+
+class LogTest : public testing::Test {
+ protected:
+  void SetUp() override { path = testing::TempDir() + "log_test.log"; }
+  void TearDown() override {
+    SetLogSubject({});
+    SetUpLog({});
+    unlink(path.c_str());
+  }
+  void Start(LogLevel level, LogFormat format) { SetUpLog({level, format, path}); }
+  std::string Written() const {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  std::string path;
+};
+
+TEST_F(LogTest, TextSaysTheLevelWhereItMatters) {
+  Start(LogLevel::kDebug, LogFormat::kText);
+  LogDebug("a {}", 1);
+  LogInfo("b {}", 2);
+  LogWarning("c {}", 3);
+  LogError("d {}", 4);
+  EXPECT_EQ(Written(), "muster: debug: a 1\nmuster: b 2\nmuster: warning: c 3\nmuster: error: d 4\n");
+}
+
+TEST_F(LogTest, TheSubjectStandsInFront) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  SetLogSubject({5, "gpu03", "slurm:4.0:0"});
+  LogWarning("it is cold");
+  SetLogSubject({8, "gpu03", "", true, 8});
+  LogWarning("there");
+  SetLogSubject({{}, "gpu03", ""});
+  LogWarning("still");
+  SetLogSubject({{}, "gpu03", "launch:7:0", false});
+  LogWarning("yet");
+  EXPECT_EQ(Written(),
+            "muster: rank 5 on gpu03: warning: it is cold\nmuster: ranks 8-15 on gpu03: warning: "
+            "there\nmuster: gpu03: warning: still\nmuster: warning: "
+            "yet\n");
+}
+
+TEST_F(LogTest, TheFileHasANumberThatAllWhoShareItSee) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  struct stat status {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(LogFileNumber(), status.st_ino);
+  SetUpLog({LogLevel::kInfo, LogFormat::kText, "/dev/null"});
+  EXPECT_EQ(LogFileNumber(), 0u) << "no regular file";
+}
+
+TEST_F(LogTest, WhatIsBelowTheLevelIsNotWritten) {
+  Start(LogLevel::kWarning, LogFormat::kText);
+  EXPECT_FALSE(LogEnabled(LogLevel::kInfo));
+  EXPECT_TRUE(LogEnabled(LogLevel::kWarning));
+  LogInfo("not this");
+  LogError("this");
+  EXPECT_EQ(Written(), "muster: error: this\n");
+}
+
+TEST_F(LogTest, OffIsSilent) {
+  Start(LogLevel::kOff, LogFormat::kText);
+  LogError("nothing");
+  EXPECT_FALSE(LogEnabled(LogLevel::kError));
+  EXPECT_FALSE(LogEnabled(LogLevel::kOff));
+  EXPECT_EQ(Written(), "");
+}
+
+TEST_F(LogTest, AnEventIsItsSentenceInText) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  LogEvent(LogLevel::kWarning, "silent", {{"seconds", 5.2}}, "nothing for {} s", 5.2);
+  LogEvent(LogLevel::kDebug, "silent", {}, "not this");
+  EXPECT_EQ(Written(), "muster: warning: nothing for 5.2 s\n");
+}
+
+TEST_F(LogTest, JsonIsOneObjectALine) {
+  Start(LogLevel::kInfo, LogFormat::kJson);
+  SetLogSubject({1, "n", "slurm:4.0:0"});
+  LogWarning("say \"hi\"\nand \xff");
+  EXPECT_THAT(Written(), MatchesRegex("\\{\"time\":\"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z\","
+                                      "\"level\":\"warning\",\"event\":\"message\",\"rank\":1,\"node\":\"n\","
+                                      "\"job\":\"slurm:4.0:0\",\"message\":\"say "
+                                      "\\\\\"hi\\\\\"\\\\nand \xef\xbf\xbd\"\\}\n"));
+}
+
+TEST_F(LogTest, EveryLineOfAMessageIsMarkedAsOurs) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  SetLogSubject({0, "n", ""});
+  LogError("one\n  two\n  three");
+  EXPECT_EQ(Written(), "muster: rank 0 on n: error: one\nmuster:   two\nmuster:   three\n");
+}
+
+TEST_F(LogTest, AMilestoneIsForMonitors) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  EXPECT_EQ(MilestoneLevel(), LogLevel::kDebug);
+  Start(LogLevel::kInfo, LogFormat::kJson);
+  EXPECT_EQ(MilestoneLevel(), LogLevel::kInfo);
+}
+
+TEST_F(LogTest, AFileIsAppendedTo) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  LogInfo("one");
+  Start(LogLevel::kInfo, LogFormat::kText);
+  LogInfo("two");
+  EXPECT_EQ(Written(), "muster: one\nmuster: two\n");
+}
+
+TEST_F(LogTest, AFileThatCannotBeOpenedIsNamedAndStderrIsUsed) {
+  testing::internal::CaptureStderr();
+  SetUpLog({LogLevel::kInfo, LogFormat::kText, "/proc/no-such-directory/x.log"});
+  LogInfo("here");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "muster: warning: log.file: cannot open /proc/no-such-directory/x.log: No such file or directory; "
+      "standard error is used instead\nmuster: here\n");
+}
+
+TEST_F(LogTest, WhatADiskIsTooFullForGoesToStderr) {
+  testing::internal::CaptureStderr();
+  SetUpLog({LogLevel::kInfo, LogFormat::kText, "/dev/full"});
+  LogInfo("one");
+  LogInfo("two");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "muster: warning: log.file: cannot write /dev/full: No space left on device; what does not go there "
+      "comes here\nmuster: one\nmuster: two\n");
+}
+
+TEST_F(LogTest, APipeThatNobodyReadsIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  testing::internal::CaptureStderr();
+  SetUpLog({LogLevel::kError, LogFormat::kJson, path});
+  LogError("here");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, MatchesRegex("\\{.*\"level\":\"error\".*\"message\":\"here\"\\}\n"));
+}
+
+TEST_F(LogTest, WithoutAFileItGoesToStderr) {
+  SetUpLog({});
+  testing::internal::CaptureStderr();
+  LogInfo("here");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "muster: here\n");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,373 @@
+#include "comm/log/open_for_writing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "tests/comm/base/another_user.h"
+#include "tests/comm/base/print_error.h"
+
+namespace muster {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+// Appends a word; "" or the error.
+std::string Append(const std::string& path) {
+  const auto file = OpenForWriting(path);
+  if (!file) return file.error().message;
+  return write(file->get(), "new", 3) == 3 ? "" : std::strerror(errno);
+}
+std::string AppendAsVictim(const std::string& path) {
+  return As(kVictim, [&] { return Append(path); });
+}
+
+// As whoever runs the test.
+class OpenForWritingTest : public testing::Test {
+ protected:
+  SharedFolder folder;
+  uid_t own = geteuid();
+};
+
+TEST_F(OpenForWritingTest, MakesAFileAndAppends) {
+  const mode_t before = umask(027);
+  EXPECT_EQ(Append(folder / "a"), "");
+  umask(before);
+  EXPECT_EQ(Append(folder / "a"), "");
+  EXPECT_EQ(TextOf(folder / "a"), "newnew");
+  struct stat status {};
+  ASSERT_EQ(stat((folder / "a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0640U);
+}
+
+TEST_F(OpenForWritingTest, TakesAPathFromTheWorkingDirectoryOn) {
+  const std::string before = std::filesystem::current_path();
+  ASSERT_EQ(chdir((folder / ".").c_str()), 0);
+  folder.Directory("d", own, 0755);
+  const std::vector<std::string> paths = {"a", "./a", "d/../a", "d//b", "d/b"};
+  for (const std::string& path : paths) EXPECT_EQ(Append(path), "") << path;
+  ASSERT_EQ(chdir(before.c_str()), 0);
+  EXPECT_EQ(TextOf(folder / "a"), "newnewnew");
+  EXPECT_EQ(TextOf(folder / "d/b"), "newnew");
+}
+
+TEST_F(OpenForWritingTest, FollowsOwnLinks) {
+  folder.Directory("scratch", own, 0755);
+  folder.Link("logs", own, "scratch/");
+  folder.Link("all", own, folder / "logs");
+  folder.Link("scratch/first", own, "second");
+  folder.Link("scratch/second", own, "../scratch/file");  // which is not there
+  EXPECT_EQ(Append(folder / "all/first"), "");
+  EXPECT_EQ(TextOf(folder / "scratch/file"), "new");
+}
+
+TEST_F(OpenForWritingTest, ALoopOfLinksIsAnError) {
+  folder.Link("a", own, "b");
+  folder.Link("b", own, "a");
+  EXPECT_THAT(Append(folder / "a"), EndsWith("/a: there are too many symbolic links"));
+  EXPECT_THAT(Append(folder / "a/file"), EndsWith("/a/file: there are too many symbolic links"));
+}
+
+TEST_F(OpenForWritingTest, NamesWhatIsNoFile) {
+  folder.Directory("d", own, 0755);
+  folder.File("f", own, 0644);
+  EXPECT_THAT(Append(folder / "d"), EndsWith("/d: Is a directory"));
+  EXPECT_THAT(Append(folder / "d/"), EndsWith("/d/: Is a directory"));
+  EXPECT_THAT(Append(folder / "d/.."), EndsWith(": Is a directory"));
+  EXPECT_THAT(Append(folder / "none/x"), EndsWith("/none/x: No such file or directory"));
+  EXPECT_THAT(Append(folder / "f/x"), EndsWith("/f/x: Not a directory"));
+  EXPECT_EQ(Append(""), ": Is a directory");
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = folder / "socket";
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_THAT(Append(path), EndsWith("/socket: this is no file"));
+}
+
+TEST_F(OpenForWritingTest, AnOwnNamedPipeMustHaveAReader) {
+  const std::string path = folder.Fifo("pipe", own);
+  EXPECT_THAT(Append(path), EndsWith("/pipe: no process reads this named pipe"));
+  const UniqueFd reader(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_EQ(Append(path), "");
+  char text[8] = {};
+  EXPECT_EQ(read(reader.get(), text, sizeof text), 3);
+}
+
+TEST_F(OpenForWritingTest, AFullPipeIsNotWaitedFor) {
+  const std::string path = folder.Fifo("pipe", own);
+  const UniqueFd reader(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto file = OpenForWriting(path);
+  ASSERT_TRUE(file);
+  const std::string much(1 << 16, 'x');
+  while (write(file->get(), much.data(), much.size()) > 0) continue;
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST_F(OpenForWritingTest, DevicesOfTheSystemAreTaken) {
+  EXPECT_EQ(Append("/dev/null"), "");
+  EXPECT_EQ(Append("/dev/full"), std::strerror(ENOSPC));
+}
+
+// A shell's >(command), 2>file, and what the standard streams are.
+TEST_F(OpenForWritingTest, DescriptorsThatWereGivenAreTaken) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  const std::string number = std::to_string(writer.get());
+  for (const char* where : {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"}) {
+    EXPECT_EQ(Append(where + number), "") << where;
+    char text[8] = {};
+    EXPECT_EQ(read(reader.get(), text, sizeof text), 3) << where;
+  }
+  folder.Link("to-pipe", own, "/dev/fd/" + number);
+  EXPECT_EQ(Append(folder / "to-pipe"), "");
+  const int before = dup(STDERR_FILENO);
+  ASSERT_EQ(dup2(writer.get(), STDERR_FILENO), STDERR_FILENO);
+  const std::string said = Append("/dev/stderr");
+  dup2(before, STDERR_FILENO);
+  close(before);
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(OpenForWritingTest, ADirectoryForAllNeedsTheStickyBit) {
+  folder.Directory("open", own, 0777);
+  folder.Directory("sticky", own, 01777);
+  folder.Directory("group", own, 0775);
+  EXPECT_THAT(Append(folder / "open/x"), HasSubstr("/open/x: every user may replace files in its directory"));
+  EXPECT_EQ(Append(folder / "sticky/x"), "");
+  EXPECT_EQ(Append(folder / "sticky/x"), "");
+  EXPECT_EQ(Append(folder / "group/x"), "");
+  folder.Link("link", own, "open/x");
+  EXPECT_THAT(Append(folder / "link"), HasSubstr("/link: every user may replace files"));
+}
+
+TEST_F(OpenForWritingTest, SaysWhereAFileStandsInTheEnd) {
+  folder.Directory("scratch", own, 0755);
+  folder.File("scratch/file", own, 0644);
+  folder.Link("link", own, "scratch/file");
+  const auto place = FindForWriting(folder / "link");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->name, "file");
+  EXPECT_TRUE(place->replaceable);
+  EXPECT_EQ(faccessat(place->directory.get(), "file", F_OK, 0), 0);
+  EXPECT_TRUE(FindForWriting(folder / "absent")->replaceable);
+  EXPECT_FALSE(FindForWriting("/dev/null")->replaceable);
+  EXPECT_FALSE(FindForWriting("/dev/stderr")->replaceable);
+  EXPECT_FALSE(FindForWriting(folder / "none/x"));
+}
+
+TEST(OwnershipOf, KnowsRootItselfAndTheUnmapped) {
+  const WritingOwner plain{1000, 65534, true};
+  EXPECT_EQ(OwnershipOf(1000, plain), Ownership::kOwn);
+  EXPECT_EQ(OwnershipOf(0, plain), Ownership::kOwn);
+  EXPECT_EQ(OwnershipOf(1001, plain), Ownership::kOther);
+  EXPECT_EQ(OwnershipOf(65534, plain), Ownership::kOther) << "the user nobody";
+  const WritingOwner inside{0, 65534, false};
+  EXPECT_EQ(OwnershipOf(0, inside), Ownership::kOwn);
+  EXPECT_EQ(OwnershipOf(65534, inside), Ownership::kUnknown);
+  EXPECT_EQ(OwnershipOf(1, inside), Ownership::kOther);
+  const WritingOwner unmapped{65534, 65534, false};
+  EXPECT_EQ(OwnershipOf(65534, unmapped), Ownership::kUnknown) << "not known to be this process's user";
+}
+
+// Two users; the victim is not root.
+class OpenForWritingOfOthers : public OpenForWritingTest {
+ protected:
+  void SetUp() override {
+    if (!IsRoot()) GTEST_SKIP() << "needs root";
+    secret = folder.File("secret", kVictim, 0600, "secret");
+    project = folder.Directory("project", kVictim, 0775);
+  }
+  std::string project;
+  std::string secret;
+};
+
+TEST_F(OpenForWritingOfOthers, AStrangersLinkIsRefusedByName) {
+  folder.Link("project/log", kStranger, secret);
+  EXPECT_EQ(AppendAsVictim(folder / "project/log"),
+            (folder / "project/log") + ": the symbolic link \"log\" belongs to user 54322");
+  EXPECT_EQ(TextOf(secret), "secret");
+  // One that leads to a third, and a dangling one.
+  folder.Link("project/way", kVictim, "log");
+  EXPECT_THAT(AppendAsVictim(folder / "project/way"),
+              EndsWith("/way: the symbolic link \"log\" belongs to user 54322"));
+  folder.Directory("home", kVictim, 0755);
+  folder.Link("project/dangling", kStranger, folder / "home/.rhosts");
+  EXPECT_THAT(AppendAsVictim(folder / "project/dangling"), HasSubstr("belongs to user 54322"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "home/.rhosts"));
+  // Root is no exception.
+  EXPECT_THAT(Append(folder / "project/log"), HasSubstr("belongs to user 54322"));
+}
+
+TEST_F(OpenForWritingOfOthers, AStrangersLinkAsTheDirectoryIsRefused) {
+  folder.Directory("home", kVictim, 0755);
+  folder.Link("project/logs", kStranger, folder / "home");
+  EXPECT_THAT(AppendAsVictim(folder / "project/logs/rank0.out"),
+              EndsWith("/rank0.out: the symbolic link \"logs\" belongs to user 54322"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "home/rank0.out"));
+}
+
+TEST_F(OpenForWritingOfOthers, RootsLinkIsFollowed) {
+  folder.Link("project/log", 0, secret);
+  EXPECT_EQ(AppendAsVictim(folder / "project/log"), "");
+  EXPECT_EQ(TextOf(secret), "secretnew");
+}
+
+TEST_F(OpenForWritingOfOthers, AStrangersPipeIsRefusedWithAndWithoutAReader) {
+  const std::string path = folder.Fifo("project/log", kStranger);
+  const std::string refused = path + ": this named pipe belongs to user 54322";
+  EXPECT_EQ(AppendAsVictim(path), refused);
+  const UniqueFd reader(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_EQ(AppendAsVictim(path), refused);
+}
+
+TEST_F(OpenForWritingOfOthers, AStrangersDeviceIsRefused) {
+  const auto device = [&](const std::string& name, uid_t owner, mode_t kind) {
+    return folder.Given(name, owner,
+                        [&](const char* path) { return mknod(path, kind | 0666, makedev(1, 3)) == 0; });
+  };
+  const std::string strangers = device("strangers", kStranger, S_IFCHR);
+  const std::string block = device("block", kVictim, S_IFBLK);
+  EXPECT_THAT(AppendAsVictim(strangers), EndsWith("/strangers: this device belongs to user 54322"));
+  EXPECT_THAT(AppendAsVictim(block), EndsWith("/block: this is no file"));
+}
+
+TEST_F(OpenForWritingOfOthers, APlainFileOfAProjectIsTaken) {
+  folder.Given("project/shared", kStranger, [](const char* path) {
+    std::ofstream(path) << "";
+    return chmod(path, 0664) == 0;
+  });
+  ASSERT_EQ(chown((folder / "project/shared").c_str(), kStranger, kVictim), 0);
+  EXPECT_EQ(AppendAsVictim(folder / "project/shared"), "");
+  folder.File("project/for-all", kStranger, 0666);
+  EXPECT_THAT(AppendAsVictim(folder / "project/for-all"),
+              EndsWith("/for-all: this file belongs to user 54322, and every user may write it"));
+  folder.Directory("tmp", 0, 01777);
+  folder.File("tmp/log", kStranger, 0666);
+  EXPECT_THAT(AppendAsVictim(folder / "tmp/log"),
+              EndsWith("/log: this file belongs to user 54322, and every user may write its directory"));
+}
+
+// Where fs.protected_hardlinks is off, anybody can make one of a file that they may not even read.
+TEST_F(OpenForWritingOfOthers, ASecondNameOfAFileIsRefusedWhereAllMayWrite) {
+  folder.Directory("tmp", 0, 01777);
+  ASSERT_EQ(link(secret.c_str(), (folder / "tmp/log").c_str()), 0);
+  EXPECT_THAT(AppendAsVictim(folder / "tmp/log"),
+              EndsWith("/log: this file has several names, in a directory that every user may write"));
+  ASSERT_EQ(link(secret.c_str(), (folder / "project/log").c_str()), 0);
+  EXPECT_EQ(AppendAsVictim(folder / "project/log"), "");
+}
+
+TEST_F(OpenForWritingOfOthers, WhatIsGivenAsADescriptorIsNotJudged) {
+  const std::string path = folder.Fifo("strangers", kStranger);
+  const UniqueFd end(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(AppendAsVictim("/dev/fd/" + std::to_string(end.get())), "");
+}
+
+// Whatever is swapped in between looking and opening.
+TEST_F(OpenForWritingOfOthers, ASwapWinsNothing) {
+  folder.Link("evil", kStranger, secret);
+  folder.File("good", kVictim, 0644);
+  const std::string log = folder / "project/log";
+  std::filesystem::create_hard_link(folder / "good", log);
+  std::atomic<bool> over = false;
+  std::thread swapper([&] {
+    while (!over) {
+      for (const char* name : {"evil", "good"}) {
+        std::filesystem::remove(folder / "project/next");
+        std::error_code ignored;
+        if (std::string(name) == "evil") {
+          std::filesystem::create_symlink(secret, folder / "project/next", ignored);
+          EXPECT_EQ(lchown((folder / "project/next").c_str(), kStranger, kStranger), 0);
+        } else {
+          std::filesystem::create_hard_link(folder / "good", folder / "project/next", ignored);
+        }
+        EXPECT_EQ(rename((folder / "project/next").c_str(), log.c_str()), 0);
+      }
+    }
+  });
+  const std::string said = As(kVictim, [&] {
+    int opened = 0;
+    for (int round = 0; round < 2000; ++round) opened += Append(log).empty() ? 1 : 0;
+    return std::to_string(opened);
+  });
+  over = true;
+  swapper.join();
+  EXPECT_EQ(TextOf(secret), "secret");
+  EXPECT_EQ(TextOf(folder / "good").size(), 3 * std::stoul(said));
+}
+
+// NFS with root_squash or all_squash: what this process makes gets another owner. Here by the file system's
+// uid, which the kernel keeps beside the effective one.
+TEST_F(OpenForWritingOfOthers, ASquashedOwnerIsOneself) {
+  folder.Directory("project/nfs", kStranger, 0755);
+  folder.File("project/nfs/file", kStranger, 0644);
+  folder.Link("project/nfs/log", kStranger, "file");
+  folder.Link("project/nfs/other", kStranger + 1, "file");
+  const auto squashed = [&](const std::string& path) { return As(kVictim, [&] { return Append(path); }); };
+  EXPECT_THAT(squashed(folder / "project/nfs/log"), HasSubstr("belongs to user 54322"));
+  std::string said;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const bool changed =
+        setresgid(kStranger, kVictim, kVictim) == 0 && setresuid(kStranger, kVictim, kVictim) == 0;
+    setfsuid(kStranger);
+    const bool log = changed && Append(folder / "project/nfs/log").empty();
+    const bool other = Append(folder / "project/nfs/other").empty();
+    _exit((log ? 1 : 0) + (other ? 2 : 0));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 1) << "the own link alone";
+  EXPECT_EQ(TextOf(folder / "project/nfs/file"), "new");
+}
+
+// A rootless container: only this user has a number there, and root is "nobody", as strangers are.
+TEST_F(OpenForWritingOfOthers, InAUserNamespaceWhoMayWriteTheDirectoryDecides) {
+  folder.Directory("image", 0, 0755);
+  folder.Directory("tmp", 0, 01777);
+  folder.Link("image/log", 0, secret);
+  folder.Link("tmp/log", kStranger, secret);
+  const auto in_namespace = [](const std::string& path, const std::string& map) {
+    return As(kVictim, [&]() -> std::string {
+      // Else its own files of /proc are root's.
+      prctl(PR_SET_DUMPABLE, 1);
+      if (unshare(CLONE_NEWUSER) != 0) return "no user namespace";
+      std::ofstream("/proc/self/uid_map") << map;
+      return TextOf("/proc/self/uid_map").empty() == map.empty() ? Append(path) : "no map";
+    });
+  };
+  const std::string self = "0 " + std::to_string(kVictim) + " 1";
+  const std::string said = in_namespace(folder / "image/log", self);
+  if (said == "no user namespace") GTEST_SKIP() << "needs root, and user namespaces for others";
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(TextOf(secret), "secretnew");
+  EXPECT_EQ(in_namespace("/dev/null", self), "");
+  // What it has made there itself can be told from a stranger's file by its mode.
+  folder.File("tmp/own", kVictim, 0600);
+  folder.File("tmp/strangers", kStranger, 0666);
+  EXPECT_EQ(in_namespace(folder / "tmp/own", ""), "");
+  EXPECT_THAT(in_namespace(folder / "tmp/strangers", ""), HasSubstr("belongs to user 65534"));
+  // Without a map the process itself is "nobody" as well.
+  for (const std::string& map : {self, std::string()}) {
+    EXPECT_THAT(in_namespace(folder / "tmp/log", map),
+                EndsWith("the symbolic link \"log\" belongs to user 65534"));
+  }
+}
+
+}  // namespace
+}  // namespace muster

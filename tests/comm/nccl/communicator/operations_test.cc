@@ -1,0 +1,142 @@
+#include "comm/nccl/communicator/operations.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "tests/comm/nccl/computing_cuda.h"
+
+namespace muster {
+namespace {
+
+constexpr uint64_t kId = 77;
+
+Call AllReduce(uint64_t sequence) {
+  return {kId, sequence, Operation::kAllReduce, DataType::kF32, ReduceOp::kSum, -1, 8};
+}
+
+class OperationsTest : public testing::Test {
+ protected:
+  OperationsTest() { EXPECT_EQ(cuda_->CreateStream(&stream_), CudaResult::kSuccess); }
+  ~OperationsTest() override {
+    operations_.Close();
+    EXPECT_EQ(cuda_->DestroyStream(stream_), CudaResult::kSuccess);
+    EXPECT_EQ(cuda_->events(), 0);
+  }
+
+  // What comes behind it waits until it is set.
+  std::promise<void> Block() {
+    std::promise<void> gate;
+    cuda_->Enqueue(stream_, [open = gate.get_future().share()] { open.wait(); });
+    return gate;
+  }
+  bool Sweep() {
+    CudaResult health = CudaResult::kSuccess;
+    const bool empty = operations_.Sweep(&health);
+    EXPECT_EQ(health, CudaResult::kSuccess);
+    return empty;
+  }
+  void Drain() { EXPECT_EQ(cuda_->Synchronize(stream_), CudaResult::kSuccess); }
+
+  const std::shared_ptr<ComputingCuda> cuda_ = std::make_shared<ComputingCuda>();
+  CudaStream stream_ = nullptr;
+  Operations operations_{cuda_, kId};
+};
+
+TEST_F(OperationsTest, AreForgottenWhenTheStreamGetsThere) {
+  std::promise<void> gate = Block();
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_FALSE(Sweep()) << "not launched yet";
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_FALSE(Sweep());
+  gate.set_value();
+  Drain();
+  EXPECT_TRUE(Sweep());
+}
+
+TEST_F(OperationsTest, AreShownWhileUnderWayAndAfter) {
+  EXPECT_EQ(operations_.Look().operation, "Start");
+  EXPECT_EQ(operations_.Look().communicator, kId);
+  std::promise<void> gate = Block();
+  const auto ticket = operations_.Begin(AllReduce(4), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_TRUE(operations_.Look().active);
+  EXPECT_EQ(Describe(operations_.Look()), "AllReduce #4 f32[8]");
+  gate.set_value();
+  Drain();
+  EXPECT_TRUE(Sweep());
+  EXPECT_FALSE(operations_.Look().active);
+  EXPECT_EQ(Describe(operations_.Look()), "AllReduce #4 f32[8]");
+}
+
+TEST_F(OperationsTest, OfAPairSayForWhomTheyWait) {
+  Call call = AllReduce(1);
+  call.operation = Operation::kRecv;
+  const auto ticket = operations_.Begin(call, Deadline::Never(), {}, 5);
+  EXPECT_EQ(operations_.Look().waiting_for, std::vector<int>{5});
+  EXPECT_FALSE(operations_.Look().collective);
+  operations_.Drop(ticket);
+  EXPECT_TRUE(Sweep());
+}
+
+TEST_F(OperationsTest, AreOverdueWhenTheirDeadlineHasPassed) {
+  const Duration timeout = std::chrono::milliseconds(1);
+  const Deadline deadline = Deadline::After(timeout);
+  operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Next(), Deadline::Never());
+  EXPECT_FALSE(operations_.FindOverdue());
+  operations_.Begin(AllReduce(2), deadline, timeout, std::nullopt);
+  EXPECT_EQ(operations_.Next(), deadline);
+  while (!deadline.Expired()) continue;
+  const auto overdue = operations_.FindOverdue();
+  ASSERT_TRUE(overdue);
+  EXPECT_EQ(overdue->call, AllReduce(2));
+  EXPECT_EQ(overdue->timeout, timeout);
+}
+
+TEST_F(OperationsTest, SayWhenTheLastOfThemIsOver) {
+  EXPECT_TRUE(operations_.Last().Expired());
+  const Deadline later = Deadline::After(std::chrono::hours(2));
+  operations_.Begin(AllReduce(1), later, {}, std::nullopt);
+  operations_.Begin(AllReduce(2), Deadline::After(std::chrono::hours(1)), {}, std::nullopt);
+  EXPECT_EQ(operations_.Last(), later);
+  operations_.Begin(AllReduce(3), Deadline::Never(), {}, std::nullopt);
+  EXPECT_TRUE(operations_.Last().IsNever());
+}
+
+// The watchdog's abort, between NCCL's launch and the event behind it.
+TEST_F(OperationsTest, MayBeClosedWhileOneIsLaunched) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  operations_.Close();
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(cuda_->events(), 0);
+  EXPECT_TRUE(Sweep());
+}
+
+TEST_F(OperationsTest, AreNotBlamedForTheProcesssEnd) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  cuda_->Break(CudaResult::kUnloading);
+  EXPECT_FALSE(Sweep());
+}
+
+TEST_F(OperationsTest, AreCountedAsLateOnce) {
+  EXPECT_FALSE(operations_.HasNewLate(Duration(1)));
+  operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_FALSE(operations_.HasNewLate(Duration::zero())) << "never";
+  EXPECT_FALSE(operations_.HasNewLate(std::chrono::hours(1)));
+  EXPECT_TRUE(operations_.HasNewLate(Duration(1)));
+  EXPECT_FALSE(operations_.HasNewLate(Duration(1)));
+}
+
+TEST_F(OperationsTest, TellWhatTheGpuReports) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  cuda_->Break(CudaResult{700});
+  CudaResult health = CudaResult::kSuccess;
+  EXPECT_FALSE(operations_.Sweep(&health));
+  EXPECT_EQ(health, CudaResult{700});
+}
+
+}  // namespace
+}  // namespace muster

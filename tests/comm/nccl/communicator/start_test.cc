@@ -1,0 +1,88 @@
+// NCCL's start never hangs, and says who did not get through.
+#include "comm/nccl/communicator/start.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/nccl/nccl_world.h"
+
+namespace muster {
+namespace {
+
+using testing::Each;
+
+NcclSettings Impatient() {
+  NcclSettings settings = TestSettings();
+  settings.timeouts.init = std::chrono::seconds(2);
+  return settings;
+}
+
+// What the start gives on each rank.
+std::vector<std::string> Start(const std::vector<int>& layout, const NcclSettings& settings,
+                               const std::function<void(FakeFabric&)>& prepare) {
+  NcclWorld world(layout, NcclWorld::Through::kNothing, settings, prepare);
+  std::vector<std::string> started = world.started();
+  for (int rank = 0; rank < world.size(); ++rank) world.Leave(rank);
+  EXPECT_THAT(world.ended(), Each(""));
+  EXPECT_EQ(world.fabric().living, 0) << "everything that was begun is aborted or destroyed";
+  return started;
+}
+
+TEST(NcclStart, GivesEveryRankACommunicator) {
+  EXPECT_THAT(Start(BlockLayout({2, 2}), TestSettings(), {}), Each(""));
+}
+
+TEST(NcclStart, ThatFailsOnOneRankFailsOnAllWithItsWords) {
+  EXPECT_THAT(
+      Start(BlockLayout({2, 1}), TestSettings(),
+            [](FakeFabric& fabric) { fabric.fails_at_start[2] = "Cuda failure 'out of memory'"; }),
+      Each("rank 2 on gpu02 could not start NCCL: unhandled cuda error: Cuda failure 'out of memory'"));
+}
+
+TEST(NcclStart, ThatHangsEverywhereEndsAtTheDeadline) {
+  EXPECT_THAT(
+      Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.never_joins = {1}; }),
+      Each("NCCL did not start within 2s on 3 of 3 ranks: ranks 0-2 (the first: rank 0 on gpu01) waited in "
+           "it; no rank was through"));
+}
+
+TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
+  EXPECT_THAT(
+      Start(BlockLayout({2, 2}), Impatient(),
+            [](FakeFabric& fabric) {
+              fabric.never_through = {1, 3};
+            }),
+      Each("NCCL did not start within 2s on 2 of 4 ranks: ranks 1,3 (the first: rank 1 on gpu01) waited "
+           "in it; the other ranks were through"));
+}
+
+// Long before the deadline.
+TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
+  EXPECT_THAT(Start(BlockLayout({2}), TestSettings(),
+                    [](FakeFabric& fabric) {
+                      fabric.blocks_in_start = {1};
+                      fabric.fails_at_start[0] = "Cuda failure 719";
+                    }),
+              Each("rank 0 on gpu01 could not start NCCL: unhandled cuda error: Cuda failure 719"));
+}
+
+TEST(NcclStart, ThatComesBackTooLateIsAborted) {
+  NcclWorld world(BlockLayout({2}), NcclWorld::Through::kNothing, Impatient(),
+                  [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; });
+  EXPECT_THAT(world.started(), Each(testing::StartsWith("NCCL did not start within 2s")));
+  world.fabric().Release();
+  std::unique_lock lock(world.fabric().mutex);
+  // Rank 0's, then the one that rank 1 has made meanwhile.
+  world.fabric().changed.wait(lock, [&] { return world.fabric().aborted_together.size() == 2; });
+  EXPECT_EQ(world.fabric().living, 0);
+}
+
+TEST(NcclStart, ThatDoesNotComeBackIsLeftBehindAndNamed) {
+  EXPECT_THAT(
+      Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
+      Each("NCCL did not start within 2s on 3 of 3 ranks: rank 1 on gpu01 had entered it and not come back; "
+           "ranks 0,2 (the first: rank 0 on gpu01) waited in it; no rank was through"));
+}
+
+}  // namespace
+}  // namespace muster

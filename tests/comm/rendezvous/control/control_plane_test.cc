@@ -1,0 +1,469 @@
+#include "comm/rendezvous/control/control_plane.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr LivenessOptions kFast{milliseconds(20), milliseconds(60), milliseconds(200)};
+
+Exchange Part(int rank, Bytes bytes, uint64_t timeout_milliseconds = 10000) {
+  return {"addresses", timeout_milliseconds, {{rank, std::move(bytes)}}};
+}
+
+// Rank 0 is the root, on a with rank 1; rank 2 leads b with rank 3; rank 4 is alone on c.
+class ControlPlaneTest : public testing::Test {
+ protected:
+  void Form(const std::function<void(JoinRequest&)>& change = [](JoinRequest&) {}) {
+    auto requests = MakeRequests({"a", "a", "b", "b", "c"});
+    for (JoinRequest& request : requests) change(request);
+    group = std::make_unique<TestGroup>(loop, requests);
+    ASSERT_TRUE(group->AllFormed());
+  }
+  TestRank& rank(size_t number) { return (*group)[number]; }
+  bool Released(size_t number) { return rank(number).released == 1; }
+
+  TestLoop loop;
+  std::unique_ptr<TestGroup> group;
+};
+
+// A rank in a process of its own, which stands still once the group has formed: its connections stay.
+class RankThatFreezes {
+ public:
+  explicit RankThatFreezes(const JoinRequest& request) : process_(fork()) {
+    if (process_ != 0) return;
+    TestLoop loop;
+    TestRank rank(*loop, request);
+    rank.Start();
+    loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
+    loop.Settle();
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  RankThatFreezes(const RankThatFreezes&) = delete;
+  RankThatFreezes& operator=(const RankThatFreezes&) = delete;
+  ~RankThatFreezes() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+
+ private:
+  const pid_t process_;
+};
+
+TEST_F(ControlPlaneTest, AnExchangeReachesAll) {
+  Form();
+  for (int number : {3, 0, 4, 1})
+    rank(static_cast<size_t>(number)).plane().Contribute(Part(number, {uint8_t(number)}));
+  loop.For(milliseconds(20));
+  EXPECT_TRUE(rank(0).exchanged.empty());
+  rank(2).plane().Contribute(Part(2, {2}));
+  ASSERT_TRUE(loop.Until([&] {
+    for (size_t i = 0; i < 5; ++i) {
+      if (rank(i).exchanged.size() != 1) return false;
+    }
+    return true;
+  }));
+  const Exchange whole{"addresses", 0, {{0, {0}}, {1, {1}}, {2, {2}}, {3, {3}}, {4, {4}}}};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(rank(i).exchanged.front(), whole);
+}
+
+TEST_F(ControlPlaneTest, AnExchangeWithoutAllNamesTheMissing) {
+  Form();
+  for (int number : {0, 2, 4}) rank(static_cast<size_t>(number)).plane().Contribute(Part(number, {}, 50));
+  EXPECT_TRUE(group->AllToldOf(
+      {Code::kDeadline,
+       "the exchange \"addresses\" was not complete after 50ms: ranks 1 on a, 3 on b did not "
+       "take part",
+       ""}));
+  EXPECT_EQ(rank(4).failures.front().rank, 1);
+}
+
+TEST_F(ControlPlaneTest, AnExchangeWithoutADeadlineDoesNotEndAtOnce) {
+  Form();
+  rank(0).plane().Contribute(Part(0, {}, MillisecondsLeft(Deadline::Never())));
+  rank(2).plane().Contribute({"other", std::numeric_limits<uint64_t>::max(), {{2, {}}}});
+  loop.For(milliseconds(50));
+  EXPECT_TRUE(rank(0).failures.empty());
+}
+
+TEST_F(ControlPlaneTest, TheFirstFailureIsEverybodys) {
+  Form();
+  const Failure first{{Code::kDisagreement, "rank 3 is in Barrier", "look"}, 3, 9, "last words"};
+  rank(3).plane().Fail(first);
+  EXPECT_TRUE(group->AllToldOf(first.error));
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(rank(i).failures.front(), first);
+  rank(4).plane().Fail({{Code::kInternal, "second", ""}, 4, -1, ""});
+  rank(0).plane().Fail({{Code::kInternal, "third", ""}, 0, -1, ""});
+  loop.For(milliseconds(20));
+  EXPECT_TRUE(group->AllToldOf(first.error));
+}
+
+TEST_F(ControlPlaneTest, OfTwoFailuresTheRootChoosesOneForAll) {
+  Form();
+  rank(4).plane().Fail({{Code::kInternal, "of 4", ""}, 4, -1, ""});
+  rank(3).plane().Fail({{Code::kInternal, "of 3", ""}, 3, -1, ""});
+  rank(1).plane().Fail({{Code::kInternal, "of 1", ""}, 1, -1, ""});
+  ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
+  EXPECT_TRUE(group->AllToldOf(rank(0).failures.front().error));
+}
+
+TEST_F(ControlPlaneTest, EveryoneKnowsWhenTheLastWasTold) {
+  Form();
+  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  EXPECT_EQ(rank(0).everyone_knows, 0);
+  ASSERT_TRUE(loop.Until([&] {
+    for (size_t i = 0; i < 5; ++i) {
+      if (rank(i).everyone_knows != 1) return false;
+    }
+    return true;
+  }));
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(rank(i).failures.size(), 1u);
+}
+
+TEST_F(ControlPlaneTest, WhoHangsUpAtAFailureKnowsOfIt) {
+  Form();
+  rank(4).plane().Fail({{Code::kInternal, "x", ""}, 4, -1, ""});
+  ASSERT_TRUE(loop.Until([&] { return !rank(2).failures.empty(); }));
+  group->Kill(2);
+  group->Kill(4);
+  ASSERT_TRUE(loop.Until([&] { return rank(0).everyone_knows == 1 && rank(3).everyone_knows == 1; }));
+}
+
+struct Loss {
+  const char* name;
+  size_t killed;
+  const char* message;
+};
+class LossTest : public ControlPlaneTest, public testing::WithParamInterface<Loss> {};
+
+TEST_P(LossTest, IsToldToAllByName) {
+  Form();
+  group->Kill(GetParam().killed);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, GetParam().message, ""}));
+  for (size_t i = 0; i < 5; ++i) {
+    if (!group->alive(i)) continue;
+    EXPECT_EQ(rank(i).failures.front().rank, static_cast<int>(GetParam().killed));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LossTest,
+                         testing::Values(Loss{"Root", 0, "rank 0 on a ended without a goodbye"},
+                                         Loss{"FollowerOfRoot", 1, "rank 1 on a ended without a goodbye"},
+                                         Loss{"Leader", 2, "rank 2 on b ended without a goodbye"},
+                                         Loss{"Follower", 3, "rank 3 on b ended without a goodbye"},
+                                         Loss{"Alone", 4, "rank 4 on c ended without a goodbye"}),
+                         [](const auto& given) { return given.param.name; });
+
+TEST_F(ControlPlaneTest, WhatALeaderFoundOutReachesItsFollowersAlsoWhenItEnds) {
+  Form();
+  const Error error{Code::kDisagreement, "rank 2 found out", ""};
+  rank(2).plane().Fail({error, 2, -1, ""});
+  group->Kill(2);
+  EXPECT_TRUE(group->AllToldOf(error));
+}
+
+// ---- leaving
+
+class LeaveTest : public ControlPlaneTest, public testing::WithParamInterface<std::vector<size_t>> {};
+
+// Each process goes as soon as it is released, as in real life.
+TEST_P(LeaveTest, InAnyOrderIsNoFailure) {
+  Form();
+  std::set<size_t> gone;
+  const auto let_go = [&] {
+    for (size_t i = 0; i < 5; ++i) {
+      if (!gone.contains(i)) {
+        EXPECT_TRUE(rank(i).failures.empty()) << i << ": " << rank(i).failures.front().error.message;
+      }
+      if (!gone.contains(i) && Released(i)) {
+        group->Kill(i);
+        gone.insert(i);
+      }
+    }
+  };
+  for (const size_t leaver : GetParam()) {
+    rank(leaver).plane().Leave();
+    rank(leaver).plane().Leave();
+    loop.Settle();
+    let_go();
+  }
+  const auto start = Clock::now();
+  ASSERT_TRUE(loop.Until([&] {
+    let_go();
+    return gone.size() == 5;
+  }));
+  EXPECT_LT(Clock::now() - start, milliseconds(1500)) << "nobody needs to wait for the farewell's end";
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, LeaveTest,
+                         testing::Values(std::vector<size_t>{0, 1, 2, 3, 4},
+                                         std::vector<size_t>{4, 3, 2, 1, 0},
+                                         std::vector<size_t>{2, 0, 3, 4, 1},
+                                         std::vector<size_t>{3, 1, 0, 2, 4},
+                                         std::vector<size_t>{1, 2, 3, 4, 0}));
+
+TEST_F(ControlPlaneTest, AFollowerIsReleasedAtOnceTheOthersWhenNobodyNeedsThem) {
+  Form();
+  rank(3).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return Released(3); }));
+  rank(0).plane().Leave();
+  rank(2).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return Released(2); }));
+  EXPECT_FALSE(Released(0));
+}
+
+TEST_F(ControlPlaneTest, WhoHasSaidGoodbyeMayEnd) {
+  Form();
+  rank(4).plane().Leave();
+  loop.Settle();
+  group->Kill(4);
+  loop.For(milliseconds(100));
+  for (const size_t i : {0, 1, 2, 3}) EXPECT_TRUE(rank(i).failures.empty());
+}
+
+TEST_F(ControlPlaneTest, ADeathAfterTheGoodbyesOfOthersIsStillOne) {
+  Form();
+  rank(0).plane().Leave();
+  rank(1).plane().Leave();
+  loop.Settle();
+  group->Kill(3);
+  group->Kill(1);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without a goodbye", ""}));
+}
+
+TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeLeavesTheOthersUnheard) {
+  Form();
+  rank(2).plane().Leave();
+  loop.Settle();
+  group->Kill(2);
+  ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty() && !rank(3).failures.empty(); }));
+  EXPECT_EQ(rank(0).failures.front().error.message,
+            "rank 3 on b can no longer be heard: rank 2 on b, which spoke for them, has ended");
+}
+
+TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
+  Form();
+  const LogCapture log;
+  rank(0).plane().Leave();
+  rank(0).plane().Retire();
+  loop.Settle();
+  group->Kill(0);
+  loop.For(milliseconds(100));
+  for (const size_t i : {1, 2, 3, 4}) EXPECT_TRUE(rank(i).failures.empty());
+  EXPECT_THAT(log.Text(),
+              HasSubstr("the group's control plane has ended; a rank that dies is no longer noticed"));
+  // Nobody is left to wait for, but the own node.
+  rank(4).plane().Leave();
+  EXPECT_TRUE(Released(4));
+  rank(2).plane().Leave();
+  EXPECT_FALSE(Released(2));
+  rank(3).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return Released(3); }));
+  group->Kill(3);
+  ASSERT_TRUE(loop.Until([&] { return Released(2); }));
+}
+
+TEST_F(ControlPlaneTest, ALeaderThatRetiresIsNoLossAndKeepsNobodyWaiting) {
+  Form();
+  const LogCapture log;
+  rank(2).plane().Leave();
+  rank(2).plane().Retire();
+  loop.Settle();
+  group->Kill(2);
+  loop.For(milliseconds(100));
+  for (const size_t i : {0, 1, 3, 4}) EXPECT_TRUE(rank(i).failures.empty()) << i;
+  for (const size_t i : {0, 1, 4}) rank(i).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return Released(1) && Released(4); }));
+  group->Kill(1);
+  group->Kill(4);
+  ASSERT_TRUE(loop.Until([&] { return Released(0); }));
+}
+
+// ---- liveness
+
+TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
+  auto requests = MakeRequests({"a", "a", "b", "b", "c"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const RankThatFreezes last(requests[4]);
+  requests.pop_back();
+  group = std::make_unique<TestGroup>(loop, requests);
+  EXPECT_TRUE(group->AllFormed());
+  ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
+  EXPECT_TRUE(group->AllToldOf(rank(0).failures.front().error));
+  EXPECT_THAT(rank(0).failures.front().error.message,
+              testing::MatchesRegex("rank 4 on c fell silent: nothing was heard for [0-9]+.[0-9] s"));
+  EXPECT_EQ(rank(0).failures.front().rank, 4);
+  // It is not asked whether it knows: that would take the five seconds in which all must have answered.
+  const auto named = Clock::now();
+  ASSERT_TRUE(loop.Until([&] { return rank(0).everyone_knows == 1 && rank(3).everyone_knows == 1; }));
+  EXPECT_LT(Clock::now() - named, seconds(4));
+}
+
+TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
+  auto requests = MakeRequests({"a", "b", "b"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const RankThatFreezes root(requests[0]);
+  TestRank leader(*loop, requests[1]);
+  TestRank follower(*loop, requests[2]);
+  leader.Start();
+  follower.Start();
+  // Nobody above is left to confirm anything: the leader decides for its node, at once.
+  ASSERT_TRUE(loop.Until([&] { return leader.everyone_knows == 1 && follower.everyone_knows == 1; }));
+  for (const TestRank* rank : {&leader, &follower}) {
+    EXPECT_THAT(rank->failures.front().error.message,
+                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for [0-9]+.[0-9] s"));
+  }
+}
+
+// Its forked worker holds every connection open.
+TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideADeath) {
+  auto requests = MakeRequests({"a", "a"});
+  int hold[2];
+  ASSERT_EQ(pipe(hold), 0);
+  for (const size_t dying : {size_t{1}, size_t{0}}) {
+    requests = MakeRequests({"a", "a"});
+    for (JoinRequest& request : requests) request.meeting.find_root = FindRoot::kSameNode;
+    const pid_t child = fork();
+    if (child == 0) {
+      close(hold[1]);
+      TestLoop own_loop;
+      TestRank own(*own_loop, requests[dying]);
+      own.Start();
+      own_loop->RunUntil([&] { return own.ended(); }, Deadline::After(seconds(10)));
+      if (fork() == 0) {
+        char byte = 0;
+        [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);  // lives as long as the test
+        _exit(0);
+      }
+      // What is written last is heard first.
+      own_loop.Settle();
+      _exit(0);
+    }
+    TestRank other(*loop, requests[1 - dying]);
+    other.Start();
+    ASSERT_TRUE(loop.Until([&] { return other.ended(); }));
+    // The roster holds the made-up pids; the process that answers is this one's child.
+    ASSERT_TRUE(loop.Until([&] { return !other.failures.empty(); }));
+    EXPECT_EQ(other.failures.front().error,
+              (Error{Code::kPeerLost, fmt::format("rank {} on a ended without a goodbye", dying), ""}));
+    waitpid(child, nullptr, 0);
+  }
+  close(hold[0]);
+  close(hold[1]);
+}
+
+// The same between nodes, where no process can be watched: the worker does not have the connection.
+TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideTheDeathOfALeader) {
+  const auto requests = MakeRequests({"a", "b"});
+  int hold[2];
+  ASSERT_EQ(pipe(hold), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(hold[1]);
+    TestLoop own_loop;
+    TestRank leader(*own_loop, requests[1]);
+    leader.Start();
+    own_loop->RunUntil([&] { return leader.ended(); }, Deadline::After(seconds(10)));
+    if (fork() == 0) {
+      char byte = 0;
+      [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);  // lives as long as the test
+      _exit(0);
+    }
+    own_loop.Settle();
+    _exit(0);
+  }
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
+  // The heartbeats would take 30 s.
+  ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
+  EXPECT_EQ(root.failures.front().error, (Error{Code::kPeerLost, "rank 1 on b ended without a goodbye", ""}));
+  waitpid(child, nullptr, 0);
+  close(hold[0]);
+  close(hold[1]);
+}
+
+TEST_F(ControlPlaneTest, WhoLosesMostAtOnceIsCutOffItself) {
+  auto requests = MakeRequests({"a", "b", "c", "d"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const pid_t child = fork();
+  if (child == 0) {
+    TestLoop own_loop;
+    requests.erase(requests.begin());
+    TestGroup others(own_loop, requests);
+    if (!others.AllFormed()) _exit(1);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
+  EXPECT_THAT(
+      root.failures.front().error.message,
+      testing::MatchesRegex("a is cut off: nothing was heard of 3 of the 3 other nodes for [0-9]+.[0-9] s"));
+  EXPECT_EQ(root.failures.front().rank, -1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+// The other nodes answer, so it is the root's that is gone.
+TEST_F(ControlPlaneTest, WhoStillReachesOthersIsNotCutOff) {
+  auto requests = MakeRequests({"a", "b", "c"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const RankThatFreezes root(requests[0]);
+  TestRank one(*loop, requests[1]);
+  TestRank other(*loop, requests[2]);
+  one.Start();
+  other.Start();
+  ASSERT_TRUE(loop.Until([&] { return !one.failures.empty() && !other.failures.empty(); }));
+  for (const TestRank* rank : {&one, &other}) {
+    EXPECT_THAT(rank->failures.front().error.message,
+                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for [0-9]+.[0-9] s"));
+  }
+}
+
+TEST_F(ControlPlaneTest, AllIsQuietWhileAllIsWell) {
+  Form([](JoinRequest& request) { request.liveness = kFast; });
+  const LogCapture log;
+  loop.For(milliseconds(500));
+  for (size_t i = 0; i < 5; ++i) EXPECT_TRUE(rank(i).failures.empty());
+  EXPECT_EQ(log.Text().find("silent"), std::string::npos);
+}
+
+TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
+  Form();
+  auto [near, far] = SocketPair();
+  Joined joined{rank(0).plane().group(), std::make_unique<FrameStream>(*loop, std::move(near), 1000),
+                std::make_unique<Branches>(), nullptr, "the supervisor of rank 0 on a"};
+  std::vector<Failure> told;
+  ControlPlane::Events events;
+  events.on_failure = [&](const Failure& failure) { told.push_back(failure); };
+  ControlPlane plane(*loop, std::move(joined), {0}, kFast, std::move(events));
+  FrameStream peer(*loop, std::move(far), 1000);
+  peer.Start([](ByteView) {}, [](const Error&) {});
+  for (int type = 0; type < 256; ++type) {
+    if (type == static_cast<int>(ControlType::kReleased)) continue;
+    if (type == static_cast<int>(ControlType::kRetired)) continue;
+    peer.Send(Bytes{static_cast<uint8_t>(type)});
+    peer.Send(Bytes{static_cast<uint8_t>(type), 255, 255, 255, 255, 255});
+  }
+  peer.Send(Bytes{});
+  loop.Settle();
+  EXPECT_TRUE(told.empty());
+  peer.CloseAfterFlush();
+  ASSERT_TRUE(loop.Until([&] { return !told.empty(); }));
+  EXPECT_EQ(told.front().error.message, "the supervisor of rank 0 on a ended without a goodbye");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,94 @@
+#include "comm/rendezvous/discovery/root_announcer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "comm/rendezvous/discovery/file_bulletin.h"
+#include "comm/rendezvous/discovery/torch_store_bulletin.h"
+#include "comm/rendezvous/tcp_store/server_thread.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+class RootAnnouncerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Bulletin> Board() const {
+    return std::make_unique<TorchStoreBulletin>(Endpoint{"127.0.0.1", port}, "key");
+  }
+  void Serve() {
+    server = *tcp_store::ServerThread::Start(*Listen(*SocketAddress::FromNumeric("127.0.0.1", port)), {});
+  }
+  void Announce(Duration patience) {
+    announcer = std::make_unique<RootAnnouncer>(*loop, Board(), patience,
+                                                [this](const Error& error) { hopeless = error; });
+    announcer->Announce(notice);
+  }
+  bool IsUp() const {
+    const auto found = Board()->LookUp(Deadline::After(std::chrono::seconds(10)));
+    return found && *found == Encode(notice);
+  }
+
+  const LogCapture log;
+  TestLoop loop;
+  const uint16_t port = FreePort();
+  const Notice notice{{*SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
+  std::unique_ptr<tcp_store::ServerThread> server;
+  std::optional<Error> hopeless;
+  std::unique_ptr<RootAnnouncer> announcer;
+};
+
+TEST_F(RootAnnouncerTest, PutsTheNoticeUp) {
+  Serve();
+  Announce(std::chrono::seconds(10));
+  ASSERT_TRUE(loop.Until([&] { return IsUp(); }));
+  EXPECT_EQ(announcer->Problem(), "");
+}
+
+TEST_F(RootAnnouncerTest, TriesAgainUntilItIsUp) {
+  Announce(std::chrono::seconds(10));
+  const std::string refused =
+      fmt::format("cannot connect to the store at 127.0.0.1:{}: Connection refused", port);
+  ASSERT_TRUE(loop.Until([&] { return announcer->Problem() == refused; }));
+  Serve();
+  ASSERT_TRUE(loop.Until([&] { return announcer->Problem().empty(); }));
+  EXPECT_TRUE(IsUp());
+  EXPECT_FALSE(hopeless);
+}
+
+TEST_F(RootAnnouncerTest, SaysWhereTryingAgainIsOfNoUse) {
+  const auto silent = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  Announce(std::chrono::milliseconds(20));
+  ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
+  EXPECT_EQ(hopeless->code, Code::kConfiguration);
+}
+
+TEST_F(RootAnnouncerTest, TakesAFileDownAgain) {
+  std::string directory = testing::TempDir() + "muster-announcer-XXXXXX";
+  ASSERT_TRUE(mkdtemp(directory.data()));
+  FileBulletin board(directory, "root");
+  const auto up = [&] { return *board.LookUp(Deadline::After(std::chrono::seconds(10))); };
+  announcer = std::make_unique<RootAnnouncer>(*loop, std::make_unique<FileBulletin>(directory, "root"),
+                                              std::chrono::seconds(10), [](const Error&) {});
+  announcer->Announce(notice);
+  ASSERT_TRUE(loop.Until([&] { return up().has_value(); }));
+  EXPECT_EQ(*up(), Encode(notice));
+  announcer->Withdraw();
+  announcer.reset();
+  EXPECT_FALSE(up());
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(RootAnnouncerTest, DestroyedItIsForgotten) {
+  const auto silent = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  Announce(std::chrono::milliseconds(20));
+  announcer.reset();
+  loop.For(std::chrono::milliseconds(100));
+  EXPECT_FALSE(hopeless);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,185 @@
+#include "comm/rendezvous/discovery/root_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "comm/net/descriptor_room.h"
+#include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/link/root_door.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+using testing::StartsWith;
+
+class RootSearchTest : public testing::Test {
+ protected:
+  void Search(std::vector<std::string> hosts, std::vector<uint16_t> ports,
+              std::function<void()> on_own_host = nullptr) {
+    Search({std::move(hosts), std::move(ports), std::move(on_own_host)});
+  }
+  void Search(RootSearch::Where where) {
+    search = std::make_unique<RootSearch>(
+        *loop, std::move(where), RootDialer::Params{meeting, seconds(10), seconds(10)}, *prover,
+        [this](std::unique_ptr<FrameStream> found) {
+          link = std::move(found);
+          link->Start([](ByteView) {}, [](const Error&) {});
+        },
+        [](const Error& error) { ADD_FAILURE() << error.message; });
+  }
+
+  TestLoop loop;
+  const MeetingId meeting = MeetingIdOf("root_search_test");
+  std::unique_ptr<Prover> prover = MakeNoneProver();
+  std::unique_ptr<FrameStream> link;
+  std::unique_ptr<RootSearch> search;
+};
+
+TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
+  Search({"no such host", "127.0.0.1", "127.0.0.2"}, {FreePort(), port});
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
+  Search({"no such host"}, {FreePort()});
+  EXPECT_EQ(search->Problem(), "");
+  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  EXPECT_THAT(search->Problem(), StartsWith("cannot resolve host \"no such host\": "));
+  EXPECT_FALSE(search->rejection());
+}
+
+TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  Search({{"no such host"}, {port}, nullptr, [asked](const std::string& host) {
+            ++*asked;
+            EXPECT_EQ(host, "no such host");
+            return std::vector<SocketAddress>{*SocketAddress::FromNumeric("127.0.0.3", 0)};
+          }});
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+  EXPECT_EQ(*asked, 1);
+}
+
+TEST_F(RootSearchTest, ANameThatLeadsToThisMachineAloneIsSoughtElsewhereToo) {
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  Search({{"127.0.1.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+            ++*asked;
+            return std::vector<SocketAddress>{};
+          }});
+  ASSERT_TRUE(loop.Until([&] { return *asked > 0; }));
+  Search({{"192.0.2.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+            *asked = 100;
+            return std::vector<SocketAddress>{};
+          }});
+  loop.For(std::chrono::milliseconds(1200));
+  EXPECT_EQ(*asked, 1);
+}
+
+TEST_F(RootSearchTest, SaysOnceThatAHostIsThisMachine) {
+  int own = 0;
+  Search({"no such host", "127.0.0.1", "127.0.0.1"}, {FreePort()}, [&] { ++own; });
+  ASSERT_TRUE(loop.Until([&] { return own > 0; }));
+  loop.For(std::chrono::milliseconds(50));
+  EXPECT_EQ(own, 1);
+}
+
+TEST_F(RootSearchTest, AnotherMachineIsNotThisOne) {
+  int own = 0;
+  Search({"192.0.2.1"}, {FreePort()}, [&] { ++own; });
+  loop.For(std::chrono::milliseconds(200));
+  EXPECT_EQ(own, 0);
+}
+
+TEST_F(RootSearchTest, WhatTheNetworkSaysIsMoreTelling) {
+  const uint16_t port = FreePort();
+  Search({"no such host", "127.0.0.1"}, {port});
+  ASSERT_TRUE(
+      loop.Until([&] { return search->Problem() == fmt::format("127.0.0.1:{}: Connection refused", port); }));
+}
+
+TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
+  Search({"127.0.0.1", "no such host"}, {FreePort()});
+  search.reset();
+  loop.Settle();
+  Search({"no such host"}, {FreePort()});
+  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  // With its next look-up already on the clock.
+  search.reset();
+  loop.For(std::chrono::milliseconds(1100));
+}
+
+// Strangers listen on the first ports of the ladder for ever: they complete connections and say nothing.
+class SquattedLadder : public RootSearchTest, public testing::WithParamInterface<size_t> {};
+
+TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
+  ASSERT_TRUE(MakeRoomForDescriptors(GetParam() + 200, "the test"));
+  std::vector<UniqueFd> strangers;
+  std::vector<uint16_t> ladder;
+  for (size_t i = 0; i < GetParam(); ++i) {
+    strangers.push_back(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)));
+    ladder.push_back(LocalAddress(strangers.back().get()).port());
+  }
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  ladder.push_back(port);
+  RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
+  where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
+  Search(std::move(where));
+  EXPECT_TRUE(loop->RunUntil([&] { return link && accepted; }, Deadline::After(seconds(120))));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfManyPorts, SquattedLadder, testing::Values(8, 64, 512));
+
+TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
+  const auto other = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
+  where.further_ports = {LocalAddress(other->get()).port()};
+  Search(std::move(where));
+  loop.For(std::chrono::milliseconds(1000));
+  const auto nobody = Accept(other->get());
+  ASSERT_TRUE(nobody);
+  EXPECT_FALSE(*nobody);
+}
+
+TEST_F(RootSearchTest, LaterPortsAreTriedAfterAMoment) {
+  std::unique_ptr<FrameStream> accepted;
+  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
+                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                  accepted = std::move(from);
+                  accepted->Start([](ByteView) {}, [](const Error&) {});
+                });
+  const uint16_t port = FreePort();
+  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
+  where.later_ports = {port};
+  Search(std::move(where));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,45 @@
+#include "comm/rendezvous/join/advertise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/net/hosts.h"
+
+namespace muster {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(AddressesToAdvertise, WithoutAPatternTheProvenOnes) {
+  EXPECT_THAT(*AddressesToAdvertise(std::nullopt, {"10.1.2.3"}), ElementsAre("10.1.2.3"));
+}
+
+TEST(AddressesToAdvertise, NeverLoopback) {
+  const auto advertised = AddressesToAdvertise("lo", {"10.1.2.3"});
+  ASSERT_FALSE(advertised);
+  EXPECT_EQ(advertised.error().code, Code::kConfiguration);
+  EXPECT_EQ(advertised.error().message, "rendezvous.interface \"lo\" matches no usable address of this node");
+  EXPECT_THAT(advertised.error().hint, HasSubstr("lo 127.0.0.1"));
+}
+
+TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
+  const auto interfaces = LocalInterfaces();
+  ASSERT_TRUE(interfaces);
+  const auto usable = std::ranges::find_if(*interfaces, [](const LocalInterface& entry) {
+    return !entry.address.IsLoopback() && !entry.address.IsLinkLocal() && !IsNodeLocalInterface(entry.name);
+  });
+  if (usable == interfaces->end()) {
+    EXPECT_FALSE(AddressesToAdvertise("*", {}));
+    return;
+  }
+  const auto advertised = AddressesToAdvertise(usable->name, {});
+  ASSERT_TRUE(advertised);
+  EXPECT_THAT(*advertised, testing::Contains(usable->address.Host()));
+  EXPECT_THAT(*AddressesToAdvertise(
+                  usable->address.Host() + (usable->address.family() == AF_INET ? "/32" : "/128"), {}),
+              ElementsAre(usable->address.Host()));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,198 @@
+// Ranks that cannot be part of their group, and what the others hear of it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "comm/rendezvous/join/joiner.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+const Error kRefused{Code::kBadEnvironment, "rank N was refused: RANK=0 is stale", "unset it"};
+
+class JoinerRefusalTest : public testing::Test {
+ protected:
+  void Make(const std::vector<std::string>& node_of_rank) { requests = MakeRequests(node_of_rank); }
+  void Refuse(size_t rank, const Error& error = kRefused) { requests[rank].self.refused = error; }
+  void SetAll(const std::function<void(JoinRequest&)>& change) {
+    for (JoinRequest& request : requests) change(request);
+  }
+  std::vector<JoinRequest> Without(size_t absent) const {
+    std::vector<JoinRequest> some = requests;
+    some.erase(some.begin() + static_cast<ptrdiff_t>(absent));
+    return some;
+  }
+
+  TestLoop loop;
+  std::vector<JoinRequest> requests;
+};
+
+TEST_F(JoinerRefusalTest, AnyRankEndsThemAll) {
+  for (size_t rank = 0; rank < 6; ++rank) {
+    Make({"a", "a", "b", "b", "c", "c"});
+    Refuse(rank);
+    TestGroup group(loop, requests);
+    EXPECT_TRUE(group.AllRefusedWith(kRefused)) << rank;
+  }
+}
+
+TEST_F(JoinerRefusalTest, NobodyWaitsForTheRestToCome) {
+  Make({"a", "a", "b", "b"});
+  Refuse(2);
+  TestGroup group(loop, Without(3));
+  EXPECT_TRUE(group.AllRefusedWith(kRefused));
+}
+
+TEST_F(JoinerRefusalTest, WhereAllAreRefusedTheyAllSayTheSame) {
+  Make({"a", "a", "b", "b"});
+  for (size_t rank = 0; rank < 4; ++rank) {
+    Refuse(rank, {Code::kBadEnvironment, fmt::format("rank {} was refused", rank), ""});
+  }
+  TestGroup group(loop, requests);
+  EXPECT_TRUE(group.AllRefusedWith({Code::kBadEnvironment, "rank 0 was refused", ""}));
+}
+
+// Its configuration is what could not be read.
+TEST_F(JoinerRefusalTest, WhatItWouldDisagreeOnDoesNotCount) {
+  Make({"a", "b"});
+  requests[1].self.agreement = {};
+  requests[1].self.agreement.world_size = 2;
+  Refuse(1);
+  TestGroup group(loop, requests);
+  EXPECT_TRUE(group.AllRefusedWith(kRefused));
+}
+
+// Nor does it know how many others there are.
+TEST_F(JoinerRefusalTest, ARootWithoutAWorldWaitsForTheOthers) {
+  const LogCapture log;
+  Make({"a", "b"});
+  requests[0].self.agreement = {};
+  Refuse(0);
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
+  EXPECT_TRUE(log.Has("waiting up to 0.1 s for the others to come and hear it"));
+}
+
+TEST_F(JoinerRefusalTest, WithoutARootItSaysItsOwn) {
+  Make({"a", "b", "b"});
+  SetAll([](JoinRequest& request) { request.timeouts.rendezvous = milliseconds(100); });
+  Refuse(1);
+  // A leader, and with it its follower.
+  TestGroup group(loop, Without(0));
+  EXPECT_TRUE(group.AllRefusedWith(kRefused));
+}
+
+TEST_F(JoinerRefusalTest, WithoutProofItSaysItsOwn) {
+  Make({"a", "b"});
+  requests[1].options.auth = AuthMethod::kSecret;
+  Refuse(1);
+  TestRank rank(*loop, requests[1]);
+  rank.Start();
+  ASSERT_TRUE(loop.Until([&] { return rank.ended(); }));
+  EXPECT_EQ(rank.refused()->error, kRefused);
+}
+
+// Nor does it wait as long as its leader says.
+TEST_F(JoinerRefusalTest, AFollowerDoesNotWaitForTheRootOfItsLeader) {
+  Make({"a", "b", "b"});
+  requests[1].timeouts.rendezvous = milliseconds(1500);
+  requests[2].timeouts.rendezvous = milliseconds(200);
+  Refuse(2);
+  TestRank leader(*loop, requests[1]);
+  leader.Start();
+  TestRank follower(*loop, requests[2]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
+  EXPECT_EQ(follower.refused()->error, kRefused);
+  EXPECT_FALSE(leader.ended());
+  // The reason is still that.
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_EQ(leader.refused()->error, kRefused);
+}
+
+TEST_F(JoinerRefusalTest, ALeftoverOfAnEarlierLifeIsRefusedAlone) {
+  Make({"a", "b"});
+  JoinRequest leftover = requests[1];
+  leftover.self.node = "old";
+  leftover.self.refused = kRefused;
+  SetAll([](JoinRequest& request) { request.self.agreement.restart = 1; });
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  TestRank old(*loop, leftover);
+  old.Start();
+  ASSERT_TRUE(loop.Until([&] { return old.ended(); }));
+  EXPECT_EQ(old.refused()->error.code, Code::kDisagreement);
+  EXPECT_FALSE(root.ended());
+  TestRank last(*loop, requests[1]);
+  last.Start();
+  ASSERT_TRUE(loop.Until([&] { return root.ended() && last.ended(); }));
+  EXPECT_TRUE(root.formed() && last.formed());
+}
+
+// As in a container with another muster. Its messages may be different ones.
+TEST_F(JoinerRefusalTest, ARankWithAnotherReleaseIsNamed) {
+  const std::string older = "has muster 0.6.0 (protocol 6-7)";
+  const std::string newer = "has muster 0.7.0 (protocol 7-8)";
+  for (const bool leads : {true, false}) {
+    Make({"a", "a", "b"});
+    SetAll([](JoinRequest& request) { request.versions = {6, 7, "0.6.0"}; });
+    requests[leads ? 0 : 1].versions = {7, 8, "0.7.0"};
+    const std::string& leaders = leads ? newer : older;
+    const std::string& followers = leads ? older : newer;
+    std::vector<std::unique_ptr<TestRank>> ranks;
+    for (const JoinRequest& request : requests) {
+      ranks.push_back(std::make_unique<TestRank>(*loop, request));
+      ranks.back()->Start();
+    }
+    ASSERT_TRUE(loop.Until(
+        [&] { return std::ranges::all_of(ranks, [](const auto& rank) { return rank->ended(); }); }));
+    ASSERT_TRUE(ranks[0]->refused() && ranks[1]->refused() && ranks[2]->refused());
+    EXPECT_EQ(
+        ranks[1]->refused()->error,
+        (Error{Code::kDisagreement, fmt::format("the leader of a {}, rank 1 on a {}", leaders, followers),
+               "start all ranks with the same release of muster"}));
+    for (const size_t rank : {size_t{0}, size_t{2}}) {
+      EXPECT_EQ(ranks[rank]->refused()->error.message,
+                fmt::format("pid {} on this node {}, the leader of a {}", getpid(), followers, leaders));
+    }
+  }
+}
+
+// Rank 0 runs elsewhere: nobody would answer on the node where all look for it.
+TEST_F(JoinerRefusalTest, TheLeaderOfTheNodeThatAllLookOnStandsInForTheRoot) {
+  Make({"a", "127.0.0.1", "127.0.0.1", "c"});
+  requests[1].named_by_host = true;
+  Refuse(3);
+  TestGroup group(loop, Without(0));
+  EXPECT_TRUE(group.AllRefusedWith(kRefused));
+}
+
+TEST_F(JoinerRefusalTest, SoDoesOneWhoseMachineHasTheAddress) {
+  Make({"a", "b", "c"});
+  requests[1].named_by_host = true;
+  Refuse(2);
+  TestGroup group(loop, Without(0));
+  EXPECT_TRUE(group.AllRefusedWith(kRefused));
+}
+
+// It goes where the others are, and tells them; here they are missing, too.
+TEST_F(JoinerRefusalTest, ARootElsewhereTellsItsFollowers) {
+  Make({"a", "a", "b"});
+  SetAll([](JoinRequest& request) { request.meeting.endpoint->host = "192.0.2.1"; });
+  requests[0].timeouts.rendezvous = milliseconds(200);
+  TestGroup group(loop, Without(2));
+  EXPECT_TRUE(group.AllRefusedWith(
+      {Code::kConfiguration,
+       "rank 0 runs on a and must be reached there, but 192.0.2.1 is 192.0.2.1, which is not an address of "
+       "that node",
+       "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"}));
+}
+
+}  // namespace
+}  // namespace muster

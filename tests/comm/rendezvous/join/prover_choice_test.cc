@@ -1,0 +1,71 @@
+#include "comm/rendezvous/join/prover_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/net/thread_worker.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
+
+class ProverChoiceTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<Prover>> Choose() { return ChooseProver(request, worker); }
+
+  TestLoop loop;
+  ThreadWorker worker{loop->mailbox()};
+  JoinRequest request;
+};
+
+TEST_F(ProverChoiceTest, InsideOneNodeNobodyNeedsToProveAnything) {
+  request.meeting.find_root = FindRoot::kSameNode;
+  request.munge_socket = "/nowhere/munge.socket";
+  const auto prover = Choose();
+  ASSERT_TRUE(prover);
+  EXPECT_EQ((*prover)->method(), AuthMethod::kNone);
+}
+
+TEST_F(ProverChoiceTest, BetweenNodesSomethingMustBeKnown) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.munge_socket = "/nowhere/munge.socket";
+  const auto prover = Choose();
+  ASSERT_FALSE(prover);
+  EXPECT_EQ(prover.error().code, Code::kAuthentication);
+}
+
+TEST_F(ProverChoiceTest, TheSecretIsUsedWhereThereIsOne) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  const auto prover = Choose();
+  ASSERT_TRUE(prover);
+  EXPECT_EQ((*prover)->method(), AuthMethod::kSecret);
+  EXPECT_FALSE((*prover)->psk().empty());
+}
+
+TEST_F(ProverChoiceTest, TheSecretOfANoticeServesWhereNoOtherIsKnown) {
+  request.meeting.find_root = FindRoot::kBulletin;
+  request.notice_secret = *JobSecret::Parse(std::string(64, 'b'), "notice");
+  request.munge_socket = "/nowhere/munge.socket";
+  const Bytes from_notice = ToBytes((*Choose())->psk());
+  EXPECT_EQ((*Choose())->method(), AuthMethod::kSecret);
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  EXPECT_NE(ToBytes((*Choose())->psk()), from_notice);
+}
+
+TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.options.auth = AuthMethod::kNone;
+  EXPECT_EQ((*Choose())->method(), AuthMethod::kNone);
+  request.options.auth = AuthMethod::kMunge;
+  request.munge_socket = "/nowhere/munge.socket";
+  EXPECT_EQ(Choose().error().message,
+            "rendezvous.auth is munge, but this node has no munge socket at "
+            "/nowhere/munge.socket");
+}
+
+}  // namespace
+}  // namespace muster

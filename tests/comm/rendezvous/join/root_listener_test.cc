@@ -1,0 +1,182 @@
+#include "comm/rendezvous/join/root_listener.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/link/root_dialer.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_loop.h"
+#include "tests/comm/rendezvous/parties.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+
+class RootListenerTest : public testing::Test {
+ protected:
+  RootListenerTest() {
+    request.meeting.key = fmt::format("root_listener_test {}", getpid());
+    request.meeting.find_root = FindRoot::kEndpoint;
+    request.meeting.endpoint = Endpoint{"127.0.0.1", FreePort()};
+    request.self = PartyOf(0, "gpu01", 2);
+  }
+  using Links = std::vector<std::unique_ptr<FrameStream>>;
+  static void Keep(Links& all, std::unique_ptr<FrameStream> link) {
+    all.push_back(std::move(link));
+    all.back()->Start([](ByteView) {}, [](const Error&) {});
+  }
+  void Start() {
+    listener = std::make_unique<RootListener>(
+        *loop, request, *prover,
+        [this](std::unique_ptr<FrameStream> link, const SocketAddress&) { Keep(accepted, std::move(link)); },
+        [this](const Error& error) { misplaced = error; });
+    listener->Start();
+  }
+  void DialAt(const std::string& host, const std::vector<uint16_t>& ports) {
+    dialer = std::make_unique<RootDialer>(
+        *loop, RootDialer::Params{MeetingIdOf(request.meeting.key), seconds(10), seconds(10)}, *prover,
+        [this](std::unique_ptr<FrameStream> link) { Keep(dialed, std::move(link)); }, nullptr);
+    std::vector<SocketAddress> candidates;
+    for (const uint16_t port : ports) candidates.push_back(*SocketAddress::FromNumeric(host, port));
+    dialer->AddCandidates(candidates);
+  }
+  bool Linked() const { return !accepted.empty() && !dialed.empty(); }
+
+  TestLoop loop;
+  std::unique_ptr<Prover> prover = MakeNoneProver();
+  JoinRequest request;
+  std::vector<std::unique_ptr<FrameStream>> accepted;
+  std::vector<std::unique_ptr<FrameStream>> dialed;
+  std::optional<Error> misplaced;
+  std::unique_ptr<RootListener> listener;
+  std::unique_ptr<RootDialer> dialer;
+};
+
+TEST_F(RootListenerTest, ListensExactlyAtTheEndpoint) {
+  Start();
+  DialAt("127.0.0.1", {request.meeting.endpoint->port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_EQ(listener->Problem(), "");
+  // And nowhere else.
+  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.2", request.meeting.endpoint->port)));
+}
+
+TEST_F(RootListenerTest, ListensOnTheLadderOfItsHost) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  Start();
+  DialAt("127.0.0.1", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+TEST_F(RootListenerTest, ANodeWhoseNameSaysNothingListensEverywhere) {
+  request.meeting.find_root = FindRoot::kFirstNode;
+  request.self.node = "no such host";
+  Start();
+  DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+// As Debian's /etc/hosts has it on the node itself; the others see another address.
+TEST_F(RootListenerTest, AHostThatIsOnlyLoopbackHereListensEverywhere) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.1.1";
+  Start();
+  DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+TEST_F(RootListenerTest, AnotherNodesAddressIsMisplaced) {
+  request.meeting.endpoint->host = "192.0.2.1";
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return misplaced.has_value(); }));
+  EXPECT_EQ(
+      *misplaced,
+      (Error{Code::kConfiguration,
+             "rank 0 runs on gpu01 and must be reached there, but 192.0.2.1 is 192.0.2.1, which is not an "
+             "address of that node",
+             "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"}));
+}
+
+TEST_F(RootListenerTest, ANameThatCannotBeResolvedIsMisplaced) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "no such host";
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return misplaced.has_value(); }));
+  EXPECT_THAT(misplaced->message,
+              testing::StartsWith("rank 0 runs on gpu01 and must be reached there, but cannot "
+                                  "resolve host \"no such host\": "));
+}
+
+TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
+  const LogCapture log;
+  const uint16_t port = request.meeting.endpoint->port;
+  auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  ASSERT_TRUE(taken);
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
+  const std::string problem =
+      fmt::format("no port to listen on among {0}: cannot bind 127.0.0.1:{0}: Address already in use", port);
+  EXPECT_EQ(listener->Problem(), problem);
+  EXPECT_EQ(log.Text(), fmt::format("muster: warning: {}; waiting for one to become free\n", problem));
+  taken->Reset();
+  ASSERT_TRUE(loop.Until([&] { return listener->Problem().empty(); }));
+  DialAt("127.0.0.1", {port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+// Strangers on the first ports of the ladder do not hold up the root: it says so and takes the next.
+TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
+  const LogCapture log;
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  const auto ladder = PortLadder(request.meeting.key, request.options.ports, {}, kLadderLength + 2);
+  std::vector<UniqueFd> strangers;
+  for (size_t i = 0; i <= kLadderLength; ++i) {
+    auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
+    if (taken) strangers.push_back(*std::move(taken));
+  }
+  Start();
+  DialAt("127.0.0.1", {ladder[kLadderLength + 1]});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_EQ(log.Text(), fmt::format("muster: warning: the first 9 ports of this launch are taken; the root "
+                                    "listens on port {}\n",
+                                    ladder[kLadderLength + 1]));
+}
+
+TEST_F(RootListenerTest, WithASecretItListensOnAPortOfEachLadder) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  const auto seeds = LadderSeeds(request.meeting.key, request.secret);
+  Start();
+  for (const std::string& seed : seeds) {
+    accepted.clear();
+    dialed.clear();
+    DialAt("127.0.0.1", PortLadder(seed, request.options.ports));
+    ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  }
+}
+
+TEST_F(RootListenerTest, ClosedItStopsTrying) {
+  const uint16_t port = request.meeting.endpoint->port;
+  auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
+  listener->Close();
+  taken->Reset();
+  loop.For(std::chrono::milliseconds(300));
+  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.1", port)));
+}
+
+TEST_F(RootListenerTest, ClosedBeforeItsNameIsKnownItNeverListens) {
+  Start();
+  listener->Close();
+  loop.For(std::chrono::milliseconds(50));
+  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.1", request.meeting.endpoint->port)));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,233 @@
+#include "comm/rendezvous/link/root_dialer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+
+#include "comm/rendezvous/link/root_door.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const MeetingId kMeeting = MeetingIdOf("root_dialer_test");
+
+// Refuses every client, as munge does a credential of another user; lets every server pass.
+class RefusingProver final : public Prover {
+ public:
+  AuthMethod method() const override { return AuthMethod::kMunge; }
+  ByteView psk() const override { return {}; }
+  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
+  void Check(Role peer_role, ByteView, ByteView, std::function<void(Status)> done) override {
+    if (peer_role == Role::kServer) return done({});
+    done(WithHint(Fail(Code::kAuthentication, "munge says it runs as uid 7, this rank as 8"), "one user"));
+  }
+};
+
+class RootDialerTest : public testing::Test {
+ protected:
+  SocketAddress At(uint16_t port) const { return *SocketAddress::FromNumeric("127.0.0.1", port); }
+
+  uint16_t OpenDoor(const std::vector<uint16_t>& ports, MeetingId meeting = kMeeting) {
+    doors.push_back(
+        std::make_unique<RootDoor>(*loop, RootDoor::Params{meeting, seconds(10)}, *prover,
+                                   [this](std::unique_ptr<FrameStream> link, const SocketAddress&) {
+                                     Keep(accepted, std::move(link));
+                                   }));
+    const auto port = doors.back()->Open({At(0)}, ports);
+    EXPECT_TRUE(port);
+    return port.value_or(0);
+  }
+  void MakeDialer(Duration handshake_timeout = seconds(10), Duration connect_timeout = seconds(10)) {
+    dialer = std::make_unique<RootDialer>(
+        *loop, RootDialer::Params{kMeeting, handshake_timeout, connect_timeout}, *prover,
+        [this](std::unique_ptr<FrameStream> link) {
+          Keep(links, std::move(link));
+          if (on_link) on_link();
+        },
+        [this](const Error& error) {
+          rejected.push_back(error);
+          if (on_rejected) on_rejected();
+        });
+  }
+  using Links = std::vector<std::unique_ptr<FrameStream>>;
+  static void Keep(Links& all, std::unique_ptr<FrameStream> link) {
+    all.push_back(std::move(link));
+    all.back()->Start([](ByteView) {}, [](const Error&) {});
+  }
+  // Listens and does with what connects as told.
+  struct Stranger {
+    UniqueFd listener;
+    std::vector<UniqueFd> clients;
+  };
+  void OpenStranger(Stranger& stranger, std::string_view says) {
+    stranger.listener = *Listen(At(0));
+    Stranger* self = &stranger;
+    ASSERT_TRUE(loop->Watch(stranger.listener.get(), EPOLLIN, [self, says](uint32_t) {
+      auto fd = Accept(self->listener.get());
+      if (!fd || !*fd) return;
+      if (!says.empty()) {
+        EXPECT_EQ(send(fd->get(), says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+      }
+      self->clients.push_back(*std::move(fd));
+    }));
+  }
+  uint16_t PortOf(const Stranger& stranger) { return LocalAddress(stranger.listener.get()).port(); }
+  bool Linked() const { return !links.empty() && !accepted.empty(); }
+  bool ProblemHas(std::string_view part) const { return dialer->Problem().find(part) != std::string::npos; }
+
+  TestLoop loop;
+  std::unique_ptr<Prover> prover = MakeNoneProver();
+  std::vector<std::unique_ptr<FrameStream>> accepted;
+  std::vector<std::unique_ptr<FrameStream>> links;
+  std::vector<Error> rejected;
+  std::function<void()> on_link;
+  std::function<void()> on_rejected;
+  std::vector<std::unique_ptr<RootDoor>> doors;
+  std::unique_ptr<RootDialer> dialer;
+};
+
+TEST_F(RootDialerTest, FindsTheRootAmongManyAddresses) {
+  std::vector<uint16_t> ports;
+  for (int i = 0; i < 8; ++i) ports.push_back(FreePort());
+  OpenDoor({ports[5]});
+  MakeDialer();
+  EXPECT_EQ(dialer->Problem(), "");
+  std::vector<SocketAddress> candidates;
+  for (const uint16_t port : ports) candidates.push_back(At(port));
+  dialer->AddCandidates(candidates);
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  loop.For(milliseconds(20));
+  EXPECT_EQ(links.size(), 1u);
+  EXPECT_EQ(accepted.size(), 1u);
+}
+
+TEST_F(RootDialerTest, KeepsTryingUntilTheRootIsThere) {
+  const uint16_t port = FreePort();
+  MakeDialer();
+  dialer->AddCandidates({At(port)});
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("refused"); }));
+  EXPECT_EQ(dialer->Problem(), fmt::format("127.0.0.1:{}: Connection refused", port));
+  OpenDoor({port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+TEST_F(RootDialerTest, CandidatesMayComeLaterAndTwice) {
+  const uint16_t port = FreePort();
+  OpenDoor({port});
+  MakeDialer();
+  dialer->AddCandidates({});
+  dialer->AddCandidates({At(FreePort())});
+  dialer->AddCandidates({At(port), At(port)});
+  dialer->AddCandidates({At(port)});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  loop.For(milliseconds(20));
+  EXPECT_EQ(accepted.size(), 1u);
+}
+
+TEST_F(RootDialerTest, ASilentStrangerOnTheFirstPortHoldsNobodyUp) {
+  Stranger stranger;
+  OpenStranger(stranger, "");
+  MakeDialer();
+  dialer->AddCandidates({At(PortOf(stranger)), At(OpenDoor({FreePort()}))});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+TEST_F(RootDialerTest, ASilentStrangerAloneIsReported) {
+  Stranger stranger;
+  OpenStranger(stranger, "");
+  MakeDialer(milliseconds(30));
+  dialer->AddCandidates({At(PortOf(stranger)), At(FreePort())});
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("it has not answered yet"); }));
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("proved"); }));
+  // More telling than the refused connection.
+  EXPECT_EQ(dialer->Problem(), fmt::format("127.0.0.1:{}: it proved nothing within 30ms", PortOf(stranger)));
+}
+
+TEST_F(RootDialerTest, ATalkingStrangerIsReported) {
+  Stranger stranger;
+  OpenStranger(stranger, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
+  MakeDialer();
+  dialer->AddCandidates({At(PortOf(stranger))});
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("longer than allowed"); }));
+  EXPECT_TRUE(links.empty());
+  EXPECT_FALSE(dialer->rejection());
+}
+
+TEST_F(RootDialerTest, AnotherGroupsRootIsPassedOver) {
+  const uint16_t first = OpenDoor({FreePort()}, MeetingIdOf("another launch"));
+  MakeDialer();
+  dialer->AddCandidates({At(first)});
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("another"); }));
+  EXPECT_EQ(dialer->Problem(), fmt::format("127.0.0.1:{} belongs to another launch", first));
+  dialer->AddCandidates({At(OpenDoor({FreePort()}))});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+TEST_F(RootDialerTest, WhereNobodyAnswersTheConnectTimesOut) {
+  MakeDialer(seconds(10), milliseconds(30));
+  // The queue of one is full: the kernel drops what comes after.
+  UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress any = At(0);
+  ASSERT_EQ(bind(listener.get(), any.get(), any.length()), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  const SocketAddress address = LocalAddress(listener.get());
+  std::vector<UniqueFd> fill;
+  for (int i = 0; i < 4; ++i) fill.push_back(*StartConnect(address));
+  dialer->AddCandidates({address});
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("no answer so far"); }));
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("no answer within"); }));
+  EXPECT_EQ(dialer->Problem(), fmt::format("{}: no answer within 30ms", address.ToString()));
+}
+
+TEST_F(RootDialerTest, TheProvenRootsRefusalIsFinal) {
+  prover = std::make_unique<RefusingProver>();
+  const uint16_t port = OpenDoor({FreePort()});
+  MakeDialer();
+  on_rejected = [this] { dialer.reset(); };
+  dialer->AddCandidates({At(port)});
+  ASSERT_TRUE(loop.Until([&] { return !rejected.empty(); }));
+  EXPECT_EQ(
+      rejected.front(),
+      (Error{Code::kAuthentication,
+             fmt::format("127.0.0.1:{} refused this rank: munge says it runs as uid 7, this rank as 8", port),
+             "one user"}));
+  EXPECT_TRUE(links.empty());
+  EXPECT_THAT(doors[0]->last_refusal(), testing::EndsWith("munge says it runs as uid 7, this rank as 8"));
+}
+
+TEST_F(RootDialerTest, TheLinkHandlerMayDestroyIt) {
+  const uint16_t port = OpenDoor({FreePort()});
+  MakeDialer();
+  on_link = [this] { dialer.reset(); };
+  dialer->AddCandidates({At(port), At(FreePort())});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_EQ(dialer, nullptr);
+  EXPECT_TRUE(links.front()->open());
+}
+
+TEST_F(RootDialerTest, DestroyedAtAnyMomentItLeavesNothingBehind) {
+  Stranger stranger;
+  OpenStranger(stranger, "");
+  const uint16_t port = OpenDoor({FreePort()});
+  const auto before = OpenDescriptors();
+  for (int rounds = 0; rounds < 8; ++rounds) {
+    MakeDialer();
+    dialer->AddCandidates({At(PortOf(stranger)), At(port), At(FreePort())});
+    for (int i = 0; i < rounds; ++i) loop->RunOnce(Deadline::After(milliseconds(1)));
+    dialer.reset();
+    links.clear();
+    loop.Settle();
+    accepted.clear();
+    stranger.clients.clear();
+  }
+  doors.front()->Close();
+  loop.Settle();
+  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before - 1; }));
+}
+
+}  // namespace
+}  // namespace muster

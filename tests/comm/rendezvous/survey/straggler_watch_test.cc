@@ -1,0 +1,86 @@
+#include "comm/rendezvous/survey/straggler_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Two ranks; the second is late, or has left.
+class StragglerWatchTest : public testing::Test {
+ protected:
+  StragglerWatchTest() {
+    roster.nodes = {{"gpu01", {}}};
+    roster.members = {{0, 0, 1, {}}, {0, 1, 2, {}}};
+    reports.resize(2);
+    reports[0].state = reports[1].state = RankState::kInGroup;
+    reports[1].rank = 1;
+    reports[0].operations = {{kWorldCommunicator, true, true, "Barrier", 2, "", 100, {1}}};
+    watch = std::make_unique<StragglerWatch>(
+        *loop, roster, milliseconds(50),
+        [this](StragglerWatch::OnReports then) {
+          ++asked;
+          loop->Post([this, then = std::move(then)] { then(reports); });
+        },
+        [this](const WaitingCall& call) { hopeless = call.left; });
+  }
+  void Waits(uint64_t age) { reports[0].operations[0].milliseconds = age; }
+
+  TestLoop loop;
+  Roster roster;
+  std::vector<RankReport> reports;
+  int asked = 0;
+  std::vector<int> hopeless;
+  std::unique_ptr<StragglerWatch> watch;
+};
+
+TEST_F(StragglerWatchTest, AsksNobodyWhileNobodyIsLate) {
+  loop.For(milliseconds(200));
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(StragglerWatchTest, SaysItOnceForAllWhoSaySo) {
+  const LogCapture log;
+  for (int i = 0; i < 100; ++i) watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return log.Has("Barrier #2"); }));
+  EXPECT_EQ(log.Text(),
+            "muster: Barrier #2 waits 0.1 s for rank 1 (gpu01), not seen in any operation so far\n");
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(StragglerWatchTest, SaysItAgainWhenTheWaitHasDoubled) {
+  const LogCapture log;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return log.Has("waits 0.1 s"); }));
+  Waits(150);
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked >= 2; }));
+  loop.Settle();
+  EXPECT_FALSE(log.Has("waits 0.1 s for rank 1 (gpu01), not seen in any operation so far\nmuster"));
+  Waits(210);
+  ASSERT_TRUE(loop.Until([&] { return log.Has("waits 0.2 s"); }));
+}
+
+TEST_F(StragglerWatchTest, StopsAskingWhenTheWaitIsOver) {
+  const LogCapture log;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return log.Has("Barrier #2"); }));
+  reports[0].operations[0].active = false;
+  ASSERT_TRUE(loop.Until([&] { return asked == 2; }));
+  loop.For(milliseconds(400));
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(StragglerWatchTest, WhoHasLeftWillNotCome) {
+  reports[1].state = RankState::kLeft;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
+}
+
+}  // namespace
+}  // namespace muster

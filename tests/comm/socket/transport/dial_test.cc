@@ -1,0 +1,148 @@
+#include "comm/socket/transport/dial.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+// Rank 5 dials; rank 2 listens on loopback, and each step of its answer is the test's.
+class DialTest : public testing::Test {
+ protected:
+  DialTest()
+      : listener_(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0))),
+        dial_(poll_set_, high_, {42, Purpose::kCollective, 2}, {{LocalAddress(listener_.get())}},
+              std::chrono::minutes(1)) {
+    low_.rank = 2;
+    AwaitReadable(listener_.get());
+    auto accepted = Accept(listener_.get());
+    EXPECT_TRUE(accepted);
+    accepted_ = *std::move(accepted);
+  }
+  static void AwaitReadable(int fd) {
+    pollfd entry{fd, POLLIN, 0};
+    EXPECT_EQ(poll(&entry, 1, 30'000), 1);
+  }
+  // The dial goes on with what has come for it.
+  void Go() {
+    AwaitReadable(poll_set_.fd());
+    poll_set_.Dispatch();
+  }
+  Shake Answer() {
+    AwaitReadable(accepted_.get());
+    return acceptor_.Advance(accepted_.get());
+  }
+
+  PollSet poll_set_ = *PollSet::Create();
+  GroupMember high_{5, 8, {}, "0011"};
+  GroupMember low_ = high_;
+  UniqueFd listener_;
+  Dial dial_;
+  UniqueFd accepted_;
+  AcceptorHandshake acceptor_{low_};
+};
+
+// Who has taken it takes no other: a connection of the peer's that comes meanwhile must not replace it.
+TEST_F(DialTest, MayHaveReachedThePeerUntilItHasFailed) {
+  EXPECT_TRUE(dial_.MayHaveReached()) << "the kernel has connected, nobody has looked";
+  Go();
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_EQ(Answer(), Shake::kPending);
+  Go();
+  EXPECT_EQ(Answer(), Shake::kDone);
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_EQ(acceptor_.Take(accepted_.get()), Shake::kDone);
+  Go();
+  EXPECT_EQ(dial_.state(), Dial::State::kConnected);
+  EXPECT_TRUE(dial_.MayHaveReached());
+  EXPECT_TRUE(dial_.TakeConnection().fd);
+}
+
+TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
+  listener_.Reset();
+  accepted_.Reset();
+  while (dial_.state() == Dial::State::kTrying) {
+    pollfd entry{poll_set_.fd(), POLLIN, 0};
+    ASSERT_GE(
+        poll(&entry, 1, dial_.wake().EarlierOf(Deadline::After(std::chrono::minutes(1))).PollMilliseconds()),
+        0);
+    poll_set_.Dispatch();
+    dial_.OnTime();
+  }
+  EXPECT_EQ(dial_.state(), Dial::State::kFailed);
+  EXPECT_FALSE(dial_.MayHaveReached());
+  EXPECT_TRUE(dial_.refused());
+}
+
+// A Unix listener whose queue is full says so at once, for as long as its owner does not look.
+class FullQueueTest : public testing::Test {
+ protected:
+  FullQueueTest() : listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    // Bazel's own folder for tests has a name that is too long for a socket.
+    const auto name = *SocketAddress::Path(fmt::format("/tmp/muster-dial-test-{}", getpid()));
+    unlink(name.path().c_str());
+    EXPECT_EQ(bind(listener_.get(), name.get(), name.length()), 0);
+    EXPECT_EQ(listen(listener_.get(), 0), 0);
+    unix_ = name;
+    int error_number = 0;
+    while (error_number == 0) {
+      auto fd = StartConnect(unix_, &error_number);
+      if (fd) waiting_.push_back(*std::move(fd));
+    }
+    EXPECT_EQ(error_number, EAGAIN);
+  }
+  ~FullQueueTest() override { unlink(unix_.path().c_str()); }
+  // Until `done`, at most a minute.
+  bool Until(Dial& dial, const std::function<bool()>& done) {
+    const Deadline limit = Deadline::After(std::chrono::minutes(1));
+    while (!done() && !limit.Expired()) {
+      pollfd entry{poll_set_.fd(), POLLIN, 0};
+      poll(&entry, 1, dial.wake().EarlierOf(limit).PollMilliseconds());
+      poll_set_.Dispatch();
+      dial.OnTime();
+    }
+    return done();
+  }
+
+  PollSet poll_set_ = *PollSet::Create();
+  GroupMember high_{5, 8, {}, "0011"};
+  UniqueFd listener_;
+  SocketAddress unix_;
+  std::vector<UniqueFd> waiting_;
+};
+
+TEST_F(FullQueueTest, AnotherWayIsTriedAfterAWhile) {
+  const auto tcp = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {LocalAddress(tcp->get())}},
+            std::chrono::milliseconds(100));
+  UniqueFd accepted;
+  EXPECT_TRUE(Until(dial, [&] {
+    if (!accepted) accepted = *Accept(tcp->get());
+    return static_cast<bool>(accepted);
+  }));
+  EXPECT_EQ(dial.state(), Dial::State::kTrying);
+}
+
+TEST_F(FullQueueTest, WhereThereIsNoOtherWayItIsWaitedFor) {
+  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}}, std::chrono::milliseconds(1));
+  int rounds = 0;
+  EXPECT_TRUE(Until(dial, [&] { return ++rounds > 10; }));
+  EXPECT_EQ(dial.state(), Dial::State::kTrying);
+  for (size_t i = 0; i < waiting_.size(); ++i) EXPECT_TRUE(*Accept(listener_.get()));
+  UniqueFd accepted;
+  EXPECT_TRUE(Until(dial, [&] {
+    if (!accepted) accepted = *Accept(listener_.get());
+    return static_cast<bool>(accepted);
+  }));
+}
+
+}  // namespace
+}  // namespace muster

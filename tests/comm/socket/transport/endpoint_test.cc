@@ -1,0 +1,94 @@
+#include "comm/socket/transport/endpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "comm/net/private_directory.h"
+#include "comm/net/socket.h"
+#include "tests/comm/net/test_base.h"
+
+namespace muster {
+namespace {
+
+Roster TwoNodes() { return {"", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 0, {}}, {1, 0, 0, {}}}}; }
+
+TEST(Endpoint, IsWrittenAndReadBack) {
+  const EndpointAddress address{"data-1f", 40001, 0xf0000098, 7};
+  const Bytes payload = EncodeEndpoint(address);
+  EXPECT_EQ(payload,
+            (Bytes{3, 0x41, 0x9c, 0x98, 0, 0, 0xf0, 7, 0, 0, 0, 7, 'd', 'a', 't', 'a', '-', '1', 'f'}));
+  const auto decoded = DecodeEndpoint(payload, TwoNodes(), 1);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(*decoded, address);
+}
+
+TEST(Endpoint, RefusesEverythingElse) {
+  const Bytes good = EncodeEndpoint({"data-1f", 40001, 7, 7});
+  Bytes longer = good;
+  longer.push_back(0);
+  Bytes wrong_length = good;
+  wrong_length[11] = 200;
+  // A name, never a path.
+  const Bytes path = EncodeEndpoint({"../../etc/x", 40001, 7, 7});
+  const Bytes dots = EncodeEndpoint({"..", 40001, 7, 7});
+  const Bytes long_name = EncodeEndpoint({std::string(33, 'x'), 40001, 7, 7});
+  for (const Bytes& bad :
+       {Bytes(), Bytes(good.begin(), good.end() - 1), longer, wrong_length, path, dots, long_name}) {
+    const auto decoded = DecodeEndpoint(bad, TwoNodes(), 1);
+    ASSERT_FALSE(decoded);
+    EXPECT_EQ(decoded.error().code, Code::kDisagreement);
+    EXPECT_EQ(decoded.error().message, "rank 1 on gpu02 brought a malformed data endpoint");
+  }
+  Bytes newer = good;
+  newer[0] = 4;
+  EXPECT_EQ(DecodeEndpoint(newer, TwoNodes(), 1).error().message,
+            "rank 1 on gpu02 speaks version 4 of the data protocol, this rank version 3");
+}
+
+TEST(SocketEndpoint, ListensOnBothFamiliesAndInADirectoryOfItsOwn) {
+  const TestBase base;
+  {
+    const auto endpoint = SocketEndpoint::Open({.tcp = true, .bases = {base.path}});
+    ASSERT_TRUE(endpoint) << endpoint.error().message;
+    const EndpointAddress& address = (*endpoint)->address();
+    EXPECT_NE(address.port, 0);
+    EXPECT_NE(address.base, 0U);
+    EXPECT_TRUE(StartConnect(*SocketAddress::FromNumeric("127.0.0.1", address.port)));
+    const auto found = (*endpoint)->Find(address.unix_name);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(StartConnect(*found));
+    EXPECT_FALSE((*endpoint)->Find("data-of-nobody"));
+    EXPECT_EQ(DecodeEndpoint((*endpoint)->payload(), TwoNodes(), 1), address);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
+TEST(SocketEndpoint, FindsItsPeersInWhateverDirectoryTheyAre) {
+  const TestBase base;
+  const auto one = SocketEndpoint::Open({.tcp = true, .bases = {base.path}});
+  const auto directory = PrivateDirectory::MakeIn(base.path);
+  const auto other = PrivateSocket::Bind(*directory, "data-other", PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(one && other);
+  EXPECT_TRUE((*one)->Find("data-other"));
+  EXPECT_TRUE((*one)->FindDirectory(directory->name()));
+  EXPECT_FALSE((*one)->FindDirectory("muster-0-0-0"));
+}
+
+TEST(SocketEndpoint, WithoutADirectoryThereIsStillTcp) {
+  const auto endpoint = SocketEndpoint::Open({.tcp = true, .bases = {"/proc"}});
+  ASSERT_TRUE(endpoint) << endpoint.error().message;
+  EXPECT_EQ((*endpoint)->address().unix_name, "");
+  EXPECT_NE((*endpoint)->address().port, 0);
+  EXPECT_FALSE(SocketEndpoint::Open({.tcp = false, .bases = {"/proc"}}));
+}
+
+TEST(SocketEndpoint, OpensNoPortWhereNoneIsNeeded) {
+  const auto endpoint = SocketEndpoint::Open({.tcp = false});
+  ASSERT_TRUE(endpoint);
+  EXPECT_EQ((*endpoint)->address().port, 0);
+  EXPECT_EQ((*endpoint)->tcp_fd(), -1);
+}
+
+}  // namespace
+}  // namespace muster
