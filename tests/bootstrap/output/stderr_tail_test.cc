@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/bootstrap/run/finish_child.h"
+#include "tests/bootstrap/process/finish_child.h"
 
 namespace muster {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/bootstrap/run/finish_child.h"
+#include "tests/bootstrap/process/finish_child.h"
 
 namespace muster {
 namespace {

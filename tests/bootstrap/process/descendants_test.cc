@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/bootstrap/run/finish_child.h"
+#include "tests/bootstrap/process/finish_child.h"
 
 namespace muster {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/bootstrap/run/finish_child.h"
+#include "tests/bootstrap/process/finish_child.h"
 
 namespace muster {
 namespace {

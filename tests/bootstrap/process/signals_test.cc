@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/bootstrap/run/finish_child.h"
+#include "tests/bootstrap/process/finish_child.h"
 
 namespace muster {
 namespace {
