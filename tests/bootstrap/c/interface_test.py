@@ -25,7 +25,9 @@ class Library(unittest.TestCase):
     def test_shows_what_the_header_declares_and_nothing_else(self):
         names = output("nm", "-D", "--defined-only", "--with-symbol-versions", cases.LIBRARY)
         shown = re.findall(r" [B-Z] (\S+)@@MUSTER_1$", names, re.MULTILINE)
-        self.assertEqual(len(shown) + 1, len(names.splitlines()), "beside the version itself all have this one")
+        # Small letters are local: variables of threads, which the linker lists for their relocations.
+        global_names = re.findall(r" [A-Z] (\S+)$", names, re.MULTILINE)
+        self.assertEqual(len(shown) + 1, len(global_names), "beside the version itself all have this one")
         with open(os.path.join(cases.TOP, "bootstrap/c/muster.h"), encoding="utf-8") as header:
             declared = re.findall(
                 r"^MUSTER_(?:EXPORT|FALLIBLE) (?:[a-z0-9_]+[ *]+)+?(muster_\w+)\(",
