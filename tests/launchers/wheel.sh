@@ -6,20 +6,20 @@
 wheel_programs() {
   local programs
   programs=$(readlink -f bazel-bin)
-  mkdir -p "$files/programs/bin" "$files/programs/lib"
-  cp "$programs/bootstrap/cli/muster" "$files/programs/bin"
-  cp "$programs/bootstrap/c/libmuster.so" "$files/programs/lib/libmuster.so.0"
+  mkdir -p "$files/wheel_programs/bin" "$files/wheel_programs/lib"
+  cp "$programs/bootstrap/cli/muster" "$files/wheel_programs/bin"
+  cp "$programs/bootstrap/c/libmuster.so" "$files/wheel_programs/lib/libmuster.so.0"
 }
 
 wheel_arch=$(uname -m)
 # make_wheel DIR PLATFORM [ARCH]
-make_wheel() { "$top/deploy/release/wheel" --programs "$files/programs" --out "$1" --platform "$2" "${@:3}"; }
+make_wheel() { "$top/deploy/release/wheel" --programs "$files/wheel_programs" --out "$1" --platform "$2" "${@:3}"; }
 
 # Another user's umask, and other times of the files.
 wheel_twice() {
   wheel_programs
   make_wheel "$files/wheel" "linux_$wheel_arch"
-  touch "$files"/programs/*/*
+  touch "$files"/wheel_programs/*/*
   (umask 077 && make_wheel "$files/wheel_again" "linux_$wheel_arch")
   cmp "$files"/wheel/*.whl "$files"/wheel_again/*.whl
 }
@@ -50,7 +50,7 @@ wheel_installed() {
   files_of "$files/venv" >"$files/before"
   in_venv pip install --quiet --no-index --no-deps "$files"/wheel/*.whl
   expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
-  cmp "$files/venv/bin/muster" "$files/programs/bin/muster"
+  cmp "$files/venv/bin/muster" "$files/wheel_programs/bin/muster"
 }
 
 wheel_in_srun() {
@@ -72,9 +72,9 @@ wheel_editable() {
   tools=$("$top/deploy/release/wheel" --tools)
   mkdir "$files/clone"
   cp -rL "$top/bootstrap/python/." "$files/clone"
-  MUSTER_NATIVE=$files/programs with_tools pip install --quiet --no-index --no-build-isolation --editable "$files/clone"
+  MUSTER_NATIVE=$files/wheel_programs with_tools pip install --quiet --no-index --no-build-isolation --editable "$files/clone"
   expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
-  expect 'the library' "$(readlink "$files/clone/muster/libmuster.so.0")" "$files/programs/lib/libmuster.so.0"
+  expect 'the library' "$(readlink "$files/clone/muster/libmuster.so.0")" "$files/wheel_programs/lib/libmuster.so.0"
   echo '__version__ = "7"' >>"$files/clone/muster/__init__.py"
   expect 'the module' "$(cd / && in_venv python -c 'import muster; print(muster.init().size, muster.__version__, muster.__file__)')" \
     "1 7 $files/clone/muster/__init__.py"
