@@ -34,7 +34,7 @@ bool SameOptions(const InitOptions& a, const InitOptions& b) {
 
 Status Start(const InitOptions& options, ProcessGroup& process) {
   const Environment environment = Environment::OfThisProcess();
-  Asked asked{options.config_file, options.set, {}};
+  StartOptions asked{options.config_file, options.set, {}};
   asked.host_memory_only = options.host_memory_only;
   const auto started = StartUp(environment, asked);
   if (!started) return Fail(TellOthers(environment, asked, started.error()).error);

@@ -1,4 +1,4 @@
-// The library's front door. A program that links //bootstrap says
+// The library's front listener. A program that links //bootstrap says
 //
 //   muster::Result<muster::Communicator*> group = muster::Init();
 //   if (!group) { std::cerr << muster::ToString(group.error()) << '\n'; return
@@ -49,7 +49,7 @@ const TimeoutOptions* InitializedTimeouts();
 // nothing while Init or Shutdown runs.
 void Abandon(std::string_view reason);
 
-// Says goodbye to the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
+// Leaves the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
 // process is a failure to the others. Does nothing where Init did not succeed. Error: the group's failure,
 // where it has one by then or gets it while this waits, as the root and leaders do for those behind them:
 // this rank's work may be done, but the group's is not. Whoever nobody needs any more is let go at once and

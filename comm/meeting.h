@@ -29,12 +29,12 @@ struct Placement {
 
 // How leaders find the root.
 enum class FindRoot {
-  kSameNode,   // all ranks are on one node: its leader is the root and no port is opened
-  kFirstNode,  // the root is the leader on placement.nodes[0]; port ladder there
-  kHost,       // the root is rank 0's leader, on the node called `host`; port ladder there
-  kSearch,     // the root is rank 0's leader, on one of placement.nodes: port ladder on each
-  kEndpoint,   // the root is rank 0's leader and listens exactly at `endpoint`
-  kBulletin,   // the root is rank 0's leader, and says where it listens: see below
+  kSameNode,       // all ranks are on one node: its leader is the root and no port is opened
+  kFirstNode,      // the root is the leader on placement.nodes[0]; port ladder there
+  kHost,           // the root is rank 0's leader, on the node called `host`; port ladder there
+  kSearch,         // the root is rank 0's leader, on one of placement.nodes: port ladder on each
+  kEndpoint,       // the root is rank 0's leader and listens exactly at `endpoint`
+  kEndpointStore,  // the root is rank 0's leader, and says where it listens: see below
 };
 
 struct Meeting {
@@ -50,7 +50,7 @@ struct Meeting {
   FindRoot find_root = FindRoot::kSameNode;
   std::string host;
   std::optional<Endpoint> endpoint;
-  // Where a kBulletin root says where it listens; one of them.
+  // Where a kEndpointStore root says where it listens; one of them.
   std::optional<Endpoint> torch_store;   // a TCPStore that is there already
   std::optional<std::string> directory;  // that all nodes share
   std::optional<PmiAccess> pmi;          // the launcher's PMI server, as this process reaches it

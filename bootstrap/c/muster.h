@@ -120,7 +120,7 @@ typedef struct muster_options {
 MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_options* options,
                                           muster_comm** world);
 
-/* Says goodbye to the group and frees what muster_split gave; waits for at most timeouts.shutdown. Without it
+/* Leaves the group and frees what muster_split gave; waits for at most timeouts.shutdown. Without it
  * the end of this process is a failure to the others. Communicators may still be passed to any function here,
  * which then refuses them. Does nothing where there is no group, or in a forked child. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);

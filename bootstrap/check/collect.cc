@@ -33,8 +33,8 @@ class Collector {
   int Node() const { return roster_.NodeOf(group_.rank()); }
   bool Speaks() const { return SpeakerOf(roster_, Node()) == group_.rank(); }
 
-  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine) {
-    return group_.Exchange(name, mine, Deadline::After(options_.timeouts.init));
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine) {
+    return group_.KeyedAllGather(name, mine, Deadline::After(options_.timeouts.init));
   }
 
   Status TellFacts() {
@@ -47,7 +47,7 @@ class Collector {
         writer.Blob(endpoint_->payload());
       }
     }
-    MUSTER_TRY(const auto told, Exchange("check: facts", writer.bytes()));
+    MUSTER_TRY(const auto told, KeyedAllGather("check: facts", writer.bytes()));
     evidence_.nodes.resize(roster_.nodes.size());
     speakers_.resize(roster_.nodes.size());
     for (int rank = 0; rank < roster_.size(); ++rank)
@@ -91,7 +91,7 @@ class Collector {
   Result<std::vector<NodeLinks>> TellLinks(std::string_view name, const NodeLinks& mine) {
     WireWriter writer;
     if (Speaks()) Write(writer, mine);
-    MUSTER_TRY(const auto told, Exchange(name, writer.bytes()));
+    MUSTER_TRY(const auto told, KeyedAllGather(name, writer.bytes()));
     std::vector<NodeLinks> links;
     const int nodes = static_cast<int>(roster_.nodes.size());
     for (int node = 0; node < nodes; ++node) {
@@ -122,7 +122,7 @@ class Collector {
       writer.I32(one.trial);
       writer.String(one.what);
     }
-    MUSTER_TRY(const auto told, Exchange("check: results", writer.bytes()));
+    MUSTER_TRY(const auto told, KeyedAllGather("check: results", writer.bytes()));
     for (int rank = 0; rank < roster_.size(); ++rank)
       MUSTER_CHECK(HearResults(rank, told[static_cast<size_t>(rank)]));
     return {};

@@ -19,7 +19,7 @@ TimeoutOptions ForCheck(TimeoutOptions timeouts) {
 }  // namespace
 
 Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
-                                      const Asked& asked, const Resolution& resolution) {
+                                      const StartOptions& asked, const Resolution& resolution) {
   MUSTER_TRY(Membership membership, EnterGroup(environment, effective.config, asked, resolution, ForCheck));
   CheckSession session;
   session.launcher = resolution.tuple.launcher;

@@ -24,9 +24,9 @@ struct CheckSession {
 
 // BLOCKS as muster::Init does. Error: as muster::Init.
 Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
-                                      const Asked& asked, const Resolution& resolution);
+                                      const StartOptions& asked, const Resolution& resolution);
 
-// Says goodbye; waits for at most timeouts.shutdown.
+// leaves; waits for at most timeouts.shutdown.
 Status CloseCheckSession(CheckSession& session);
 
 }  // namespace muster

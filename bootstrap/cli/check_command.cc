@@ -62,12 +62,12 @@ Result<int> CheckGroup(CheckSession& session, const Environment& environment, co
   const Verdict verdict = Judge(evidence);
   if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
   const Status left = CloseCheckSession(session);
-  // The report has said what broke the group; saying goodbye to it fails for the same reason.
+  // The report has said what broke the group; leaving to it fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
 }
 
-int Refused(const Environment& environment, const Asked& asked, Refusal refusal, bool json) {
+int Refused(const Environment& environment, const StartOptions& asked, Refusal refusal, bool json) {
   refusal.error = TellOthers(environment, asked, refusal).error;
   // The one object is rank 0's, wherever there is one.
   const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
@@ -79,7 +79,7 @@ int Refused(const Environment& environment, const Asked& asked, Refusal refusal,
 // `reports` becomes false on a rank that leaves the JSON object to rank 0.
 Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
   const auto started = StartUp(environment, asked);
   if (!started) return Refused(environment, asked, started.error(), flags.json);
   reports = started->resolution.tuple.rank == 0;

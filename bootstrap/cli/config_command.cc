@@ -20,7 +20,7 @@ struct ConfigFlags {
 
 Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
   fmt::print("{}", flags.json ? ToJson(effective, flags.explain) : ToYaml(effective, flags.explain));
   return 0;

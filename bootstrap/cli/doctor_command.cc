@@ -24,7 +24,7 @@ constexpr const char* kFooter =
 
 Result<int> Examine(const SharedFlags& shared, bool json) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
   MUSTER_CHECK(StartLog(effective));
   const doctor::Report report{

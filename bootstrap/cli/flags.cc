@@ -83,8 +83,8 @@ void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags)
       ->type_name("FILE");
 }
 
-Result<Asked> AskedBy(const SharedFlags& flags) {
-  Asked asked;
+Result<StartOptions> StartOptionsFrom(const SharedFlags& flags) {
+  StartOptions asked;
   if (!flags.config_file.empty()) asked.config_file = flags.config_file;
   asked.sets = flags.sets;
   asked.sets.insert(asked.sets.end(), flags.output_sets.begin(), flags.output_sets.end());

@@ -37,7 +37,7 @@ void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most);
 void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 
 // Error: kConfiguration (a malformed endpoint).
-Result<Asked> AskedBy(const SharedFlags& flags);
+Result<StartOptions> StartOptionsFrom(const SharedFlags& flags);
 
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);

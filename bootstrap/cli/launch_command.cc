@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/exported_settings.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/handed_down.h"
 #include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/cli/launch_hosts.h"
 #include "bootstrap/config/explain.h"
@@ -35,7 +35,7 @@ constexpr const char* kFooter =
     "  muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py\n"
     "  muster launch --hosts machines.txt -n 8 -- python train.py";
 
-Status CheckNodes(const LaunchFlags& launch, const Asked& asked) {
+Status CheckNodes(const LaunchFlags& launch, const StartOptions& asked) {
   if (!launch.host_file.empty()) {
     if (launch.nodes == 1 && launch.node < 0) return {};
     return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
@@ -60,17 +60,17 @@ Status CheckNodes(const LaunchFlags& launch, const Asked& asked) {
   return Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes);
 }
 
-Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const Asked& asked,
+Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const StartOptions& asked,
                              const LaunchFlags& launch, int ranks, const std::string& job) {
   const RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
   if (launch.nodes == 1) {
     JoinRequest request = MakeLocalJoin(environment, config, job);
-    StandFor(block, request);
+    ExpandToBlock(block, request);
     return request;
   }
   MUSTER_TRY(JoinRequest request, MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint,
                                                   block.node, block.nodes, job));
-  StandFor(block, request);
+  ExpandToBlock(block, request);
   return request;
 }
 
@@ -79,7 +79,8 @@ void WarnOfOthers(const Environment& environment, const Config& config, const La
                   int ranks) {
   if (launch.nodes > 1 || launch.until_stdin_closes || config.launcher == "none") return;
   const auto resolution = Resolve(environment, {});
-  if (!resolution || resolution->tuple.launcher == "muster" || !TraitsOf(resolution->tuple.launcher).signs)
+  if (!resolution || resolution->tuple.launcher == "muster" ||
+      !TraitsOf(resolution->tuple.launcher).has_signature)
     return;
   const RankTuple& tuple = resolution->tuple;
   if (tuple.world_size == 1 || tuple.rank != 0) return;
@@ -93,7 +94,7 @@ void WarnOfOthers(const Environment& environment, const Config& config, const La
 Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   const Clock::time_point began = Clock::now();
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const Asked asked, AskedBy(flags));
+  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(flags));
   MUSTER_CHECK(CheckNodes(launch, asked));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
   MUSTER_CHECK(StartLog(effective));
@@ -132,7 +133,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   return RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
     SupervisorPlan next = plan;
     if (launch.nodes * ranks == 1) {
-      HandDown(asked, next.environment);
+      ExportSettings(asked, next.environment);
       return next;
     }
     MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLongestHostFile = size_t{1} << 20;
 // After the others were told of a failure: for their words to get here.
-constexpr Duration kLastWords = std::chrono::seconds(10);
+constexpr Duration kFinalOutputWait = std::chrono::seconds(10);
 
 Result<std::string> RanksOf(const LaunchFlags& launch, const HostFile& hosts) {
   if (!launch.ranks.empty()) return launch.ranks;
@@ -88,7 +88,7 @@ std::vector<std::string> Words(std::string_view text) {
 
 }  // namespace
 
-Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
+Result<int> LaunchOnHosts(const Environment& environment, const StartOptions& asked,
                           const EffectiveConfig& effective, const LaunchFlags& launch) {
   MUSTER_TRY(const std::string text, ReadSmallFile(launch.host_file, kLongestHostFile));
   MUSTER_TRY(HostFile hosts, ParseHostFile(text, launch.host_file));
@@ -118,7 +118,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
     if (name != "MUSTER_SECRET") plan.environment.push_back(fmt::format("{}={}", name, value));
   }
   plan.secret = secret.Text();
-  plan.patience = effective.config.run.grace + kLastWords;
+  plan.patience = effective.config.run.grace + kFinalOutputWait;
   return HostLaunch(std::move(plan)).Run();
 }
 

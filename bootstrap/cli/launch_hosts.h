@@ -8,7 +8,7 @@
 namespace muster {
 
 // BLOCKS until all machines' ranks have ended; their exit status. Error: before anything was started.
-Result<int> LaunchOnHosts(const Environment& environment, const Asked& asked,
+Result<int> LaunchOnHosts(const Environment& environment, const StartOptions& asked,
                           const EffectiveConfig& effective, const LaunchFlags& launch);
 
 }  // namespace muster

@@ -25,7 +25,7 @@ struct ResolveFlags {
 
 Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const Asked asked, AskedBy(shared));
+  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
   MUSTER_CHECK(StartLog(effective));
   Environment subject = environment;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bootstrap/cli/handed_down.h"
+#include "bootstrap/cli/exported_settings.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/join/rank_block.h"
@@ -18,7 +18,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/version.h"
 #include "comm/log/log.h"
-#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/join/endpoint_store_choice.h"
 
 namespace muster {
 namespace {
@@ -48,13 +48,13 @@ class Planner {
   // The launcher hears of the end last of all: until then it is no accident that programs come and go.
   Result<int> Run() {
     Result<int> status = RunAll();
-    if (board_) board_->Leave();
+    if (kvs_) kvs_->Leave();
     return status;
   }
 
  private:
   Result<int> RunAll() {
-    MUSTER_TRY(asked_, AskedBy(flags_));
+    MUSTER_TRY(asked_, StartOptionsFrom(flags_));
     asked_.stands_for_node = !wanted_.ranks_per_node.empty();
     if (asked_.stands_for_node)
       ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, ProcessorsOfThisNode(environment_.All()));
@@ -141,11 +141,11 @@ class Planner {
     plan.ends_programs = resolution_.tuple.launcher == "none";
     plan.who = wanted_.who;
     if (resolution_.tuple.world_size * RanksHere() == 1) {
-      HandDown(asked_, plan.environment);
+      ExportSettings(asked_, plan.environment);
       return plan;
     }
     MUSTER_TRY(plan.join, Join());
-    if (block_) StandFor(*block_, *plan.join);
+    if (block_) ExpandToBlock(*block_, *plan.join);
     CountRestarts(restarts, wanted_.max_restarts, *plan.join);
     MUSTER_TRY(plan.store, Port(*plan.join));
     return plan;
@@ -169,8 +169,8 @@ class Planner {
     MUSTER_TRY(JoinRequest request,
                MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
     // One for all groups of this process: not every launcher lets a rank begin twice.
-    if (!board_) board_ = OpenBoard(request.meeting);
-    request.board = board_;
+    if (!kvs_) kvs_ = OpenLauncherKvs(request.meeting);
+    request.kvs = kvs_;
     return request;
   }
 
@@ -178,12 +178,12 @@ class Planner {
   const Supervised& wanted_;
   const Clock::time_point began_ = Clock::now();
   const Environment environment_ = Environment::OfThisProcess();
-  Asked asked_;
+  StartOptions asked_;
   EffectiveConfig effective_;
   Resolution resolution_;
   Result<int> ranks_of_node_ = 0;  // --nproc-per-node
   std::optional<RankBlock> block_;
-  std::shared_ptr<Board> board_;
+  std::shared_ptr<LauncherKvs> kvs_;
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ constexpr auto kKeys = std::to_array<Key>({
     Time("timeouts.barrier", MUSTER_FIELD(timeouts.barrier), kGroupWide, kShortestTimeout,
          "one barrier of muster's own"),
     Time("timeouts.shutdown", MUSTER_FIELD(timeouts.shutdown), kGroupWide, kShortestTimeout,
-         "saying goodbye to the group"),
+         "leaving the group"),
     Plain("timeouts.cap_at_job_end", MUSTER_FIELD(timeouts.cap_at_job_end), kGroupWide,
           "whether no timeout reaches beyond the job's end, where the environment or muster-slurm says it"),
 

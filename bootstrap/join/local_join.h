@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// Nobody is met, nothing is opened; StandFor (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
+// Nobody is met, nothing is opened; ExpandToBlock (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
 JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job);
 
 // One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:

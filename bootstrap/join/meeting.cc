@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bootstrap/environment/launcher_board.h"
+#include "bootstrap/environment/launcher_kvs_access.h"
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/join/ports_of_others.h"
 #include "bootstrap/resolve/launchers/launchers.h"
@@ -101,7 +101,7 @@ class Planner {
   // several steps.
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
-    if (!IsTorch() || TraitsOf(tuple_.launcher).signs) return;
+    if (!IsTorch() || TraitsOf(tuple_.launcher).has_signature) return;
     // On one node all ranks see the job that the node was given for, whatever started them.
     if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
@@ -166,10 +166,10 @@ class Planner {
     return SearchTheJob(meeting);
   }
 
-  // Asked for: the store may be anybody's.
+  // StartOptions for: the store may be anybody's.
   Status FindByStore(Meeting& meeting) const {
     if (OnOneNode()) return {};
-    meeting.find_root = FindRoot::kBulletin;
+    meeting.find_root = FindRoot::kEndpointStore;
     meeting.torch_store = endpoint_ ? endpoint_ : tuple_.master;
     if (meeting.torch_store) return {};
     return WithHint(
@@ -180,7 +180,7 @@ class Planner {
   // Ranks start in different directories: only an absolute path means the same to all.
   Status FindByFile(Meeting& meeting) const {
     if (OnOneNode()) return {};
-    meeting.find_root = FindRoot::kBulletin;
+    meeting.find_root = FindRoot::kEndpointStore;
     meeting.directory = directory_;
     if (directory_ && directory_->starts_with('/')) return {};
     return WithHint(
@@ -192,7 +192,7 @@ class Planner {
   Status FindByPmi(Meeting& meeting) const {
     if (OnOneNode()) return {};
     MUSTER_TRY(meeting.pmi, FindPmi(environment_, tuple_));
-    meeting.find_root = FindRoot::kBulletin;
+    meeting.find_root = FindRoot::kEndpointStore;
     // Two mpiexecs outside Slurm have one key, and servers of their own.
     if (tuple_.launcher == "hydra" && environment_.live() && environment_.process()->pmi_server > 0)
       meeting.node_mark = fmt::format("proxy={}", environment_.process()->pmi_server);
@@ -202,7 +202,7 @@ class Planner {
   Status FindByPmix(Meeting& meeting) const {
     if (OnOneNode()) return {};
     MUSTER_CHECK(CheckPmix(environment_, tuple_));
-    meeting.find_root = FindRoot::kBulletin;
+    meeting.find_root = FindRoot::kEndpointStore;
     meeting.pmix = true;
     return {};
   }
@@ -226,7 +226,7 @@ class Planner {
                       "set MASTER_ADDR to the name of rank 0's node");
     }
     if (method_ == RendezvousMethod::kAuto && AgentHasStore()) {
-      meeting.find_root = FindRoot::kBulletin;
+      meeting.find_root = FindRoot::kEndpointStore;
       meeting.torch_store = tuple_.master;
       return {};
     }

@@ -22,7 +22,7 @@ Result<std::unique_ptr<SocketEndpoint>> OpenEndpoint(const Environment& environm
   return SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
 }
 
-DataOptions DataOptionsOf(const Environment& environment, const Config& config, const Asked& asked,
+DataOptions DataOptionsOf(const Environment& environment, const Config& config, const StartOptions& asked,
                           const Membership& membership) {
   DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
   options.host_only = asked.host_memory_only;
@@ -36,7 +36,7 @@ Status Take(Result<DataPlane> plane, Membership& membership) {
   return {};
 }
 
-Result<Membership> Form(const Environment& environment, const Config& config, const Asked& asked,
+Result<Membership> Form(const Environment& environment, const Config& config, const StartOptions& asked,
                         const Resolution& resolution, const LimitTimeouts& limit) {
   Membership membership;
   membership.timeouts = Limited(config.timeouts, limit, environment);
@@ -55,7 +55,7 @@ Result<Membership> Form(const Environment& environment, const Config& config, co
   return membership;
 }
 
-Result<Membership> Adopt(const Environment& environment, const Config& config, const Asked& asked,
+Result<Membership> Adopt(const Environment& environment, const Config& config, const StartOptions& asked,
                          const Resolution& resolution, const LimitTimeouts& limit) {
   const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
@@ -83,7 +83,7 @@ Result<Membership> Adopt(const Environment& environment, const Config& config, c
 
 }  // namespace
 
-Result<Membership> EnterGroup(const Environment& environment, const Config& config, const Asked& asked,
+Result<Membership> EnterGroup(const Environment& environment, const Config& config, const StartOptions& asked,
                               const Resolution& resolution, const LimitTimeouts& limit) {
   if (resolution.tuple.world_size == 1) {
     Membership membership;

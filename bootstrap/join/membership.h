@@ -28,7 +28,7 @@ using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
 // even ask for it tells the others (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
 // `limit` gets the timeouts of the configuration that holds; null: they are taken as they are. Error: as
 // muster::Init.
-Result<Membership> EnterGroup(const Environment& environment, const Config& config, const Asked& asked,
+Result<Membership> EnterGroup(const Environment& environment, const Config& config, const StartOptions& asked,
                               const Resolution& resolution, const LimitTimeouts& limit = {});
 
 }  // namespace muster

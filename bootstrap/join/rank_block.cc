@@ -18,7 +18,7 @@ void Multiply(int ranks, Placement& placement) {
 
 }  // namespace
 
-void StandFor(const RankBlock& block, JoinRequest& request) {
+void ExpandToBlock(const RankBlock& block, JoinRequest& request) {
   Agreement& agreement = request.self.agreement;
   agreement.world_size = block.nodes * block.ranks;
   Bytes payload = std::move(request.self.claims.front().payload);

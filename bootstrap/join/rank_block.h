@@ -15,6 +15,6 @@ struct RankBlock {
 // `request` is that of rank `node` in a world of `nodes`, one process each; it becomes that of its block in a
 // world of nodes * ranks. Its payload stays with the block's first rank. A node with another number of ranks
 // is then a disagreement about the size of the world.
-void StandFor(const RankBlock& block, JoinRequest& request);
+void ExpandToBlock(const RankBlock& block, JoinRequest& request);
 
 }  // namespace muster

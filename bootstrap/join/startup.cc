@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> MusterVariables(const Environme
   return variables;
 }
 
-std::optional<std::filesystem::path> ConfigFile(const Environment& environment, const Asked& asked) {
+std::optional<std::filesystem::path> ConfigFile(const Environment& environment, const StartOptions& asked) {
   if (asked.config_file) return *asked.config_file;
   const auto named = environment.Get("MUSTER_CONFIG");
   if (!named || named->empty()) return std::nullopt;
@@ -49,7 +49,7 @@ std::string NodeOf(const RankTuple& tuple, const Environment& environment) {
 std::string_view FirstLabel(std::string_view host) { return host.substr(0, host.find('.')); }
 
 // As much of what was asked for as can be read: it may still say how to find the others.
-Config ReadableConfiguration(const Environment& environment, const Asked& asked) {
+Config ReadableConfiguration(const Environment& environment, const StartOptions& asked) {
   std::optional<std::filesystem::path> file = ConfigFile(environment, asked);
   if (!LoadConfig(file, {}, {})) file.reset();
   std::vector<std::pair<std::string, std::string>> variables;
@@ -72,18 +72,18 @@ bool IsAwaited(const std::optional<Resolution>& awaited) {
 }
 
 // "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.
-std::string Subject(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+std::string Subject(const RankTuple& tuple, const Environment& environment, const StartOptions& asked) {
   const std::string node = NodeOf(tuple, environment);
   return asked.stands_for_node ? node : fmt::format("rank {} on {}", tuple.rank, node);
 }
 
 // By which the others know it; -1 where it cannot be said.
-int FirstRank(const RankTuple& tuple, const Asked& asked) {
+int FirstRank(const RankTuple& tuple, const StartOptions& asked) {
   if (!asked.stands_for_node) return tuple.rank;
   return asked.ranks_of_node > 0 ? tuple.rank * asked.ranks_of_node : -1;
 }
 
-LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, const Asked& asked) {
+LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, const StartOptions& asked) {
   LogSubject speaker{tuple.rank, NodeOf(tuple, environment), tuple.job.key};
   if (asked.stands_for_node) speaker.rank.reset();
   return speaker;
@@ -99,7 +99,7 @@ void Agree(const Resolution& resolution, const Meeting& meeting, Agreement& agre
 }
 
 // All but the secret.
-Result<JoinRequest> PlanJoin(const Environment& environment, const Config& config, const Asked& asked,
+Result<JoinRequest> PlanJoin(const Environment& environment, const Config& config, const StartOptions& asked,
                              const Resolution& resolution, Bytes payload) {
   const RankTuple& tuple = resolution.tuple;
   MUSTER_TRY(Meeting meeting,
@@ -116,7 +116,7 @@ Result<JoinRequest> PlanJoin(const Environment& environment, const Config& confi
 
 }  // namespace
 
-Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const Asked& asked) {
+Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked) {
   return LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
 }
 
@@ -127,7 +127,7 @@ Status StartLog(const EffectiveConfig& effective) {
 }
 
 tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
-                                                const Asked& asked) {
+                                                const StartOptions& asked) {
   DetectOptions options;
   options.launcher = config.launcher;
   options.explicit_tuple = asked.explicit_tuple;
@@ -146,7 +146,7 @@ tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, 
   return Resolve(environment, options);
 }
 
-tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked) {
+tl::expected<Started, Refusal> StartUp(const Environment& environment, const StartOptions& asked) {
   const auto refuse = [&](const Error& error) {
     Refusal refusal{error, std::nullopt, {}};
     const auto awaited = ResolveLaunch(environment, ReadableConfiguration(environment, asked), asked);
@@ -164,7 +164,7 @@ tl::expected<Started, Refusal> StartUp(const Environment& environment, const Ask
   return Started{*std::move(effective), *std::move(resolution)};
 }
 
-ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Refusal& refusal) {
+ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked, const Refusal& refusal) {
   const Error& error = refusal.error;
   const auto node = environment.Get("SLURMD_NODENAME");
   if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
@@ -194,8 +194,8 @@ ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const
   return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
 }
 
-ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
-                       const Error& error) {
+ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                       const Resolution& resolution, const Error& error) {
   return TellOthers(environment, asked, Refusal{error, std::nullopt, {}, resolution});
 }
 
@@ -235,8 +235,8 @@ void WarnOfJobEnd(const Environment& environment, const Config& config) {
   if (!cut.empty()) LogWarning("{}", cut);
 }
 
-Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
-                                    const Resolution& resolution, Bytes payload) {
+Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config,
+                                    const StartOptions& asked, const Resolution& resolution, Bytes payload) {
   MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
   MUSTER_TRY(request.secret, SecretOf(environment));
   if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);

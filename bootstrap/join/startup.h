@@ -16,7 +16,7 @@
 namespace muster {
 
 // As given by flags or InitOptions; nothing is defaulted yet.
-struct Asked {
+struct StartOptions {
   std::optional<std::string> config_file;  // else MUSTER_CONFIG
   std::vector<std::string> sets;           // "timeouts.collective=1h"
   ExplicitTuple explicit_tuple;
@@ -26,7 +26,7 @@ struct Asked {
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.
-Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const Asked& asked);
+Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked);
 
 // Sets the log up as the configuration says, and gives its warnings.
 Status StartLog(const EffectiveConfig& effective);
@@ -34,7 +34,7 @@ Status StartLog(const EffectiveConfig& effective);
 // Who this process is. Its warnings are the caller's to show. Where a PMIx server alone knows (Resolve), that
 // is asked: BLOCKS for timeouts.resolve at most, else not at all.
 tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
-                                                const Asked& asked);
+                                                const StartOptions& asked);
 
 // Where the processes of one node meet, in directories of their own below these (net/private_directory.h).
 std::vector<std::string> SharedDirectories(const Environment& environment);
@@ -47,18 +47,18 @@ struct Started {
 // All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
 // rank's name. BLOCKS as ResolveLaunch does. A refusal knows as whom this process is awaited also where it is
 // the configuration that is wrong. Whoever refuses, here or later, calls TellOthers.
-tl::expected<Started, Refusal> StartUp(const Environment& environment, const Asked& asked);
+tl::expected<Started, Refusal> StartUp(const Environment& environment, const StartOptions& asked);
 
 // Tells the other ranks of this launch, where they can be found, that this process will not come: they all
 // end with what refused it, instead of waiting for it. Nobody is told of what is no rank of several. Gives
 // what this process is to end with: its own error, or another's that they had all been told before; and
 // whether the root has told people the very same (elsewhere), in a log that may be this process's. BLOCKS
 // for a few seconds at most (TellRefusal). The log's subject becomes the rank.
-ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Refusal& refusal);
+ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked, const Refusal& refusal);
 
 // The same for what stood in the way after StartUp, before the request to join was handed over.
-ToldRefusal TellOthers(const Environment& environment, const Asked& asked, const Resolution& resolution,
-                       const Error& error);
+ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                       const Resolution& resolution, const Error& error);
 
 // What every request to join has, whatever the launcher: this process, its settings, deadlines that do not
 // reach beyond the job's end. The meeting, the claims and the secret are the caller's.
@@ -73,7 +73,7 @@ void WarnOfJobEnd(const Environment& environment, const Config& config);
 
 // What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
 // one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
-Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config, const Asked& asked,
-                                    const Resolution& resolution, Bytes payload);
+Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config,
+                                    const StartOptions& asked, const Resolution& resolution, Bytes payload);
 
 }  // namespace muster

@@ -119,9 +119,9 @@ std::string FailureBox(const RunRecord& record) {
   std::string text =
       fmt::format("<h2>First failure</h2>\n<p>{}<br><span class=\"soft\">after {}</span></p>\n",
                   Escape(ToString(failure.error)), FormatSpan(record.failed.value_or(record.ended)));
-  if (!failure.last_words.empty()) {
+  if (!failure.stderr_tail.empty()) {
     text += fmt::format("<p class=\"soft\">The last lines of {}:</p>\n<pre>{}</pre>\n",
-                        Escape(DescribeRank(record, failure.rank)), Escape(failure.last_words));
+                        Escape(DescribeRank(record, failure.rank)), Escape(failure.stderr_tail));
   }
   return text;
 }

@@ -32,8 +32,8 @@ Json FailureJson(const RunRecord& record) {
   const bool known = failure.rank >= 0 && failure.rank < static_cast<int>(record.ranks.size());
   const Duration at = record.failed.value_or(record.ended);
   Json lines = Json::array();
-  if (!failure.last_words.empty()) {
-    for (const std::string_view line : Split(failure.last_words, '\n')) lines.push_back(line);
+  if (!failure.stderr_tail.empty()) {
+    for (const std::string_view line : Split(failure.stderr_tail, '\n')) lines.push_back(line);
   }
   return {{"code", CodeName(failure.error.code)},
           {"message", failure.error.message},

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
-#include "comm/rendezvous/messages/ends.h"
+#include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster {
@@ -31,7 +31,7 @@ struct RankRecord {
   std::string node;                 // empty: not known
   std::optional<Duration> arrived;  // since `joining`
   std::optional<RankEnd> end;
-  bool left = false;  // said goodbye: it had ended with 0
+  bool left = false;  // left: it had ended with 0
 };
 
 struct RunRecord {

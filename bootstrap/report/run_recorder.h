@@ -48,7 +48,7 @@ class RunRecorder {
   // What the root hears, own ranks' included.
   void Hear(const std::vector<RankEnd>& ends);
 
-  // All of it. `has_left`: whether a rank has said goodbye.
+  // All of it. `has_left`: whether a rank has left.
   RunRecord Finish(int exit_status, const std::function<bool(int)>& has_left);
 
  private:

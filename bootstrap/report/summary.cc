@@ -134,9 +134,9 @@ std::string SummaryText(const RunRecord& record) {
   std::string text =
       fmt::format("the run failed after {}, at {:%H:%M:%S} UTC: {}", FormatSpan(after),
                   fmt::gmtime(std::chrono::system_clock::to_time_t(when)), ToString(failure.error));
-  if (!failure.last_words.empty()) {
+  if (!failure.stderr_tail.empty()) {
     text += fmt::format("\n  the last lines of {}:{}", DescribeRank(record, failure.rank),
-                        Indent(failure.last_words));
+                        Indent(failure.stderr_tail));
   }
   return text + Others(record) + Phases(record);
 }

@@ -132,7 +132,7 @@ class Assembler {
   void DeriveBlocks() {
     RankTuple& tuple = resolution_.tuple;
     const Launcher::Traits traits = TraitsOf(tuple.launcher);
-    if (traits.signs || !traits.names_master || tuple.num_nodes) return;
+    if (traits.has_signature || !traits.names_master || tuple.num_nodes) return;
     for (const RankTuple& carrier : resolution_.carriers) {
       if (carrier.launcher != "slurm" || carrier.num_nodes != carrier.world_size || carrier.world_size == 1)
         continue;

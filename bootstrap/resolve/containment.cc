@@ -34,7 +34,7 @@ std::optional<bool> WasThere(const RankTuple& tuple, const RankTuple& anchor,
 
 // Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
 Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
-  if (!TraitsOf(tuple.launcher).signs) return Age::kUnknown;
+  if (!TraitsOf(tuple.launcher).has_signature) return Age::kUnknown;
   const auto there = WasThere(tuple, anchor, environment);
   if (!there) return Age::kUnknown;
   return *there ? Age::kOlder : Age::kNewer;
@@ -54,7 +54,7 @@ bool CarriesNodes(const RankTuple& outer, const RankTuple& inner) {
 
 bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
   const Launcher::Traits traits = TraitsOf(inner.launcher);
-  if (traits.signs || !traits.names_master || inner.num_nodes || !inner.local_rank) return false;
+  if (traits.has_signature || !traits.names_master || inner.num_nodes || !inner.local_rank) return false;
   if (inner.world_size % outer.world_size != 0) return false;
   const int each = inner.world_size / outer.world_size;
   return each > 1 && inner.rank / each == outer.rank && inner.rank % each == *inner.local_rank;
@@ -63,7 +63,7 @@ bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
 // What was exported before a step of several tasks began is the same in all of them, and so no block of one:
 // task 0 would take a stale RANK=0 of a larger world for its own, and wait for the others, who know better.
 bool IsOfAllTasks(const RankTuple& outer, const RankTuple& inner, const Environment& environment) {
-  return outer.world_size > 1 && !TraitsOf(inner.launcher).signs &&
+  return outer.world_size > 1 && !TraitsOf(inner.launcher).has_signature &&
          WasThere(inner, outer, environment).value_or(false);
 }
 

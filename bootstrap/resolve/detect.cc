@@ -81,7 +81,7 @@ std::string RankVariable(const Candidate& candidate) {
 std::string WhatToUnset(const Entry& a, const Entry& b) {
   for (const Entry* entry : {&a, &b}) {
     const std::string variable = RankVariable(*entry->candidate());
-    if (TraitsOf(entry->name).signs || variable.empty()) continue;
+    if (TraitsOf(entry->name).has_signature || variable.empty()) continue;
     return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
   }
   return "unset the wrong one";
@@ -117,7 +117,9 @@ bool SpeaksFor(const RankTuple& tuple, const Claimed& claimed) {
 }
 
 // They start processes themselves, so a PMIx rank that is not theirs is some outer launcher's.
-bool StartsProcesses(std::string_view launcher) { return launcher != "slurm" && TraitsOf(launcher).signs; }
+bool StartsProcesses(std::string_view launcher) {
+  return launcher != "slurm" && TraitsOf(launcher).has_signature;
+}
 
 bool NamesAMaster(std::string_view launcher) { return TraitsOf(launcher).names_master; }
 

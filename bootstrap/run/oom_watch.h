@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "comm/rendezvous/messages/ends.h"
+#include "comm/rendezvous/messages/exit_report.h"
 
 namespace muster {
 

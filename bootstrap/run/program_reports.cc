@@ -37,16 +37,16 @@ Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<int>& own_ran
   return reports;
 }
 
-void ProgramReports::Report(const Survey& survey, const std::vector<int>& own_ranks, ProgramDesk* desk,
+void ProgramReports::Report(const Survey& survey, const std::vector<int>& own_ranks, AdoptionServer* server,
                             Reply reply) {
   Surveyor::Reports ours = LookAtPrograms(own_ranks);
-  if (desk == nullptr) return reply(std::move(ours));
+  if (server == nullptr) return reply(std::move(ours));
   // A program that is silent must not make its supervisor late.
   Survey inner = survey;
   if (!survey.stacks.empty()) inner.milliseconds /= 4;
   inner.stacks.clear();
-  desk->Ask(inner, [this, survey, ours = std::move(ours), reply = std::move(reply),
-                    alive = std::weak_ptr<bool>(alive_)](const Surveyor::Reports& theirs) mutable {
+  server->Ask(inner, [this, survey, ours = std::move(ours), reply = std::move(reply),
+                      alive = std::weak_ptr<bool>(alive_)](const Surveyor::Reports& theirs) mutable {
     if (alive.expired()) return;
     for (RankReport& report : ours) {
       const auto found = std::ranges::find(theirs, report.rank, &RankReport::rank);

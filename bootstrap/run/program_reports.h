@@ -12,7 +12,7 @@
 
 #include "bootstrap/run/rank_program.h"
 #include "comm/net/thread_worker.h"
-#include "comm/rendezvous/control/program_desk.h"
+#include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/survey/surveyor.h"
 
 namespace muster {
@@ -28,8 +28,8 @@ class ProgramReports {
   ProgramReports(const ProgramReports&) = delete;
   ProgramReports& operator=(const ProgramReports&) = delete;
 
-  // For the ranks in `own_ranks`. `desk` may be null: no program can have joined yet.
-  void Report(const Survey& survey, const std::vector<int>& own_ranks, ProgramDesk* desk, Reply reply);
+  // For the ranks in `own_ranks`. `server` may be null: no program can have joined yet.
+  void Report(const Survey& survey, const std::vector<int>& own_ranks, AdoptionServer* server, Reply reply);
 
  private:
   Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;

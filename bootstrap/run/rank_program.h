@@ -45,7 +45,7 @@ class RankProgram {
   // `ended` has been called.
   bool has_ended() const { return exit_ && !on_ended_; }
   void Signal(int number);
-  std::string LastWords() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
+  std::string TailOfStderr() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
 
  private:
   RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out, bool tail);

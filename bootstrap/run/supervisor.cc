@@ -104,8 +104,8 @@ void Supervisor::OnNotFormed(const Failure& failure) {
   recorder_.Failed(failure);
   NoteWhoCame();
   // Whoever was refused alone is not spoken of by the root of a group that it is no part of.
-  const std::vector<Claim>& own = plan_.join->self.claims;
-  const bool about_us = std::ranges::count(own, failure.rank, &Claim::rank) > 0;
+  const std::vector<RankClaim>& own = plan_.join->self.claims;
+  const bool about_us = std::ranges::count(own, failure.rank, &RankClaim::rank) > 0;
   const bool tell = !joiner_->failure_was_told() || about_us || TellsApart(failure);
   LogEvent(tell ? LogLevel::kError : LogLevel::kDebug, "not_formed",
            {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
@@ -139,7 +139,7 @@ void Supervisor::OnJoined(Joined joined) {
              "the group has formed: {} ranks on {} nodes", group_.roster.size(), group_.roster.nodes.size());
   }
   std::vector<int> own_ranks;
-  for (const Claim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
+  for (const RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
   events.on_everyone_knows = [this] {
@@ -150,7 +150,7 @@ void Supervisor::OnJoined(Joined joined) {
     released_ = true;
     CheckDone();
   };
-  events.on_exchanged = [this](const Exchange& whole) { OnExchanged(whole); };
+  events.on_exchanged = [this](const KeyedAllGather& whole) { OnExchanged(whole); };
   events.whose = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
   store_users_ = std::make_unique<StoreUsers>(plan_.join->uid, [this] {
     std::vector<RunningProgram> running;
@@ -165,22 +165,22 @@ void Supervisor::OnJoined(Joined joined) {
     CheckDone();
   };
   events.on_job_end = [this](Deadline latest) {
-    if (desk_) desk_->TellJobEnd(latest);
+    if (server_) server_->TellJobEnd(latest);
   };
   reports_ = std::make_unique<ProgramReports>(*loop_, programs_,
                                               [this](int rank) { return store_users_->HaveCome(rank); });
   events.report_own = [this](const Survey& survey, ProgramReports::Reply reply) {
-    reports_->Report(survey, plane_->own_ranks(), desk_.get(), std::move(reply));
+    reports_->Report(survey, plane_->own_ranks(), server_.get(), std::move(reply));
   };
   plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), own_ranks, plan_.config.liveness,
                                           std::move(events));
-  auto desk = ProgramDesk::Open(
+  auto server = AdoptionServer::Open(
       *loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
       [this](int rank) { OnProgramLost(rank); });
-  if (!desk) {
-    return Report({desk.error(), own_ranks.front(), -1, ""});
+  if (!server) {
+    return Report({server.error(), own_ranks.front(), -1, ""});
   }
-  desk_ = *std::move(desk);
+  server_ = *std::move(server);
   if (const Status served = ServeStore(); !served) return Report({served.error(), own_ranks.front(), -1, ""});
   StartPrograms(group_);
 }
@@ -194,13 +194,13 @@ Status Supervisor::ServeStore() {
   return {};
 }
 
-void Supervisor::OnExchanged(const Exchange& whole) {
+void Supervisor::OnExchanged(const KeyedAllGather& whole) {
   if (whole.name == kAllDone && ExpectsFiles()) {
     return IsRoot() ? CheckFiles() : ContributeNothingTo(kFilesAreThere);
   }
   if (whole.name == kAllDone || whole.name == kFilesAreThere) return plane_->Leave();
   recorder_.Initialized();
-  desk_->Publish(whole);
+  server_->Publish(whole);
 }
 
 // ---- programs
@@ -234,7 +234,7 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
   facts.master_host = MasterHost(group.roster);
   facts.master_port = alone ? uint16_t{0} : MasterPortOf(group.roster);
   facts.agent_store = !alone && plan_.config.run.store == RunStore::kMuster;
-  facts.control = desk_ ? desk_->path() : "";
+  facts.control = server_ ? server_->path() : "";
   facts.supervisor_pid = getpid();
   facts.restarts = plan_.restarts;
   facts.max_restarts = plan_.max_restarts;
@@ -296,7 +296,7 @@ void Supervisor::OnProgramsDone() {
   // The store is needed until the last program has ended; the root stays as long by itself.
   const bool store_waits =
       plan_.config.run.store == RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
-  if (for_every_rank && plan_.config.run.report) plane_->TellEnds(recorder_.own_ends());
+  if (for_every_rank && plan_.config.run.report) plane_->SendExitReport(recorder_.own_ends());
   const bool all_wait = !for_every_rank || ExpectsFiles();
   if (!all_wait && !store_waits) return plane_->Leave();
   ContributeNothingTo(kAllDone);
@@ -304,7 +304,7 @@ void Supervisor::OnProgramsDone() {
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
-  Exchange part{std::string(exchange), MillisecondsLeft(Deadline::Never()), {}};
+  KeyedAllGather part{std::string(exchange), MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : plane_->own_ranks()) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
@@ -330,14 +330,14 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
   const OutOfMemory out_of_memory = exit.ok() ? OutOfMemory::kNo : memory_->Look();
   recorder_.Ended(program.rank(), exit, out_of_memory);
   if (!exit.ok() && !failure_ && !reported_) {
-    // A goodbye in the meantime would let this process go with 0.
+    // A leave message in the meantime would let this process go with 0.
     reported_ = true;
     const bool may_be_asked = !request_.Explains(Clock::now()) && AsksToEnd(exit.ShellStatus() - 128);
     const auto report = [this, &program, out_of_memory] { ReportEnd(program, out_of_memory); };
     may_be_asked ? static_cast<void>(loop_->After(kSameSignalWithin, report)) : report();
   }
   if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
-  // Not after a failure of ours that the root has yet to confirm: a goodbye would let this process go with 0.
+  // Not after a failure of ours that the root has yet to confirm: a leave message would let this process go with 0.
   if (!failure_ && !reported_ && AllEnded()) OnProgramsDone();
   CheckDone();
 }
@@ -354,7 +354,7 @@ void Supervisor::ReportEnd(const RankProgram& program, OutOfMemory out_of_memory
   Report({{Code::kPeerLost, what, ""},
           program.rank(),
           verdict.exit_status,
-          program.LastWords(),
+          program.TailOfStderr(),
           verdict.as_told});
 }
 
@@ -369,9 +369,10 @@ void Supervisor::ReportLost(int rank) {
     return program->rank() == rank && program->exit().has_value();
   });
   Report({{Code::kPeerLost,
-           ended ? fmt::format("{} exited with 0 without saying goodbye to its group", Describe(rank))
-                 : fmt::format("the program of {} left its group without saying goodbye", Describe(rank)),
-           "muster::Shutdown says goodbye; a crash or an early exit does not"},
+           ended ? fmt::format("{} exited with 0 without leaving its group", Describe(rank))
+                 : fmt::format("the program of {} closed its connections without leaving its group",
+                               Describe(rank)),
+           "muster::Shutdown leaves the group; a crash or an early exit does not"},
           rank,
           -1,
           ""});

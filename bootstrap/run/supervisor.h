@@ -32,8 +32,8 @@
 #include "bootstrap/store/store_users.h"
 #include "comm/net/process_watch.h"
 #include "comm/net/thread_worker.h"
+#include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/control/control_plane.h"
-#include "comm/rendezvous/control/program_desk.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/joiner.h"
 
@@ -93,7 +93,7 @@ class Supervisor {
 
   void Join();
   void OnJoined(Joined joined);
-  void OnExchanged(const Exchange& whole);
+  void OnExchanged(const KeyedAllGather& whole);
   Status ServeStore();
   void StartPrograms(const FormedGroup& group);
   std::optional<Failure> StartProgram(const FormedGroup& group, int rank);
@@ -150,7 +150,7 @@ class Supervisor {
   std::unique_ptr<SignalRelay> relay_;
   std::unique_ptr<Joiner> joiner_;
   std::unique_ptr<ControlPlane> plane_;
-  std::unique_ptr<ProgramDesk> desk_;
+  std::unique_ptr<AdoptionServer> server_;
   std::unique_ptr<OutputPlan> output_;
   std::unique_ptr<InputPlan> input_;
   std::vector<std::string> expected_;  // the root's
@@ -164,8 +164,8 @@ class Supervisor {
   bool reported_ = false;  // a failure of our own, or will be at once; failure_ is what the group was told
   std::optional<Failure> failure_;
   std::optional<int> status_;
-  Clock::time_point ended_at_{};                   // the latest program
-  std::set<int> lost_;                             // ranks whose program left the group without a goodbye
+  Clock::time_point ended_at_{};  // the latest program
+  std::set<int> lost_;            // ranks whose program left the group without a leave message
   std::unique_ptr<ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
   std::optional<OomWatch> memory_;                 // since the programs were started
   RunRecorder recorder_;

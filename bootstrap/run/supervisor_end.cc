@@ -51,7 +51,7 @@ void Supervisor::OnFailure(const Failure& failure) {
            apart ? fmt::format("{}; {} tells more", failure.error.message, Describe(group_.root_rank))
                  : ToString(failure.error));
   ClearNodeOf(failure);
-  if (desk_) desk_->Announce(failure);
+  if (server_) server_->Announce(failure);
   if (plan_.config.run.stop_on_failure) EndPrograms();
   CheckDone();
 }

@@ -51,7 +51,7 @@ Result<std::shared_ptr<StorePort>> HoldPort(const Config& config, const std::opt
 Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
                                                     const std::optional<Endpoint>& endpoint,
                                                     bool only_this_node, JoinRequest& request) {
-  Claim& claim = request.self.claims.front();
+  RankClaim& claim = request.self.claims.front();
   const bool serves = config.run.store == RunStore::kMuster;
   std::vector<std::string> addresses;
   if (serves && !only_this_node && claim.local_rank <= 0) addresses = AddressesHere();

@@ -10,7 +10,7 @@ Challenge MakeChallenge() {
   return challenge;
 }
 
-Bytes EndsOf(const MemberContext& context) {
+Bytes ExitReportOf(const MemberContext& context) {
   WireWriter ends;
   ends.I32(context.connector_rank);
   ends.I32(context.acceptor_rank);

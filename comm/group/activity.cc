@@ -20,17 +20,17 @@ std::string Describe(const OperationState& operation) {
   return operation.elements.empty() ? name : name + " " + operation.elements;
 }
 
-void ActivityBoard::Add(std::shared_ptr<const ActivitySource> source) {
+void ActivityTable::Add(std::shared_ptr<const ActivitySource> source) {
   const std::lock_guard lock(mutex_);
   sources_.push_back(std::move(source));
 }
 
-void ActivityBoard::Remove(const ActivitySource* source) {
+void ActivityTable::Remove(const ActivitySource* source) {
   const std::lock_guard lock(mutex_);
   std::erase_if(sources_, [source](const auto& other) { return other.get() == source; });
 }
 
-std::vector<OperationState> ActivityBoard::Look() const {
+std::vector<OperationState> ActivityTable::Look() const {
   std::vector<OperationState> operations;
   {
     const std::lock_guard lock(mutex_);
@@ -45,13 +45,13 @@ std::vector<OperationState> ActivityBoard::Look() const {
   return operations;
 }
 
-void ActivityBoard::SetOnLate(std::function<void()> on_late) {
+void ActivityTable::SetOnLate(std::function<void()> on_late) {
   const std::lock_guard lock(mutex_);
   on_late_ = std::move(on_late);
 }
 
 // Under the lock: after SetOnLate has returned, what was set before is not called any more.
-void ActivityBoard::ReportLate() const {
+void ActivityTable::ReportLate() const {
   const std::lock_guard lock(mutex_);
   if (on_late_) on_late_();
 }

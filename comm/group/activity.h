@@ -49,7 +49,7 @@ class ActivitySource {
   virtual OperationState Look() const = 0;
 };
 
-class ActivityBoard {
+class ActivityTable {
  public:
   void Add(std::shared_ptr<const ActivitySource> source);
   void Remove(const ActivitySource* source);

@@ -39,7 +39,8 @@ class Group {
   // Every rank gives bytes and gets everybody's, indexed by rank; over the control plane, for small things
   // (addresses, versions, ids). `name` must be new each time and the same on every rank. Error: the group's
   // failure, or kDeadline naming the ranks that have not called it.
-  virtual Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) = 0;
+  virtual Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine,
+                                                    Deadline deadline) = 0;
 
   // Readable (poll POLLIN) as soon as the group has failed, and for ever after. Owned by the Group.
   virtual int failure_fd() const = 0;
@@ -56,14 +57,14 @@ class Group {
     return {};
   }
 
-  // Says goodbye: from now on this process's end is not a failure. Waits until that is known where it must
+  // leaves: from now on this process's end is not a failure. Waits until that is known where it must
   // be.
   //
   // Error: the group's failure, where it has one: the work was not done together to the end.
   virtual Status Leave(Deadline deadline) = 0;
 
   // Where the backend says what this rank is doing.
-  ActivityBoard& activity() { return activity_; }
+  ActivityTable& activity() { return activity_; }
 
   // Operations do not wait beyond this, where the group has learned when its job ends; once it has passed it
   // counts no more. May become known at any time.
@@ -73,7 +74,7 @@ class Group {
   void set_latest(Deadline latest) { latest_ = latest.when().time_since_epoch().count(); }
 
  private:
-  ActivityBoard activity_;
+  ActivityTable activity_;
   std::atomic<Clock::rep> latest_ = Clock::time_point::max().time_since_epoch().count();
 };
 

@@ -113,7 +113,7 @@ Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                     const DataOptions& options, Deadline deadline) {
   const Bytes mine = DataPayload(*endpoint, options);
-  MUSTER_TRY(const std::vector<Bytes> payloads, group.Exchange("data endpoints", mine, deadline));
+  MUSTER_TRY(const std::vector<Bytes> payloads, group.KeyedAllGather("data endpoints", mine, deadline));
   return Build(group, std::move(endpoint), ViewsOf(payloads), options, deadline);
 }
 

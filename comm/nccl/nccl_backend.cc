@@ -106,7 +106,7 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
 }
 
 Result<std::vector<GpuHello>> ExchangeHellos(Group& group, const GpuHello& mine, Deadline deadline) {
-  MUSTER_TRY(const std::vector<Bytes> all, group.Exchange("gpus", EncodeGpuHello(mine), deadline));
+  MUSTER_TRY(const std::vector<Bytes> all, group.KeyedAllGather("gpus", EncodeGpuHello(mine), deadline));
   std::vector<GpuHello> hellos;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     Result<GpuHello> hello = DecodeGpuHello(all[rank]);

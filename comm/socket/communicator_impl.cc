@@ -55,14 +55,14 @@ SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, M
     : core_(std::move(core)),
       members_(std::move(members)),
       topology_(std::move(topology)),
-      ledger_(std::make_shared<Ledger>()),
+      history_(std::make_shared<CallHistory>()),
       chooser_(std::move(chooser)),
-      lane_(core_->mesh, members_.communicator, Purpose::kCollective, members_.world_ranks),
-      exchange_(lane_, ledger_.get(), core_->exchange_options()),
+      connections_(core_->mesh, members_.communicator, Purpose::kCollective, members_.world_ranks),
+      engine_(connections_, history_.get(), core_->engine_options()),
       memory_settled_(!(core_->options.shared_memory && SharesNodes(topology_))),
       point_to_point_(*core_, members_) {
-  core_->mesh->AddLedger(members_.communicator, ledger_);
-  core_->group.activity().Add(ledger_);
+  core_->mesh->AddCallHistory(members_.communicator, history_);
+  core_->group.activity().Add(history_);
 }
 
 SocketCommunicator::~SocketCommunicator() {
@@ -70,12 +70,12 @@ SocketCommunicator::~SocketCommunicator() {
     KeepForGood(core_);
     return;
   }
-  core_->mesh->RemoveLedger(members_.communicator);
-  core_->group.activity().Remove(ledger_.get());
+  core_->mesh->RemoveCallHistory(members_.communicator);
+  core_->group.activity().Remove(history_.get());
   // After an error the others learn the cause from the group; "it left" would be a second one.
   if (first_error_.broken() || core_->group.failure()) return;
-  lane_.SayGoodbye();
-  point_to_point_.SayGoodbye();
+  connections_.SendLeave();
+  point_to_point_.SendLeave();
 }
 
 Duration SocketCommunicator::TimeoutOf(Operation operation, const CallOptions& options) const {
@@ -101,12 +101,12 @@ tl::unexpected<Error> SocketCommunicator::Break(const Error& error) {
 }
 
 Status SocketCommunicator::Enter(const Call& call, Duration timeout) {
-  const std::optional<Mismatch> mismatch = ledger_->Begin(call);
+  const std::optional<Mismatch> mismatch = history_->Begin(call);
   if (mismatch) {
     return Fail(
         Disagreement(core_->group.roster(), core_->group.rank(), call, mismatch->rank, mismatch->theirs));
   }
-  exchange_.Begin(call, timeout);
+  engine_.Begin(call, timeout);
   return {};
 }
 
@@ -120,10 +120,10 @@ Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
   Status status = Enter(call, TimeoutOf(call.operation, options));
   if (status && !memory_settled_) status = ShareMemoryFor(call);
   if (status)
-    status = body({exchange_, topology_, chooser_, memory_.get(), core_->mac ? &*core_->mac : nullptr});
+    status = body({engine_, topology_, chooser_, memory_.get(), core_->mac ? &*core_->mac : nullptr});
   if (memory_) memory_->Flush();
-  exchange_.End();
-  ledger_->End();
+  engine_.End();
+  history_->End();
   if (!status) return Break(status.error());
   return {};
 }
@@ -138,7 +138,7 @@ bool SocketCommunicator::WantsMemory(const Call& call) const {
 Status SocketCommunicator::ShareMemoryFor(const Call& call) {
   if (!WantsMemory(call)) return {};
   MUSTER_TRY(SharedMemoryAgreement agreement,
-             AgreeOnSharedMemory(exchange_, topology_, core_->options.shared_slot_bytes));
+             AgreeOnSharedMemory(engine_, topology_, core_->options.shared_slot_bytes));
   memory_settled_ = true;
   memory_ = std::move(agreement.memory);
   chooser_.SetSharesMemory(agreement.shared);
@@ -176,7 +176,7 @@ Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int k
   Bytes all(mine.bytes().size() * static_cast<size_t>(size()));
   uint64_t sequence = 0;
   MUSTER_CHECK(RunCollective(CallOf(Operation::kSplit), options, [&](const Collective& collective) {
-    sequence = collective.exchange.call().sequence;
+    sequence = collective.engine.call().sequence;
     return RunAllGather(collective, mine.bytes(), all);
   }));
   WireReader reader(all);

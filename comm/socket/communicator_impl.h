@@ -14,7 +14,7 @@
 #include "comm/socket/collectives/collectives.h"
 #include "comm/socket/core.h"
 #include "comm/socket/point_to_point.h"
-#include "comm/socket/transport/ledger.h"
+#include "comm/socket/transport/call_history.h"
 
 namespace muster {
 
@@ -70,14 +70,14 @@ class SocketCommunicator final : public Communicator {
   const std::shared_ptr<const SocketCore> core_;
   const Members members_;
   const Topology topology_;
-  const std::shared_ptr<Ledger> ledger_;
+  const std::shared_ptr<CallHistory> history_;
   FirstError first_error_;
 
   std::mutex collective_;  // held during one; nobody waits for it
   uint64_t sequence_ = 0;
   Chooser chooser_;
-  Lane lane_;
-  ProgressEngine exchange_;
+  ConnectionSet connections_;
+  ProgressEngine engine_;
   bool memory_settled_ = false;  // shared, or known not to be
   std::unique_ptr<NodeMemory> memory_;
   PointToPoint point_to_point_;

@@ -27,7 +27,7 @@ struct SocketCore {
 
   // There the connections, the listeners and the epoll descriptor are the parent's.
   bool InForkedChild() const { return ForkDepth() != fork_depth; }
-  ExchangeOptions exchange_options() const {
+  ProgressEngineOptions engine_options() const {
     return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
   }
 };

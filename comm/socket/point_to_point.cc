@@ -20,7 +20,7 @@ Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buff
 PointToPoint::PointToPoint(const SocketCore& core, const Members& members)
     : core_(core),
       communicator_(members.communicator),
-      lane_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks),
+      connections_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks),
       peers_(members.world_ranks.size()) {}
 
 PointToPoint::Peer& PointToPoint::PeerAt(int rank) {
@@ -50,7 +50,7 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
   if (!sequence) {
     return Fail(Code::kDeadline, "{} did not begin within {}: another one with {} is in progress",
                 Name(call.operation), FormatDuration(timeout),
-                DescribeRank(core_.group.roster(), lane_.WorldRank(peer)));
+                DescribeRank(core_.group.roster(), connections_.WorldRank(peer)));
   }
   call.sequence = *sequence;
   Status status = body(call, deadline);
@@ -61,22 +61,22 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
   return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
-    ExchangeOptions options = core_.exchange_options();
+    ProgressEngineOptions options = core_.engine_options();
     options.sole_reader = false;
-    ProgressEngine exchange(lane_, nullptr, options);
-    exchange.Begin(call, timeout, deadline);
-    exchange.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
-    return exchange.Run();
+    ProgressEngine engine(connections_, nullptr, options);
+    engine.Begin(call, timeout, deadline);
+    engine.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
+    return engine.Run();
   });
 }
 
 Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
   const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
   return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
-    ProgressEngine exchange(lane_, nullptr, core_.exchange_options());
-    exchange.Begin(call, timeout, deadline);
-    exchange.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
-    return exchange.Run();
+    ProgressEngine engine(connections_, nullptr, core_.engine_options());
+    engine.Begin(call, timeout, deadline);
+    engine.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
+    return engine.Run();
   });
 }
 

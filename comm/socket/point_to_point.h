@@ -17,7 +17,7 @@
 #include "comm/base/error.h"
 #include "comm/communicator.h"
 #include "comm/socket/core.h"
-#include "comm/socket/engine/lane.h"
+#include "comm/socket/engine/connection_set.h"
 
 namespace muster {
 
@@ -28,7 +28,7 @@ class PointToPoint {
   // Arguments have been checked. BLOCK like ProgressEngine::Run.
   Status Send(ConstBuffer buffer, int to, Duration timeout);
   Status Recv(Buffer buffer, int from, Duration timeout);
-  void SayGoodbye() { lane_.SayGoodbye(); }
+  void SendLeave() { connections_.SendLeave(); }
 
  private:
   // One direction of the traffic with one peer: one call at a time, numbered.
@@ -55,7 +55,7 @@ class PointToPoint {
 
   const SocketCore& core_;
   const uint64_t communicator_;
-  Lane lane_;
+  ConnectionSet connections_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Peer>> peers_;
 };

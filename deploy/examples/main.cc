@@ -58,7 +58,7 @@ Status Run(std::span<const char* const> arguments) {
   MUSTER_TRY(const DigitsOptions options, ParseDigitsOptions(arguments));
   if (options.help) return Print(DigitsHelp());
   MUSTER_TRY(Communicator * group, Init());
-  // After a failure there is no Shutdown: leaving without a goodbye is how the other ranks learn of it at
+  // After a failure there is no Shutdown: leaving without a leave message is how the other ranks learn of it at
   // once.
   MUSTER_CHECK(EvaluateAndReport(*group, options));
   return Shutdown();

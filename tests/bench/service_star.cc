@@ -29,11 +29,11 @@ int ServeGroup(const Launch& launch) {
     failed = !outcome;
     if (failed) return LogError("{}", ToString(outcome.error().error));
     joined = *std::move(outcome);
-    joined->branches->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
+    joined->children->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
   });
   joiner.Start();
-  (*loop)->RunUntil([&] { return failed || (joined && joined->branches->empty()); }, Deadline::After(kLimit));
-  return joined && joined->branches->empty() ? 0 : 1;
+  (*loop)->RunUntil([&] { return failed || (joined && joined->children->empty()); }, Deadline::After(kLimit));
+  return joined && joined->children->empty() ? 0 : 1;
 }
 
 // All leaders but the root's, on one loop.

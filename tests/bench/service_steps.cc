@@ -7,7 +7,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/auth/handshake.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/join/assembly.h"
+#include "comm/rendezvous/join/roster_builder.h"
 #include "tests/bench/requests.h"
 
 namespace muster::bench {
@@ -68,14 +68,14 @@ std::vector<Bytes> Hellos(const Launch& launch) {
 
 Bytes AssembleAndEncode(const Launch& launch) {
   const std::vector<Bytes> hellos = Hellos(launch);
-  Assembly assembly(MakeRequest(launch, 0).self, {});
+  RosterBuilder roster_builder(MakeRequest(launch, 0).self, {});
   {
     const Step step("assembly");
     for (size_t source = 0; source < hellos.size(); ++source)
-      assembly.Add(source, DecodeHello(hellos[source]).value());
+      roster_builder.Add(source, DecodeHello(hellos[source]).value());
   }
   const Step step("roster");
-  FormedGroup formed{assembly.MakeRoster().value(), {}, 0};
+  FormedGroup formed{roster_builder.MakeRoster().value(), {}, 0};
   return Encode(formed);
 }
 

@@ -148,7 +148,7 @@ check_jobs() {
   check_mpi "$1" pmi2 pmi mpich hydra
   check_mpi "$1" pmix pmix openmpi openmpi
   check "$1: kill -9 of a program" killed_rank pid '137 137 137 137 137 137' 'rank 4 on gpu03 failed: signal 9 (Killed)'
-  check "$1: kill -9 of a supervisor" killed_rank supervisor '69 69 69 69 137 69' 'rank 4 on gpu03 ended without a goodbye'
+  check "$1: kill -9 of a supervisor" killed_rank supervisor '69 69 69 69 137 69' 'rank 4 on gpu03 ended without leaving its group'
   check "$1: a rank is missing" misses_a_rank_of_four
   check "$1: muster-slurm answers" answers_of_slurm
   check "$1: muster-slurm names a missing rank of -m arbitrary" helper_knows_an_arbitrary_layout

@@ -89,7 +89,7 @@ class Job:
     def await_formed(self):
         until(lambda: self.ended() or len(self.formed()) == len(RANKS), PATIENCE_S, "the group has formed")
         if self.ended():
-            raise Broken(f"ended with {self._srun.returncode}: {self.last_words()}")
+            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
         self._look()
         self._beats = Heartbeats(self.supervisor(0), self.supervisor(2), ADDRESS)
 
@@ -97,7 +97,7 @@ class Job:
         """The root listens, though ranks are held back."""
         until(lambda: self.ended() or self._root_listens(), PATIENCE_S, "the root listens")
         if self.ended():
-            raise Broken(f"ended with {self._srun.returncode}: {self.last_words()}")
+            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
 
     def _root_listens(self):
         self._look()
@@ -171,7 +171,7 @@ class Job:
         while before != (before := self.lines()) and time.monotonic() < deadline:
             time.sleep(QUIET_S)
 
-    def last_words(self):
+    def stderr_tail(self):
         texts = [read(path).strip().splitlines()[-1:] for path in sorted(glob.glob(os.path.join(self.folder, "*.err")))]
         return " / ".join(sum(texts, []))[-400:]
 

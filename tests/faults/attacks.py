@@ -247,7 +247,7 @@ class Play:
         late = max(0.0, job.beats().longest_gap(start, end, 10) - HEARTBEAT_S)
         said = attackers.end()
         if job.ended():
-            raise Broken(f"ended during the attack: {job.last_words()}")
+            raise Broken(f"ended during the attack: {job.stderr_tail()}")
         # An operation that the attack holds up is known when it has ended.
         job.await_operations(over)
         return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), said)
@@ -276,7 +276,7 @@ class Play:
                 yield row
             if job:
                 code = job.finish()
-                outcome = "same" if code == 0 else f"exit code {code}: {job.last_words()}"
+                outcome = "same" if code == 0 else f"exit code {code}: {job.stderr_tail()}"
                 cost = Cost(lines=job.lines() - lines)
                 yield Row(Listener("(the end of the job)", "-", "", None), "-", Cost(), cost, 0, outcome)
         finally:
@@ -336,7 +336,7 @@ class Play:
             memory = job.most_memory()
             code = job.finish()
             if code != 0:
-                raise Broken(f"exit code {code}: {job.last_words()}")
+                raise Broken(f"exit code {code}: {job.stderr_tail()}")
             return Cost(0.0, 0.0, formed, job.lines() - lines, most, memory, said)
         finally:
             job.close()

@@ -92,7 +92,7 @@ AS_BEFORE = "comes to the same as before joining: what counts is the hello"
 def dies(code, how, joining=True):
     """A rank's program that ends so."""
     program = lost(rf"rank 5 on gpu03 failed: {how}", code, victim=(code,))
-    member = lost(r"rank 5 on gpu03 ended without a goodbye", victim=(code,))
+    member = lost(r"rank 5 on gpu03 ended without leaving its group", victim=(code,))
     return cells(
         before=SAME_BEFORE,
         rendezvous=(NOT_OF_RUN, lost(f"rank 5 on gpu03 {FORMING}", victim=(code,))) if joining else NOT_OF_RUN,
@@ -110,9 +110,9 @@ def with_cells(table, **phases):
     return merged
 
 
-GONE_WITHOUT = r"rank 5 on gpu03 (left its group without saying|ended without a) goodbye|" \
-    r"rank 5 on gpu03 exited with 0 without saying goodbye|" \
-    r"the program of rank 5 on gpu03 left its group without saying goodbye"
+GONE_WITHOUT = r"rank 5 on gpu03 (closed its connections|ended) without leaving its group|" \
+    r"rank 5 on gpu03 exited with 0 without leaving its group|" \
+    r"the program of rank 5 on gpu03 closed its connections without leaving its group"
 
 
 def exits_with_zero():
@@ -129,7 +129,7 @@ def exits_with_zero():
 
 def process_killed(rank, node):
     """kill -9 of what is the rank to the others: `muster run`, or the library's process."""
-    text = rf"rank {rank} on {node} ended without a goodbye"
+    text = rf"rank {rank} on {node} ended without leaving its group"
     # Its node's other rank knows it as that, or by its number.
     forming = rf"(rank {rank} on {node}|the leader of {node}) {FORMING}"
     left = lost(text, victim=(137,))

@@ -47,7 +47,7 @@ step() {
 endless() {
   step "$1" - -- "$muster" run "${@:2}" -- "$bin/deploy/examples/digits" \
     --data "$root/deploy/examples/data/digits.csv" --repeat 100000
-  until_true 30 computing "$1" || fail "not all ranks compute: $(last_words "$1") $(<"$work/$1/srun.err")"
+  until_true 30 computing "$1" || fail "not all ranks compute: $(stderr_tail "$1") $(<"$work/$1/srun.err")"
 }
 
 # Every program has spent 50 ms: it is past its start.
@@ -106,11 +106,11 @@ all_ended() { expect "ranks that ended with $2" "$(ranks_with "$1" "$2")" "$3"; 
 all_said() {
   local said
   said=$(ranks_saying "$1" "$3")
-  expect "ranks that said '$3' ($(last_words "$1"))" "$said" "$2"
+  expect "ranks that said '$3' ($(stderr_tail "$1"))" "$said" "$2"
 }
 
 # For a reader who wants to know what was said instead.
-last_words() {
+stderr_tail() {
   tail -qn 1 "$work/$1"/[0-9]*.err | sed 's/^muster: [^:]*: //' | sort | uniq -c | sort -rn | head -n 3 | tr '\n' ';'
 }
 

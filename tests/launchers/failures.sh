@@ -178,7 +178,7 @@ check_failures() {
       "rank $rank on $node failed: signal 9 (Killed)"
     check "kill -9: the supervisor of rank $rank" killed "$rank" supervisor \
       "$(for other in {0..7}; do [[ $other == "$rank" ]] && echo 137 || echo 69; done | xargs)" \
-      "rank $rank on $node ended without a goodbye"
+      "rank $rank on $node ended without leaving its group"
     check "exit 3: rank $rank" exits "$rank"
   done
   check 'a program that ends well' ends_well

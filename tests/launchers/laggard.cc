@@ -4,8 +4,8 @@
 //
 // All ranks meet in a Barrier; then RANK does WHAT, and the others are in an AllReduce until it comes.
 //   FILE      waits until FILE exists; then all meet and leave
-//   exit      exits with 0, without a goodbye
-//   leave     says goodbye and exits
+//   exit      exits with 0, without a leave message
+//   leave     leaves and exits
 //   receive   as FILE, but rank 0 waits in a Recv
 //   abandon   gives the group up, takes its time to end when it is told to, and leaves FILE
 //   stop      all meet in Barriers all the time; once there is FILE it comes to no more, until FILE is gone

@@ -109,7 +109,7 @@ cells() {
   local impostor
   check "$1: a rank is missing" missing "$2" "$3"
   check "$1: kill -9 of a program" killed_unseen "$2" "$3" program 137 'failed: signal 9 (Killed)'
-  check "$1: kill -9 of a supervisor" killed_unseen "$2" "$3" supervisor 69 'ended without a goodbye'
+  check "$1: kill -9 of a supervisor" killed_unseen "$2" "$3" supervisor 69 'ended without leaving its group'
   check "$1: kill -9 of a program, and the launcher sees it" killed_seen "$2" program '*rank 3 on gpu02 failed: signal 9 (Killed)*'
   for impostor in "${@:4}"; do check "$1: strangers at the root, one ${impostor//_/ }" strangers_at_root "$2" "$3" "$impostor"; done
 }

@@ -63,7 +63,7 @@ check_old_kernel() {
     check "$profile: kill -9 of a program" on_old_kernel "$profile" killed 5 pid '137 137 137 137 137 137 137 137' \
       'rank 5 on gpu03 failed: signal 9 (Killed)'
     check "$profile: kill -9 of a supervisor" on_old_kernel "$profile" killed 5 supervisor '69 69 69 69 69 137 69 69' \
-      'rank 5 on gpu03 ended without a goodbye'
+      'rank 5 on gpu03 ended without leaving its group'
     check "$profile: a rank is missing, muster-slurm" on_old_kernel "$profile" misses_a_rank
     check "$profile: check" on_old_kernel "$profile" checks_itself
     check "$profile: DistributedDataParallel" on_old_kernel "$profile" trains_on_two_nodes

@@ -143,7 +143,7 @@ all_others_say() { [[ $(grep -cF -- "$1" "$dir/err") == 15 ]]; }
 forked_worker() {
   laggards library 4 fork "$go"
   # The heartbeats would take 30 s; and srun itself waits for the worker.
-  until_true 15 all_others_say 'laggard: rank 4 on gpu02 ended without a goodbye'
+  until_true 15 all_others_say 'laggard: rank 4 on gpu02 ended without leaving its group'
   released 137
 }
 
@@ -171,9 +171,9 @@ check_status() {
   check 'status: a group that forms' forming
   check 'status: no group' no_group
   check 'status --stacks' stacks
-  check 'a rank exits with 0 (library)' early library exit 69 'rank 5 on gpu02 ended without a goodbye'
+  check 'a rank exits with 0 (library)' early library exit 69 'rank 5 on gpu02 ended without leaving its group'
   check 'a rank exits with 0 (run)' early run exit 69 \
-    'error: rank 5 on gpu02 exited with 0 without saying goodbye to its group'
+    'error: rank 5 on gpu02 exited with 0 without leaving its group'
   check 'a rank leaves before the last collective' early library leave 69 'rank 5 on gpu02 left the group before AllReduce #2'
   check "a leader's worker outlives it" forked_worker
   check "the job's end" job_end

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2154 # lib.sh uses patience; `run` sets here and files; `fresh` sets dir and member; agents,
 # static, c10d and without_munge are python.sh's and auth.sh's
 
-# by_store PROGRAM...: torchrun on nodes without munged: nothing but the notice in its store has a secret.
+# by_store PROGRAM...: torchrun on nodes without munged: nothing but the root's address in its store has a secret.
 by_store() { agents "${without_munge[@]}" sh -c "torchrun --no-python $static"' "$@"' sh "$@"; }
 by_c10d_store() { agents "${without_munge[@]}" sh -c "torchrun --no-python $c10d --nproc-per-node 2"' "$@"' sh "$@"; }
 

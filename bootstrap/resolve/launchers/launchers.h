@@ -19,7 +19,7 @@ struct Launcher {
   // What its word is worth beside its tuple.
   struct Traits {
     bool documented = false;     // from its documentation or source; never run here
-    bool signs = true;           // its variables bear a mark of its own, so that their presence dates them
+    bool has_signature = true;   // its variables bear a mark of its own, so that their presence dates them
     bool names_master = false;   // MASTER_ADDR and MASTER_PORT beside its tuple are of its world: meet there
     bool seen_in_steps = false;  // srun's plugins set them, too: beside a Slurm task they are Slurm's
     bool orders_nodes = false;   // numbers its nodes its own way, whatever carries it

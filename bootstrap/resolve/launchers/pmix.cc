@@ -4,7 +4,7 @@
 // own: the server is asked only where nothing else does, or where `launcher: pmix` wants it.
 #include <climits>
 
-#include "bootstrap/environment/launcher_board.h"
+#include "bootstrap/environment/launcher_kvs_access.h"
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"

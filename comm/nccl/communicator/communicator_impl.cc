@@ -22,7 +22,7 @@ NcclCommunicator::NcclCommunicator(Shared shared, std::unique_ptr<Communicator> 
   shared_.core->group.activity().Add(live_->operations());
 }
 
-// Finalize, destroy, and the sockets' goodbye after it; the group's comes last, from its owner.
+// Finalize, destroy, and the sockets' leave message after it; the group's comes last, from its owner.
 NcclCommunicator::~NcclCommunicator() {
   NcclCore& core = *shared_.core;
   if (core.InForkedChild()) return;

@@ -20,7 +20,7 @@ namespace muster {
 
 class LiveComm {
  public:
-  // `rank` is this process's in the communicator, `id` the communicator's for the activity board.
+  // `rank` is this process's in the communicator, `id` the communicator's for the activity table.
   LiveComm(std::shared_ptr<NcclApi> nccl, std::shared_ptr<CudaApi> cuda, NcclComm comm, int rank,
            uint64_t id);
 

@@ -1,4 +1,4 @@
-// The NCCL backend's front door: a Communicator whose operations on device memory are NCCL's, while those on
+// The NCCL backend's front listener: a Communicator whose operations on device memory are NCCL's, while those on
 // host memory, barriers and bytes of any length go over sockets.
 //
 // Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. Its

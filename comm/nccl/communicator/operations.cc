@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/socket/transport/ledger.h"
+#include "comm/socket/transport/call_history.h"
 
 namespace muster {
 namespace {

@@ -31,7 +31,7 @@ class Operations final : public ActivitySource {
     bool launched = false;  // it is the GPU that waits, not the call
   };
 
-  // `id` is the communicator's for the activity board: who has done nothing yet is a member of it as well.
+  // `id` is the communicator's for the activity table: who has done nothing yet is a member of it as well.
   Operations(std::shared_ptr<CudaApi> cuda, uint64_t id) : cuda_(std::move(cuda)), id_(id) {}
 
   // `peer`, a rank of the group, for Send and Recv.

@@ -76,16 +76,17 @@ StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult stat
   } else if (attempt.entered) {
     report.stage = StartStage::kNotReturned;
   }
-  report.last_words = core.nccl->LastError();
+  report.last_error = core.nccl->LastError();
   return report;
 }
 
 // Everybody says how far it has come; without a failure meanwhile the same sentence comes out on every rank.
 Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline) {
   Group& group = core.group;
-  MUSTER_TRY(const std::vector<Bytes> all,
-             group.Exchange("nccl started", EncodeStartReport(mine),
-                            deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace)));
+  MUSTER_TRY(
+      const std::vector<Bytes> all,
+      group.KeyedAllGather("nccl started", EncodeStartReport(mine),
+                           deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace)));
   std::vector<StartReport> reports;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     Result<StartReport> report = DecodeStartReport(all[rank]);

@@ -27,12 +27,12 @@ std::vector<int> RanksAt(StartStage stage, const std::vector<StartReport>& repor
   return ranks;
 }
 
-// "rank 2 on gpu02", "ranks 2,3 (the first: rank 2 on gpu02; its last words: no route to host)"
+// "rank 2 on gpu02", "ranks 2,3 (the first: rank 2 on gpu02; its last error: no route to host)"
 std::string Describe(const Roster& roster, const std::vector<int>& ranks,
                      const std::vector<StartReport>& reports) {
   const std::string first = DescribeRank(roster, ranks.front());
-  const std::string& last_words = reports[static_cast<size_t>(ranks.front())].last_words;
-  const std::string words = last_words.empty() ? "" : "its last words: " + last_words;
+  const std::string& last_error = reports[static_cast<size_t>(ranks.front())].last_error;
+  const std::string words = last_error.empty() ? "" : "its last error: " + last_error;
   if (ranks.size() == 1) return words.empty() ? first : fmt::format("{} ({})", first, words);
   return fmt::format("ranks {} (the first: {}{}{})", FormatRanges(ranks), first, words.empty() ? "" : "; ",
                      words);
@@ -43,7 +43,7 @@ std::string Describe(const Roster& roster, const std::vector<int>& ranks,
 Bytes EncodeStartReport(const StartReport& report) {
   WireWriter writer;
   writer.U8(static_cast<uint8_t>(report.stage));
-  writer.String(std::string_view(report.last_words).substr(0, kMostWords));
+  writer.String(std::string_view(report.last_error).substr(0, kMostWords));
   return writer.Take();
 }
 
@@ -53,8 +53,8 @@ Result<StartReport> DecodeStartReport(ByteView bytes) {
   const uint8_t stage = reader.U8();
   if (stage > static_cast<uint8_t>(StartStage::kThrough)) reader.MarkBad();
   report.stage = static_cast<StartStage>(stage);
-  report.last_words = reader.String();
-  if (report.last_words.size() > kMostWords) reader.MarkBad();
+  report.last_error = reader.String();
+  if (report.last_error.size() > kMostWords) reader.MarkBad();
   MUSTER_CHECK(reader.Finish("NCCL start"));
   return report;
 }

@@ -132,7 +132,7 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
         Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health)), {}};
   }
   if (const auto overdue = comm.operations()->FindOverdue()) return TooLate(comm, *overdue);
-  ActivityBoard& activity = core_->group.activity();
+  ActivityTable& activity = core_->group.activity();
   if (comm.operations()->HasNewLate(activity.straggler_after())) activity.ReportLate();
   return std::nullopt;
 }

@@ -58,7 +58,7 @@ Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view 
   const std::vector<int> owners = NcclIdOwners(roster.size(), nccl.HasInitScalable());
   const bool mine_to_draw = std::ranges::find(owners, group.rank()) != owners.end();
   MUSTER_TRY(const std::vector<Bytes> all,
-             group.Exchange(name, EncodeIdPart(Draw(nccl, mine_to_draw, deadline)), deadline));
+             group.KeyedAllGather(name, EncodeIdPart(Draw(nccl, mine_to_draw, deadline)), deadline));
   std::vector<NcclIdPart> parts;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     Result<NcclIdPart> part = DecodeIdPart(all[rank]);

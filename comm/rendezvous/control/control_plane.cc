@@ -13,23 +13,23 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Branches::Source kUpstream = Branches::kSelf;
+constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
 // A failure that the root does not confirm within this is told to the own programs all the same.
 constexpr Duration kConfirmation = seconds(2);
 // The root does not wait longer than this for every node to confirm that it knows.
 constexpr Duration kEveryoneKnowsWithin = seconds(5);
-// How long a leader collects the goodbyes of its node.
-constexpr Duration kCollectGoodbyes = milliseconds(5);
+// How long a leader collects the leave messages of its node.
+constexpr Duration kCollectLeaves = milliseconds(5);
 // For peers to hang up.
-constexpr Duration kFarewell = seconds(2);
+constexpr Duration kLeaveGrace = seconds(2);
 
-std::vector<Branches::Branch> TakeUnheard(Branches& branches) {
-  std::vector<Branches::Branch> unheard;
-  for (auto entry = branches.all().begin(); entry != branches.all().end();) {
-    const auto branch = entry++;
-    if (!branch->second.ranks.empty()) continue;
-    unheard.push_back(std::move(branch->second));
-    branches.all().erase(branch);
+std::vector<ChildLinks::Child> TakeUnheard(ChildLinks& children) {
+  std::vector<ChildLinks::Child> unheard;
+  for (auto entry = children.all().begin(); entry != children.all().end();) {
+    const auto child = entry++;
+    if (!child->second.ranks.empty()) continue;
+    unheard.push_back(std::move(child->second));
+    children.all().erase(child);
   }
   return unheard;
 }
@@ -43,30 +43,30 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
       upstream_(std::move(joined.upstream)),
       upstream_name_(std::move(joined.upstream_name)),
       is_root_(upstream_ == nullptr),
-      branches_(std::move(joined.branches)),
+      children_(std::move(joined.children)),
       own_ranks_(std::move(own_ranks)),
       liveness_(liveness),
       events_(std::move(events)),
-      census_(group_.roster),
-      endings_(loop, *branches_,
-               {[this](const Ends& ends) {
-                  if (upstream_) upstream_->Send(Encode(ends));
-                  return upstream_ != nullptr;
-                },
-                [this](const std::vector<RankEnd>& ends) {
-                  if (events_.on_ends) events_.on_ends(ends);
-                },
-                [this] {
-                  if (events_.on_ends_told) events_.on_ends_told();
-                }}) {
-  inquiry_ = std::make_unique<OwnerInquiry>(OwnerInquiry::Params{loop_, group_.roster, *branches_, is_root_,
+      members_(group_.roster),
+      exit_reports_(loop, *children_,
+                    {[this](const ExitReport& ends) {
+                       if (upstream_) upstream_->Send(Encode(ends));
+                       return upstream_ != nullptr;
+                     },
+                     [this](const std::vector<RankEnd>& ends) {
+                       if (events_.on_ends) events_.on_ends(ends);
+                     },
+                     [this] {
+                       if (events_.on_ends_told) events_.on_ends_told();
+                     }}) {
+  inquiry_ = std::make_unique<OwnerInquiry>(OwnerInquiry::Params{loop_, group_.roster, *children_, is_root_,
                                                                  group_.roster.NodeOf(own_ranks_.front()),
                                                                  [this](ByteView frame) {
                                                                    if (upstream_) upstream_->Send(frame);
                                                                    return upstream_ != nullptr;
                                                                  },
                                                                  events_.whose});
-  job_clock_ = std::make_unique<JobClock>(loop_, *branches_, [this](Deadline latest) {
+  job_clock_ = std::make_unique<JobClock>(loop_, *children_, [this](Deadline latest) {
     if (events_.on_job_end) events_.on_job_end(latest);
   });
   if (upstream_) {
@@ -76,15 +76,15 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
     upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
                      [this](const Error& reason) { OnUpstreamClosed(reason); });
   }
-  branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
-                         [this](Branches::Source source, const Branches::Branch& branch,
-                                const Error& reason) { OnBranchClosed(source, branch, reason); });
-  std::vector<Branches::Branch> unheard = TakeUnheard(*branches_);
-  branch_of_rank_.assign(static_cast<size_t>(group_.roster.size()), Branches::kSelf);
-  for (const auto& [source, branch] : branches_->all()) {
-    if (branch.same_node) WatchProcess(source, branch.stream->fd());
-    for (const int rank : branch.ranks) {
-      if (rank >= 0 && rank < group_.roster.size()) branch_of_rank_[static_cast<size_t>(rank)] = source;
+  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnBranchFrame(source, frame); },
+                         [this](ChildLinks::Source source, const ChildLinks::Child& child,
+                                const Error& reason) { OnChildClosed(source, child, reason); });
+  std::vector<ChildLinks::Child> unheard = TakeUnheard(*children_);
+  child_of_rank_.assign(static_cast<size_t>(group_.roster.size()), ChildLinks::kSelf);
+  for (const auto& [source, child] : children_->all()) {
+    if (child.same_node) WatchProcess(source, child.stream->fd());
+    for (const int rank : child.ranks) {
+      if (rank >= 0 && rank < group_.roster.size()) child_of_rank_[static_cast<size_t>(rank)] = source;
     }
   }
   if (joined.request && is_root_) job_clock_->Ask(*joined.request);
@@ -94,67 +94,67 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
                       .front();
     job_ = joined.request->job;
     log_file_ = joined.request->log_file;
-    later_ = std::make_unique<LaterDesk>(loop_, std::move(joined.request), is_root_,
-                                         [this](int rank) { return StillHere(rank); });
-    later_->OpenLocally(std::move(joined.local_door));
-    for (Branches::Branch& visitor : unheard) later_->Take(std::move(visitor));
+    later_ = std::make_unique<RejoinHandler>(loop_, std::move(joined.request), is_root_,
+                                             [this](int rank) { return StillHere(rank); });
+    later_->OpenLocally(std::move(joined.node_listener));
+    for (ChildLinks::Child& visitor : unheard) later_->Take(std::move(visitor));
   }
   if (!OtherNodes().empty()) {
-    pulse_ = std::make_unique<Pulse>(
+    heartbeat_ = std::make_unique<HeartbeatMonitor>(
         loop_, liveness_, [this] { return OtherNodes(); },
-        Pulse::Events{[this](std::span<const int> ranks) {
-                        return DescribeRanks(group_.roster, {ranks.begin(), ranks.end()});
-                      },
-                      [this](const Pulse::Silence& peer) { OnSuspect(peer); },
-                      [this](const Pulse::Verdict& verdict) { OnSilent(verdict); }});
+        HeartbeatMonitor::Events{[this](std::span<const int> ranks) {
+                                   return DescribeRanks(group_.roster, {ranks.begin(), ranks.end()});
+                                 },
+                                 [this](const HeartbeatMonitor::Silence& peer) { OnSuspect(peer); },
+                                 [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); }});
   }
   StartSurveys(std::move(joined.status_desk));
 }
 
 ControlPlane::~ControlPlane() {
   // What nobody could confirm any more tells those below more than a silent end.
-  if (own_failure_ && !failure_) branches_->SendAll(Encode(*own_failure_));
+  if (own_failure_ && !failure_) children_->SendAll(Encode(*own_failure_));
   for (const auto& [name, timer] : exchange_timers_) loop_.Cancel(timer);
   loop_.Cancel(own_failure_timer_);
   loop_.Cancel(told_timer_);
   loop_.Cancel(release_timer_);
-  loop_.Cancel(goodbye_timer_);
+  loop_.Cancel(leave_timer_);
   loop_.Cancel(late_timer_);
 }
 
 // ---- exchanges
 
-void ControlPlane::Contribute(const Exchange& part) { TakeExchange(part); }
+void ControlPlane::Contribute(const KeyedAllGather& part) { TakeKeyedAllGather(part); }
 
-void ControlPlane::TakeExchange(const Exchange& part) {
+void ControlPlane::TakeKeyedAllGather(const KeyedAllGather& part) {
   if (!is_root()) {
     if (upstream_) upstream_->Send(Encode(part, ControlType::kExchange));
     return;
   }
-  const bool is_new = census_.IsUnknown(part.name);
+  const bool is_new = members_.IsUnknown(part.name);
   if (is_new) {
     const Duration limit = FromMilliseconds(part.timeout_milliseconds);
     exchange_timers_[part.name] = loop_.After(limit, [this, name = part.name, limit] {
-      if (auto failure = census_.GiveUp(name, limit)) TakeFailure(*std::move(failure));
+      if (auto failure = members_.GiveUp(name, limit)) TakeFailure(*std::move(failure));
     });
   }
-  if (const auto whole = census_.Contribute(part)) {
+  if (const auto whole = members_.Contribute(part)) {
     loop_.Cancel(exchange_timers_[part.name]);
     exchange_timers_.erase(part.name);
     Publish(*whole);
   }
   // What waits for nobody who has left when it begins does so only when ranks leave.
-  if (is_new) CheckHopeless(census_.left());
+  if (is_new) CheckHopeless(members_.left());
 }
 
 // No rank waits for one that has left.
 void ControlPlane::CheckHopeless(const std::set<int>& left) {
   if (!is_root() || failure_) return;
-  if (auto failure = census_.FindHopeless(left)) TakeFailure(*std::move(failure));
+  if (auto failure = members_.FindHopeless(left)) TakeFailure(*std::move(failure));
 }
 
-void ControlPlane::Publish(const Exchange& whole) {
-  branches_->SendAll(Encode(whole, ControlType::kExchanged));
+void ControlPlane::Publish(const KeyedAllGather& whole) {
+  children_->SendAll(Encode(whole, ControlType::kExchanged));
   if (events_.on_exchanged) events_.on_exchanged(whole);
 }
 
@@ -166,7 +166,7 @@ void ControlPlane::TakeFailure(Failure failure) {
   if (failure_) return;
   if (is_root() || !upstream_) return Announce(failure);
   // Who had left before counts as well ended.
-  SendGoodbyes();
+  SendLeaves();
   upstream_->Send(Encode(failure));
   if (own_failure_) return;
   own_failure_ = std::move(failure);
@@ -179,12 +179,12 @@ void ControlPlane::Announce(const Failure& failure) {
   failure_ = failure;
   if (is_root()) failure_->told_in = log_file_;
   loop_.Cancel(own_failure_timer_);
-  for (const auto& [source, branch] : branches_->all()) {
-    if (!branch.ranks.empty()) not_told_.insert(source);
+  for (const auto& [source, child] : children_->all()) {
+    if (!child.ranks.empty()) not_told_.insert(source);
   }
-  branches_->SendAll(Encode(*failure_));
+  children_->SendAll(Encode(*failure_));
   told_timer_ = loop_.After(kEveryoneKnowsWithin, [this] {
-    for (const Branches::Source source : not_told_) endings_.GiveUp(source);
+    for (const ChildLinks::Source source : not_told_) exit_reports_.GiveUp(source);
     not_told_.clear();
     CheckEveryoneKnows();
   });
@@ -200,7 +200,7 @@ void ControlPlane::CheckEveryoneKnows() {
   }
   everyone_knows_ = true;
   loop_.Cancel(told_timer_);
-  branches_->SendAll(EncodeBare(ControlType::kEveryoneKnows));
+  children_->SendAll(EncodeBare(ControlType::kEveryoneKnows));
   if (events_.on_everyone_knows) events_.on_everyone_knows();
 }
 
@@ -208,41 +208,41 @@ void ControlPlane::CheckEveryoneKnows() {
 
 void ControlPlane::Leave() {
   if (std::exchange(leaving_, true)) return;
-  TakeGoodbye(own_ranks_);
+  TakeLeave(own_ranks_);
   // This process may end at any moment from here on.
-  SendGoodbyes();
+  SendLeaves();
 }
 
-void ControlPlane::TakeGoodbye(const std::vector<int>& ranks) {
-  const std::set<int> left = census_.Goodbye(ranks);
-  PassGoodbyeUp(ranks);
-  // A leader's word for a follower's goodbye is enough: it stays until its own is confirmed.
+void ControlPlane::TakeLeave(const std::vector<int>& ranks) {
+  const std::set<int> left = members_.Leave(ranks);
+  PassLeaveUp(ranks);
+  // A leader's word for a follower's leave message is enough: it stays until its own is confirmed.
   // Only the branches of those who have just left: with a thousand nodes, all would be looked at a thousand times.
-  std::set<Branches::Source> sources;
-  for (const int rank : left) sources.insert(branch_of_rank_[static_cast<size_t>(rank)]);
-  for (const Branches::Source source : sources) {
-    const Branches::Branch* const branch = branches_->Find(source);
-    if (branch != nullptr && census_.AllHaveLeft(branch->ranks))
-      branch->stream->Send(EncodeBare(ControlType::kReleased));
+  std::set<ChildLinks::Source> sources;
+  for (const int rank : left) sources.insert(child_of_rank_[static_cast<size_t>(rank)]);
+  for (const ChildLinks::Source source : sources) {
+    const ChildLinks::Child* const child = children_->Find(source);
+    if (child != nullptr && members_.AllHaveLeft(child->ranks))
+      child->stream->Send(EncodeBare(ControlType::kReleased));
   }
   CheckHopeless(left);
   // Whoever has left may come back for the next group while this one is still at work.
-  if (later_ && !branches_->empty()) later_->OpenLadder();
+  if (later_ && !children_->empty()) later_->OpenLadder();
   CheckReleased();
 }
 
 // The ranks of a node end together: theirs are collected for a moment, unless they are the last.
-void ControlPlane::PassGoodbyeUp(const std::vector<int>& ranks) {
+void ControlPlane::PassLeaveUp(const std::vector<int>& ranks) {
   if (!upstream_) return;
-  goodbyes_.insert(goodbyes_.end(), ranks.begin(), ranks.end());
-  if (NobodyIsLeftBelow()) return SendGoodbyes();
-  if (goodbye_timer_ == 0) goodbye_timer_ = loop_.After(kCollectGoodbyes, [this] { SendGoodbyes(); });
+  leaves_.insert(leaves_.end(), ranks.begin(), ranks.end());
+  if (NobodyIsLeftBelow()) return SendLeaves();
+  if (leave_timer_ == 0) leave_timer_ = loop_.After(kCollectLeaves, [this] { SendLeaves(); });
 }
 
-void ControlPlane::SendGoodbyes() {
-  loop_.Cancel(std::exchange(goodbye_timer_, 0));
-  if (upstream_ && !goodbyes_.empty()) upstream_->Send(EncodeGoodbye(goodbyes_));
-  goodbyes_.clear();
+void ControlPlane::SendLeaves() {
+  loop_.Cancel(std::exchange(leave_timer_, 0));
+  if (upstream_ && !leaves_.empty()) upstream_->Send(EncodeLeave(leaves_));
+  leaves_.clear();
 }
 
 // Of ranks that went to the root without their leader, the leader does not know whether they have left.
@@ -251,14 +251,14 @@ bool ControlPlane::KnowsOf(int rank) const {
   if (rank < 0 || rank >= roster.size()) return false;
   if (is_root() || roster.NodeOf(rank) != roster.NodeOf(own_ranks_.front())) return true;
   return std::ranges::count(own_ranks_, rank) > 0 ||
-         std::ranges::any_of(branches_->all(), [rank](const auto& entry) {
+         std::ranges::any_of(children_->all(), [rank](const auto& entry) {
            return std::ranges::count(entry.second.ranks, rank) > 0;
          });
 }
 
 std::optional<Error> ControlPlane::StillHere(int rank) const {
   // A group that has failed is about to make room for the next.
-  if (failure_ || !KnowsOf(rank) || census_.HasLeft(rank)) return std::nullopt;
+  if (failure_ || !KnowsOf(rank) || members_.HasLeft(rank)) return std::nullopt;
   const Roster& roster = group_.roster;
   return Error{
       Code::kDisagreement,
@@ -270,35 +270,35 @@ std::optional<Error> ControlPlane::StillHere(int rank) const {
 
 // All others wait for the word from above; where nobody is left above, the own node decides.
 bool ControlPlane::NobodyNeedsUs() {
-  if (is_root()) return census_.Empty();
+  if (is_root()) return members_.Empty();
   return !upstream_ && leaving_ && NobodyIsLeftBelow();
 }
 
 bool ControlPlane::NobodyIsLeftBelow() {
-  return census_.AllHaveLeft(own_ranks_) && std::ranges::all_of(branches_->all(), [this](const auto& entry) {
-           return census_.AllHaveLeft(entry.second.ranks);
+  return members_.AllHaveLeft(own_ranks_) && std::ranges::all_of(children_->all(), [this](const auto& entry) {
+           return members_.AllHaveLeft(entry.second.ranks);
          });
 }
 
 void ControlPlane::CheckReleased() {
   if (released_ || !NobodyNeedsUs()) return;
-  if (branches_->empty()) return Released();
+  if (children_->empty()) return Released();
   // Those who were released hang up; going before that could take the message from them.
-  if (release_timer_ == 0) release_timer_ = loop_.After(kFarewell, [this] { Released(); });
+  if (release_timer_ == 0) release_timer_ = loop_.After(kLeaveGrace, [this] { Released(); });
 }
 
 void ControlPlane::Released() {
   if (std::exchange(released_, true)) return;
   loop_.Cancel(release_timer_);
   // At once, though the process may live on: whoever is above waits for it.
-  pulse_.reset();
-  desk_.reset();
+  heartbeat_.reset();
+  server_.reset();
   job_clock_->Stop();
   stragglers_.reset();
   processes_.erase(kUpstream);
   if (upstream_) upstream_->CloseAfterFlush();
   if (events_.on_released) events_.on_released();
-  endings_.Released();
+  exit_reports_.Released();
 }
 
 void ControlPlane::AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer) {
@@ -306,18 +306,18 @@ void ControlPlane::AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_an
 }
 
 void ControlPlane::Retire() {
-  branches_->SendAll(EncodeBare(ControlType::kRetired));
+  children_->SendAll(EncodeBare(ControlType::kRetired));
   // Above they count as gone: nobody could tell how they end, and this process's end must not look like
   // theirs.
   std::vector<int> orphans;
-  for (const auto& [source, branch] : branches_->all()) {
-    for (const int rank : branch.ranks) {
-      if (!census_.HasLeft(rank)) orphans.push_back(rank);
+  for (const auto& [source, child] : children_->all()) {
+    for (const int rank : child.ranks) {
+      if (!members_.HasLeft(rank)) orphans.push_back(rank);
     }
   }
-  census_.Goodbye(orphans);
-  goodbyes_.insert(goodbyes_.end(), orphans.begin(), orphans.end());
-  SendGoodbyes();
+  members_.Leave(orphans);
+  leaves_.insert(leaves_.end(), orphans.begin(), orphans.end());
+  SendLeaves();
 }
 
 // ---- upstream
@@ -363,7 +363,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       return;
     case ControlType::kEveryoneKnows:
       if (std::exchange(everyone_knows_, true)) return;
-      branches_->SendAll(frame);
+      children_->SendAll(frame);
       if (events_.on_everyone_knows) events_.on_everyone_knows();
       return;
     case ControlType::kSurvey:
@@ -401,7 +401,7 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
     // Whoever hung up knows of the failure; nobody above is left to say that all do.
     not_told_.clear();
     CheckEveryoneKnows();
-    return endings_.Released();
+    return exit_reports_.Released();
   }
   if (own_failure_) return Announce(*own_failure_);
   Announce(LostUpstream(reason));
@@ -409,12 +409,12 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
 
 // ---- branches
 
-void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
+void ControlPlane::OnBranchFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return;
   switch (*type) {
     case ControlType::kExchange:
-      if (const auto part = DecodeExchange(frame)) TakeExchange(*part);
+      if (const auto part = DecodeExchange(frame)) TakeKeyedAllGather(*part);
       return;
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) TakeFailure(*std::move(failure));
@@ -422,8 +422,8 @@ void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
     case ControlType::kFailureKnown:
       not_told_.erase(source);
       return CheckEveryoneKnows();
-    case ControlType::kGoodbye:
-      if (const auto ranks = DecodeGoodbye(frame)) TakeGoodbye(*ranks);
+    case ControlType::kLeave:
+      if (const auto ranks = DecodeLeave(frame)) TakeLeave(*ranks);
       return;
     case ControlType::kLate:
       return NoteLate();
@@ -437,21 +437,21 @@ void ControlPlane::OnBranchFrame(Branches::Source source, ByteView frame) {
     case ControlType::kOwnerTold:
       return inquiry_->HearFromBelow(source, frame);
     case ControlType::kEnded:
-      return endings_.Hear(source, frame);
+      return exit_reports_.Hear(source, frame);
     default:
       return;
   }
 }
 
-void ControlPlane::OnBranchClosed(Branches::Source source, const Branches::Branch& branch,
-                                  const Error& reason) {
+void ControlPlane::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child,
+                                 const Error& reason) {
   processes_.erase(source);
   inquiry_->Forget(source);
   not_told_.erase(source);
   CheckEveryoneKnows();
-  endings_.GiveUp(source);
-  if (census_.AllHaveLeft(branch.ranks)) return CheckReleased();
-  if (!failure_) TakeFailure(LostBranch(branch, reason));
+  exit_reports_.GiveUp(source);
+  if (members_.AllHaveLeft(child.ranks)) return CheckReleased();
+  if (!failure_) TakeFailure(LostChild(child, reason));
 }
 
 }  // namespace muster

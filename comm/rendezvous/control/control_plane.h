@@ -1,9 +1,9 @@
 // The tree that stays after a group has formed: program -> supervisor -> leader -> root. Up go contributions
-// to exchanges, failures and goodbyes; down come complete exchanges, the group's first failure and releases.
-// A process that ends without a goodbye, or a node that falls silent, is a failure of the group: every rank
+// to exchanges, failures and leave messages; down come complete exchanges, the group's first failure and releases.
+// A process that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
 // is told, with its name.
 //
-//   up    Exchange, Failure, FailureKnown, Goodbye, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked,
+//   up    Exchange, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked,
 //   OwnerTold down  Exchanged, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat,
 //   OwnerAsked, OwnerTold, JobEnd
 //
@@ -21,12 +21,12 @@
 #include "comm/net/process_watch.h"
 #include "comm/net/reach_probe.h"
 #include "comm/options.h"
-#include "comm/rendezvous/control/census.h"
-#include "comm/rendezvous/control/endings.h"
+#include "comm/rendezvous/control/exit_reports.h"
+#include "comm/rendezvous/control/heartbeat_monitor.h"
 #include "comm/rendezvous/control/job_clock.h"
-#include "comm/rendezvous/control/later_desk.h"
+#include "comm/rendezvous/control/membership_tracker.h"
 #include "comm/rendezvous/control/owner_inquiry.h"
-#include "comm/rendezvous/control/pulse.h"
+#include "comm/rendezvous/control/rejoin_handler.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/messages/messages.h"
 #include "comm/rendezvous/survey/straggler_watch.h"
@@ -42,7 +42,7 @@ class ControlPlane {
     std::function<void()>
         on_everyone_knows;              // once, after on_failure: no rank is left that has not been told
     std::function<void()> on_released;  // once, after Leave: this process may end
-    std::function<void(const Exchange&)> on_exchanged;  // complete, entries in rank order
+    std::function<void(const KeyedAllGather&)> on_exchanged;  // complete, entries in rank order
     // What the own ranks are doing; where it is empty they are just there.
     Surveyor::ReportOwn report_own;
     OwnerInquiry::Look whose;  // whose a connection is, as seen from here
@@ -65,10 +65,10 @@ class ControlPlane {
   const std::optional<Failure>& failure() const { return failure_; }
   // Another process has told this one of the failure, and says so to people.
   bool failure_was_told() const { return failure_was_told_; }
-  bool HasLeft(int rank) const { return census_.HasLeft(rank); }
+  bool HasLeft(int rank) const { return members_.HasLeft(rank); }
 
   // For own ranks, or for the programs of own ranks.
-  void Contribute(const Exchange& part);
+  void Contribute(const KeyedAllGather& part);
   // What this process found out. The root decides whether it was the first.
   void Fail(Failure failure);
   // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
@@ -76,10 +76,10 @@ class ControlPlane {
   void Leave();
   // Whose a connection to this process is, on whichever node; for the one process that serves the store.
   void AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer);
-  // How the programs of own ranks ended: before Leave, and in a failed group last of all (endings.h).
-  void TellEnds(std::vector<RankEnd> ends) { endings_.Tell(std::move(ends)); }
+  // How the programs of own ranks ended: before Leave, and in a failed group last of all (exit_reports.h).
+  void SendExitReport(std::vector<RankEnd> ends) { exit_reports_.Tell(std::move(ends)); }
   void FinishEnds(std::vector<RankEnd> ends, Duration patience) {
-    endings_.Finish(std::move(ends), patience);
+    exit_reports_.Finish(std::move(ends), patience);
   }
   // Ends the control plane although others still need it; they go on without it.
   void Retire();
@@ -91,15 +91,15 @@ class ControlPlane {
  private:
   void OnUpstreamFrame(ByteView frame);
   void OnUpstreamClosed(const Error& reason);
-  void OnBranchFrame(Branches::Source source, ByteView frame);
-  void OnBranchClosed(Branches::Source source, const Branches::Branch& branch, const Error& reason);
+  void OnBranchFrame(ChildLinks::Source source, ByteView frame);
+  void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child, const Error& reason);
 
-  void TakeExchange(const Exchange& part);
+  void TakeKeyedAllGather(const KeyedAllGather& part);
   void CheckHopeless(const std::set<int>& left);
-  void Publish(const Exchange& whole);
-  void TakeGoodbye(const std::vector<int>& ranks);
-  void PassGoodbyeUp(const std::vector<int>& ranks);
-  void SendGoodbyes();
+  void Publish(const KeyedAllGather& whole);
+  void TakeLeave(const std::vector<int>& ranks);
+  void PassLeaveUp(const std::vector<int>& ranks);
+  void SendLeaves();
   bool NobodyIsLeftBelow();
   bool NobodyNeedsUs();
   bool KnowsOf(int rank) const;
@@ -110,24 +110,25 @@ class ControlPlane {
   void Announce(const Failure& failure);
   void CheckEveryoneKnows();
   Failure LostUpstream(const Error& reason) const;
-  Failure LostBranch(const Branches::Branch& branch, const Error& reason) const;
+  Failure LostChild(const ChildLinks::Child& child, const Error& reason) const;
   Failure LostRanks(const std::vector<int>& ranks, std::string_view how) const;
   Failure LostConnection(const std::vector<int>& ranks, const Error& reason) const;
   std::vector<int> RanksOfProcess(int rank) const;
   std::vector<int> UpstreamRanks() const;
 
-  void WatchProcess(Branches::Source source, int fd);
-  void OnProcessEnded(Branches::Source source);
-  std::vector<Pulse::Peer> OtherNodes();
-  void OnSuspect(const Pulse::Silence& peer);
-  void OnSilent(const Pulse::Verdict& verdict);
-  void OnBranchesSilent(const std::vector<Pulse::Silence>& dead, const Pulse::Verdict& verdict);
+  void WatchProcess(ChildLinks::Source source, int fd);
+  void OnProcessEnded(ChildLinks::Source source);
+  std::vector<HeartbeatMonitor::Peer> OtherNodes();
+  void OnSuspect(const HeartbeatMonitor::Silence& peer);
+  void OnSilent(const HeartbeatMonitor::Verdict& verdict);
+  void OnChildrenSilent(const std::vector<HeartbeatMonitor::Silence>& dead,
+                        const HeartbeatMonitor::Verdict& verdict);
   Failure CutOff(std::string_view how) const;
   bool NobodyElseAnswers() const;
 
-  void StartSurveys(std::unique_ptr<StatusDesk> desk);
+  void StartSurveys(std::unique_ptr<StatusServer> server);
   void ReportOwn(const Survey& survey, const std::function<void(Surveyor::Reports)>& reply) const;
-  void Answer(const Survey& survey, const StatusDesk::Reply& reply);
+  void Answer(const Survey& survey, const StatusServer::Reply& reply);
   void SendLate();
   void OnHopeless(const WaitingCall& call);
 
@@ -138,38 +139,38 @@ class ControlPlane {
   bool upstream_same_node_ = false;
   std::vector<int> upstream_ranks_;  // those of the process at its other end
   const bool is_root_;
-  std::unique_ptr<Branches> branches_;
+  std::unique_ptr<ChildLinks> children_;
   std::vector<int> own_ranks_;
   LivenessOptions liveness_;
   Events events_;
-  Census census_;  // the root's; a leader uses it to know who of its node has left
-  Endings endings_;
+  MembershipTracker members_;  // the root's; a leader uses it to know who of its node has left
+  ExitReports exit_reports_;
   std::optional<Failure> failure_;
   bool failure_was_told_ = false;
   std::optional<Failure> own_failure_;  // sent up, not yet confirmed
-  std::set<Branches::Source> not_told_;
-  std::vector<Branches::Source> branch_of_rank_;  // kSelf: none
-  std::vector<int> goodbyes_;                     // not yet passed up
+  std::set<ChildLinks::Source> not_told_;
+  std::vector<ChildLinks::Source> child_of_rank_;  // kSelf: none
+  std::vector<int> leaves_;                        // not yet passed up
   bool everyone_knows_ = false;
   bool leaving_ = false;
   bool released_ = false;
-  std::unique_ptr<Pulse> pulse_;
+  std::unique_ptr<HeartbeatMonitor> heartbeat_;
   std::unique_ptr<ReachProbe> probe_;  // while nothing is heard from above
   uint16_t probe_port_ = 0;            // 0: the other nodes cannot be asked
   std::unique_ptr<Surveyor> surveyor_;
-  std::unique_ptr<StatusDesk> desk_;
+  std::unique_ptr<StatusServer> server_;
   std::unique_ptr<StragglerWatch> stragglers_;  // the root's
   std::string job_;
   uint64_t log_file_ = 0;
   Clock::time_point late_sent_{};
-  std::unique_ptr<LaterDesk> later_;
+  std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<OwnerInquiry> inquiry_;
   std::unique_ptr<JobClock> job_clock_;
-  std::map<Branches::Source, std::unique_ptr<ProcessWatch>> processes_;  // kSelf: the process above
+  std::map<ChildLinks::Source, std::unique_ptr<ProcessWatch>> processes_;  // kSelf: the process above
   EventLoop::TimerId own_failure_timer_ = 0;
   EventLoop::TimerId told_timer_ = 0;
   EventLoop::TimerId release_timer_ = 0;
-  EventLoop::TimerId goodbye_timer_ = 0;
+  EventLoop::TimerId leave_timer_ = 0;
   EventLoop::TimerId late_timer_ = 0;
   std::map<std::string, EventLoop::TimerId> exchange_timers_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -9,9 +9,9 @@
 namespace muster {
 namespace {
 
-constexpr Branches::Source kUpstream = Branches::kSelf;
+constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
 // What a process said last may still be on its way when its end is already known.
-constexpr Duration kLastWordsWithin = std::chrono::milliseconds(50);
+constexpr Duration kCauseGrace = std::chrono::milliseconds(50);
 // Asked whether they answer, when the root has fallen silent.
 constexpr size_t kMostAsked = 8;
 
@@ -35,26 +35,26 @@ Failure ControlPlane::LostUpstream(const Error& reason) const {
   if (upstream_name_.empty()) {
     return LostConnection(upstream_ranks_, upstream_same_node_ ? OnThisNode(reason) : reason);
   }
-  return {{Code::kPeerLost, upstream_name_ + " ended without a goodbye", ""}, -1, -1, ""};
+  return {{Code::kPeerLost, upstream_name_ + " ended without leaving its group", ""}, -1, -1, ""};
 }
 
 // Where a leader has ended, the other ranks of its node are out of reach, but they are not to blame.
-Failure ControlPlane::LostBranch(const Branches::Branch& branch, const Error& reason) const {
+Failure ControlPlane::LostChild(const ChildLinks::Child& child, const Error& reason) const {
   std::vector<int> lost;
-  for (const int rank : branch.ranks) {
-    if (!census_.HasLeft(rank)) lost.push_back(rank);
+  for (const int rank : child.ranks) {
+    if (!members_.HasLeft(rank)) lost.push_back(rank);
   }
   std::ranges::sort(lost);
-  if (branch.same_node) return LostConnection(lost, OnThisNode(reason));
+  if (child.same_node) return LostConnection(lost, OnThisNode(reason));
   if (!reason.message.empty()) return LostConnection(lost, reason);
-  const int speaker = branch.ranks.front();
-  if (!census_.HasLeft(speaker)) return LostConnection(RanksOfProcess(speaker), reason);
+  const int speaker = child.ranks.front();
+  if (!members_.HasLeft(speaker)) return LostConnection(RanksOfProcess(speaker), reason);
   return LostRanks(lost, fmt::format("can no longer be heard: {}, which spoke for them, has ended",
                                      DescribeRank(group_.roster, speaker)));
 }
 
 Failure ControlPlane::LostConnection(const std::vector<int>& ranks, const Error& reason) const {
-  if (reason.message.empty()) return LostRanks(ranks, "ended without a goodbye");
+  if (reason.message.empty()) return LostRanks(ranks, "ended without leaving its group");
   return LostRanks(ranks, fmt::format("{} lost: {}", ranks.size() == 1 ? "was" : "were", reason.message));
 }
 
@@ -62,41 +62,41 @@ Failure ControlPlane::LostConnection(const std::vector<int>& ranks, const Error&
 
 // A forked worker may hold the connection open long after its rank has died: the process itself is watched as
 // well.
-void ControlPlane::WatchProcess(Branches::Source source, int fd) {
+void ControlPlane::WatchProcess(ChildLinks::Source source, int fd) {
   const auto credentials = CredentialsOf(fd);
   if (!credentials || credentials->pid == 0) return;
   processes_[source] =
       std::make_unique<ProcessWatch>(loop_, credentials->pid, [this, source] { OnProcessEnded(source); });
 }
 
-void ControlPlane::OnProcessEnded(Branches::Source source) {
+void ControlPlane::OnProcessEnded(ChildLinks::Source source) {
   processes_.erase(source);
-  loop_.After(kLastWordsWithin, [this, source, alive = std::weak_ptr<bool>(alive_)] {
+  loop_.After(kCauseGrace, [this, source, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     if (source == kUpstream) {
       if (upstream_) OnUpstreamClosed({});
       return;
     }
-    auto node = branches_->all().extract(source);
-    if (!node.empty()) OnBranchClosed(source, node.mapped(), {});
+    auto node = children_->all().extract(source);
+    if (!node.empty()) OnChildClosed(source, node.mapped(), {});
   });
 }
 
 // At each heartbeat: with a thousand nodes, nothing may be formatted or copied here.
-std::vector<Pulse::Peer> ControlPlane::OtherNodes() {
-  std::vector<Pulse::Peer> peers;
-  peers.reserve(branches_->all().size() + 1);
+std::vector<HeartbeatMonitor::Peer> ControlPlane::OtherNodes() {
+  std::vector<HeartbeatMonitor::Peer> peers;
+  peers.reserve(children_->all().size() + 1);
   if (upstream_ && !upstream_same_node_)
     peers.push_back({upstream_.get(), {&group_.root_rank, 1}, upstream_->last_received()});
-  for (const auto& [source, branch] : branches_->all()) {
-    if (branch.same_node) continue;
-    peers.push_back({branch.stream.get(), branch.ranks, branch.stream->last_received()});
+  for (const auto& [source, child] : children_->all()) {
+    if (child.same_node) continue;
+    peers.push_back({child.stream.get(), child.ranks, child.stream->last_received()});
   }
   return peers;
 }
 
 // The verdict, at dead_after, shall rest on more than one silent peer.
-void ControlPlane::OnSuspect(const Pulse::Silence& peer) {
+void ControlPlane::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   if (!upstream_ || peer.stream != upstream_.get() || probe_port_ == 0) return;
   const Roster& roster = group_.roster;
   std::vector<SocketAddress> others;
@@ -123,12 +123,13 @@ Failure ControlPlane::CutOff(std::string_view how) const {
 }
 
 // Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
-void ControlPlane::OnSilent(const Pulse::Verdict& verdict) {
-  std::vector<Pulse::Silence> dead = verdict.dead;
-  std::erase_if(dead, [this](const Pulse::Silence& one) { return census_.AllHaveLeft(one.ranks); });
+void ControlPlane::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
+  std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
+  std::erase_if(dead,
+                [this](const HeartbeatMonitor::Silence& one) { return members_.AllHaveLeft(one.ranks); });
   if (dead.empty()) return;
-  if (!upstream_ || dead.front().stream != upstream_.get()) return OnBranchesSilent(dead, verdict);
-  const Pulse::Silence& above = dead.front();
+  if (!upstream_ || dead.front().stream != upstream_.get()) return OnChildrenSilent(dead, verdict);
+  const HeartbeatMonitor::Silence& above = dead.front();
   const std::string silent = FormatSeconds(above.silent);
   if (!own_failure_ && NobodyElseAnswers()) {
     own_failure_ = CutOff(fmt::format("nothing was heard of {} for {}, and of {} other {} none answers",
@@ -142,7 +143,8 @@ void ControlPlane::OnSilent(const Pulse::Verdict& verdict) {
 }
 
 // One node that loses most of the others at the same time is itself what all of them have in common.
-void ControlPlane::OnBranchesSilent(const std::vector<Pulse::Silence>& dead, const Pulse::Verdict& verdict) {
+void ControlPlane::OnChildrenSilent(const std::vector<HeartbeatMonitor::Silence>& dead,
+                                    const HeartbeatMonitor::Verdict& verdict) {
   const std::string silent = FormatSeconds(dead.front().silent);
   if (verdict.silent >= 2 && verdict.silent * 2 > verdict.peers) {
     if (!failure_) {
@@ -151,16 +153,16 @@ void ControlPlane::OnBranchesSilent(const std::vector<Pulse::Silence>& dead, con
     }
   } else if (!failure_) {
     std::vector<int> ranks;
-    for (const Pulse::Silence& one : dead) {
+    for (const HeartbeatMonitor::Silence& one : dead) {
       ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
     }
     TakeFailure(LostRanks(ranks, "fell silent: nothing was heard for " + silent));
   }
-  for (const auto& [source, branch] : branches_->all()) {
-    const auto* stream = branch.stream.get();
+  for (const auto& [source, child] : children_->all()) {
+    const auto* stream = child.stream.get();
     if (std::ranges::none_of(dead, [&](const auto& one) { return one.stream == stream; })) continue;
     not_told_.erase(source);
-    endings_.GiveUp(source);
+    exit_reports_.GiveUp(source);
   }
   CheckEveryoneKnows();
 }

@@ -12,17 +12,17 @@ constexpr uint64_t kSurveyMilliseconds = 2000;
 
 }  // namespace
 
-void ControlPlane::StartSurveys(std::unique_ptr<StatusDesk> desk) {
+void ControlPlane::StartSurveys(std::unique_ptr<StatusServer> server) {
   surveyor_ = std::make_unique<Surveyor>(
-      loop_, Surveyor::Surroundings{group_.roster, *branches_, own_ranks_,
+      loop_, Surveyor::Surroundings{group_.roster, *children_, own_ranks_,
                                     [this](ByteView frame) {
                                       if (upstream_) upstream_->Send(frame);
                                       return upstream_ != nullptr;
                                     },
-                                    [this](int rank) { return census_.HasLeft(rank); }, is_root_,
+                                    [this](int rank) { return members_.HasLeft(rank); }, is_root_,
                                     [this](const Survey& survey, auto reply) { ReportOwn(survey, reply); }});
-  desk_ = std::move(desk);
-  if (desk_) desk_->SetAnswer([this](const Survey& survey, auto reply) { Answer(survey, reply); });
+  server_ = std::move(server);
+  if (server_) server_->SetAnswer([this](const Survey& survey, auto reply) { Answer(survey, reply); });
   if (!is_root_ || liveness_.straggler_after <= Duration::zero()) return;
   stragglers_ = std::make_unique<StragglerWatch>(
       loop_, group_.roster, liveness_.straggler_after,
@@ -45,7 +45,7 @@ void ControlPlane::ReportOwn(const Survey& survey,
   reply(reports);
 }
 
-void ControlPlane::Answer(const Survey& survey, const StatusDesk::Reply& reply) {
+void ControlPlane::Answer(const Survey& survey, const StatusServer::Reply& reply) {
   surveyor_->AskAll(survey, [this, reply](Surveyed answer) {
     const Roster& roster = group_.roster;
     GroupStatus status;

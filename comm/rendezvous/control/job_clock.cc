@@ -9,8 +9,8 @@ constexpr Duration kAskAfter = std::chrono::seconds(10);
 
 }  // namespace
 
-JobClock::JobClock(EventLoop& loop, Branches& branches, OnEnd on_end)
-    : loop_(loop), branches_(branches), on_end_(std::move(on_end)) {}
+JobClock::JobClock(EventLoop& loop, ChildLinks& children, OnEnd on_end)
+    : loop_(loop), children_(children), on_end_(std::move(on_end)) {}
 
 JobClock::~JobClock() { loop_.Cancel(timer_); }
 
@@ -38,7 +38,7 @@ void JobClock::HearFromAbove(ByteView frame) {
 }
 
 void JobClock::Tell(Deadline latest) {
-  branches_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+  children_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
   on_end_(latest);
 }
 

@@ -14,7 +14,7 @@
 #include "comm/base/bytes.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
-#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/child_links.h"
 
 namespace muster {
 
@@ -22,7 +22,7 @@ class JobClock {
  public:
   using OnEnd = std::function<void(Deadline latest)>;
 
-  JobClock(EventLoop& loop, Branches& branches, OnEnd on_end);
+  JobClock(EventLoop& loop, ChildLinks& children, OnEnd on_end);
   JobClock(const JobClock&) = delete;
   JobClock& operator=(const JobClock&) = delete;
   ~JobClock();
@@ -37,7 +37,7 @@ class JobClock {
   void Tell(Deadline latest);
 
   EventLoop& loop_;
-  Branches& branches_;
+  ChildLinks& children_;
   OnEnd on_end_;
   EventLoop::TimerId timer_ = 0;
   std::unique_ptr<SchedulerInquiry> inquiry_;

@@ -10,7 +10,7 @@
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/control/threaded_group.h"
-#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/join/joiner.h"
 
 namespace muster {
@@ -28,8 +28,8 @@ class GroupOfOne : public Group {
   int rank() const override { return 0; }
   const Roster& roster() const override { return roster_; }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view /*name*/, ByteView mine,
-                                      Deadline /*deadline*/) override {
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view /*name*/, ByteView mine,
+                                            Deadline /*deadline*/) override {
     return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};
   }
   // poll(2) passes over negative descriptors.
@@ -117,8 +117,8 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
   const int rank = request.self.claims.front().rank;
   const LivenessOptions liveness = request.liveness;
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
-  if (!request.board) request.board = OpenBoard(request.meeting);
-  group->KeepBoard(request.board);
+  if (!request.kvs) request.kvs = OpenLauncherKvs(request.meeting);
+  group->KeepLauncherKvs(request.kvs);
   bool done = false;
   std::optional<Failure> failure;
   auto joiner =
@@ -147,8 +147,8 @@ ToldRefusal TellRefusal(JoinRequest request) {
   request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
   auto loop = EventLoop::Create();
   if (!loop) return told;
-  if (!request.board) request.board = OpenBoard(request.meeting);
-  const std::shared_ptr<Board> board = request.board;
+  if (!request.kvs) request.kvs = OpenLauncherKvs(request.meeting);
+  const std::shared_ptr<LauncherKvs> kvs = request.kvs;
   bool done = false;
   Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
     done = true;
@@ -158,7 +158,7 @@ ToldRefusal TellRefusal(JoinRequest request) {
   joiner.Start();
   // The Joiner has the deadline.
   (*loop)->RunUntil([&] { return done; }, Deadline::Never());
-  if (board) board->Leave();
+  if (kvs) kvs->Leave();
   return told;
 }
 
@@ -198,8 +198,9 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
         // At once: what follows (the group's failure) is for the new owner.
         const std::string name =
             fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
-        group->Attach(Joined{adoption->group, std::move(stream), std::make_unique<Branches>(), nullptr, name},
-                      liveness);
+        group->Attach(
+            Joined{adoption->group, std::move(stream), std::make_unique<ChildLinks>(), nullptr, name},
+            liveness);
       },
       [&](const Error&) { closed = true; });
   stream->Send(Encode(versions));

@@ -30,23 +30,23 @@ void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
   Asked& asked = asked_[id];
   asked.on_answer = std::move(on_answer);
   asked.timer = params_.loop.After(kAnswerWithin, [this, id] { Deliver(OwnerAnswer{.id = id}); });
-  if (params_.is_root) return Collect(question, Branches::kSelf);
+  if (params_.is_root) return Collect(question, ChildLinks::kSelf);
   if (!params_.send_up(Encode(question))) Deliver(OwnerAnswer{.id = id});
 }
 
 void OwnerInquiry::HearFromAbove(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kOwnerAsked) {
-    if (const auto question = DecodeOwnerQuestion(frame)) Collect(*question, Branches::kSelf);
+    if (const auto question = DecodeOwnerQuestion(frame)) Collect(*question, ChildLinks::kSelf);
     return;
   }
   const auto answer = DecodeOwnerAnswer(frame);
   if (!answer) return;
   const auto passed = passed_up_.extract(answer->id);
   if (passed.empty()) return Deliver(*answer);
-  params_.branches.Send(passed.mapped(), frame);
+  params_.children.Send(passed.mapped(), frame);
 }
 
-void OwnerInquiry::HearFromBelow(Branches::Source source, ByteView frame) {
+void OwnerInquiry::HearFromBelow(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kOwnerTold) {
     if (const auto answer = DecodeOwnerAnswer(frame)) Take(source, *answer);
     return;
@@ -58,10 +58,10 @@ void OwnerInquiry::HearFromBelow(Branches::Source source, ByteView frame) {
   passed_up_[question->id] = source;
   if (params_.send_up(frame)) return;
   passed_up_.erase(question->id);
-  params_.branches.Send(source, Encode(OwnerAnswer{.id = question->id}));
+  params_.children.Send(source, Encode(OwnerAnswer{.id = question->id}));
 }
 
-void OwnerInquiry::Collect(const OwnerQuestion& question, Branches::Source asker) {
+void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source asker) {
   const uint64_t id = question.id;
   if (collected_.size() >= kMostOnTheirWay || collected_.contains(id)) return;
   Collected& collected = collected_[id];
@@ -70,25 +70,25 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, Branches::Source asker
   if (params_.look && is_here) collected.best = params_.look(question);
   collected.best.id = id;
   if (!Decides(collected.best.kind)) {
-    for (const Branches::Source source : BranchesFor(question)) collected.waits_for.insert(source);
+    for (const ChildLinks::Source source : ChildLinksFor(question)) collected.waits_for.insert(source);
   }
   if (collected.waits_for.empty()) return Conclude(id);
   collected.timer = params_.loop.After(kCollectFor, [this, id] { Conclude(id); });
   const Bytes frame = Encode(question);
-  for (const Branches::Source source : collected.waits_for) params_.branches.Send(source, frame);
+  for (const ChildLinks::Source source : collected.waits_for) params_.children.Send(source, frame);
 }
 
 // Below a leader all are on its node.
-std::vector<Branches::Source> OwnerInquiry::BranchesFor(const OwnerQuestion& question) const {
+std::vector<ChildLinks::Source> OwnerInquiry::ChildLinksFor(const OwnerQuestion& question) const {
   const auto on_node = [&](int rank) { return params_.roster.NodeOf(rank) == question.node; };
-  std::vector<Branches::Source> sources;
-  for (const auto& [source, branch] : params_.branches.all()) {
-    if (!params_.is_root || std::ranges::any_of(branch.ranks, on_node)) sources.push_back(source);
+  std::vector<ChildLinks::Source> sources;
+  for (const auto& [source, child] : params_.children.all()) {
+    if (!params_.is_root || std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
   }
   return sources;
 }
 
-void OwnerInquiry::Take(Branches::Source source, const OwnerAnswer& answer) {
+void OwnerInquiry::Take(ChildLinks::Source source, const OwnerAnswer& answer) {
   const auto found = collected_.find(answer.id);
   if (found == collected_.end() || found->second.waits_for.erase(source) == 0) return;
   Collected& collected = found->second;
@@ -96,7 +96,7 @@ void OwnerInquiry::Take(Branches::Source source, const OwnerAnswer& answer) {
   if (Decides(collected.best.kind) || collected.waits_for.empty()) Conclude(answer.id);
 }
 
-void OwnerInquiry::Forget(Branches::Source source) {
+void OwnerInquiry::Forget(ChildLinks::Source source) {
   std::erase_if(passed_up_, [source](const auto& entry) { return entry.second == source; });
   std::vector<uint64_t> concluded;
   for (auto& [id, collected] : collected_) {
@@ -110,8 +110,8 @@ void OwnerInquiry::Conclude(uint64_t id) {
   if (node.empty()) return;
   const Collected& collected = node.mapped();
   params_.loop.Cancel(collected.timer);
-  if (collected.asker != Branches::kSelf) {
-    params_.branches.Send(collected.asker, Encode(collected.best));
+  if (collected.asker != ChildLinks::kSelf) {
+    params_.children.Send(collected.asker, Encode(collected.best));
   } else if (params_.is_root) {
     Deliver(collected.best);
   } else {

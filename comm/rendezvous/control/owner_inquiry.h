@@ -15,7 +15,7 @@
 
 #include "comm/net/event_loop.h"
 #include "comm/rendezvous/control/owner_messages.h"
-#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/child_links.h"
 #include "comm/roster.h"
 
 namespace muster {
@@ -27,7 +27,7 @@ class OwnerInquiry {
   struct Params {
     EventLoop& loop;
     const Roster& roster;
-    Branches& branches;
+    ChildLinks& children;
     bool is_root = false;
     int node = 0;                           // this process's; index into roster.nodes
     std::function<bool(ByteView)> send_up;  // false where nobody is above
@@ -42,9 +42,9 @@ class OwnerInquiry {
   // `on_answer` is called once, at once or later, unless this ends before. The question's id is set here.
   void Ask(OwnerQuestion question, OnAnswer on_answer);
   void HearFromAbove(ByteView frame);
-  void HearFromBelow(Branches::Source source, ByteView frame);
-  // A branch has gone: it answers nothing more.
-  void Forget(Branches::Source source);
+  void HearFromBelow(ChildLinks::Source source, ByteView frame);
+  // A child has gone: it answers nothing more.
+  void Forget(ChildLinks::Source source);
 
  private:
   struct Asked {
@@ -52,23 +52,23 @@ class OwnerInquiry {
     EventLoop::TimerId timer = 0;
   };
   struct Collected {
-    Branches::Source asker = Branches::kSelf;  // kSelf: this process or, below the root, who is above
+    ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, who is above
     OwnerAnswer best;
-    std::set<Branches::Source> waits_for;
+    std::set<ChildLinks::Source> waits_for;
     EventLoop::TimerId timer = 0;
   };
 
-  void Collect(const OwnerQuestion& question, Branches::Source asker);
-  std::vector<Branches::Source> BranchesFor(const OwnerQuestion& question) const;
-  void Take(Branches::Source source, const OwnerAnswer& answer);
+  void Collect(const OwnerQuestion& question, ChildLinks::Source asker);
+  std::vector<ChildLinks::Source> ChildLinksFor(const OwnerQuestion& question) const;
+  void Take(ChildLinks::Source source, const OwnerAnswer& answer);
   void Conclude(uint64_t id);
   void Deliver(const OwnerAnswer& answer);
 
   const Params params_;
   uint64_t next_id_ = 1;
-  std::map<uint64_t, Asked> asked_;                 // own questions
-  std::map<uint64_t, Branches::Source> passed_up_;  // others' questions, on their way to the root
-  std::map<uint64_t, Collected> collected_;         // questions that came from above, or are the root's
+  std::map<uint64_t, Asked> asked_;                   // own questions
+  std::map<uint64_t, ChildLinks::Source> passed_up_;  // others' questions, on their way to the root
+  std::map<uint64_t, Collected> collected_;           // questions that came from above, or are the root's
 };
 
 }  // namespace muster

@@ -39,13 +39,13 @@ ThreadedGroup::~ThreadedGroup() {
     loop_->Post([this] { stop_ = true; });
     thread_.join();
   }
-  if (board_) board_->Leave();
+  if (kvs_) kvs_->Leave();
 }
 
 // A forked child has neither the thread nor a right to the connections.
 void ThreadedGroup::Abandon() {
   // Its destructor would speak for the parent.
-  [[maybe_unused]] const auto* board = new std::shared_ptr<Board>(std::move(board_));
+  [[maybe_unused]] const auto* kvs = new std::shared_ptr<LauncherKvs>(std::move(kvs_));
   if (!thread_.joinable()) return;
   activity().SetOnLate({});
   thread_.detach();
@@ -57,7 +57,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   key_ = joined.group.key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
-  events.on_exchanged = [this](const muster::Exchange& whole) { OnExchanged(whole); };
+  events.on_exchanged = [this](const muster::KeyedAllGather& whole) { OnExchanged(whole); };
   events.on_released = [this] {
     const std::lock_guard lock(mutex_);
     // What came first counts: a failed group releases its ranks as well, once nobody is left.
@@ -111,7 +111,7 @@ void ThreadedGroup::OnFailure(const Failure& failure) {
   changed_.notify_all();
 }
 
-void ThreadedGroup::OnExchanged(const muster::Exchange& whole) {
+void ThreadedGroup::OnExchanged(const muster::KeyedAllGather& whole) {
   const std::lock_guard lock(mutex_);
   std::vector<Bytes>& by_rank = exchanged_[whole.name];
   by_rank.resize(static_cast<size_t>(roster_->size()));
@@ -121,9 +121,11 @@ void ThreadedGroup::OnExchanged(const muster::Exchange& whole) {
   changed_.notify_all();
 }
 
-Result<std::vector<Bytes>> ThreadedGroup::Exchange(std::string_view name, ByteView mine, Deadline deadline) {
+Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, ByteView mine,
+                                                         Deadline deadline) {
   const std::string full_name = exchange_prefix_ + std::string(name);
-  muster::Exchange part{full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
+  muster::KeyedAllGather part{
+      full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
   loop_->Post([this, part = std::move(part)] { plane_->Contribute(part); });
   std::unique_lock lock(mutex_);
   const auto answered = [&] { return failure_ || exchanged_.contains(full_name); };

@@ -16,7 +16,7 @@
 
 #include "comm/group/group.h"
 #include "comm/rendezvous/control/control_plane.h"
-#include "comm/rendezvous/pmi/board.h"
+#include "comm/rendezvous/pmi/launcher_kvs.h"
 
 namespace muster {
 
@@ -31,14 +31,14 @@ class ThreadedGroup : public Group {
   // Keeps the exchanges of one program of a rank apart from those of the next.
   void set_exchange_prefix(std::string prefix) { exchange_prefix_ = std::move(prefix); }
   // May be null. The launcher hears that this process is done with it when the group is destroyed.
-  void KeepBoard(std::shared_ptr<Board> board) { board_ = std::move(board); }
+  void KeepLauncherKvs(std::shared_ptr<LauncherKvs> kvs) { kvs_ = std::move(kvs); }
   // Starts the thread; from here on the loop belongs to it.
   Status Serve();
 
   int rank() const override { return rank_; }
   const Roster& roster() const override { return *roster_; }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) override;
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine, Deadline deadline) override;
   int failure_fd() const override { return failure_fd_.get(); }
   std::optional<Error> failure() const override;
   void Fail(const Error& error) override;
@@ -50,7 +50,7 @@ class ThreadedGroup : public Group {
   void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
-  void OnExchanged(const muster::Exchange& whole);
+  void OnExchanged(const muster::KeyedAllGather& whole);
   // Until `condition` holds (with mutex_ locked); false at the deadline.
   bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
 
@@ -61,7 +61,7 @@ class ThreadedGroup : public Group {
   std::string exchange_prefix_;
   const Roster* roster_ = nullptr;  // the plane's
   GroupKey key_{};
-  std::shared_ptr<Board> board_;
+  std::shared_ptr<LauncherKvs> kvs_;
   std::unique_ptr<ControlPlane> plane_;
   std::thread thread_;
 

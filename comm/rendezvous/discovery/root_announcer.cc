@@ -11,10 +11,10 @@ constexpr Duration kPublishAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
-RootAnnouncer::RootAnnouncer(EventLoop& loop, std::unique_ptr<Bulletin> bulletin, Duration patience,
-                             OnHopeless on_hopeless)
+RootAnnouncer::RootAnnouncer(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
+                             Duration patience, OnHopeless on_hopeless)
     : loop_(loop),
-      bulletin_(std::move(bulletin)),
+      endpoint_store_(std::move(endpoint_store)),
       patience_(patience),
       on_hopeless_(std::move(on_hopeless)),
       worker_(loop.mailbox()) {}
@@ -26,26 +26,26 @@ RootAnnouncer::~RootAnnouncer() {
 
 void RootAnnouncer::Withdraw() {
   loop_.Cancel(timer_);
-  if (std::exchange(withdrawing_, true) || text_.empty() || !bulletin_->WantsWithdrawal()) return;
+  if (std::exchange(withdrawing_, true) || text_.empty() || !endpoint_store_->WantsWithdrawal()) return;
   const auto done = std::make_shared<std::promise<void>>();
   withdrawn_ = done->get_future();
   worker_.Run(
-      [done, bulletin = bulletin_, text = text_] {
-        bulletin->Withdraw(text);
+      [done, endpoint_store = endpoint_store_, text = text_] {
+        endpoint_store->Withdraw(text);
         done->set_value();
       },
       [] {});
 }
 
-void RootAnnouncer::Announce(const Notice& notice) {
-  text_ = Encode(notice);
+void RootAnnouncer::Announce(const RootAddress& root_address) {
+  text_ = Encode(root_address);
   Publish();
 }
 
 void RootAnnouncer::Publish() {
   const auto published = std::make_shared<Status>();
-  worker_.Run([published, bulletin = bulletin_, text = text_,
-               limit = patience_] { *published = bulletin->Publish(text, Deadline::After(limit)); },
+  worker_.Run([published, endpoint_store = endpoint_store_, text = text_,
+               limit = patience_] { *published = endpoint_store->Publish(text, Deadline::After(limit)); },
               [this, published] { OnPublished(*published); });
 }
 
@@ -53,7 +53,7 @@ void RootAnnouncer::OnPublished(const Status& published) {
   if (withdrawing_) return;
   if (published) {
     problem_.clear();
-    return LogDebug("{} says where the root is", bulletin_->Describe());
+    return LogDebug("{} says where the root is", endpoint_store_->Describe());
   }
   if (published.error().code == Code::kConfiguration) {
     const OnHopeless on_hopeless = on_hopeless_;

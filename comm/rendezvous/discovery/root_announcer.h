@@ -1,7 +1,7 @@
-// Puts the root's notice up on a bulletin, again and again until it is up, and takes it down where a bulletin
+// Puts the root's address up on an endpoint store, again and again until it is up, and takes it down where an endpoint store
 // wants that.
 //
-// Lives on one EventLoop; the bulletin is written to on a thread of its own, which may be left behind.
+// Lives on one EventLoop; the endpoint store is written to on a thread of its own, which may be left behind.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 #include "comm/net/event_loop.h"
 #include "comm/net/thread_worker.h"
-#include "comm/rendezvous/discovery/bulletin.h"
+#include "comm/rendezvous/discovery/endpoint_store.h"
 
 namespace muster {
 
-// A file system that does not answer for so long is left with the notice.
+// A file system that does not answer for so long is left with the root's address.
 inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
 
 class RootAnnouncer {
@@ -24,15 +24,15 @@ class RootAnnouncer {
   using OnHopeless = std::function<void(const Error& error)>;
 
   // One try is given up after `patience`.
-  RootAnnouncer(EventLoop& loop, std::unique_ptr<Bulletin> bulletin, Duration patience,
+  RootAnnouncer(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store, Duration patience,
                 OnHopeless on_hopeless);
   RootAnnouncer(const RootAnnouncer&) = delete;
   RootAnnouncer& operator=(const RootAnnouncer&) = delete;
-  // BLOCKS until the notice is down, at most kWithdrawal; not at all for a bulletin that keeps none.
+  // BLOCKS until the root's address is down, at most kWithdrawal; not at all for an endpoint store that keeps none.
   ~RootAnnouncer();
 
   // Once.
-  void Announce(const Notice& notice);
+  void Announce(const RootAddress& root_address);
   // Begins to take it down: nobody needs it any more. Does not block.
   void Withdraw();
 
@@ -44,7 +44,7 @@ class RootAnnouncer {
   void OnPublished(const Status& published);
 
   EventLoop& loop_;
-  std::shared_ptr<Bulletin> bulletin_;  // shared with a call that is left behind
+  std::shared_ptr<EndpointStore> endpoint_store_;  // shared with a call that is left behind
   Duration patience_;
   OnHopeless on_hopeless_;
   ThreadWorker worker_;

@@ -36,15 +36,15 @@ std::string_view FirstDifference(const Settings& a, const Settings& b) {
   return "";
 }
 
-std::string_view Has(const Party& party) { return party.claims.size() == 1 ? "has" : "have"; }
+std::string_view Has(const ProcessInfo& member) { return member.claims.size() == 1 ? "has" : "have"; }
 
-Error ConfigurationDiffers(const Party& mine, const Party& other) {
+Error ConfigurationDiffers(const ProcessInfo& mine, const ProcessInfo& other) {
   const Settings my_settings = ParseSettings(mine.agreement.configuration);
   const Settings other_settings = ParseSettings(other.agreement.configuration);
   const std::string_view key = FirstDifference(my_settings, other_settings);
   return {Code::kDisagreement,
-          fmt::format("the configurations differ in {}: {} {} {}, {} {} {}", key, DescribeParty(other),
-                      Has(other), ValueOf(other_settings, key), DescribeParty(mine), Has(mine),
+          fmt::format("the configurations differ in {}: {} {} {}, {} {} {}", key, DescribeProcess(other),
+                      Has(other), ValueOf(other_settings, key), DescribeProcess(mine), Has(mine),
                       ValueOf(my_settings, key)),
           "give every rank the same file, flags and MUSTER_ variables; \"muster config --explain\" shows "
           "where a value "
@@ -52,25 +52,25 @@ Error ConfigurationDiffers(const Party& mine, const Party& other) {
 }
 
 template <typename T>
-Error Differs(std::string_view what, const Party& mine, const T& my_value, const Party& other,
+Error Differs(std::string_view what, const ProcessInfo& mine, const T& my_value, const ProcessInfo& other,
               const T& other_value, std::string hint) {
   return {Code::kDisagreement,
-          fmt::format("the ranks disagree on the {}: {} {} {}, {} {} {}", what, DescribeParty(other),
-                      Has(other), other_value, DescribeParty(mine), Has(mine), my_value),
+          fmt::format("the ranks disagree on the {}: {} {} {}, {} {} {}", what, DescribeProcess(other),
+                      Has(other), other_value, DescribeProcess(mine), Has(mine), my_value),
           std::move(hint)};
 }
 
 }  // namespace
 
-std::string DescribeParty(const Party& party) {
+std::string DescribeProcess(const ProcessInfo& member) {
   std::vector<int> ranks;
-  for (const Claim& claim : party.claims) ranks.push_back(claim.rank);
+  for (const RankClaim& claim : member.claims) ranks.push_back(claim.rank);
   std::ranges::sort(ranks);
   return fmt::format("{} {} on {}", ranks.size() == 1 ? "rank" : "ranks", FormatSomeRanges(ranks),
-                     party.node);
+                     member.node);
 }
 
-std::optional<Error> FindDisagreement(const Party& mine, const Party& other) {
+std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other) {
   const Agreement& a = mine.agreement;
   const Agreement& b = other.agreement;
   const std::string_view resolve = "\"muster resolve\" on both shows where it comes from";
@@ -93,19 +93,19 @@ std::optional<Error> FindDisagreement(const Party& mine, const Party& other) {
   return std::nullopt;
 }
 
-Failure RefusalOf(const Party& party) {
-  const int rank = party.claims.empty() ? -1 : party.claims.front().rank;
-  return {party.refused.value_or(Error{}), rank, -1, ""};
+Failure RefusalOf(const ProcessInfo& member) {
+  const int rank = member.claims.empty() ? -1 : member.claims.front().rank;
+  return {member.refused.value_or(Error{}), rank, -1, ""};
 }
 
 int FirstRankOf(const Hello& hello) {
-  if (hello.parties.empty() || hello.parties.front().claims.empty()) return -1;
-  return hello.parties.front().claims.front().rank;
+  if (hello.members.empty() || hello.members.front().claims.empty()) return -1;
+  return hello.members.front().claims.front().rank;
 }
 
-std::optional<Error> FindLeftover(const Party& mine, const Hello& hello) {
-  for (const Party& party : hello.parties) {
-    if (party.agreement.restart < mine.agreement.restart) return FindDisagreement(mine, party);
+std::optional<Error> FindLeftover(const ProcessInfo& mine, const Hello& hello) {
+  for (const ProcessInfo& member : hello.members) {
+    if (member.agreement.restart < mine.agreement.restart) return FindDisagreement(mine, member);
   }
   return std::nullopt;
 }

@@ -9,19 +9,19 @@
 namespace muster {
 
 // "rank 5 on gpu03", "ranks 0-3 on gpu01".
-std::string DescribeParty(const Party& party);
+std::string DescribeProcess(const ProcessInfo& member);
 
 // The first thing that `other` and `mine` do not agree on; absent when they agree. Error: kDisagreement.
-std::optional<Error> FindDisagreement(const Party& mine, const Party& other);
+std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other);
 
-// What every rank is told of a party that cannot be part of the group.
-Failure RefusalOf(const Party& party);
+// What every rank is told of a process that cannot be part of the group.
+Failure RefusalOf(const ProcessInfo& member);
 
 // Whose refusal it is; -1 where nothing is claimed.
 int FirstRankOf(const Hello& hello);
 
 // A leftover of an earlier incarnation of the job among those who say hello: to be refused alone, because it
 // must not take the new group down with it. Error: kDisagreement.
-std::optional<Error> FindLeftover(const Party& mine, const Hello& hello);
+std::optional<Error> FindLeftover(const ProcessInfo& mine, const Hello& hello);
 
 }  // namespace muster

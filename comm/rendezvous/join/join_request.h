@@ -13,12 +13,12 @@
 #include "comm/net/private_directory.h"
 #include "comm/options.h"
 #include "comm/rendezvous/join/scheduler.h"
-#include "comm/rendezvous/link/local_door.h"
-#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/link/node_listener.h"
+#include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
 #include "comm/rendezvous/messages/versions.h"
-#include "comm/rendezvous/pmi/board.h"
-#include "comm/rendezvous/survey/status_desk.h"
+#include "comm/rendezvous/pmi/launcher_kvs.h"
+#include "comm/rendezvous/survey/status_server.h"
 
 namespace muster {
 
@@ -27,7 +27,7 @@ struct JoinRequest {
   std::string job;  // what people call this launch: "slurm:4.0:0"
   // This process, with the ranks it stands for. One that is refused only comes to say so, and does not let
   // itself be asked to wait longer than timeouts.rendezvous.
-  Party self;
+  ProcessInfo self;
   RendezvousOptions options;
   TimeoutOptions timeouts;
   LivenessOptions liveness;
@@ -37,11 +37,11 @@ struct JoinRequest {
   // Where the processes of this node meet, in directories of their own below these (net/private_directory.h).
   std::vector<std::string> shared_directories = PrivateBases();
   std::optional<JobSecret> secret;
-  // FindRoot::kBulletin without `secret`: drawn by the root, and read from its notice by the others.
-  std::optional<JobSecret> notice_secret;
-  // FindRoot::kBulletin on the launcher's board: this process's (bulletin_choice.h). Whoever owns it lets it
+  // FindRoot::kEndpointStore without `secret`: drawn by the root, and read from its address by the others.
+  std::optional<JobSecret> root_address_secret;
+  // FindRoot::kEndpointStore on the launcher's key-value store: this process's (endpoint_store_choice.h). Whoever owns it lets it
   // be left when the group is over.
-  std::shared_ptr<Board> board;
+  std::shared_ptr<LauncherKvs> kvs;
   std::string munge_socket;
   // Null: nobody knows more than the environment says.
   std::shared_ptr<const Scheduler> scheduler;
@@ -60,12 +60,12 @@ struct JoinRequest {
 struct Joined {
   FormedGroup group;
   std::unique_ptr<FrameStream> upstream;  // null at the root
-  std::unique_ptr<Branches> branches;     // never null
+  std::unique_ptr<ChildLinks> children;   // never null
   // What this process had asked for, where others come to it: a leader, the root. Else null.
   std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
-  std::unique_ptr<StatusDesk> status_desk{};  // a leader's, where it could be opened
-  std::unique_ptr<LocalDoor> local_door{};    // a leader's, open: a node's ranks find it without a gap
+  std::unique_ptr<StatusServer> status_desk{};    // a leader's, where it could be opened
+  std::unique_ptr<NodeListener> node_listener{};  // a leader's, open: a node's ranks find it without a gap
 };
 
 }  // namespace muster

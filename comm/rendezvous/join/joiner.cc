@@ -20,7 +20,7 @@ constexpr Duration kLongestCollect = milliseconds(200);
 // The root's verdict travels; it must win over the own clock of those who started earlier.
 constexpr Duration kVerdictGrace = seconds(5);
 // For peers to take their failure message and hang up.
-constexpr Duration kFarewell = seconds(2);
+constexpr Duration kLeaveGrace = seconds(2);
 // A group that cannot form stays this long for those who are still on their way: they get its sentence
 // instead of waiting for a root that is gone.
 constexpr Duration kLateComers = milliseconds(500);
@@ -34,9 +34,9 @@ Joiner::Joiner(EventLoop& loop, JoinRequest request, OnDone on_done)
       local_names_(MakeLocalNames(request_.meeting.LocalKey(), request_.self.node,
                                   request_.shared_directories, request_.uid)),
       munge_worker_(loop.mailbox()) {
-  branches_->SetHandlers([this](Branches::Source source, ByteView frame) { OnBranchFrame(source, frame); },
-                         [this](Branches::Source source, const Branches::Branch& branch, const Error&) {
-                           OnBranchClosed(source, branch);
+  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnBranchFrame(source, frame); },
+                         [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
+                           OnChildClosed(source, child);
                          });
 }
 
@@ -46,7 +46,7 @@ Joiner::~Joiner() {
 }
 
 void Joiner::Start() {
-  if (request_.board) request_.board->Wake();
+  if (request_.kvs) request_.kvs->Wake();
   SetDeadline(request_.timeouts.rendezvous);
   MeetLocally();
 }
@@ -65,7 +65,7 @@ void Joiner::AttachUpstream(std::unique_ptr<FrameStream> stream, std::string nam
   upstream_name_ = std::move(name);
   upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
                    [this](const Error& reason) { OnUpstreamClosed(reason); });
-  if (parties_.empty()) parties_.emplace_back(Branches::kSelf, request_.self);
+  if (members_.empty()) members_.emplace_back(ChildLinks::kSelf, request_.self);
   sent_ = 0;
   // On another node the handshake compares them.
   if (LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
@@ -90,7 +90,7 @@ void Joiner::ScheduleHello() {
 }
 
 void Joiner::SendHello() {
-  if (!upstream_ || sent_ == parties_.size()) return;
+  if (!upstream_ || sent_ == members_.size()) return;
   Hello hello;
   const SocketAddress local = LocalAddress(upstream_->fd());
   if (local.family() != AF_UNIX) {
@@ -99,7 +99,7 @@ void Joiner::SendHello() {
     if (!advertised) return Fail(advertised.error());
     hello.addresses = *std::move(advertised);
   }
-  for (; sent_ < parties_.size(); ++sent_) hello.parties.push_back(parties_[sent_].second);
+  for (; sent_ < members_.size(); ++sent_) hello.members.push_back(members_[sent_].second);
   upstream_->Send(Encode(hello));
 }
 
@@ -119,7 +119,7 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
                  "this launch's previous group is still at work; waiting for it to end");
       }
       loop_.Cancel(deadline_timer_);
-      branches_->SendAll(frame);
+      children_->SendAll(frame);
       return;
     case ControlType::kRoster:
       if (auto group = DecodeRoster(frame);
@@ -145,7 +145,7 @@ void Joiner::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
   const bool first = !accepted_ || parked_;
   accepted_ = true;
   parked_ = false;
-  if (first) branches_->SendAll(frame);
+  if (first) children_->SendAll(frame);
   if (request_.self.refused) return;
   SetDeadline(FromMilliseconds(remaining_milliseconds) + kVerdictGrace);
 }
@@ -171,22 +171,22 @@ void Joiner::Restart() {
   MeetLocally();
 }
 
-void Joiner::OnBranchFrame(Branches::Source source, ByteView frame) {
+void Joiner::OnBranchFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
-  if (!branches_ || !type) return;
+  if (!children_ || !type) return;
   if (ended_) {
     // Who comes while we take our leave is told as well.
     if (*type != ControlType::kHello) return;
-    if (const Result<Hello> hello = DecodeHello(frame)) CountClaims(*branches_->Find(source), *hello);
-    return branches_->Send(source, Encode(*ended_));
+    if (const Result<Hello> hello = DecodeHello(frame)) CountClaims(*children_->Find(source), *hello);
+    return children_->Send(source, Encode(*ended_));
   }
   if (*type == ControlType::kVersions) return CompareWithBranch(source, frame);
   if (*type == ControlType::kHello) {
     Result<Hello> hello = DecodeHello(frame);
     if (hello) return HearFromBelow(source, *std::move(hello));
     LogWarning("{}", hello.error().message);
-    auto node = branches_->all().extract(source);
-    return OnBranchClosed(source, node.mapped());
+    auto node = children_->all().extract(source);
+    return OnChildClosed(source, node.mapped());
   }
   if (*type == ControlType::kFailure) OnFailureFromBelow(frame);
 }
@@ -200,13 +200,13 @@ void Joiner::CompareWithUpstream(ByteView frame) {
 }
 
 // A rank of this node. Its messages may be different ones: it reads this process's versions, and fails.
-void Joiner::CompareWithBranch(Branches::Source source, ByteView frame) {
+void Joiner::CompareWithBranch(ChildLinks::Source source, ByteView frame) {
   const Result<Versions> theirs = DecodeVersions(frame);
-  if (!theirs) return branches_->Remove(source);
+  if (!theirs) return children_->Remove(source);
   const std::string leader = fmt::format("the leader of {}", request_.self.node);
-  const Status same = CheckSameVersion({leader, request_.versions}, {branches_->Find(source)->name, *theirs});
+  const Status same = CheckSameVersion({leader, request_.versions}, {children_->Find(source)->name, *theirs});
   if (same) return;
-  branches_->Send(source, Encode(request_.versions));
+  children_->Send(source, Encode(request_.versions));
   Failure failure{same.error(), -1, -1, ""};
   if (root_) return Fail(std::move(failure));
   TakeFailureBelow(std::move(failure));
@@ -226,26 +226,26 @@ void Joiner::TakeFailureBelow(Failure failure) {
   if (upstream_) upstream_->Send(Encode(*failure_below_));
 }
 
-void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
+void Joiner::HearFromBelow(ChildLinks::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_.self, hello)) {
     LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
-    return branches_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
+    return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
   }
-  Branches::Branch* branch = branches_->Find(source);
-  CountClaims(*branch, hello);
+  ChildLinks::Child* child = children_->Find(source);
+  CountClaims(*child, hello);
   bool rank_zero = false;
-  for (const Party& party : hello.parties) {
-    if (party.refused && !root_) TakeFailureBelow(RefusalOf(party));
-    for (const Claim& claim : party.claims) {
-      branch->ranks.push_back(claim.rank);
+  for (const ProcessInfo& member : hello.members) {
+    if (member.refused && !root_) TakeFailureBelow(RefusalOf(member));
+    for (const RankClaim& claim : member.claims) {
+      child->ranks.push_back(claim.rank);
       rank_zero = rank_zero || claim.rank == 0;
     }
   }
-  branches_->Send(source, EncodeAccepted(MillisecondsLeft(VerdictDeadline())));
-  if (parked_) branches_->Send(source, EncodeBare(ControlType::kLater));
+  children_->Send(source, EncodeAccepted(MillisecondsLeft(VerdictDeadline())));
+  if (parked_) children_->Send(source, EncodeBare(ControlType::kLater));
   // Those of this node go where it goes, should the root turn out to be elsewhere.
-  if (!root_ || branch->same_node) {
-    for (const Party& party : hello.parties) parties_.emplace_back(source, party);
+  if (!root_ || child->same_node) {
+    for (const ProcessInfo& member : hello.members) members_.emplace_back(source, member);
   }
   if (root_) return root_->Hear(source, hello);
   // Rank 0 may stand behind a leader of another local rank.
@@ -253,23 +253,23 @@ void Joiner::HearFromBelow(Branches::Source source, const Hello& hello) {
   ScheduleHello();
 }
 
-void Joiner::CountClaims(const Branches::Branch& branch, const Hello& hello) {
-  for (const Party& party : hello.parties) {
-    const auto claims = static_cast<int>(party.claims.size());
-    (branch.same_node ? local_claims_ : remote_claims_) += claims;
+void Joiner::CountClaims(const ChildLinks::Child& child, const Hello& hello) {
+  for (const ProcessInfo& member : hello.members) {
+    const auto claims = static_cast<int>(member.claims.size());
+    (child.same_node ? local_claims_ : remote_claims_) += claims;
   }
 }
 
-void Joiner::OnBranchClosed(Branches::Source source, const Branches::Branch& branch) {
+void Joiner::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
   if (ended_) {
-    if (!branch.same_node) ++told_nodes_;
-    if (branches_ && branches_->empty() && (!OthersMayCome() || Clock::now() >= stay_until_)) FinishFailed();
+    if (!child.same_node) ++told_nodes_;
+    if (children_ && children_->empty() && (!OthersMayCome() || Clock::now() >= stay_until_)) FinishFailed();
     return;
   }
-  if (branch.ranks.empty()) return;
+  if (child.ranks.empty()) return;
   if (parked_) return ForgetParties(source);
   if (root_) return root_->Lose(source);
-  std::vector<int> ranks = branch.ranks;
+  std::vector<int> ranks = child.ranks;
   std::ranges::sort(ranks);
   TakeFailureBelow(
       {{Code::kPeerLost,
@@ -282,12 +282,12 @@ void Joiner::OnBranchClosed(Branches::Source source, const Branches::Branch& bra
 }
 
 // Who gives up while the previous group still runs is no part of the next.
-void Joiner::ForgetParties(Branches::Source source) {
-  for (const auto& [from, party] : parties_) {
-    if (from == source) local_claims_ -= static_cast<int>(party.claims.size());
+void Joiner::ForgetParties(ChildLinks::Source source) {
+  for (const auto& [from, member] : members_) {
+    if (from == source) local_claims_ -= static_cast<int>(member.claims.size());
   }
-  std::erase_if(parties_, [source](const auto& entry) { return entry.first == source; });
-  sent_ = std::min(sent_, parties_.size());
+  std::erase_if(members_, [source](const auto& entry) { return entry.first == source; });
+  sent_ = std::min(sent_, members_.size());
 }
 
 // ---- the end
@@ -352,25 +352,25 @@ void Joiner::OnRootOutcome(RootSide::Outcome outcome) {
 
 void Joiner::Form(FormedGroup group, ByteView frame) {
   // A process that has connected but was not heard is no part of it; the new owner answers it.
-  for (const auto& [source, branch] : branches_->all()) {
-    if (!branch.ranks.empty()) branch.stream->Send(frame);
+  for (const auto& [source, child] : children_->all()) {
+    if (!child.ranks.empty()) child.stream->Send(frame);
   }
   CancelTimers();
   inquiry_.reset();
   reporter_.reset();
   // A program of this rank may talk to it next.
-  if (request_.board) request_.board->Rest();
-  if (local_door_ && !local_door_->open()) local_door_.reset();
+  if (request_.kvs) request_.kvs->Rest();
+  if (node_listener_ && !node_listener_->open()) node_listener_.reset();
   ended_ = Failure{};
   // At once: what the branches say next is for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
   on_done(Joined{std::move(group),
                  std::move(upstream_),
-                 std::move(branches_),
+                 std::move(children_),
                  leader_ ? std::make_shared<const JoinRequest>(request_) : nullptr,
                  {},
-                 std::move(status_desk_),
-                 std::move(local_door_)});
+                 std::move(status_server_),
+                 std::move(node_listener_)});
 }
 
 void Joiner::Fail(Failure failure) {
@@ -389,7 +389,7 @@ void Joiner::Fail(Failure failure) {
   // Whoever stays for late ranks of its node does that alone: above, this node counts as told. Closing before
   // the word from there has come could take ours from it.
   if (upstream_ && told_from_above_) upstream_->CloseAfterFlush();
-  branches_->SendAll(Encode(*ended_));
+  children_->SendAll(Encode(*ended_));
   stay_until_ = Clock::now() + (OthersMayCome() ? kLateComers : Duration::zero());
   end_timer_ = loop_.At(stay_until_, [this] { StayForNodes(); });
 }
@@ -407,7 +407,7 @@ bool Joiner::OthersMayCome() const {
 // neither would wait until its own deadline. At the deadline nobody is waited for any more.
 void Joiner::StayForNodes() {
   const bool knows_whom = root_ || first_claim().local_size >= 0;
-  if (!knows_whom || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SayFarewell();
+  if (!knows_whom || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SendFinalMessage();
   const auto now = Clock::now();
   const Deadline deadline = VerdictDeadline();
   const Duration left = deadline.IsNever() ? request_.late_nodes : deadline.when() - now;
@@ -417,7 +417,7 @@ void Joiner::StayForNodes() {
            "this group cannot form ({}); waiting up to {} for {} to come and hear it", ended_->error.message,
            FormatSeconds(stay), DescribeLateComers());
   stay_until_ = now + stay;
-  end_timer_ = loop_.At(stay_until_, [this] { SayFarewell(); });
+  end_timer_ = loop_.At(stay_until_, [this] { SendFinalMessage(); });
 }
 
 // Whoever was refused may be wrong about the size of the world.
@@ -430,9 +430,9 @@ std::string Joiner::DescribeLateComers() const {
 }
 
 // Those below hang up when they have read it. Closing first could take it from them.
-void Joiner::SayFarewell() {
-  if (branches_->empty()) return FinishFailed();
-  end_timer_ = loop_.After(kFarewell, [this] { FinishFailed(); });
+void Joiner::SendFinalMessage() {
+  if (children_->empty()) return FinishFailed();
+  end_timer_ = loop_.After(kLeaveGrace, [this] { FinishFailed(); });
 }
 
 void Joiner::FinishFailed() {

@@ -30,7 +30,7 @@
 #include "comm/rendezvous/join/root_side.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
 #include "comm/rendezvous/join/waiting.h"
-#include "comm/rendezvous/link/local_door.h"
+#include "comm/rendezvous/link/node_listener.h"
 
 namespace muster {
 
@@ -59,7 +59,7 @@ class Joiner {
   const Failure* failure() const { return on_done_ && ended_ ? &*ended_ : nullptr; }
 
  private:
-  const Claim& first_claim() const { return request_.self.claims.front(); }
+  const RankClaim& first_claim() const { return request_.self.claims.front(); }
   bool SoleRankOfNode() const;
 
   // Inside the node.
@@ -71,10 +71,10 @@ class Joiner {
   bool AttachToLeader();
   bool LeaderIsOutOfSight();
   void GoWithoutLeader(const std::string& reason, const std::string& hint);
-  void OpenLocalDoor();
+  void OpenNodeListener();
   void BecomeLeader();
   void OpenElsewhere();
-  void OpenStatusDesk();
+  void OpenStatusServer();
 
   // To the root.
   Prover* GetProver();
@@ -85,7 +85,7 @@ class Joiner {
   void SetPorts(RootSearch::Where& where) const;
   void OnMisplaced(const Error& error);
   void OnOwnHost();
-  void SearchByBulletin();
+  void SearchEndpointStore();
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
   void OnLinkToRoot(std::unique_ptr<FrameStream> link);
@@ -98,18 +98,18 @@ class Joiner {
   void OnUpstreamFrame(ByteView frame);
   void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
   void OnUpstreamClosed(const Error& reason);
-  void OnBranchFrame(Branches::Source source, ByteView frame);
+  void OnBranchFrame(ChildLinks::Source source, ByteView frame);
   void CompareWithUpstream(ByteView frame);
-  void CompareWithBranch(Branches::Source source, ByteView frame);
-  void OnBranchClosed(Branches::Source source, const Branches::Branch& branch);
+  void CompareWithBranch(ChildLinks::Source source, ByteView frame);
+  void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
   void OnFailureFromBelow(ByteView frame);
   void TakeFailureBelow(Failure failure);
-  void HearFromBelow(Branches::Source source, const Hello& hello);
-  void CountClaims(const Branches::Branch& branch, const Hello& hello);
+  void HearFromBelow(ChildLinks::Source source, const Hello& hello);
+  void CountClaims(const ChildLinks::Child& child, const Hello& hello);
   void ScheduleHello();
   void SendHello();
   bool WholeNodeIsHere() const;
-  void ForgetParties(Branches::Source source);
+  void ForgetParties(ChildLinks::Source source);
 
   // The end.
   void Restart();
@@ -126,7 +126,7 @@ class Joiner {
   bool OthersMayCome() const;
   void StayForNodes();
   std::string DescribeLateComers() const;
-  void SayFarewell();
+  void SendFinalMessage();
   void FinishFailed();
 
   EventLoop& loop_;
@@ -135,20 +135,20 @@ class Joiner {
   LocalNames local_names_;
   ThreadWorker munge_worker_;
   std::unique_ptr<Prover> prover_;
-  std::unique_ptr<LocalDoor> local_door_;
-  std::unique_ptr<StatusDesk> status_desk_;
-  std::unique_ptr<Branches> branches_ = std::make_unique<Branches>();
+  std::unique_ptr<NodeListener> node_listener_;
+  std::unique_ptr<StatusServer> status_server_;
+  std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
   std::unique_ptr<FrameStream> upstream_;
   std::string upstream_name_;
   std::unique_ptr<RootFinder> search_;
   std::unique_ptr<RootSide> root_;
   std::unique_ptr<SchedulerInquiry> inquiry_;
   std::unique_ptr<WaitReporter> reporter_;
-  std::vector<std::pair<Branches::Source, Party>> parties_;  // here and below
-  size_t sent_ = 0;                                          // of parties_, to the present upstream
-  int local_claims_ = 0;                                     // ranks heard of on this node, ours included
-  int remote_claims_ = 0;                                    // and of those on others
-  size_t told_nodes_ = 0;                                    // that the group has failed
+  std::vector<std::pair<ChildLinks::Source, ProcessInfo>> members_;  // here and below
+  size_t sent_ = 0;                                                  // of parties_, to the present upstream
+  int local_claims_ = 0;   // ranks heard of on this node, ours included
+  int remote_claims_ = 0;  // and of those on others
+  size_t told_nodes_ = 0;  // that the group has failed
   bool leader_ = false;
   bool accepted_ = false;  // the root has heard us: its clock counts
   bool parked_ = false;    // the previous group is still running

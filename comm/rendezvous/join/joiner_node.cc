@@ -51,29 +51,29 @@ bool Joiner::AttachToLeader() {
 
 void Joiner::Lead() {
   if (SoleRankOfNode()) {
-    // Whoever holds the door nevertheless has formed its group, with this rank in it.
+    // Whoever holds the listener nevertheless has formed its group, with this rank in it.
     if (!AttachToLeader()) BecomeLeader();
     return;
   }
-  OpenLocalDoor();
+  OpenNodeListener();
 }
 
-void Joiner::OpenLocalDoor() {
-  if (!local_door_) {
-    local_door_ =
-        std::make_unique<LocalDoor>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
-          branches_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+void Joiner::OpenNodeListener() {
+  if (!node_listener_) {
+    node_listener_ =
+        std::make_unique<NodeListener>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
+          children_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
                          fmt::format("pid {} on this node", credentials.pid), true);
         });
   }
-  const Result<LocalDoor::Opened> opened = local_door_->Open();
+  const Result<NodeListener::Opened> opened = node_listener_->Open();
   if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return Fail(opened.error());
   // The others of this node will find nobody and go to the root as well.
   if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
-  if (!opened || *opened == LocalDoor::Opened::kOpen) return BecomeLeader();
-  // Whoever holds the door knows whether we are early (its group is still running) or one too many.
+  if (!opened || *opened == NodeListener::Opened::kOpen) return BecomeLeader();
+  // Whoever holds the listener knows whether we are early (its group is still running) or one too many.
   if (AttachToLeader()) return;
-  RetryLocally(&Joiner::OpenLocalDoor);
+  RetryLocally(&Joiner::OpenNodeListener);
 }
 
 void Joiner::Follow() {
@@ -118,13 +118,13 @@ void Joiner::GoWithoutLeader(const std::string& reason, const std::string& hint)
 
 void Joiner::FollowOrLead() {
   if (AttachToLeader()) return;
-  OpenLocalDoor();
+  OpenNodeListener();
 }
 
 void Joiner::BecomeLeader() {
   leader_ = true;
-  OpenStatusDesk();
-  parties_.emplace_back(Branches::kSelf, request_.self);
+  OpenStatusServer();
+  members_.emplace_back(ChildLinks::kSelf, request_.self);
   local_claims_ += static_cast<int>(request_.self.claims.size());
   if (!SoleRankOfNode()) {
     loop_.Cancel(directory_timer_);
@@ -134,16 +134,16 @@ void Joiner::BecomeLeader() {
 }
 
 void Joiner::OpenElsewhere() {
-  if (local_door_ && local_door_->open() && !WholeNodeIsHere()) local_door_->OpenElsewhere();
+  if (node_listener_ && node_listener_->open() && !WholeNodeIsHere()) node_listener_->OpenElsewhere();
 }
 
 // While it forms: what is missing. The group itself is described by its ControlPlane.
-void Joiner::OpenStatusDesk() {
-  Result<std::unique_ptr<StatusDesk>> desk = StatusDesk::Open(loop_, request_.uid, first_claim().rank,
-                                                              request_.shared_directories, request_.versions);
-  if (!desk) return LogDebug("muster status cannot ask here: {}", desk.error().message);
-  status_desk_ = *std::move(desk);
-  status_desk_->SetAnswer([this](const Survey&, const StatusDesk::Reply& reply) {
+void Joiner::OpenStatusServer() {
+  Result<std::unique_ptr<StatusServer>> server = StatusServer::Open(
+      loop_, request_.uid, first_claim().rank, request_.shared_directories, request_.versions);
+  if (!server) return LogDebug("muster status cannot ask here: {}", server.error().message);
+  status_server_ = *std::move(server);
+  status_server_->SetAnswer([this](const Survey&, const StatusServer::Reply& reply) {
     GroupStatus status;
     status.job = request_.job;
     status.forming = root_ ? root_->Describe() : DescribeWait();

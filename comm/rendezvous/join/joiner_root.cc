@@ -4,8 +4,8 @@
 #include "comm/log/log.h"
 #include "comm/net/descriptor_room.h"
 #include "comm/net/hosts.h"
-#include "comm/rendezvous/discovery/bulletin_search.h"
-#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/discovery/endpoint_store_search.h"
+#include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/join/prover_choice.h"
 #include "comm/rendezvous/link/names.h"
@@ -45,8 +45,8 @@ Prover* Joiner::GetProver() {
 
 void Joiner::GoToRoot() {
   const Meeting& meeting = request_.meeting;
-  const bool has_rank_zero = std::ranges::any_of(parties_, [](const auto& entry) {
-    return std::ranges::count(entry.second.claims, 0, &Claim::rank) > 0;
+  const bool has_rank_zero = std::ranges::any_of(members_, [](const auto& entry) {
+    return std::ranges::count(entry.second.claims, 0, &RankClaim::rank) > 0;
   });
   const bool on_first_node =
       !meeting.placement.nodes.empty() && meeting.placement.nodes.front().name == request_.self.node;
@@ -58,7 +58,7 @@ void Joiner::GoToRoot() {
     case FindRoot::kHost:
     case FindRoot::kSearch:
     case FindRoot::kEndpoint:
-    case FindRoot::kBulletin:
+    case FindRoot::kEndpointStore:
       return has_rank_zero ? BecomeRoot() : SearchRoot();
   }
 }
@@ -78,10 +78,10 @@ Status Joiner::MakeRoomForAll() const {
 
 void Joiner::BecomeRoot() {
   search_.reset();
-  if (request_.meeting.find_root == FindRoot::kBulletin && !request_.secret && !prover_) {
+  if (request_.meeting.find_root == FindRoot::kEndpointStore && !request_.secret && !prover_) {
     Result<JobSecret> drawn = JobSecret::Generate();
     if (!drawn) return Fail(drawn.error());
-    request_.notice_secret = *std::move(drawn);
+    request_.root_address_secret = *std::move(drawn);
   }
   Prover* prover = nullptr;
   if (request_.meeting.find_root != FindRoot::kSameNode) {
@@ -89,7 +89,7 @@ void Joiner::BecomeRoot() {
     if (prover == nullptr) return;
   }
   root_ = std::make_unique<RootSide>(
-      loop_, request_, prover, *branches_,
+      loop_, request_, prover, *children_,
       [this](RootSide::Outcome outcome) { OnRootOutcome(std::move(outcome)); },
       [this](const Error& error) { OnMisplaced(error); });
   reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] {
@@ -99,9 +99,9 @@ void Joiner::BecomeRoot() {
   root_->Start();
   // Not before it listens: those who come hear the reason.
   if (const Status room = MakeRoomForAll(); !room) return Fail(room.error());
-  for (const auto& [source, party] : parties_) {
+  for (const auto& [source, member] : members_) {
     if (ended_) return;
-    if (source != Branches::kSelf) root_->Hear(source, Hello{{}, {party}});
+    if (source != ChildLinks::kSelf) root_->Hear(source, Hello{{}, {member}});
   }
 }
 
@@ -130,11 +130,11 @@ void Joiner::OnSchedulerFacts(const SchedulerFacts& facts) {
 // Who looks for the root looks elsewhere: it is told there, by whoever leads that node.
 void Joiner::OnMisplaced(const Error& error) {
   if (ended_) return;
-  // The bulletin cannot be used, by the others no more than here.
-  if (request_.meeting.find_root == FindRoot::kBulletin) return Fail(error);
+  // The endpoint store cannot be used, by the others no more than here.
+  if (request_.meeting.find_root == FindRoot::kEndpointStore) return Fail(error);
   request_.self.refused = error;
-  for (auto& [source, party] : parties_) {
-    if (source == Branches::kSelf) party.refused = error;
+  for (auto& [source, member] : members_) {
+    if (source == ChildLinks::kSelf) member.refused = error;
   }
   local_timer_ = loop_.After(Duration::zero(), [this] {
     root_.reset();
@@ -158,7 +158,7 @@ std::vector<std::string> Joiner::RootHosts() const {
   if (meeting.find_root == FindRoot::kHost) return {meeting.host};
   if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->host};
   std::vector<std::string> hosts;
-  if (meeting.find_root == FindRoot::kBulletin) return hosts;
+  if (meeting.find_root == FindRoot::kEndpointStore) return hosts;
   for (const Placement::Node& node : meeting.placement.nodes) hosts.push_back(node.name);
   if (meeting.find_root == FindRoot::kFirstNode && hosts.size() > 1) hosts.resize(1);
   return hosts;
@@ -166,7 +166,7 @@ std::vector<std::string> Joiner::RootHosts() const {
 
 void Joiner::SearchRoot() {
   if (search_) return;
-  if (request_.meeting.find_root == FindRoot::kBulletin) return SearchByBulletin();
+  if (request_.meeting.find_root == FindRoot::kEndpointStore) return SearchEndpointStore();
   const Meeting& meeting = request_.meeting;
   const bool may_be_here = leader_ && request_.named_by_host && !request_.self.refused &&
                            (meeting.find_root == FindRoot::kHost || meeting.find_root == FindRoot::kEndpoint);
@@ -209,13 +209,13 @@ void Joiner::SetPorts(RootSearch::Where& where) const {
   }
 }
 
-void Joiner::SearchByBulletin() {
-  search_ = std::make_unique<BulletinSearch>(
-      loop_, OpenBulletin(request_),
+void Joiner::SearchEndpointStore() {
+  search_ = std::make_unique<EndpointStoreSearch>(
+      loop_, OpenEndpointStore(request_),
       RootDialer::Params{MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
                          request_.timeouts.connect},
       [this](const std::optional<JobSecret>& secret) {
-        request_.notice_secret = secret;
+        request_.root_address_secret = secret;
         return ChooseProver(request_, munge_worker_);
       },
       [this](std::unique_ptr<FrameStream> link) { OnLinkToRoot(std::move(link)); },

@@ -6,7 +6,7 @@
 namespace muster {
 
 Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
-  const std::optional<JobSecret>& secret = request.secret ? request.secret : request.notice_secret;
+  const std::optional<JobSecret>& secret = request.secret ? request.secret : request.root_address_secret;
   const AuthFacts facts{request.options.auth, MungeSocketPresent(request.munge_socket), request.munge_socket,
                         secret.has_value(), request.meeting.find_root != FindRoot::kSameNode};
   MUSTER_TRY(const AuthMethod method, ChooseAuth(facts));

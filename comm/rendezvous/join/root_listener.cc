@@ -8,7 +8,7 @@
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/join/agreement.h"
-#include "comm/rendezvous/join/bulletin_choice.h"
+#include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/link/names.h"
 
 namespace muster {
@@ -30,15 +30,15 @@ std::string ListenHost(const JoinRequest& request) {
 }  // namespace
 
 RootListener::RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover,
-                           RootDoor::OnLink on_link, OnMisplaced on_misplaced)
+                           AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
       method_(prover.method()),
-      door_(loop,
-            RootDoor::Params{.meeting = MeetingIdOf(request.meeting.key),
-                             .handshake_timeout = request.timeouts.handshake,
-                             .self = DescribeParty(request.self)},
-            prover, std::move(on_link)),
+      listener_(loop,
+                AuthenticatingAcceptor::Params{.meeting = MeetingIdOf(request.meeting.key),
+                                               .handshake_timeout = request.timeouts.handshake,
+                                               .self = DescribeProcess(request.self)},
+                prover, std::move(on_link)),
       on_misplaced_(std::move(on_misplaced)),
       names_(loop.mailbox()) {}
 
@@ -56,7 +56,7 @@ void RootListener::Close() {
   closed_ = true;
   loop_.Cancel(bind_timer_);
   if (announcer_) announcer_->Withdraw();
-  door_.Close();
+  listener_.Close();
 }
 
 // BLOCKS: runs on the worker.
@@ -102,7 +102,7 @@ void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
   if (port) {
     bind_problem_.clear();
     ReportPort(*port, ladders.front());
-    if (request_.meeting.find_root == FindRoot::kBulletin) Announce(addresses, *port);
+    if (request_.meeting.find_root == FindRoot::kEndpointStore) Announce(addresses, *port);
     // For ranks without this secret, which are told so: no member of the group depends on it.
     for (size_t i = 1; i < ladders.size(); ++i) {
       if (const auto other = Open(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
@@ -120,10 +120,10 @@ void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
 
 Result<uint16_t> RootListener::Open(const std::vector<SocketAddress>& addresses,
                                     const std::vector<uint16_t>& ports) {
-  Result<uint16_t> port = door_.Open(addresses, ports);
+  Result<uint16_t> port = listener_.Open(addresses, ports);
   // A kernel without IPv6.
   if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
-    if (Result<uint16_t> ipv4 = door_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
+    if (Result<uint16_t> ipv4 = listener_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
   }
   return port;
 }
@@ -142,8 +142,8 @@ std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
   const Meeting& meeting = request_.meeting;
   const PortRange range = request_.options.ports;
   if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
-  if (meeting.find_root == FindRoot::kBulletin) {
-    // Others than the last time: who still has the notice of the previous group, and its secret, should find
+  if (meeting.find_root == FindRoot::kEndpointStore) {
+    // Others than the last time: who still has the root's address of the previous group, and its secret, should find
     // nobody there rather than be turned away.
     std::array<uint8_t, 16> random{};
     RandomBytes(random);
@@ -162,12 +162,13 @@ void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port)
   };
   if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
   for (SocketAddress& address : addresses) address.set_port(port);
-  Notice notice{std::move(addresses), std::nullopt};
+  RootAddress root_address{std::move(addresses), std::nullopt};
   // What the user has made known already is nothing to write down.
-  if (method_ == AuthMethod::kSecret && !request_.secret) notice.secret = request_.notice_secret;
-  announcer_ = std::make_unique<RootAnnouncer>(loop_, OpenBulletin(request_), request_.timeouts.handshake,
-                                               [this](const Error& error) { on_misplaced_(error); });
-  announcer_->Announce(notice);
+  if (method_ == AuthMethod::kSecret && !request_.secret) root_address.secret = request_.root_address_secret;
+  announcer_ =
+      std::make_unique<RootAnnouncer>(loop_, OpenEndpointStore(request_), request_.timeouts.handshake,
+                                      [this](const Error& error) { on_misplaced_(error); });
+  announcer_->Announce(root_address);
 }
 
 // Where the name of this node says nothing; loopback where there is nothing else, for all are here then.
@@ -186,7 +187,7 @@ std::vector<SocketAddress> RootListener::AllAddresses() const {
 std::string RootListener::Problem() const {
   if (!bind_problem_.empty()) return bind_problem_;
   if (announcer_ && !announcer_->Problem().empty()) return announcer_->Problem();
-  return door_.last_refusal().empty() ? "" : "turned away: " + door_.last_refusal();
+  return listener_.last_refusal().empty() ? "" : "turned away: " + listener_.last_refusal();
 }
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
 // them, and waits for one only if the whole of rendezvous.ports is taken. With a job secret it listens on one
-// port of each ladder (names.h). Where the meeting has a bulletin, it says there where it listens. Behind it stands a RootDoor: only proven links come out.
+// port of each ladder (names.h). Where the meeting has an endpoint store, it says there where it listens. Behind it stands a AuthenticatingAcceptor: only proven links come out.
 //
 // Lives on one EventLoop.
 #pragma once
@@ -13,25 +13,25 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/discovery/root_announcer.h"
 #include "comm/rendezvous/join/join_request.h"
-#include "comm/rendezvous/link/root_door.h"
+#include "comm/rendezvous/link/authenticating_acceptor.h"
 
 namespace muster {
 
 class RootListener {
  public:
-  // The others will not find it: they look on another node, or its notice cannot be put up. Error:
+  // The others will not find it: they look on another node, or its address cannot be put up. Error:
   // kConfiguration.
   using OnMisplaced = std::function<void(const Error& error)>;
 
   // The references must outlive it.
-  RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover, RootDoor::OnLink on_link,
-               OnMisplaced on_misplaced);
+  RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover,
+               AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced);
   RootListener(const RootListener&) = delete;
   RootListener& operator=(const RootListener&) = delete;
   ~RootListener();
 
   void Start();
-  // Takes the notice down beside the loop; the destructor waits for that (RootAnnouncer).
+  // Takes the root's address down beside the loop; the destructor waits for that (RootAnnouncer).
   void Close();
 
   // What stands in the way, for the waiting line: no free port, or who was turned away last. Empty: nothing.
@@ -54,7 +54,7 @@ class RootListener {
   EventLoop& loop_;
   const JoinRequest& request_;
   const AuthMethod method_;
-  RootDoor door_;
+  AuthenticatingAcceptor listener_;
   OnMisplaced on_misplaced_;
   std::unique_ptr<RootAnnouncer> announcer_;
   ThreadWorker names_;

@@ -24,13 +24,13 @@ std::string DrawGroupId() {
 
 }  // namespace
 
-RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
+RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, ChildLinks& children,
                    OnOutcome on_outcome, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
-      branches_(branches),
+      children_(children),
       on_outcome_(std::move(on_outcome)),
-      assembly_(request.self, request.meeting.placement) {
+      roster_builder_(request.self, request.meeting.placement) {
   if (prover == nullptr) return;
   listener_ = std::make_unique<RootListener>(
       loop, request, *prover,
@@ -44,37 +44,37 @@ void RootSide::Start() {
     silent_ = std::make_unique<SilentNodes>(
         loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
         PortLadder(request_.meeting.key, request_.options.ports, request_.meeting.ports_of_others).front(),
-        [this] { return assembly_.SilentNodes(); },
-        [this](const std::string& node, bool reached) { assembly_.SetReached(node, reached); });
+        [this] { return roster_builder_.SilentNodes(); },
+        [this](const std::string& node, bool reached) { roster_builder_.SetReached(node, reached); });
   }
-  Hear(Branches::kSelf, Hello{{}, {request_.self}});
+  Hear(ChildLinks::kSelf, Hello{{}, {request_.self}});
 }
 
 void RootSide::OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer) {
   const std::string reached = LocalAddress(link->fd()).Host();
   if (std::ranges::find(reached_at_, reached) == reached_at_.end()) reached_at_.push_back(reached);
-  branches_.Add(std::move(link), peer.ToString(), false);
+  children_.Add(std::move(link), peer.ToString(), false);
 }
 
-void RootSide::Hear(Branches::Source source, const Hello& hello) {
-  Assembly::Verdict verdict = assembly_.Add(source, hello);
+void RootSide::Hear(ChildLinks::Source source, const Hello& hello) {
+  RosterBuilder::Verdict verdict = roster_builder_.Add(source, hello);
   if (!verdict.refusal && !verdict.group_failure) {
-    for (const Party& party : hello.parties) {
-      for (const Claim& claim : party.claims) {
-        arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, party.node});
+    for (const ProcessInfo& member : hello.members) {
+      for (const RankClaim& claim : member.claims) {
+        arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, member.node});
       }
     }
   }
   if (verdict.refusal) {
     LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", verdict.refusal->error.message);
-    branches_.Send(source, Encode(*verdict.refusal));
+    children_.Send(source, Encode(*verdict.refusal));
   }
   if (verdict.group_failure) return on_outcome_({std::nullopt, std::move(verdict.group_failure)});
-  if (assembly_.complete()) Form();
+  if (roster_builder_.complete()) Form();
 }
 
-void RootSide::Lose(Branches::Source source) {
-  if (auto failure = assembly_.Remove(source)) on_outcome_({std::nullopt, std::move(failure)});
+void RootSide::Lose(ChildLinks::Source source) {
+  if (auto failure = roster_builder_.Remove(source)) on_outcome_({std::nullopt, std::move(failure)});
 }
 
 std::vector<std::string> RootSide::OwnAddresses() const {
@@ -89,8 +89,8 @@ std::vector<std::string> RootSide::OwnAddresses() const {
 void RootSide::Form() {
   if (listener_) listener_->Close();
   silent_.reset();
-  assembly_.SetAddresses(request_.self.node, OwnAddresses());
-  Result<Roster> roster = assembly_.MakeRoster();
+  roster_builder_.SetAddresses(request_.self.node, OwnAddresses());
+  Result<Roster> roster = roster_builder_.MakeRoster();
   if (!roster) return on_outcome_({std::nullopt, Failure{roster.error(), -1, -1, ""}});
   FormedGroup formed{*std::move(roster), {}, request_.self.claims.front().rank};
   formed.roster.group_id = DrawGroupId();
@@ -100,7 +100,7 @@ void RootSide::Form() {
 
 std::string RootSide::Describe() const {
   const std::string problem = listener_ ? listener_->Problem() : "";
-  return problem.empty() ? assembly_.Describe() : assembly_.Describe() + "; " + problem;
+  return problem.empty() ? roster_builder_.Describe() : roster_builder_.Describe() + "; " + problem;
 }
 
 }  // namespace muster

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "comm/rendezvous/join/arrivals.h"
-#include "comm/rendezvous/join/assembly.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/root_listener.h"
+#include "comm/rendezvous/join/roster_builder.h"
 #include "comm/rendezvous/join/silent_nodes.h"
-#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/child_links.h"
 
 namespace muster {
 
@@ -31,24 +31,24 @@ class RootSide {
   using OnMisplaced = RootListener::OnMisplaced;
 
   // `prover` may be null where no port is needed (all ranks on this node). The references must outlive it.
-  RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, Branches& branches,
+  RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, ChildLinks& children,
            OnOutcome on_outcome, OnMisplaced on_misplaced);
 
   void Start();
-  // A hello of a branch, or of parties that had come before this process knew that it is the root. May call
+  // A hello of a child, or of processes that had come before this process knew that it is the root. May call
   // on_outcome.
-  void Hear(Branches::Source source, const Hello& hello);
-  // A branch has gone before the group was formed. May call on_outcome.
-  void Lose(Branches::Source source);
+  void Hear(ChildLinks::Source source, const Hello& hello);
+  // A child has gone before the group was formed. May call on_outcome.
+  void Lose(ChildLinks::Source source);
 
   // Which rank is where, from now on.
-  void Learn(Placement placement) { assembly_.SetPlacement(std::move(placement)); }
+  void Learn(Placement placement) { roster_builder_.SetPlacement(std::move(placement)); }
 
   // Every rank is there.
-  bool complete() const { return assembly_.complete(); }
+  bool complete() const { return roster_builder_.complete(); }
   // For the waiting line and the deadline's sentence.
   std::string Describe() const;
-  std::vector<int> MissingRanks() const { return assembly_.MissingRanks(); }
+  std::vector<int> MissingRanks() const { return roster_builder_.MissingRanks(); }
   const Arrivals& arrivals() const { return arrivals_; }
 
  private:
@@ -58,9 +58,9 @@ class RootSide {
 
   EventLoop& loop_;
   const JoinRequest& request_;
-  Branches& branches_;
+  ChildLinks& children_;
   OnOutcome on_outcome_;
-  Assembly assembly_;
+  RosterBuilder roster_builder_;
   Clock::time_point began_ = Clock::now();
   Arrivals arrivals_;
   std::unique_ptr<RootListener> listener_;

@@ -58,11 +58,11 @@ std::string LocalSocketName(std::string_view meeting_key, std::string_view node)
   return "leader-" + HashToText("muster local socket", meeting_key, node);
 }
 
-std::string BulletinTopic(std::string_view meeting_key) {
+std::string EndpointTopic(std::string_view meeting_key) {
   return fmt::format("muster/{}/root", HashToText("muster bulletin", meeting_key, ""));
 }
 
-std::string BulletinFile(std::string_view meeting_key) {
+std::string EndpointStoreFile(std::string_view meeting_key) {
   return "root-" + HashToText("muster bulletin", meeting_key, "");
 }
 

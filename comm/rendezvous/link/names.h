@@ -33,10 +33,10 @@ std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::op
 // is in it because several nodes may share one directory (several slurmd on one host).
 std::string LocalSocketName(std::string_view meeting_key, std::string_view node);
 
-// The key of the root's notice, where a launcher's store says where the root is.
-std::string BulletinTopic(std::string_view meeting_key);
+// The key of the root's address, where a launcher's store says where the root is.
+std::string EndpointTopic(std::string_view meeting_key);
 
 // The name of the file that says it, in a directory that all nodes share.
-std::string BulletinFile(std::string_view meeting_key);
+std::string EndpointStoreFile(std::string_view meeting_key);
 
 }  // namespace muster

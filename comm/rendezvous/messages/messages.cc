@@ -43,7 +43,7 @@ Agreement GetAgreement(WireReader& reader) {
   return agreement;
 }
 
-void Put(WireWriter& writer, const Claim& claim) {
+void Put(WireWriter& writer, const RankClaim& claim) {
   writer.I32(claim.rank);
   writer.I32(claim.local_rank);
   writer.I32(claim.local_size);
@@ -52,8 +52,8 @@ void Put(WireWriter& writer, const Claim& claim) {
 
 Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
 
-Claim GetClaim(WireReader& reader) {
-  Claim claim;
+RankClaim GetRankClaim(WireReader& reader) {
+  RankClaim claim;
   claim.rank = reader.I32();
   claim.local_rank = reader.I32();
   claim.local_size = reader.I32();
@@ -82,38 +82,38 @@ Error GetError(WireReader& reader) {
 constexpr uint8_t kSameAsBefore = 1;
 constexpr uint8_t kRefused = 2;
 
-// Within a node nearly always everything but pid and claims is the same as the party before.
-void Put(WireWriter& writer, const Party& party, const Party* previous) {
+// Within a node nearly always everything but pid and claims is the same as the process before.
+void Put(WireWriter& writer, const ProcessInfo& member, const ProcessInfo* previous) {
   const bool same =
-      previous != nullptr && previous->node == party.node && previous->agreement == party.agreement;
-  writer.U8(static_cast<uint8_t>((same ? kSameAsBefore : 0) | (party.refused ? kRefused : 0)));
+      previous != nullptr && previous->node == member.node && previous->agreement == member.agreement;
+  writer.U8(static_cast<uint8_t>((same ? kSameAsBefore : 0) | (member.refused ? kRefused : 0)));
   if (!same) {
-    writer.String(party.node);
-    Put(writer, party.agreement);
+    writer.String(member.node);
+    Put(writer, member.agreement);
   }
-  writer.I32(party.pid);
-  writer.U32(static_cast<uint32_t>(party.claims.size()));
-  for (const Claim& claim : party.claims) Put(writer, claim);
-  if (party.refused) Put(writer, *party.refused);
+  writer.I32(member.pid);
+  writer.U32(static_cast<uint32_t>(member.claims.size()));
+  for (const RankClaim& claim : member.claims) Put(writer, claim);
+  if (member.refused) Put(writer, *member.refused);
 }
 
-Party GetParty(WireReader& reader, const Party* previous) {
-  Party party;
+ProcessInfo GetProcessInfo(WireReader& reader, const ProcessInfo* previous) {
+  ProcessInfo member;
   const uint8_t flags = reader.U8();
   const bool same = (flags & kSameAsBefore) != 0;
   if (flags > (kSameAsBefore | kRefused) || (same && previous == nullptr)) reader.MarkBad();
   if (same && previous != nullptr) {
-    party.node = previous->node;
-    party.agreement = previous->agreement;
+    member.node = previous->node;
+    member.agreement = previous->agreement;
   } else if (!same) {
-    party.node = reader.String();
-    party.agreement = GetAgreement(reader);
+    member.node = reader.String();
+    member.agreement = GetAgreement(reader);
   }
-  party.pid = reader.I32();
-  party.claims.resize(reader.Count(16));
-  for (Claim& claim : party.claims) claim = GetClaim(reader);
-  if ((flags & kRefused) != 0) party.refused = GetError(reader);
-  return party;
+  member.pid = reader.I32();
+  member.claims.resize(reader.Count(16));
+  for (RankClaim& claim : member.claims) claim = GetRankClaim(reader);
+  if ((flags & kRefused) != 0) member.refused = GetError(reader);
+  return member;
 }
 
 void Put(WireWriter& writer, const FormedGroup& group) {
@@ -175,11 +175,11 @@ std::optional<ControlType> ControlTypeOf(ByteView frame) {
 Bytes Encode(const Hello& hello) {
   WireWriter writer = Begin(ControlType::kHello);
   Put(writer, hello.addresses);
-  writer.U32(static_cast<uint32_t>(hello.parties.size()));
-  const Party* previous = nullptr;
-  for (const Party& party : hello.parties) {
-    Put(writer, party, previous);
-    previous = &party;
+  writer.U32(static_cast<uint32_t>(hello.members.size()));
+  const ProcessInfo* previous = nullptr;
+  for (const ProcessInfo& member : hello.members) {
+    Put(writer, member, previous);
+    previous = &member;
   }
   return writer.Take();
 }
@@ -189,9 +189,9 @@ Result<Hello> DecodeHello(ByteView frame) {
   Hello hello;
   hello.addresses = GetTexts(reader);
   const uint32_t count = reader.Count(9);
-  hello.parties.reserve(count);
+  hello.members.reserve(count);
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
-    hello.parties.push_back(GetParty(reader, i == 0 ? nullptr : &hello.parties.back()));
+    hello.members.push_back(GetProcessInfo(reader, i == 0 ? nullptr : &hello.members.back()));
   }
   return Finish(reader, std::move(hello), "hello");
 }
@@ -214,7 +214,7 @@ Bytes Encode(const Failure& failure) {
   Put(writer, failure.error);
   writer.I32(failure.rank);
   writer.I32(failure.exit_status);
-  writer.String(failure.last_words);
+  writer.String(failure.stderr_tail);
   writer.U8(failure.as_told ? 1 : 0);
   writer.U64(failure.told_in);
   return writer.Take();
@@ -226,7 +226,7 @@ Result<Failure> DecodeFailure(ByteView frame) {
   failure.error = GetError(reader);
   failure.rank = reader.I32();
   failure.exit_status = reader.I32();
-  failure.last_words = reader.String();
+  failure.stderr_tail = reader.String();
   const uint8_t as_told = reader.U8();
   if (as_told > 1) reader.MarkBad();
   failure.as_told = as_told == 1;
@@ -234,7 +234,7 @@ Result<Failure> DecodeFailure(ByteView frame) {
   return Finish(reader, std::move(failure), "failure");
 }
 
-Bytes Encode(const Exchange& exchange, ControlType type) {
+Bytes Encode(const KeyedAllGather& exchange, ControlType type) {
   WireWriter writer = Begin(type);
   writer.String(exchange.name);
   writer.U64(exchange.timeout_milliseconds);
@@ -246,9 +246,9 @@ Bytes Encode(const Exchange& exchange, ControlType type) {
   return writer.Take();
 }
 
-Result<Exchange> DecodeExchange(ByteView frame) {
+Result<KeyedAllGather> DecodeExchange(ByteView frame) {
   WireReader reader = Body(frame);
-  Exchange exchange;
+  KeyedAllGather exchange;
   exchange.name = reader.String();
   exchange.timeout_milliseconds = reader.U64();
   exchange.entries.resize(reader.Count(8));
@@ -283,18 +283,18 @@ Result<uint64_t> DecodeJobEnd(ByteView frame) {
   return Finish(reader, remaining, "end of the job");
 }
 
-Bytes EncodeGoodbye(const std::vector<int>& ranks) {
-  WireWriter writer = Begin(ControlType::kGoodbye);
+Bytes EncodeLeave(const std::vector<int>& ranks) {
+  WireWriter writer = Begin(ControlType::kLeave);
   writer.U32(static_cast<uint32_t>(ranks.size()));
   for (const int rank : ranks) writer.I32(rank);
   return writer.Take();
 }
 
-Result<std::vector<int>> DecodeGoodbye(ByteView frame) {
+Result<std::vector<int>> DecodeLeave(ByteView frame) {
   WireReader reader = Body(frame);
   std::vector<int> ranks(reader.Count(4));
   for (int& rank : ranks) rank = reader.I32();
-  return Finish(reader, std::move(ranks), "goodbye");
+  return Finish(reader, std::move(ranks), "leave message");
 }
 
 Bytes EncodeAdopt(int rank) {

@@ -27,7 +27,7 @@ enum class ControlType : uint8_t {
   kEveryoneKnows,  // down: every rank knows the failure
   kExchange,       // up: contributions of ranks
   kExchanged,      // down: everybody's
-  kGoodbye,        // up: these ranks are done
+  kLeave,          // up: these ranks are done
   kReleased,       // down: every rank is done; the control plane may end
   kRetired,        // down: the control plane ends here although not every rank is done
   kHeartbeat,      // both ways
@@ -39,7 +39,7 @@ enum class ControlType : uint8_t {
   kGroupStatus,    // to `muster status`
   kOwnerAsked,     // up to the root, then down: whose is this connection? (owner_messages.h)
   kOwnerTold,      // the answer, back the same way
-  kEnded,          // up: how programs ended (ends.h)
+  kEnded,          // up: how programs ended (exit_report.h)
   kJobEnd,         // down: when the job's time is over
   kVersions,       // both ways, inside a node: the protocol versions of the sender (versions.h)
 };
@@ -63,31 +63,31 @@ struct Agreement {
   friend bool operator==(const Agreement&, const Agreement&) = default;
 };
 
-struct Claim {
+struct RankClaim {
   int rank = 0;
   int local_rank = -1;  // -1: unknown
   int local_size = -1;  // -1: unknown
   Bytes payload;        // goes into the roster
 
-  friend bool operator==(const Claim&, const Claim&) = default;
+  friend bool operator==(const RankClaim&, const RankClaim&) = default;
 };
 
 // One process and the ranks it stands for (usually one).
-struct Party {
+struct ProcessInfo {
   std::string node;
   int pid = 0;
   Agreement agreement;
-  std::vector<Claim> claims;
+  std::vector<RankClaim> claims;
   // Why it cannot be part of the group: it only comes so that nobody waits for it. What every rank is told,
   // so it names this one; the agreement does not count.
   std::optional<Error> refused = std::nullopt;
 
-  friend bool operator==(const Party&, const Party&) = default;
+  friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };
 
 struct Hello {
   std::vector<std::string> addresses;  // of the sender's node, numeric, for the roster
-  std::vector<Party> parties;
+  std::vector<ProcessInfo> members;
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -95,21 +95,21 @@ struct Hello {
 // Why a group ended, as every rank is told.
 struct Failure {
   Error error;
-  int rank = -1;           // whose fault; -1: nobody's in particular
-  int exit_status = -1;    // what its program ended with, as a shell sees it; -1: not known
-  std::string last_words;  // the last lines of its program's stderr
-  bool as_told = false;    // somebody told it to end: the group is not to start again
-  uint64_t told_in = 0;    // the file where the root tells it (LogFileNumber); 0: none is known
+  int rank = -1;            // whose fault; -1: nobody's in particular
+  int exit_status = -1;     // what its program ended with, as a shell sees it; -1: not known
+  std::string stderr_tail;  // the last lines of its program's stderr
+  bool as_told = false;     // somebody told it to end: the group is not to start again
+  uint64_t told_in = 0;     // the file where the root tells it (LogFileNumber); 0: none is known
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
-struct Exchange {
+struct KeyedAllGather {
   std::string name;
   uint64_t timeout_milliseconds = 0;           // how long its first contributor waits for all
   std::vector<std::pair<int, Bytes>> entries;  // rank, bytes
 
-  friend bool operator==(const Exchange&, const Exchange&) = default;
+  friend bool operator==(const KeyedAllGather&, const KeyedAllGather&) = default;
 };
 
 struct FormedGroup {
@@ -134,10 +134,10 @@ struct Adoption {
 Bytes Encode(const Hello& hello);
 Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
-Bytes Encode(const Exchange& exchange, ControlType type);  // kExchange or kExchanged
+Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kExchange or kExchanged
 Bytes EncodeAccepted(uint64_t remaining_milliseconds);
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
-Bytes EncodeGoodbye(const std::vector<int>& ranks);
+Bytes EncodeLeave(const std::vector<int>& ranks);
 Bytes EncodeAdopt(int rank);
 Bytes Encode(const Adoption& adoption);
 Bytes EncodeBare(ControlType type);  // for those without fields
@@ -150,10 +150,10 @@ Duration FromMilliseconds(uint64_t milliseconds);
 Result<Hello> DecodeHello(ByteView frame);
 Result<FormedGroup> DecodeRoster(ByteView frame);
 Result<Failure> DecodeFailure(ByteView frame);
-Result<Exchange> DecodeExchange(ByteView frame);
+Result<KeyedAllGather> DecodeExchange(ByteView frame);
 Result<uint64_t> DecodeAccepted(ByteView frame);
 Result<uint64_t> DecodeJobEnd(ByteView frame);
-Result<std::vector<int>> DecodeGoodbye(ByteView frame);
+Result<std::vector<int>> DecodeLeave(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);
 Result<Adoption> DecodeAdopted(ByteView frame);
 

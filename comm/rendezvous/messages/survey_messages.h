@@ -23,7 +23,7 @@ enum class RankState : uint8_t {
   kInGroup,     // a process of the group; `operations` says what it does
   kProgram,     // a program under `muster run` that is not, or not yet, in the group itself
   kEnded,       // such a program, which has ended
-  kLeft,        // it has said goodbye
+  kLeft,        // it has left
   kOwnGroup,    // as kProgram; it has used the store, where PyTorch forms a group of its own
 };
 

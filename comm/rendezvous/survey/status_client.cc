@@ -10,7 +10,7 @@
 #include "comm/net/frame_stream.h"
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
-#include "comm/rendezvous/survey/status_desk.h"
+#include "comm/rendezvous/survey/status_server.h"
 
 namespace muster {
 namespace {

@@ -1,4 +1,4 @@
-// The asking side of status_desk.h: finds the groups that have a leader on this node and asks them what they
+// The asking side of status_server.h: finds the groups that have a leader on this node and asks them what they
 // are doing.
 #pragma once
 

@@ -21,7 +21,7 @@ struct WaitingCall {
   OperationState call;       // of the rank that has waited longest
   std::vector<int> waiting;  // who is in it, ascending
   std::vector<Late> late;    // empty: all that are known to take part are in it
-  std::vector<int> left;     // of those that are late: who has said goodbye and will never come
+  std::vector<int> left;     // of those that are late: who has left and will never come
 
   friend bool operator==(const WaitingCall&, const WaitingCall&) = default;
 };

@@ -72,10 +72,10 @@ void Surveyor::OnSurveyFromAbove(const Survey& survey) {
   });
 }
 
-void Surveyor::OnSurveyFromBelow(Branches::Source source, const Survey& survey) {
+void Surveyor::OnSurveyFromBelow(ChildLinks::Source source, const Survey& survey) {
   AskAll(survey, [this, source, number = survey.number](Surveyed answer) {
     answer.number = number;
-    at_.branches.Send(source, Encode(answer));
+    at_.children.Send(source, Encode(answer));
   });
 }
 
@@ -97,9 +97,9 @@ void Surveyor::AskBelow(const Survey& survey, OnAnswer then) {
   };
   const Survey below{number, Below(survey.milliseconds), survey.stacks};
   for (const int rank : at_.own_ranks) await(rank);
-  for (const auto& [source, branch] : at_.branches.all()) {
-    for (const int rank : branch.ranks) await(rank);
-    if (!branch.ranks.empty()) branch.stream->Send(Encode(below));
+  for (const auto& [source, child] : at_.children.all()) {
+    for (const int rank : child.ranks) await(rank);
+    if (!child.ranks.empty()) child.stream->Send(Encode(below));
   }
   if (round.awaited.empty()) return Finish(number);
   if (at_.own_ranks.empty()) return;
@@ -134,9 +134,9 @@ void Surveyor::Finish(uint64_t number) {
 RankReport Surveyor::Silent(int rank) const {
   RankReport report;
   report.rank = rank;
-  for (const auto& [source, branch] : at_.branches.all()) {
-    if (!branch.same_node || std::ranges::count(branch.ranks, rank) == 0) continue;
-    const auto credentials = CredentialsOf(branch.stream->fd());
+  for (const auto& [source, child] : at_.children.all()) {
+    if (!child.same_node || std::ranges::count(child.ranks, rank) == 0) continue;
+    const auto credentials = CredentialsOf(child.stream->fd());
     const auto process = credentials ? LookAtProcess(credentials->pid) : std::nullopt;
     if (process) report.process = *process;
   }

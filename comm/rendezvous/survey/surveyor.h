@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "comm/net/event_loop.h"
-#include "comm/rendezvous/messages/branches.h"
+#include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/survey_messages.h"
 
 namespace muster {
@@ -25,7 +25,7 @@ class Surveyor {
   using ReportOwn = std::function<void(const Survey& survey, std::function<void(Reports)> reply)>;
   struct Surroundings {
     const Roster& roster;
-    Branches& branches;
+    ChildLinks& children;
     std::vector<int> own_ranks;
     std::function<bool(ByteView frame)> send_up;  // false where nobody is above
     std::function<bool(int rank)> has_left;
@@ -47,7 +47,7 @@ class Surveyor {
   void AskBelow(const Survey& survey, OnAnswer then);
 
   void OnSurveyFromAbove(const Survey& survey);
-  void OnSurveyFromBelow(Branches::Source source, const Survey& survey);
+  void OnSurveyFromBelow(ChildLinks::Source source, const Survey& survey);
   void OnAnswerFromAbove(Surveyed answer);
   void OnAnswerFromBelow(const Surveyed& answer);
 

@@ -25,25 +25,25 @@ class Fold {
   int index() const { return index_; }  // within the core; -1: folded into a neighbour
   int RankAt(int index) const { return team_.at(index < extra_ ? 2 * index + 1 : index + extra_); }
 
-  Status In(ProgressEngine& exchange, Reduction reduction, std::span<uint8_t> data) const {
+  Status In(ProgressEngine& engine, Reduction reduction, std::span<uint8_t> data) const {
     if (team_.index >= 2 * extra_) return {};
     if (index_ < 0) {
-      exchange.Send(team_.at(team_.index + 1), data);
+      engine.Send(team_.at(team_.index + 1), data);
     } else {
-      exchange.ReceiveCombined(team_.at(team_.index - 1), {reduction.type, reduction.operation, data.data(),
-                                                           data.data(), data.size(), /*own_first=*/false});
+      engine.ReceiveCombined(team_.at(team_.index - 1), {reduction.type, reduction.operation, data.data(),
+                                                         data.data(), data.size(), /*own_first=*/false});
     }
-    return exchange.Run();
+    return engine.Run();
   }
 
-  Status Out(ProgressEngine& exchange, std::span<uint8_t> data) const {
+  Status Out(ProgressEngine& engine, std::span<uint8_t> data) const {
     if (team_.index >= 2 * extra_) return {};
     if (index_ < 0) {
-      exchange.Receive(team_.at(team_.index + 1), data);
+      engine.Receive(team_.at(team_.index + 1), data);
     } else {
-      exchange.Send(team_.at(team_.index - 1), data);
+      engine.Send(team_.at(team_.index - 1), data);
     }
-    return exchange.Run();
+    return engine.Run();
   }
 
  private:
@@ -67,8 +67,8 @@ std::span<uint8_t> BytesOf(std::span<uint8_t> data, Range range, size_t element)
 
 // Recursive halving: at each step this rank keeps one half of its range and gives the other away; `kept`
 // remembers the ranges for the way back.
-Status HalveAndReduce(ProgressEngine& exchange, const Fold& fold, Reduction reduction,
-                      std::span<uint8_t> data, std::vector<Range>& kept) {
+Status HalveAndReduce(ProgressEngine& engine, const Fold& fold, Reduction reduction, std::span<uint8_t> data,
+                      std::vector<Range>& kept) {
   const size_t element = SizeOf(reduction.type);
   kept.push_back({0, data.size() / element});
   for (int mask = fold.core() / 2; mask > 0; mask /= 2) {
@@ -78,16 +78,16 @@ Status HalveAndReduce(ProgressEngine& exchange, const Fold& fold, Reduction redu
     const Range give = lower ? Range{range.Middle(), range.end} : Range{range.begin, range.Middle()};
     const int partner = fold.RankAt(fold.index() ^ mask);
     const std::span<uint8_t> own = BytesOf(data, keep, element);
-    exchange.Send(partner, BytesOf(data, give, element));
-    exchange.ReceiveCombined(
-        partner, {reduction.type, reduction.operation, own.data(), own.data(), own.size(), lower});
-    MUSTER_CHECK(exchange.Run());
+    engine.Send(partner, BytesOf(data, give, element));
+    engine.ReceiveCombined(partner,
+                           {reduction.type, reduction.operation, own.data(), own.data(), own.size(), lower});
+    MUSTER_CHECK(engine.Run());
     kept.push_back(keep);
   }
   return {};
 }
 
-Status DoubleAndGather(ProgressEngine& exchange, const Fold& fold, size_t element, std::span<uint8_t> data,
+Status DoubleAndGather(ProgressEngine& engine, const Fold& fold, size_t element, std::span<uint8_t> data,
                        std::vector<Range>& kept) {
   for (int mask = 1; mask < fold.core(); mask *= 2) {
     const Range have = kept.back();
@@ -96,9 +96,9 @@ Status DoubleAndGather(ProgressEngine& exchange, const Fold& fold, size_t elemen
     const bool lower = (fold.index() & mask) == 0;
     const Range missing = lower ? Range{have.end, whole.end} : Range{whole.begin, have.begin};
     const int partner = fold.RankAt(fold.index() ^ mask);
-    exchange.Send(partner, BytesOf(data, have, element));
-    exchange.Receive(partner, BytesOf(data, missing, element));
-    MUSTER_CHECK(exchange.Run());
+    engine.Send(partner, BytesOf(data, have, element));
+    engine.Receive(partner, BytesOf(data, missing, element));
+    MUSTER_CHECK(engine.Run());
   }
   return {};
 }
@@ -129,10 +129,10 @@ struct Ring {
 
 }  // namespace
 
-Status RecursiveDoublingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
+Status RecursiveDoublingAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction,
                                   std::span<uint8_t> data) {
   const Fold fold(team);
-  MUSTER_CHECK(fold.In(exchange, reduction, data));
+  MUSTER_CHECK(fold.In(engine, reduction, data));
   if (fold.index() >= 0) {
     const auto spare = std::make_unique_for_overwrite<uint8_t[]>(data.size());
     uint8_t* now = data.data();
@@ -141,29 +141,29 @@ Status RecursiveDoublingAllReduce(ProgressEngine& exchange, const Team& team, Re
       const int partner = fold.RankAt(fold.index() ^ mask);
       const bool lower = (fold.index() & mask) == 0;
       // What is being sent must not change: the result goes to the other buffer.
-      exchange.Send(partner, {now, data.size()});
-      exchange.ReceiveCombined(partner, {reduction.type, reduction.operation, now, next, data.size(), lower});
-      MUSTER_CHECK(exchange.Run());
+      engine.Send(partner, {now, data.size()});
+      engine.ReceiveCombined(partner, {reduction.type, reduction.operation, now, next, data.size(), lower});
+      MUSTER_CHECK(engine.Run());
       std::swap(now, next);
     }
     if (now != data.data() && !data.empty()) std::memcpy(data.data(), now, data.size());
   }
-  return fold.Out(exchange, data);
+  return fold.Out(engine, data);
 }
 
-Status RabenseifnerAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
+Status RabenseifnerAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction,
                              std::span<uint8_t> data) {
   const Fold fold(team);
-  MUSTER_CHECK(fold.In(exchange, reduction, data));
+  MUSTER_CHECK(fold.In(engine, reduction, data));
   if (fold.index() >= 0) {
     std::vector<Range> kept;
-    MUSTER_CHECK(HalveAndReduce(exchange, fold, reduction, data, kept));
-    MUSTER_CHECK(DoubleAndGather(exchange, fold, SizeOf(reduction.type), data, kept));
+    MUSTER_CHECK(HalveAndReduce(engine, fold, reduction, data, kept));
+    MUSTER_CHECK(DoubleAndGather(engine, fold, SizeOf(reduction.type), data, kept));
   }
-  return fold.Out(exchange, data);
+  return fold.Out(engine, data);
 }
 
-Status RingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction, ByteView send,
                      std::span<uint8_t> receive) {
   const Ring ring(team);
   const size_t element = SizeOf(reduction.type);
@@ -174,23 +174,23 @@ Status RingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduc
   // part is overwritten by what has been made of it around the whole ring, so never before it has been sent.
   // The first part that leaves has not been combined with anything yet.
   const Range first = part(ring.Back(1));
-  exchange.Send(ring.next, send.subspan(first.begin * element, (first.end - first.begin) * element));
+  engine.Send(ring.next, send.subspan(first.begin * element, (first.end - first.begin) * element));
   const ArrivedBytes* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
-    if (step > 0) exchange.SendArriving(ring.next, received(ring.Back(step + 1)), arrival);
+    if (step > 0) engine.SendArriving(ring.next, received(ring.Back(step + 1)), arrival);
     const std::span<uint8_t> into = received(ring.Back(step + 2));
-    arrival = exchange.ReceiveCombined(
+    arrival = engine.ReceiveCombined(
         ring.previous, {reduction.type, reduction.operation, send.data() + (into.data() - receive.data()),
                         into.data(), into.size(), /*own_first=*/false});
   }
   for (int step = 0; step + 1 < ring.size; ++step) {
-    exchange.SendArriving(ring.next, received(ring.Back(step)), arrival);
-    arrival = exchange.Receive(ring.previous, received(ring.Back(step + 1)));
+    engine.SendArriving(ring.next, received(ring.Back(step)), arrival);
+    arrival = engine.Receive(ring.previous, received(ring.Back(step + 1)));
   }
-  return exchange.Run();
+  return engine.Run();
 }
 
-Status RingReduceScatter(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingReduceScatter(ProgressEngine& engine, const Team& team, Reduction reduction, ByteView send,
                          std::span<uint8_t> receive) {
   const Ring ring(team);
   const size_t block = receive.size();
@@ -202,27 +202,27 @@ Status RingReduceScatter(ProgressEngine& exchange, const Team& team, Reduction r
   for (int step = 0; step + 1 < ring.size; ++step) {
     const bool last = step + 2 == ring.size;
     uint8_t* into = last ? receive.data() : spare.get() + static_cast<size_t>(step % 2) * block;
-    exchange.Send(ring.next, outgoing);
-    exchange.ReceiveCombined(
+    engine.Send(ring.next, outgoing);
+    engine.ReceiveCombined(
         ring.previous, {reduction.type, reduction.operation, sent(ring.Back(step + 2)).data(), into, block,
                         /*own_first=*/false});
-    MUSTER_CHECK(exchange.Run());
+    MUSTER_CHECK(engine.Run());
     outgoing = {into, block};
   }
   return {};
 }
 
-Status RingAllGather(ProgressEngine& exchange, const Team& team, std::span<uint8_t> all, size_t block) {
+Status RingAllGather(ProgressEngine& engine, const Team& team, std::span<uint8_t> all, size_t block) {
   const Ring ring(team);
   const auto part = [&](int index) {
     return all.subspan(static_cast<size_t>(team.at(index)) * block, block);
   };
   const ArrivedBytes* arrival = nullptr;
   for (int step = 0; step + 1 < ring.size; ++step) {
-    exchange.SendArriving(ring.next, part(ring.Back(step)), arrival);
-    arrival = exchange.Receive(ring.previous, part(ring.Back(step + 1)));
+    engine.SendArriving(ring.next, part(ring.Back(step)), arrival);
+    arrival = engine.Receive(ring.previous, part(ring.Back(step + 1)));
   }
-  return exchange.Run();
+  return engine.Run();
 }
 
 }  // namespace muster

@@ -22,23 +22,23 @@
 namespace muster {
 
 // All reduce `data` in place. log2 n steps with all of it: for short data.
-Status RecursiveDoublingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
+Status RecursiveDoublingAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction,
                                   std::span<uint8_t> data);
 
 // The same in 2 log2 n steps with halves, quarters, ...: for medium data.
-Status RabenseifnerAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction,
+Status RabenseifnerAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction,
                              std::span<uint8_t> data);
 
 // From `send` into `receive` (of the same length, may be the same memory) in 2(n-1) steps with an n-th each:
 // for long data.
-Status RingAllReduce(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction, ByteView send,
                      std::span<uint8_t> receive);
 
 // `send` has a block for each rank, by rank; `receive` gets this rank's. n-1 steps.
-Status RingReduceScatter(ProgressEngine& exchange, const Team& team, Reduction reduction, ByteView send,
+Status RingReduceScatter(ProgressEngine& engine, const Team& team, Reduction reduction, ByteView send,
                          std::span<uint8_t> receive);
 
 // `all` has a block for each rank, by rank, and this rank's is in its place. n-1 steps.
-Status RingAllGather(ProgressEngine& exchange, const Team& team, std::span<uint8_t> all, size_t block);
+Status RingAllGather(ProgressEngine& engine, const Team& team, std::span<uint8_t> all, size_t block);
 
 }  // namespace muster

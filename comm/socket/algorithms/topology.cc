@@ -77,7 +77,7 @@ int IndexIn(const std::vector<int>& ranks, int rank) {
   return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
 }
 
-void AddLocalBranches(Tree& tree, const std::vector<int>& ranks, int index, size_t base, Shape shape) {
+void AddLocalChildren(Tree& tree, const std::vector<int>& ranks, int index, size_t base, Shape shape) {
   const int size = static_cast<int>(ranks.size());
   for (const int child : ChildIndexes(shape, index, size)) {
     tree.children.push_back({ranks[static_cast<size_t>(child)], base + static_cast<size_t>(child),
@@ -125,7 +125,7 @@ Tree MakeTree(const Topology& topology, int root, TreeShape shape) {
                                layout.Begin(SubtreeEnd(shape.nodes, child, layout.size()))});
     }
   }
-  AddLocalBranches(tree, ranks, local, base, shape.local);
+  AddLocalChildren(tree, ranks, local, base, shape.local);
   return tree;
 }
 
@@ -145,7 +145,7 @@ Tree MakeTeamTree(const Team& team, Shape shape) {
   if (parent >= 0) tree.parent = team.at(parent);
   tree.begin = static_cast<size_t>(team.index);
   tree.end = static_cast<size_t>(SubtreeEnd(shape, team.index, team.size()));
-  AddLocalBranches(tree, team.ranks, team.index, 0, shape);
+  AddLocalChildren(tree, team.ranks, team.index, 0, shape);
   return tree;
 }
 

@@ -26,9 +26,9 @@ std::span<Byte> Segment(std::span<Byte> data, size_t index) {
 // One rank's share of a reduction along a tree, segment by segment.
 class SegmentReducer {
  public:
-  SegmentReducer(ProgressEngine& exchange, const Tree& tree, Reduction reduction, ByteView mine,
+  SegmentReducer(ProgressEngine& engine, const Tree& tree, Reduction reduction, ByteView mine,
                  std::span<uint8_t> result)
-      : exchange_(exchange), tree_(tree), reduction_(reduction), mine_(mine), result_(result) {
+      : engine_(engine), tree_(tree), reduction_(reduction), mine_(mine), result_(result) {
     width_ = std::min(kSegment, mine.size());
     arrivals_ = std::make_unique_for_overwrite<uint8_t[]>(width_ * tree.children.size());
     if (tree.parent >= 0) outgoing_ = std::make_unique_for_overwrite<uint8_t[]>(2 * width_);
@@ -39,9 +39,9 @@ class SegmentReducer {
     const size_t segments = Segments(mine_.size());
     ByteView finished;
     for (size_t index = 0; index <= segments; ++index) {
-      if (tree_.parent >= 0 && index > 0) exchange_.Send(tree_.parent, finished);
+      if (tree_.parent >= 0 && index > 0) engine_.Send(tree_.parent, finished);
       if (index < segments) ReceiveFromChildren(index);
-      MUSTER_CHECK(exchange_.Run());
+      MUSTER_CHECK(engine_.Run());
       if (index < segments) finished = CombineSegment(index);
     }
     return {};
@@ -53,7 +53,7 @@ class SegmentReducer {
   void ReceiveFromChildren(size_t index) {
     const size_t bytes = Segment(mine_, index).size();
     for (size_t child = 0; child < tree_.children.size(); ++child) {
-      exchange_.Receive(tree_.children[child].rank, {ArrivedBytes(child), bytes});
+      engine_.Receive(tree_.children[child].rank, {ArrivedBytes(child), bytes});
     }
   }
 
@@ -70,7 +70,7 @@ class SegmentReducer {
     return {out, mine.size()};
   }
 
-  ProgressEngine& exchange_;
+  ProgressEngine& engine_;
   const Tree& tree_;
   const Reduction reduction_;
   const ByteView mine_;
@@ -100,57 +100,57 @@ Status ReadEntries(ByteView blob, std::vector<Bytes>& by_rank) {
 
 }  // namespace
 
-Status TreeBroadcast(ProgressEngine& exchange, const Tree& tree, std::span<uint8_t> data) {
-  const ArrivedBytes* arrival = tree.parent >= 0 ? exchange.Receive(tree.parent, data) : nullptr;
-  for (const Branch& child : tree.children) exchange.SendArriving(child.rank, data, arrival);
-  return exchange.Run();
+Status TreeBroadcast(ProgressEngine& engine, const Tree& tree, std::span<uint8_t> data) {
+  const ArrivedBytes* arrival = tree.parent >= 0 ? engine.Receive(tree.parent, data) : nullptr;
+  for (const Branch& child : tree.children) engine.SendArriving(child.rank, data, arrival);
+  return engine.Run();
 }
 
-Status TreeReduce(ProgressEngine& exchange, const Tree& tree, Reduction reduction, ByteView mine,
+Status TreeReduce(ProgressEngine& engine, const Tree& tree, Reduction reduction, ByteView mine,
                   std::span<uint8_t> result) {
-  if (!tree.children.empty()) return SegmentReducer(exchange, tree, reduction, mine, result).Run();
+  if (!tree.children.empty()) return SegmentReducer(engine, tree, reduction, mine, result).Run();
   if (tree.parent < 0) {
     if (!mine.empty()) std::memmove(result.data(), mine.data(), mine.size());
     return {};
   }
   for (size_t index = 0; index < Segments(mine.size()); ++index)
-    exchange.Send(tree.parent, Segment(mine, index));
-  return exchange.Run();
+    engine.Send(tree.parent, Segment(mine, index));
+  return engine.Run();
 }
 
-Status TreeGather(ProgressEngine& exchange, const Tree& tree, ByteView mine, std::span<uint8_t> all) {
+Status TreeGather(ProgressEngine& engine, const Tree& tree, ByteView mine, std::span<uint8_t> all) {
   const size_t block = mine.size();
   if (block > 0) std::memmove(all.data(), mine.data(), block);
   for (const Branch& child : tree.children) {
-    exchange.Receive(child.rank,
-                     all.subspan((child.begin - tree.begin) * block, (child.end - child.begin) * block));
+    engine.Receive(child.rank,
+                   all.subspan((child.begin - tree.begin) * block, (child.end - child.begin) * block));
   }
-  MUSTER_CHECK(exchange.Run());
+  MUSTER_CHECK(engine.Run());
   if (tree.parent < 0) return {};
-  exchange.Send(tree.parent, all.first((tree.end - tree.begin) * block));
-  return exchange.Run();
+  engine.Send(tree.parent, all.first((tree.end - tree.begin) * block));
+  return engine.Run();
 }
 
-Status TreeScatter(ProgressEngine& exchange, const Tree& tree, size_t block, std::span<uint8_t> all) {
+Status TreeScatter(ProgressEngine& engine, const Tree& tree, size_t block, std::span<uint8_t> all) {
   if (tree.parent >= 0) {
-    exchange.Receive(tree.parent, all.first((tree.end - tree.begin) * block));
-    MUSTER_CHECK(exchange.Run());
+    engine.Receive(tree.parent, all.first((tree.end - tree.begin) * block));
+    MUSTER_CHECK(engine.Run());
   }
   for (const Branch& child : tree.children) {
-    exchange.Send(child.rank,
-                  all.subspan((child.begin - tree.begin) * block, (child.end - child.begin) * block));
+    engine.Send(child.rank,
+                all.subspan((child.begin - tree.begin) * block, (child.end - child.begin) * block));
   }
-  return exchange.Run();
+  return engine.Run();
 }
 
-Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& exchange, const Tree& tree, int rank,
+Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& engine, const Tree& tree, int rank,
                                            ByteView mine) {
   std::vector<Bytes> blobs(tree.children.size());
-  for (size_t i = 0; i < blobs.size(); ++i) exchange.ReceiveBytes(tree.children[i].rank, blobs[i]);
-  MUSTER_CHECK(exchange.Run());
+  for (size_t i = 0; i < blobs.size(); ++i) engine.ReceiveBytes(tree.children[i].rank, blobs[i]);
+  MUSTER_CHECK(engine.Run());
   std::vector<Bytes> by_rank;
   if (tree.parent < 0) {
-    by_rank.resize(static_cast<size_t>(exchange.size()));
+    by_rank.resize(static_cast<size_t>(engine.size()));
     by_rank[static_cast<size_t>(rank)].assign(mine.begin(), mine.end());
     for (const Bytes& blob : blobs) MUSTER_CHECK(ReadEntries(blob, by_rank));
     return by_rank;
@@ -158,22 +158,22 @@ Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& exchange, const Tree&
   WireWriter writer;
   AppendEntry(writer, rank, mine);
   for (const Bytes& blob : blobs) writer.Raw(blob);
-  exchange.Send(tree.parent, writer.bytes());
-  MUSTER_CHECK(exchange.Run());
+  engine.Send(tree.parent, writer.bytes());
+  MUSTER_CHECK(engine.Run());
   return by_rank;
 }
 
-Status TreeBroadcastBytes(ProgressEngine& exchange, const Tree& tree, Bytes& data) {
+Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data) {
   WireWriter length;
   length.U64(data.size());
   std::array<uint8_t, 8> wire{};
   std::ranges::copy(length.bytes(), wire.begin());
-  MUSTER_CHECK(TreeBroadcast(exchange, tree, wire));
+  MUSTER_CHECK(TreeBroadcast(engine, tree, wire));
   const uint64_t size = WireReader(wire).U64();
   if (!TryResize(data, size)) {
-    return Fail(Code::kSystem, "no memory for {} bytes in {}", size, Describe(exchange.call()));
+    return Fail(Code::kSystem, "no memory for {} bytes in {}", size, Describe(engine.call()));
   }
-  return TreeBroadcast(exchange, tree, data);
+  return TreeBroadcast(engine, tree, data);
 }
 
 }  // namespace muster

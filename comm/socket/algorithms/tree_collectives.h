@@ -26,27 +26,26 @@ struct Reduction {
 };
 
 // `data` from the root to everybody.
-Status TreeBroadcast(ProgressEngine& exchange, const Tree& tree, std::span<uint8_t> data);
+Status TreeBroadcast(ProgressEngine& engine, const Tree& tree, std::span<uint8_t> data);
 
 // Everybody's `mine`, combined into `result` on the root; elsewhere `result` is not used. May be the same
 // memory.
-Status TreeReduce(ProgressEngine& exchange, const Tree& tree, Reduction reduction, ByteView mine,
+Status TreeReduce(ProgressEngine& engine, const Tree& tree, Reduction reduction, ByteView mine,
                   std::span<uint8_t> result);
 
 // One block of `mine.size()` bytes from everybody, in tree order; `all` has room for this rank's part of the
 // tree, [tree.begin, tree.end), and is complete on the root.
-Status TreeGather(ProgressEngine& exchange, const Tree& tree, ByteView mine, std::span<uint8_t> all);
+Status TreeGather(ProgressEngine& engine, const Tree& tree, ByteView mine, std::span<uint8_t> all);
 
 // The reverse: the root's `all` has everybody's block in tree order; elsewhere `all` has room for this rank's
 // part. The first block of it is this rank's own.
-Status TreeScatter(ProgressEngine& exchange, const Tree& tree, size_t block, std::span<uint8_t> all);
+Status TreeScatter(ProgressEngine& engine, const Tree& tree, size_t block, std::span<uint8_t> all);
 
 // Bytes of any length: on the root one entry for each rank, by rank; elsewhere empty. `rank` is this rank's
 // number.
-Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& exchange, const Tree& tree, int rank,
-                                           ByteView mine);
+Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& engine, const Tree& tree, int rank, ByteView mine);
 
 // The root's `data` to everybody, whatever its length.
-Status TreeBroadcastBytes(ProgressEngine& exchange, const Tree& tree, Bytes& data);
+Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data);
 
 }  // namespace muster

@@ -27,11 +27,11 @@ class Blocks {
   Status Pairwise() {
     Copy(Outgoing(rank_).data(), Incoming(rank_).data());
     for (int step = 1; step < size_; ++step) {
-      collective_.exchange.Send((rank_ + step) % size_, Outgoing((rank_ + step) % size_));
-      collective_.exchange.Receive((rank_ - step + size_) % size_, Incoming((rank_ - step + size_) % size_));
-      if (step % kPartners == 0) MUSTER_CHECK(collective_.exchange.Run());
+      collective_.engine.Send((rank_ + step) % size_, Outgoing((rank_ + step) % size_));
+      collective_.engine.Receive((rank_ - step + size_) % size_, Incoming((rank_ - step + size_) % size_));
+      if (step % kPartners == 0) MUSTER_CHECK(collective_.engine.Run());
     }
-    return collective_.exchange.Run();
+    return collective_.engine.Run();
   }
 
   // Block i of `moving` is on its way to the rank i further on; at each step those with the step's bit in i
@@ -47,9 +47,9 @@ class Blocks {
         if ((i & step) != 0) Copy(At(moving, i), At(outgoing, packed++));
       }
       const size_t bytes = static_cast<size_t>(packed) * block_;
-      collective_.exchange.Send((rank_ + step) % size_, {outgoing.get(), bytes});
-      collective_.exchange.Receive((rank_ - step + size_) % size_, {incoming.get(), bytes});
-      MUSTER_CHECK(collective_.exchange.Run());
+      collective_.engine.Send((rank_ + step) % size_, {outgoing.get(), bytes});
+      collective_.engine.Receive((rank_ - step + size_) % size_, {incoming.get(), bytes});
+      MUSTER_CHECK(collective_.engine.Run());
       int unpacked = 0;
       for (int i = step; i < size_; ++i) {
         if ((i & step) != 0) Copy(At(incoming, unpacked++), At(moving, i));

@@ -9,9 +9,9 @@ namespace {
 using Phase = BytesOrigin::Phase;
 
 Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView bytes) {
-  const Call& call = collective.exchange.call();
+  const Call& call = collective.engine.call();
   return collective.mac->Of({phase, static_cast<uint8_t>(call.operation), call.communicator, call.sequence,
-                             collective.exchange.WorldRank(rank)},
+                             collective.engine.WorldRank(rank)},
                             bytes);
 }
 
@@ -33,7 +33,7 @@ Status CheckSigned(const Collective& collective, Phase phase, int from, Bytes& b
   const ByteView mac = ByteView(bytes).subspan(size);
   const bool own = from == collective.rank();  // it has not been on any way
   if (!own && !EqualInConstantTime(mac, MacOf(collective, phase, from, ByteView(bytes).first(size)))) {
-    return collective.exchange.Tampered(from, "it is not authentic");
+    return collective.engine.Tampered(from, "it is not authentic");
   }
   bytes.resize(size);
   return {};
@@ -42,7 +42,7 @@ Status CheckSigned(const Collective& collective, Phase phase, int from, Bytes& b
 Result<Bytes> SignedBroadcast(const Collective& collective, const Tree& tree, ByteView mine, int root) {
   Bytes data;
   if (collective.rank() == root) data = Signed(collective, Phase::kBroadcast, mine);
-  MUSTER_CHECK(TreeBroadcastBytes(collective.exchange, tree, data));
+  MUSTER_CHECK(TreeBroadcastBytes(collective.engine, tree, data));
   MUSTER_CHECK(CheckSigned(collective, Phase::kBroadcast, root, data));
   return data;
 }
@@ -80,7 +80,7 @@ Result<std::vector<Bytes>> RunGatherBytes(const Collective& collective, ByteView
     return SharedGatherBytes(*collective.memory, mine, collective.memory->IndexOf(root));
   }
   const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
-  MUSTER_TRY(std::vector<Bytes> by_rank, TreeGatherBytes(collective.exchange, tree, collective.rank(),
+  MUSTER_TRY(std::vector<Bytes> by_rank, TreeGatherBytes(collective.engine, tree, collective.rank(),
                                                          Signed(collective, Phase::kGather, mine)));
   for (size_t rank = 0; rank < by_rank.size(); ++rank) {
     MUSTER_CHECK(CheckSigned(collective, Phase::kGather, static_cast<int>(rank), by_rank[rank]));

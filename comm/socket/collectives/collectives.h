@@ -23,14 +23,14 @@ namespace muster {
 
 // Where a collective runs.
 struct Collective {
-  ProgressEngine& exchange;
+  ProgressEngine& engine;
   const Topology& topology;
   Chooser& chooser;
   NodeMemory* memory = nullptr;   // what this node's ranks share; needed where the choice says so
   const BytesMac* mac = nullptr;  // for byte strings; null: the connections are sealed
 
   int rank() const { return topology.rank(); }
-  Hierarchy hierarchy() const { return {exchange, topology, memory}; }
+  Hierarchy hierarchy() const { return {engine, topology, memory}; }
   int size() const { return topology.size(); }
   // As Chooser::Choose; the choice for the call itself, not for a part of it, is announced.
   Algorithm Choose(Operation operation, size_t bytes) const;

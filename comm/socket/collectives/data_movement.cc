@@ -31,7 +31,7 @@ Status RunBroadcast(const Collective& collective, std::span<uint8_t> data, int r
     return HierarchicalBroadcast(collective.hierarchy(), data, root);
   }
   const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
-  return TreeBroadcast(collective.exchange, tree, data);
+  return TreeBroadcast(collective.engine, tree, data);
 }
 
 Status RunGather(const Collective& collective, ByteView mine, std::span<uint8_t> all, int root) {
@@ -43,12 +43,12 @@ Status RunGather(const Collective& collective, ByteView mine, std::span<uint8_t>
   const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   if (tree.parent >= 0) {
     const auto part = std::make_unique_for_overwrite<uint8_t[]>((tree.end - tree.begin) * block);
-    return TreeGather(collective.exchange, tree, mine, {part.get(), (tree.end - tree.begin) * block});
+    return TreeGather(collective.engine, tree, mine, {part.get(), (tree.end - tree.begin) * block});
   }
   const std::vector<int> order = TreeOrder(collective.topology, root);
-  if (IsRankOrder(order)) return TreeGather(collective.exchange, tree, mine, all);
+  if (IsRankOrder(order)) return TreeGather(collective.engine, tree, mine, all);
   const auto staged = std::make_unique_for_overwrite<uint8_t[]>(order.size() * block);
-  MUSTER_CHECK(TreeGather(collective.exchange, tree, mine, {staged.get(), order.size() * block}));
+  MUSTER_CHECK(TreeGather(collective.engine, tree, mine, {staged.get(), order.size() * block}));
   for (size_t i = 0; i < order.size(); ++i) {
     CopyBlock(staged.get() + i * block, all.data() + static_cast<size_t>(order[i]) * block, block);
   }
@@ -61,7 +61,7 @@ Status RunAllGather(const Collective& collective, ByteView mine, std::span<uint8
   if (algorithm == Algorithm::kSharedMemory) return SharedAllGather(*collective.memory, mine, all);
   if (algorithm == Algorithm::kRing) {
     CopyBlock(mine.data(), all.data() + static_cast<size_t>(collective.rank()) * block, block);
-    return RingAllGather(collective.exchange, collective.topology.everyone(), all, block);
+    return RingAllGather(collective.engine, collective.topology.everyone(), all, block);
   }
   MUSTER_CHECK(RunGather(collective, mine, all, 0));
   return RunBroadcast(collective, all, 0);
@@ -75,7 +75,7 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
   }
   const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
   const size_t below = tree.end - tree.begin;
-  if (tree.parent >= 0 && below == 1) return TreeScatter(collective.exchange, tree, block, mine);
+  if (tree.parent >= 0 && below == 1) return TreeScatter(collective.engine, tree, block, mine);
   const auto staged = std::make_unique_for_overwrite<uint8_t[]>(below * block);
   if (tree.parent < 0) {
     const std::vector<int> order = TreeOrder(collective.topology, root);
@@ -83,7 +83,7 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
       CopyBlock(all.data() + static_cast<size_t>(order[i]) * block, staged.get() + i * block, block);
     }
   }
-  MUSTER_CHECK(TreeScatter(collective.exchange, tree, block, {staged.get(), below * block}));
+  MUSTER_CHECK(TreeScatter(collective.engine, tree, block, {staged.get(), below * block}));
   CopyBlock(staged.get(), mine.data(), block);
   return {};
 }

@@ -19,13 +19,13 @@ Status HierarchicalAllReduce(const Collective& collective, Shape local, Algorith
                              Reduction reduction, ByteView send, std::span<uint8_t> receive) {
   const Team& leaders = collective.topology.leaders();
   const Tree tree = MakeTeamTree(collective.topology.local(), local);
-  MUSTER_CHECK(TreeReduce(collective.exchange, tree, reduction, send, receive));
+  MUSTER_CHECK(TreeReduce(collective.engine, tree, reduction, send, receive));
   if (leaders.index >= 0) {
     MUSTER_CHECK(among_nodes == Algorithm::kRabenseifner
-                     ? RabenseifnerAllReduce(collective.exchange, leaders, reduction, receive)
-                     : RecursiveDoublingAllReduce(collective.exchange, leaders, reduction, receive));
+                     ? RabenseifnerAllReduce(collective.engine, leaders, reduction, receive)
+                     : RecursiveDoublingAllReduce(collective.engine, leaders, reduction, receive));
   }
-  return TreeBroadcast(collective.exchange, tree, receive);
+  return TreeBroadcast(collective.engine, tree, receive);
 }
 
 }  // namespace
@@ -41,12 +41,12 @@ Status RawReduce(const Collective& collective, Reduction reduction, ByteView sen
     return HierarchicalReduce(collective.hierarchy(), reduction, send, receive, root);
   }
   const Tree tree = MakeTree(collective.topology, root, ShapeOf(algorithm));
-  return TreeReduce(collective.exchange, tree, reduction, send, receive);
+  return TreeReduce(collective.engine, tree, reduction, send, receive);
 }
 
 Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction reduction, ByteView send,
                     std::span<uint8_t> receive) {
-  ProgressEngine& exchange = collective.exchange;
+  ProgressEngine& engine = collective.engine;
   const Team& everyone = collective.topology.everyone();
   if (everyone.size() == 1) {
     Copy(send, receive);
@@ -60,7 +60,7 @@ Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction
     case Algorithm::kSharedMemoryStreams:
       return StreamsAllReduce(collective.hierarchy(), reduction, send, receive);
     case Algorithm::kRing:
-      return RingAllReduce(exchange, everyone, reduction, send, receive);
+      return RingAllReduce(engine, everyone, reduction, send, receive);
     case Algorithm::kHierarchicalRecursiveDoubling:
       return HierarchicalAllReduce(collective, Shape::kFlat, Algorithm::kRecursiveDoubling, reduction, send,
                                    receive);
@@ -69,10 +69,10 @@ Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction
                                    receive);
     case Algorithm::kRabenseifner:
       Copy(send, receive);
-      return RabenseifnerAllReduce(exchange, everyone, reduction, receive);
+      return RabenseifnerAllReduce(engine, everyone, reduction, receive);
     default:
       Copy(send, receive);
-      return RecursiveDoublingAllReduce(exchange, everyone, reduction, receive);
+      return RecursiveDoublingAllReduce(engine, everyone, reduction, receive);
   }
 }
 
@@ -83,7 +83,7 @@ Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteV
     return {};
   }
   if (collective.Choose(Operation::kReduceScatter, receive.size()) == Algorithm::kRing) {
-    return RingReduceScatter(collective.exchange, collective.topology.everyone(), reduction, send, receive);
+    return RingReduceScatter(collective.engine, collective.topology.everyone(), reduction, send, receive);
   }
   const bool root = collective.rank() == 0;
   const auto whole = root ? std::make_unique_for_overwrite<uint8_t[]>(send.size()) : nullptr;

@@ -65,7 +65,7 @@ Arithmetic WholeArithmetic(const Collective& collective, const ConstBuffer& send
 
 Algorithm Collective::Choose(Operation operation, size_t bytes) const {
   const Algorithm algorithm = chooser.Choose(operation, bytes);
-  if (operation == exchange.call().operation && rank() == 0) chooser.Announce(exchange.call(), algorithm);
+  if (operation == engine.call().operation && rank() == 0) chooser.Announce(engine.call(), algorithm);
   return algorithm;
 }
 

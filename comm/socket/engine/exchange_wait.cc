@@ -27,7 +27,7 @@ constexpr Duration kStall = std::chrono::seconds(2);
 
 Status ProgressEngine::Wait() {
   StartClock();
-  if (vigil_.Blocked()) vigil_.Attend(WaitingFor());
+  if (stall_monitor_.Blocked()) stall_monitor_.Attend(WaitingFor());
   MUSTER_CHECK(UseWaker());
   PreparePoll();
   const auto slept_from = Clock::now();
@@ -47,7 +47,7 @@ void ProgressEngine::NoticeStall(Clock::time_point slept_from, Duration longest)
   if (stall < kStall) return;
   if (!deadline_.IsNever()) deadline_ = Deadline::At(deadline_.when() + stall);
   if (loss_ && !loss_->report_at.IsNever()) loss_->report_at = Deadline::At(loss_->report_at.when() + stall);
-  vigil_.Postpone(stall);
+  stall_monitor_.Postpone(stall);
 }
 
 Status ProgressEngine::AwaitAsleep() {
@@ -72,7 +72,7 @@ Status ProgressEngine::UseWaker() {
   for (size_t i = 0; i < active_; ++i) {
     unconnected = unconnected || (!streams_[i].done() && streams_[i].connection() == nullptr);
   }
-  if (waker_added_ || !(unconnected || vigil_.Asking())) return {};
+  if (waker_added_ || !(unconnected || stall_monitor_.Asking())) return {};
   if (!waker_) waker_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!waker_) return Fail({Code::kSystem, fmt::format("cannot make an eventfd: {}", ErrnoText(errno)), ""});
   mesh_.AddWaker(waker_.get());
@@ -106,7 +106,7 @@ void ProgressEngine::WatchAwaited() {
   watched_.clear();
   for (const int peer : awaited_->WaitingFor()) {
     const bool lost = loss_ && loss_->rank == peer;
-    const Connection* connection = lost ? nullptr : lane_.Existing(peer);
+    const Connection* connection = lost ? nullptr : connections_.Existing(peer);
     if (connection == nullptr) continue;
     polled_.push_back({connection->fd(), POLLRDHUP, 0});
     watched_.push_back(peer);
@@ -125,7 +125,7 @@ Status ProgressEngine::NoticeEnds() {
 Status ProgressEngine::NoticeEnd(int peer) {
   const std::vector<int> waiting = awaited_->WaitingFor();
   if (std::ranges::find(waiting, peer) == waiting.end()) return {};
-  if (LeftWithGoodbye(*lane_.Existing(peer))) {
+  if (LeftProperly(*connections_.Existing(peer))) {
     return Fail(
         {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)), ""});
   }
@@ -134,7 +134,7 @@ Status ProgressEngine::NoticeEnd(int peer) {
 }
 
 Deadline ProgressEngine::WakeAt() const {
-  Deadline wake = deadline_.EarlierOf(mesh_.wake()).EarlierOf(vigil_.wake());
+  Deadline wake = deadline_.EarlierOf(mesh_.wake()).EarlierOf(stall_monitor_.wake());
   // Everything may have been done while the waker was put up.
   if (Settled()) wake = Deadline::At(Clock::now());
   return loss_ ? wake.EarlierOf(loss_->report_at) : wake;
@@ -170,9 +170,9 @@ Status ProgressEngine::AfterPoll() {
 Status ProgressEngine::CheckTime() {
   if (mesh_.wake().Expired()) mesh_.Serve();
   if (Settled()) return {};
-  if (const std::optional<int> gone = vigil_.Gone(); gone && !loss_) {
+  if (const std::optional<int> gone = stall_monitor_.Gone(); gone && !loss_) {
     for (const int peer : UnfinishedPeers()) {
-      if (lane_.WorldRank(peer) != *gone) continue;
+      if (connections_.WorldRank(peer) != *gone) continue;
       Lose(peer, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)));
     }
   }
@@ -195,13 +195,13 @@ std::vector<int> ProgressEngine::UnfinishedPeers() const {
 
 std::vector<int> ProgressEngine::WaitingFor() const {
   std::vector<int> ranks = UnfinishedPeers();
-  for (int& rank : ranks) rank = lane_.WorldRank(rank);
+  for (int& rank : ranks) rank = connections_.WorldRank(rank);
   std::ranges::sort(ranks);
   return ranks;
 }
 
 Error ProgressEngine::DeadlineError() {
-  const std::vector<int> culprits = vigil_.Culprits(WaitingFor());
+  const std::vector<int> culprits = stall_monitor_.Culprits(WaitingFor());
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(culprits.size(), kNamedCulprits); ++i) {
     names.push_back(DescribeRank(group_.roster(), culprits[i]));

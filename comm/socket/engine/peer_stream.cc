@@ -74,7 +74,7 @@ StreamEvent PeerStream::AdvanceReceiving(const Call& call, std::span<uint8_t> sc
 
 StreamEvent PeerStream::BeginMessage(const Call& call, IncomingMessage& message) {
   const Frame& frame = connection_->header();
-  if (frame.kind == FrameKind::kGoodbye) return StreamEvent::kGoodbye;
+  if (frame.kind == FrameKind::kLeave) return StreamEvent::kLeave;
   if (frame.kind != FrameKind::kData) return StreamEvent::kBroken;
   if (!Match(call, frame.call)) return StreamEvent::kMismatch;
   if (message.grow != nullptr) {

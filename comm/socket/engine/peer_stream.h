@@ -46,7 +46,7 @@ enum class StreamEvent {
   kMoved,
   kBroken,       // the peer closed the connection, or it was reset
   kTampered,     // what came on a sealed connection is not what the peer sent
-  kGoodbye,      // the peer left
+  kLeave,        // the peer left
   kMismatch,     // the peer's message belongs to another call: connection().header().call
   kWrongLength,  // the call agrees and the length does not: a bug
   kNoMemory,     // the announced length cannot be allocated

@@ -26,12 +26,13 @@ void Relax() {
 
 }  // namespace
 
-ProgressEngine::ProgressEngine(Lane& lane, Ledger* ledger, const ExchangeOptions& options)
-    : lane_(lane),
-      mesh_(lane.mesh()),
+ProgressEngine::ProgressEngine(ConnectionSet& connections, CallHistory* history,
+                               const ProgressEngineOptions& options)
+    : connections_(connections),
+      mesh_(connections.mesh()),
       group_(mesh_.group()),
       options_(options),
-      vigil_(mesh_, ledger, options.patience) {}
+      stall_monitor_(mesh_, history, options.patience) {}
 
 ProgressEngine::~ProgressEngine() { End(); }
 
@@ -50,14 +51,14 @@ void ProgressEngine::StartClock() {
   const Deadline latest = options_.latest.IsNever() ? group_.latest() : options_.latest;
   capped_ = !latest.IsNever() && !latest.Expired() && latest.when() < deadline_.when();
   if (capped_) deadline_ = latest;
-  vigil_.Begin(call_, deadline_, timeout_);
+  stall_monitor_.Begin(call_, deadline_, timeout_);
 }
 
 void ProgressEngine::End() {
   active_ = 0;
   arrivals_.clear();
   loss_.reset();
-  if (clock_started_) vigil_.End();
+  if (clock_started_) stall_monitor_.End();
   clock_started_ = false;
   if (waker_added_) mesh_.RemoveWaker(waker_.get());
   waker_added_ = false;
@@ -151,12 +152,12 @@ Status ProgressEngine::Advance(PeerStream& stream, bool& moved) {
   if (event == StreamEvent::kNothing) return {};
   if (event != StreamEvent::kMoved) return OnEvent(stream, event);
   moved = true;
-  vigil_.Progress();
+  stall_monitor_.Progress();
   return {};
 }
 
 Status ProgressEngine::Connect(PeerStream& stream) {
-  Lane::Found found = lane_.Get(stream.rank());
+  ConnectionSet::Found found = connections_.Get(stream.rank());
   stream.set_connection(found.connection);
   if (!found.failure) return {};
   Lose(stream.rank(), DescribeFailure(stream.rank(), *found.failure));
@@ -172,7 +173,7 @@ std::string ProgressEngine::DescribeFailure(int peer, const LinkFailure& failure
 
 Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
   const int self = group_.rank();
-  const int peer = lane_.WorldRank(stream.rank());
+  const int peer = connections_.WorldRank(stream.rank());
   switch (event) {
     case StreamEvent::kNothing:
     case StreamEvent::kMoved:
@@ -192,11 +193,11 @@ Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
                    ""});
     case StreamEvent::kTampered:
       return Tampered(stream.rank(), "its seal does not open");
-    case StreamEvent::kGoodbye:
+    case StreamEvent::kLeave:
     case StreamEvent::kBroken:
       break;
   }
-  if (event == StreamEvent::kGoodbye || LeftWithGoodbye(*stream.connection())) {
+  if (event == StreamEvent::kLeave || LeftProperly(*stream.connection())) {
     return Fail({Code::kPeerLost,
                  fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_)), ""});
   }
@@ -212,10 +213,10 @@ Status ProgressEngine::Tampered(int peer, std::string_view how) {
                "look for what stands between these two nodes; a faulty network card does the same"});
 }
 
-// A broken connection may still hold the goodbye that explains it.
-bool ProgressEngine::LeftWithGoodbye(Connection& connection) const {
-  if (!options_.sole_reader) return connection.PeekGoodbye();
-  return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kGoodbye;
+// A broken connection may still hold the leave message that explains it.
+bool ProgressEngine::LeftProperly(Connection& connection) const {
+  if (!options_.sole_reader) return connection.PeekLeave();
+  return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
 }
 
 void ProgressEngine::Lose(int peer, std::string message) {
@@ -245,12 +246,12 @@ void ProgressEngine::SendWithDescriptor(int peer, ByteView payload, int descript
 }
 
 UniqueFd ProgressEngine::TakeDescriptor(int peer) {
-  Connection* connection = lane_.Existing(peer);
+  Connection* connection = connections_.Existing(peer);
   return connection != nullptr ? connection->TakeDescriptor() : UniqueFd();
 }
 
 std::string ProgressEngine::PrivateDirectoryName(int peer) {
-  const Connection* connection = lane_.Existing(peer);
+  const Connection* connection = connections_.Existing(peer);
   return connection != nullptr ? connection->PrivateDirectoryName() : "";
 }
 
@@ -261,7 +262,7 @@ Status ProgressEngine::Await(Awaited& awaited) {
   awaited_ = &awaited;
   Status status = AwaitAsleep();
   awaited_ = nullptr;
-  vigil_.Progress();
+  stall_monitor_.Progress();
   return status;
 }
 
@@ -283,7 +284,7 @@ void ProgressEngine::SpinFor(Awaited& awaited) {
 }
 
 Status ProgressEngine::Disagree(int peer, const Call& theirs) {
-  return Fail(Disagreement(group_.roster(), group_.rank(), call_, lane_.WorldRank(peer), theirs));
+  return Fail(Disagreement(group_.roster(), group_.rank(), call_, connections_.WorldRank(peer), theirs));
 }
 
 tl::unexpected<Error> ProgressEngine::Fail(const Error& error) {
@@ -291,7 +292,7 @@ tl::unexpected<Error> ProgressEngine::Fail(const Error& error) {
 }
 
 std::string ProgressEngine::Subject(int peer) const {
-  return DescribeRank(group_.roster(), lane_.WorldRank(peer));
+  return DescribeRank(group_.roster(), connections_.WorldRank(peer));
 }
 
 }  // namespace muster

@@ -30,25 +30,25 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/socket/engine/awaited.h"
-#include "comm/socket/engine/lane.h"
+#include "comm/socket/engine/connection_set.h"
 #include "comm/socket/engine/peer_stream.h"
-#include "comm/socket/engine/vigil.h"
-#include "comm/socket/transport/ledger.h"
+#include "comm/socket/engine/stall_monitor.h"
+#include "comm/socket/transport/call_history.h"
 
 namespace muster {
 
-struct ExchangeOptions {
+struct ProgressEngineOptions {
   Duration patience = std::chrono::milliseconds(500);
   Duration cause_grace = std::chrono::seconds(2);
   bool spin = false;
   Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
-  bool sole_reader = true;              // nobody else receives on the lane's connections
+  bool sole_reader = true;              // nobody else receives on the set's connections
 };
 
 class ProgressEngine {
  public:
-  // `lane` and `ledger` (may be null) outlive it.
-  ProgressEngine(Lane& lane, Ledger* ledger, const ExchangeOptions& options);
+  // `connections` and `history` (may be null) outlive it.
+  ProgressEngine(ConnectionSet& connections, CallHistory* history, const ProgressEngineOptions& options);
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
   ~ProgressEngine();
@@ -58,7 +58,7 @@ class ProgressEngine {
   void End();
 
   const Call& call() const { return call_; }
-  int size() const { return lane_.size(); }
+  int size() const { return connections_.size(); }
   // Whether it spins before it sleeps; to be allowed where every rank turns out to have its own processor.
   bool spins() const { return options_.spin; }
   void AllowSpinning() { options_.spin = true; }
@@ -86,7 +86,7 @@ class ProgressEngine {
   std::optional<PrivateDirectory> FindDirectory(const std::string& name) const {
     return mesh_.FindDirectory(name);
   }
-  int WorldRank(int rank) const { return lane_.WorldRank(rank); }
+  int WorldRank(int rank) const { return connections_.WorldRank(rank); }
 
   // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.
   Status Await(Awaited& awaited);
@@ -124,7 +124,7 @@ class ProgressEngine {
   bool Settled() const;
 
   void Lose(int peer, std::string message);
-  bool LeftWithGoodbye(Connection& connection) const;
+  bool LeftProperly(Connection& connection) const;
   tl::unexpected<Error> Fail(const Error& error);
   Error DeadlineError();
   std::string Subject(int peer) const;
@@ -133,11 +133,11 @@ class ProgressEngine {
   std::vector<int> WaitingFor() const;
   int Unfinished() const;
 
-  Lane& lane_;
+  ConnectionSet& connections_;
   Mesh& mesh_;
   Group& group_;
-  ExchangeOptions options_;
-  Vigil vigil_;
+  ProgressEngineOptions options_;
+  StallMonitor stall_monitor_;
 
   Call call_;
   Deadline deadline_ = Deadline::Never();

@@ -12,8 +12,8 @@
 #include "comm/net/socket.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/handshake.h"
+#include "comm/socket/transport/peer_acceptor.h"
 #include "comm/socket/transport/poll_set.h"
-#include "comm/socket/transport/reception.h"
 
 namespace muster {
 namespace {
@@ -35,20 +35,20 @@ class Prober {
         poll_set_(std::move(poll_set)),
         reached_(peers.size()),
         dialed_(peers.size()),
-        reception_(poll_set_, self_, endpoint, {options.connect, options.at_once},
-                   [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {
+        acceptor_(poll_set_, self_, endpoint, {options.connect, options.at_once},
+                  [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {
     for (size_t i = 0; i < peers.size(); ++i) index_of_[peers[i].rank] = i;
   }
 
   Status Run() {
     const auto rounds = static_cast<Duration::rep>(peers_.size() / options_.at_once + 1);
     const Deadline all = Deadline::After((options_.connect + kProof) * rounds);
-    MUSTER_CHECK(reception_.Start());
+    MUSTER_CHECK(acceptor_.Start());
     while (settled_ < peers_.size() || (arrived_ < peers_.size() && !all.Expired())) {
       StartDials();
       MUSTER_CHECK(Wait(all));
       poll_set_.Dispatch();
-      reception_.OnTime();
+      acceptor_.OnTime();
       SettleDials();
       Tell();
     }
@@ -83,7 +83,7 @@ class Prober {
   }
 
   Status Wait(Deadline all) {
-    Deadline until = Deadline::After(kProgressEvery).EarlierOf(reception_.wake());
+    Deadline until = Deadline::After(kProgressEvery).EarlierOf(acceptor_.wake());
     if (settled_ == peers_.size()) until = until.EarlierOf(all);
     bool ready = false;
     for (const OneDial& one : dials_) {
@@ -158,7 +158,7 @@ class Prober {
   size_t settled_ = 0;
   size_t arrived_ = 0;
   Deadline tell_ = Deadline::After(kProgressEvery);
-  Reception reception_;
+  PeerAcceptor acceptor_;
 };
 
 }  // namespace

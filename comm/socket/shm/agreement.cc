@@ -22,8 +22,8 @@ using OfferBytes = std::array<uint8_t, 65>;
 
 class Agreement {
  public:
-  Agreement(ProgressEngine& exchange, const Topology& topology, size_t slot_bytes)
-      : exchange_(exchange), topology_(topology), local_(topology.local()) {
+  Agreement(ProgressEngine& engine, const Topology& topology, size_t slot_bytes)
+      : engine_(engine), topology_(topology), local_(topology.local()) {
     shape_ = SegmentShape::For(local_.size(), slot_bytes);
   }
 
@@ -32,8 +32,8 @@ class Agreement {
     if (local_.size() > 1) MUSTER_CHECK(first ? Offer() : Answer());
     Flag verdict = {reason_.empty()};
     if (first) {
-      MUSTER_CHECK(RecursiveDoublingAllReduce(exchange_, topology_.leaders(), {DataType::kU8, ReduceOp::kMin},
-                                              verdict));
+      MUSTER_CHECK(
+          RecursiveDoublingAllReduce(engine_, topology_.leaders(), {DataType::kU8, ReduceOp::kMin}, verdict));
     }
     MUSTER_CHECK(first ? ToMembers(verdict) : FromFirst(verdict));
     if (verdict[0] == 0) return SharedMemoryAgreement{};
@@ -45,22 +45,22 @@ class Agreement {
 
   Status Offer() {
     std::vector<Flag> up(static_cast<size_t>(local_.size()));
-    for (int i = 1; i < local_.size(); ++i) exchange_.Receive(local_.at(i), up[static_cast<size_t>(i)]);
-    MUSTER_CHECK(exchange_.Run());
+    for (int i = 1; i < local_.size(); ++i) engine_.Receive(local_.at(i), up[static_cast<size_t>(i)]);
+    MUSTER_CHECK(engine_.Run());
     Prepare();
     OfferBytes offer = {reason_.empty()};
     std::ranges::copy(directory_name_.substr(0, offer.size() - 1), offer.begin() + 1);
     for (int i = 1; i < local_.size(); ++i) {
-      exchange_.SendWithDescriptor(local_.at(i), offer, reason_.empty() ? segment_->fd() : -1);
+      engine_.SendWithDescriptor(local_.at(i), offer, reason_.empty() ? segment_->fd() : -1);
     }
-    MUSTER_CHECK(exchange_.Run());
+    MUSTER_CHECK(engine_.Run());
     return CollectReasons();
   }
 
   // What can go wrong here has happened before anything is offered.
   void Prepare() {
     for (int i = 1; i < local_.size(); ++i) {
-      std::string name = exchange_.PrivateDirectoryName(local_.at(i));
+      std::string name = engine_.PrivateDirectoryName(local_.at(i));
       if (name.empty()) return Refuse(local_.at(i), "it is connected by TCP");
       if (i > 1 && name != directory_name_)
         return Refuse(local_.at(i), "it is connected through another directory than the others");
@@ -76,9 +76,9 @@ class Agreement {
   Status CollectReasons() {
     std::vector<Bytes> reasons(static_cast<size_t>(local_.size()));
     for (int i = 1; i < local_.size(); ++i) {
-      exchange_.ReceiveBytes(local_.at(i), reasons[static_cast<size_t>(i)]);
+      engine_.ReceiveBytes(local_.at(i), reasons[static_cast<size_t>(i)]);
     }
-    MUSTER_CHECK(exchange_.Run());
+    MUSTER_CHECK(engine_.Run());
     for (int i = 1; i < local_.size(); ++i) {
       const Bytes& reason = reasons[static_cast<size_t>(i)];
       if (!reason.empty()) Refuse(local_.at(i), std::string(AsText(reason)));
@@ -90,15 +90,15 @@ class Agreement {
   Status Answer() {
     const Flag up = {1};
     OfferBytes offer{};
-    exchange_.Send(first(), up);
-    exchange_.Receive(first(), offer);
-    MUSTER_CHECK(exchange_.Run());
+    engine_.Send(first(), up);
+    engine_.Receive(first(), offer);
+    MUSTER_CHECK(engine_.Run());
     const auto end = std::ranges::find(offer.begin() + 1, offer.end(), 0);
     directory_name_.assign(offer.begin() + 1, end);
-    if (offer[0] != 0) Join(exchange_.TakeDescriptor(first()));
+    if (offer[0] != 0) Join(engine_.TakeDescriptor(first()));
     const std::string reason = reason_.substr(0, kLongestReason);
-    exchange_.Send(first(), AsBytes(reason));
-    return exchange_.Run();
+    engine_.Send(first(), AsBytes(reason));
+    return engine_.Run();
   }
 
   void Join(UniqueFd fd) {
@@ -113,14 +113,14 @@ class Agreement {
 
   // Writes who this rank is.
   Status Enrol() {
-    directory_ = exchange_.FindDirectory(directory_name_);
+    directory_ = engine_.FindDirectory(directory_name_);
     if (!directory_) return Fail(Code::kSystem, "it does not see the directory {}", directory_name_);
     MUSTER_TRY(Doorbell doorbell, Doorbell::Open(*directory_));
     SegmentMember& member = segment_->member(local_.index);
     if (doorbell.name().size() > member.doorbell.size()) {
       return Fail(Code::kSystem, "the name of a datagram socket is too long");
     }
-    member.spins = exchange_.spins() ? 1 : 0;
+    member.spins = engine_.spins() ? 1 : 0;
     std::ranges::copy(doorbell.name(), member.doorbell.begin());
     member.doorbell_length = static_cast<uint32_t>(doorbell.name().size());
     cpu_set_t processors;
@@ -135,28 +135,28 @@ class Agreement {
 
   void Refuse(int rank, const std::string& reason) {
     if (!reason_.empty()) return;
-    reason_ = fmt::format("rank {}: {}", exchange_.WorldRank(rank), reason);
+    reason_ = fmt::format("rank {}: {}", engine_.WorldRank(rank), reason);
     segment_.reset();
   }
 
   Status ToMembers(const Flag& verdict) {
-    for (int i = 1; i < local_.size(); ++i) exchange_.Send(local_.at(i), verdict);
-    return exchange_.Run();
+    for (int i = 1; i < local_.size(); ++i) engine_.Send(local_.at(i), verdict);
+    return engine_.Run();
   }
   Status FromFirst(Flag& verdict) {
-    exchange_.Receive(first(), verdict);
-    return exchange_.Run();
+    engine_.Receive(first(), verdict);
+    return engine_.Run();
   }
 
   std::unique_ptr<NodeMemory> TakeMemory() {
     if (!segment_) return nullptr;
     segment_->CloseFd();
-    if (OwnProcessors(*segment_)) exchange_.AllowSpinning();
-    return std::make_unique<NodeMemory>(exchange_, std::move(segment_), *std::move(doorbell_), *directory_,
+    if (OwnProcessors(*segment_)) engine_.AllowSpinning();
+    return std::make_unique<NodeMemory>(engine_, std::move(segment_), *std::move(doorbell_), *directory_,
                                         local_);
   }
 
-  ProgressEngine& exchange_;
+  ProgressEngine& engine_;
   const Topology& topology_;
   const Team& local_;
   SegmentShape shape_;
@@ -169,9 +169,9 @@ class Agreement {
 
 }  // namespace
 
-Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& exchange, const Topology& topology,
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& engine, const Topology& topology,
                                                   size_t slot_bytes) {
-  return Agreement(exchange, topology, slot_bytes).Run();
+  return Agreement(engine, topology, slot_bytes).Run();
 }
 
 }  // namespace muster

@@ -29,7 +29,7 @@ struct SharedMemoryAgreement {
 };
 
 // `slot_bytes`: 0, or what a test wants. An error is the call's.
-Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& exchange, const Topology& topology,
+Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& engine, const Topology& topology,
                                                   size_t slot_bytes);
 
 }  // namespace muster

@@ -19,12 +19,12 @@ constexpr size_t kShortBytes = size_t{16} * 1024;
 constexpr size_t kChainBytes = size_t{256} * 1024;
 constexpr size_t kBroadcastChunk = size_t{1024} * 1024;
 
-Status AmongNodes(ProgressEngine& exchange, const Team& team, Reduction reduction, std::span<uint8_t> data) {
-  if (data.size() <= kShortBytes) return RecursiveDoublingAllReduce(exchange, team, reduction, data);
+Status AmongNodes(ProgressEngine& engine, const Team& team, Reduction reduction, std::span<uint8_t> data) {
+  if (data.size() <= kShortBytes) return RecursiveDoublingAllReduce(engine, team, reduction, data);
   if (data.size() / static_cast<size_t>(team.size()) >= kShortBytes) {
-    return RingAllReduce(exchange, team, reduction, data, data);
+    return RingAllReduce(engine, team, reduction, data, data);
   }
-  return RabenseifnerAllReduce(exchange, team, reduction, data);
+  return RabenseifnerAllReduce(engine, team, reduction, data);
 }
 
 // A chain is slow to start, and passes long data on at the speed of one cable.
@@ -53,7 +53,7 @@ int RepresentativeHere(const Topology& topology, int root) {
 class Streams {
  public:
   Streams(const Hierarchy& hierarchy, Reduction reduction, ByteView send, std::span<uint8_t> receive)
-      : exchange_(hierarchy.exchange),
+      : engine_(hierarchy.engine),
         memory_(hierarchy.memory),
         reduction_(reduction),
         send_(send),
@@ -77,7 +77,7 @@ class Streams {
       MUSTER_CHECK(ReduceShares());
     }
     if (index_ < streams_)
-      MUSTER_CHECK(AmongNodes(exchange_, counterparts_, reduction_, Share(receive_, index_)));
+      MUSTER_CHECK(AmongNodes(engine_, counterparts_, reduction_, Share(receive_, index_)));
     return memory_ == nullptr ? Status() : GatherShares();
   }
 
@@ -134,7 +134,7 @@ class Streams {
     return {};
   }
 
-  ProgressEngine& exchange_;
+  ProgressEngine& engine_;
   NodeMemory* const memory_;
   const Reduction reduction_;
   const ByteView send_;
@@ -158,7 +158,7 @@ Status TreeAllReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView s
     std::memcpy(receive.data(), send.data(), send.size());
   }
   const Team& leaders = hierarchy.topology.leaders();
-  if (leaders.index >= 0) MUSTER_CHECK(AmongNodes(hierarchy.exchange, leaders, reduction, receive));
+  if (leaders.index >= 0) MUSTER_CHECK(AmongNodes(hierarchy.engine, leaders, reduction, receive));
   return hierarchy.memory == nullptr ? Status() : SharedBroadcast(*hierarchy.memory, receive, 0);
 }
 
@@ -185,7 +185,7 @@ Status HierarchicalReduce(const Hierarchy& hierarchy, Reduction reduction, ByteV
     partial = into;
   }
   if (team.index < 0) return {};
-  return TreeReduce(hierarchy.exchange, MakeTeamTree(team, ShapeAmong(team, send.size())), reduction, partial,
+  return TreeReduce(hierarchy.engine, MakeTeamTree(team, ShapeAmong(team, send.size())), reduction, partial,
                     is_root ? receive : std::span<uint8_t>());
 }
 
@@ -196,7 +196,7 @@ Status HierarchicalBroadcast(const Hierarchy& hierarchy, std::span<uint8_t> data
   size_t at = 0;
   do {
     const std::span<uint8_t> chunk = Within(data, at, kBroadcastChunk);
-    if (team.index >= 0) MUSTER_CHECK(TreeBroadcast(hierarchy.exchange, tree, chunk));
+    if (team.index >= 0) MUSTER_CHECK(TreeBroadcast(hierarchy.engine, tree, chunk));
     if (hierarchy.memory != nullptr) {
       MUSTER_CHECK(SharedBroadcast(*hierarchy.memory, chunk, hierarchy.memory->IndexOf(here)));
     }

@@ -18,7 +18,7 @@ namespace muster {
 
 // One communicator's means.
 struct Hierarchy {
-  ProgressEngine& exchange;
+  ProgressEngine& engine;
   const Topology& topology;
   NodeMemory* memory;
 };

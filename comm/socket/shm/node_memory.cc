@@ -20,9 +20,9 @@ bool IsCrowded(const Segment& segment) {
 
 }  // namespace
 
-NodeMemory::NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell,
+NodeMemory::NodeMemory(ProgressEngine& engine, std::unique_ptr<Segment> segment, Doorbell doorbell,
                        PrivateDirectory directory, Team local)
-    : exchange_(exchange),
+    : engine_(engine),
       segment_(std::move(segment)),
       doorbell_(std::move(doorbell)),
       directory_(std::move(directory)),
@@ -50,12 +50,12 @@ void NodeMemory::Publish(ByteView inlined) {
   SlotHeader& header = segment_->header(local_.index, step);
   header.step.store(step - 1, std::memory_order_relaxed);
   FenceRelease();
-  const CallWords words = PackCall(exchange_.call());
+  const CallWords words = PackCall(engine_.call());
   for (size_t i = 0; i < words.size(); ++i) header.call[i].store(words[i], std::memory_order_relaxed);
   if (!inlined.empty()) std::memcpy(header.inlined.data(), inlined.data(), inlined.size());
   header.step.store(step, std::memory_order_release);
   rings_due_ = true;
-  if (!exchange_.spins()) RingSleepers();
+  if (!engine_.spins()) RingSleepers();
 }
 
 Status NodeMemory::AwaitAll(uint64_t back) {
@@ -75,7 +75,7 @@ Status NodeMemory::AwaitStep(int begin, int end, uint64_t step) {
   first_ = begin;
   end_ = end;
   target_ = step;
-  return exchange_.Await(*this);
+  return engine_.Await(*this);
 }
 
 bool NodeMemory::Happened() {
@@ -147,12 +147,12 @@ Status NodeMemory::CheckCall(int index, uint64_t step) {
   const SlotHeader& header = segment_->header(index, step);
   CallWords theirs{};
   for (size_t i = 0; i < theirs.size(); ++i) theirs[i] = header.call[i].load(std::memory_order_relaxed);
-  if (theirs == PackCall(exchange_.call())) return {};
+  if (theirs == PackCall(engine_.call())) return {};
   FenceAcquire();
   if (header.step.load(std::memory_order_relaxed) != step) return {};
-  const std::optional<Call> call = UnpackCall(theirs, exchange_.call().communicator);
-  if (call) return exchange_.Disagree(local_.at(index), *call);
-  return exchange_.FailWith({Code::kInternal, "the shared memory of this node has been overwritten", ""});
+  const std::optional<Call> call = UnpackCall(theirs, engine_.call().communicator);
+  if (call) return engine_.Disagree(local_.at(index), *call);
+  return engine_.FailWith({Code::kInternal, "the shared memory of this node has been overwritten", ""});
 }
 
 bool OwnProcessors(const Segment& segment) {

@@ -41,7 +41,7 @@ class NodeMemory final : private Awaited {
  public:
   // `local` names the ranks of the communicator that share the segment, in its order.
   // `directory`: where their doorbells are.
-  NodeMemory(ProgressEngine& exchange, std::unique_ptr<Segment> segment, Doorbell doorbell,
+  NodeMemory(ProgressEngine& engine, std::unique_ptr<Segment> segment, Doorbell doorbell,
              PrivateDirectory directory, Team local);
 
   int ranks() const { return local_.size(); }
@@ -50,7 +50,7 @@ class NodeMemory final : private Awaited {
   // The place in `local` of a rank of the communicator that is there.
   int IndexOf(int rank) const;
   int RankAt(int index) const { return local_.at(index); }
-  ProgressEngine& exchange() const { return exchange_; }
+  ProgressEngine& engine() const { return engine_; }
   // Whether some rank sleeps at once when it waits: there are fewer processors than ranks. The same on all.
   bool crowded() const { return crowded_; }
 
@@ -94,7 +94,7 @@ class NodeMemory final : private Awaited {
   void Ring(int index);
   const std::optional<SocketAddress>& AddressOf(int index);
 
-  ProgressEngine& exchange_;
+  ProgressEngine& engine_;
   const std::unique_ptr<Segment> segment_;
   const Doorbell doorbell_;
   const PrivateDirectory directory_;

@@ -162,7 +162,7 @@ Flow Connection::ReadPayload(std::span<uint8_t> into, size_t& got) {
   return Flow::kDone;
 }
 
-bool Connection::PeekGoodbye() const {
+bool Connection::PeekLeave() const {
   FrameBytes bytes{};
   if (sealed_) {
     if (!sealed_->PeekHeader(fd_.get(), bytes)) return false;
@@ -171,13 +171,13 @@ bool Connection::PeekGoodbye() const {
     if (got != static_cast<ssize_t>(bytes.size())) return false;
   }
   const std::optional<Frame> frame = DecodeFrame(bytes);
-  return frame && frame->kind == FrameKind::kGoodbye;
+  return frame && frame->kind == FrameKind::kLeave;
 }
 
-void Connection::SayGoodbye(uint64_t communicator) {
+void Connection::SendLeave(uint64_t communicator) {
   if (sending_) return;  // it would be read as part of that message
   Frame frame;
-  frame.kind = FrameKind::kGoodbye;
+  frame.kind = FrameKind::kLeave;
   frame.call.communicator = communicator;
   OutgoingMessage message;
   message.header = EncodeFrame(frame);

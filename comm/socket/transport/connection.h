@@ -83,10 +83,10 @@ class Connection {
   // The name of the private directory in which one end of a Unix socket is bound; empty over TCP.
   std::string PrivateDirectoryName() const;
 
-  // Whether the next thing in the kernel's buffer is a goodbye; for a sender, who may not read.
-  bool PeekGoodbye() const;
+  // Whether the next thing in the kernel's buffer is a leave message; for a sender, who may not read.
+  bool PeekLeave() const;
   // Tells the peer that nothing will follow. Best effort: the connection is closed in any case.
-  void SayGoodbye(uint64_t communicator);
+  void SendLeave(uint64_t communicator);
 
  private:
   // Small messages then cost one system call with their header.

@@ -17,7 +17,7 @@ namespace muster {
 
 enum class FrameKind : uint8_t {
   kData = 1,
-  kGoodbye = 2,  // the sender is done with this communicator; nothing follows
+  kLeave = 2,    // the sender is done with this communicator; nothing follows
   kInquiry = 3,  // the sender has been blocked in this call for long (inquiry.h)
 };
 

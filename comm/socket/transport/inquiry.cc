@@ -95,11 +95,11 @@ void Inquiry::OnAnswer() {
   Close(answer ? State::kAnswered : State::kFailed);
 }
 
-InquiryDesk::~InquiryDesk() {
+InquiryServer::~InquiryServer() {
   while (!visitors_.empty()) Dismiss(visitors_.front().get());
 }
 
-void InquiryDesk::Receive(int from, ProvenLink link) {
+void InquiryServer::Receive(int from, ProvenLink link) {
   auto visitor = std::make_unique<Visitor>(Visitor{from, {}, 0, InquiryMessages(link.keys)});
   Visitor* raw = visitor.get();
   const Result<PollSet::Id> watch = poll_set_.Add(link.fd.get(), EPOLLIN, [this, raw] { OnReady(raw); });
@@ -110,7 +110,7 @@ void InquiryDesk::Receive(int from, ProvenLink link) {
   OnReady(raw);
 }
 
-void InquiryDesk::OnReady(Visitor* visitor) {
+void InquiryServer::OnReady(Visitor* visitor) {
   FrameBytes bytes{};
   const Shake shake = visitor->messages.Read(visitor->fd.get(), bytes);
   if (shake == Shake::kPending) return;
@@ -124,7 +124,7 @@ void InquiryDesk::OnReady(Visitor* visitor) {
   Dismiss(visitor);
 }
 
-void InquiryDesk::Dismiss(Visitor* visitor) {
+void InquiryServer::Dismiss(Visitor* visitor) {
   poll_set_.Remove(visitor->watch, visitor->fd.get());
   std::erase_if(visitors_, [visitor](const auto& other) { return other.get() == visitor; });
 }

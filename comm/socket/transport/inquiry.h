@@ -10,7 +10,7 @@
 //
 // Two uses. A rank that has been blocked for a while asks the peers it waits for: where calls of the same
 // number differ, whoever is asked makes that the group's failure. And shortly before its deadline it follows
-// the answers from peer to peer, to name the rank that all of them wait for (vigil.h).
+// the answers from peer to peer, to name the rank that all of them wait for (stall monitor.h).
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -24,10 +24,10 @@
 #include "comm/auth/data_seal.h"
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
+#include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/frame.h"
 #include "comm/socket/transport/handshake.h"
-#include "comm/socket/transport/ledger.h"
 #include "comm/socket/transport/poll_set.h"
 
 namespace muster {
@@ -100,16 +100,16 @@ class Inquiry {
 };
 
 // Answers those who ask this rank.
-class InquiryDesk {
+class InquiryServer {
  public:
   // Given the asker's rank and call.
   using Responder = std::function<Answer(int, const Call&)>;
 
-  InquiryDesk(PollSet& poll_set, Responder responder)
+  InquiryServer(PollSet& poll_set, Responder responder)
       : poll_set_(poll_set), responder_(std::move(responder)) {}
-  InquiryDesk(const InquiryDesk&) = delete;
-  InquiryDesk& operator=(const InquiryDesk&) = delete;
-  ~InquiryDesk();
+  InquiryServer(const InquiryServer&) = delete;
+  InquiryServer& operator=(const InquiryServer&) = delete;
+  ~InquiryServer();
 
   // A proven connection of purpose kInquiry.
   void Receive(int from, ProvenLink link);

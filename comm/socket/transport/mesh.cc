@@ -50,11 +50,11 @@ Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vecto
   const std::set<int> divided = DividedNodes(group.roster(), addresses);
   if (divided.empty()) return {};
   if (divided.contains(group.roster().NodeOf(group.rank()))) endpoint.OpenElsewhere();
-  MUSTER_CHECK(group.Exchange("data sockets of divided nodes", {}, Deadline::After(patience)));
+  MUSTER_CHECK(group.KeyedAllGather("data sockets of divided nodes", {}, Deadline::After(patience)));
   return {};
 }
 
-ReceptionOptions Choosy(ReceptionOptions options, std::function<bool(const LinkKey&)> wanted) {
+PeerAcceptorOptions Choosy(PeerAcceptorOptions options, std::function<bool(const LinkKey&)> wanted) {
   options.wanted = std::move(wanted);
   return options;
 }
@@ -69,10 +69,10 @@ Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<E
       options_(options),
       self_(MembershipOf(group, options_.ciphers)),
       poll_set_(std::move(poll_set)),
-      desk_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
-      reception_(poll_set_, self_, *endpoint_,
-                 Choosy(options_.reception, [this](const LinkKey& key) { return Wants(key); }),
-                 [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
+      server_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
+      acceptor_(poll_set_, self_, *endpoint_,
+                Choosy(options_.acceptor, [this](const LinkKey& key) { return Wants(key); }),
+                [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
 
 Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                            std::vector<EndpointAddress> addresses,
@@ -81,7 +81,7 @@ Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketE
   MUSTER_CHECK(OpenDividedNodes(group, *endpoint, addresses, options.connect));
   std::shared_ptr<Mesh> mesh(
       new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(poll_set)));
-  MUSTER_CHECK(mesh->reception_.Start());
+  MUSTER_CHECK(mesh->acceptor_.Start());
   return mesh;
 }
 
@@ -96,7 +96,7 @@ std::optional<PrivateDirectory> Mesh::FindDirectory(const std::string& name) con
 
 Deadline Mesh::wake() const {
   const std::lock_guard lock(mutex_);
-  Deadline wake = reception_.wake();
+  Deadline wake = acceptor_.wake();
   for (const auto& [key, dial] : dials_) wake = wake.EarlierOf(dial->wake());
   for (const auto& [key, when] : call_back_at_) wake = wake.EarlierOf(when);
   for (const auto& [key, unreached] : unreached_) wake = wake.EarlierOf(unreached.final_at);
@@ -109,7 +109,7 @@ void Mesh::Serve() {
   poll_set_.Dispatch();
   // After what has arrived: a deadline that passed while nobody looked must not strike a peer that was in
   // time.
-  reception_.OnTime();
+  acceptor_.OnTime();
   for (const auto& [key, dial] : dials_) dial->OnTime();
   CallBack();
   const bool dials = SettleDials();
@@ -192,7 +192,7 @@ bool Mesh::SettleQuestions() {
 }
 
 void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
-  if (key.purpose == Purpose::kInquiry) return desk_.Receive(key.peer, std::move(link));
+  if (key.purpose == Purpose::kInquiry) return server_.Receive(key.peer, std::move(link));
   if (key.peer < self_.rank) TellOneWay(key);
   dials_.erase(key);
   unreached_.erase(key);
@@ -319,19 +319,19 @@ void Mesh::WakeAll() {
   }
 }
 
-void Mesh::AddLedger(uint64_t communicator, std::shared_ptr<Ledger> ledger) {
+void Mesh::AddCallHistory(uint64_t communicator, std::shared_ptr<CallHistory> history) {
   const std::lock_guard lock(mutex_);
-  ledgers_[communicator] = std::move(ledger);
+  histories_[communicator] = std::move(history);
 }
 
-void Mesh::RemoveLedger(uint64_t communicator) {
+void Mesh::RemoveCallHistory(uint64_t communicator) {
   const std::lock_guard lock(mutex_);
-  ledgers_.erase(communicator);
+  histories_.erase(communicator);
 }
 
 Answer Mesh::Respond(int from, const Call& call) {
-  const auto found = ledgers_.find(call.communicator);
-  if (found == ledgers_.end()) return {};
+  const auto found = histories_.find(call.communicator);
+  if (found == histories_.end()) return {};
   std::optional<Mismatch> mismatch;
   Answer answer = found->second->Ask(from, call, mismatch);
   if (mismatch) {

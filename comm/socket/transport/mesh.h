@@ -33,10 +33,10 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/group/group.h"
+#include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/inquiry.h"
-#include "comm/socket/transport/ledger.h"
-#include "comm/socket/transport/reception.h"
+#include "comm/socket/transport/peer_acceptor.h"
 
 namespace muster {
 
@@ -44,7 +44,7 @@ struct MeshOptions {
   Duration connect = std::chrono::seconds(30);
   Duration call_back_after = std::chrono::seconds(1);
   Duration called_back_within = std::chrono::seconds(3);
-  ReceptionOptions reception;
+  PeerAcceptorOptions acceptor;
   CipherSet ciphers = 0;  // as GroupMember's
 };
 
@@ -93,8 +93,8 @@ class Mesh {
   void RemoveWaker(int fd);
 
   // Whom to ask about the calls of a communicator of this process.
-  void AddLedger(uint64_t communicator, std::shared_ptr<Ledger> ledger);
-  void RemoveLedger(uint64_t communicator);
+  void AddCallHistory(uint64_t communicator, std::shared_ptr<CallHistory> history);
+  void RemoveCallHistory(uint64_t communicator);
 
   // Asks `peer` whether it is in `call`.
   uint64_t Inquire(int peer, const Call& call);
@@ -148,12 +148,12 @@ class Mesh {
   };
   std::map<LinkKey, Unreached> unreached_;  // lower ranks that may still call back
   std::set<int> told_one_way_;              // nodes that the log has named
-  std::map<uint64_t, std::shared_ptr<Ledger>> ledgers_;
+  std::map<uint64_t, std::shared_ptr<CallHistory>> histories_;
   std::map<uint64_t, Question> questions_;
   uint64_t next_inquiry_ = 1;
   std::vector<int> wakers_;
-  InquiryDesk desk_;
-  Reception reception_;
+  InquiryServer server_;
+  PeerAcceptor acceptor_;
 };
 
 }  // namespace muster

@@ -164,7 +164,7 @@ TEST(FindRoot, OfTorchOnLoopbackIsThisNode) {
 TEST(FindRoot, OfTorchrunIsSaidInItsAgentsStore) {
   const Environment rank = Fixture("srun-torchrun-c10d/5");
   const Meeting meeting = MustPlan(rank);
-  EXPECT_EQ(meeting.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(meeting.find_root, FindRoot::kEndpointStore);
   EXPECT_EQ(meeting.torch_store, (Endpoint{"gpu001", 45401}));
   // Dynamic rendezvous before PyTorch 2.4 keeps its store to itself.
   for (const char* flag : {"False", "1", ""}) {
@@ -190,7 +190,7 @@ TEST(FindRoot, InAStoreThatWasSaid) {
   options.method = RendezvousMethod::kTorchStore;
   options.endpoint = Endpoint{"n1", 29500};
   const Meeting step = MustPlan(Fixture("srun-block/5"), options);
-  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.find_root, FindRoot::kEndpointStore);
   EXPECT_EQ(step.torch_store, (Endpoint{"n1", 29500}));
   EXPECT_EQ(step.endpoint, std::nullopt);
   EXPECT_EQ(step.placement.nodes.size(), 4u);
@@ -209,7 +209,7 @@ TEST(FindRoot, InADirectoryThatAllShare) {
   options.method = RendezvousMethod::kFile;
   options.directory = "/shared/me";
   const Meeting step = MustPlan(Fixture("srun-block/5"), options);
-  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.find_root, FindRoot::kEndpointStore);
   EXPECT_EQ(step.directory, "/shared/me");
   EXPECT_EQ(step.torch_store, std::nullopt);
   EXPECT_EQ(step.placement.nodes.size(), 4u);
@@ -229,7 +229,7 @@ TEST(FindRoot, InADirectoryTellsLaunchesOfFlagsApart) {
   options.method = RendezvousMethod::kFile;
   options.directory = "/shared/a";
   const Meeting a = MustPlan(Environment(), options, flags);
-  EXPECT_EQ(a.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(a.find_root, FindRoot::kEndpointStore);
   options.directory = "/shared/b";
   EXPECT_NE(MustPlan(Environment(), options, flags).key, a.key);
 }
@@ -260,7 +260,7 @@ RendezvousOptions By(RendezvousMethod method) {
 
 TEST(FindRoot, OnThePmiServerOfTheLauncher) {
   const Meeting step = MustPlan(Fixture("srun-pmi2/1"), By(RendezvousMethod::kPmi));
-  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.find_root, FindRoot::kEndpointStore);
   EXPECT_EQ(step.pmi, (PmiAccess{13, PmiVersion::kTwo, 1, "7.0"}));
   EXPECT_EQ(step.key, MustPlan(Fixture("srun-pmi2/1")).key);
   EXPECT_EQ(MustPlan(Fixture("srun-pmi2/1")).find_root, FindRoot::kFirstNode);
@@ -272,7 +272,7 @@ TEST(FindRoot, OnThePmiServerOfTheLauncher) {
 
 TEST(FindRoot, OnThePmixServerOfTheLauncher) {
   const Meeting step = MustPlan(Fixture("srun-pmix/1"), By(RendezvousMethod::kPmix));
-  EXPECT_EQ(step.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(step.find_root, FindRoot::kEndpointStore);
   EXPECT_TRUE(step.pmix);
   EXPECT_EQ(step.pmi, std::nullopt);
   EXPECT_EQ(MustPlan(Fixture("srun-pmix/1")).find_root, FindRoot::kFirstNode);
@@ -290,7 +290,7 @@ TEST(FindRoot, OfABarePmixRankIsSaidToItsServer) {
   DetectOptions asked;
   asked.pmix = PmixPlace{4, {}, "0,1", 2, 2};
   const Meeting meeting = MustPlan(rank, {}, asked);
-  EXPECT_EQ(meeting.find_root, FindRoot::kBulletin);
+  EXPECT_EQ(meeting.find_root, FindRoot::kEndpointStore);
   EXPECT_TRUE(meeting.pmix);
   EXPECT_EQ(meeting.key, "pmix id=slurm.pmix.4.0");
   EXPECT_EQ(meeting.node_mark, "pmix-server.7368;tcp4://127.0.0.1:53313");
@@ -331,7 +331,7 @@ TEST(FindRoot, OfMpirunWithoutSlurmIsSaidToItsServer) {
   EXPECT_TRUE(MustPlan(openmpi).pmix);
   EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 2))).pmi, (PmiAccess{9, PmiVersion::kOne, 1, ""}));
   for (const Environment& rank : {openmpi, Env(Hydra(1, 4, 1, 2))}) {
-    EXPECT_EQ(MustPlan(rank).find_root, FindRoot::kBulletin);
+    EXPECT_EQ(MustPlan(rank).find_root, FindRoot::kEndpointStore);
     const Meeting master = MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}}));
     EXPECT_EQ(master.find_root, FindRoot::kHost);
     RendezvousOptions said;

@@ -17,22 +17,22 @@ JoinRequest OfSecondNodeOfThree() {
 
 TEST(RankBlock, ClaimsTheRanksOfItsNode) {
   JoinRequest request = OfSecondNodeOfThree();
-  StandFor({1, 3, 4}, request);
+  ExpandToBlock({1, 3, 4}, request);
   EXPECT_EQ(request.self.agreement.world_size, 12);
   EXPECT_EQ(request.self.claims,
-            (std::vector<Claim>{{4, 0, 4, Bytes{7}}, {5, 1, 4, {}}, {6, 2, 4, {}}, {7, 3, 4, {}}}));
+            (std::vector<RankClaim>{{4, 0, 4, Bytes{7}}, {5, 1, 4, {}}, {6, 2, 4, {}}, {7, 3, 4, {}}}));
 }
 
 TEST(RankBlock, NamesItsSizeInTheJobKey) {
   JoinRequest request = OfSecondNodeOfThree();
-  StandFor({1, 3, 4}, request);
+  ExpandToBlock({1, 3, 4}, request);
   EXPECT_EQ(request.meeting.job_key, "slurm uid=1 job=4 step=0 size=3 per-node=4");
   EXPECT_EQ(request.self.agreement.job_key, request.meeting.job_key);
 }
 
 TEST(RankBlock, KnowsWhereTheOthersAre) {
   JoinRequest request = OfSecondNodeOfThree();
-  StandFor({1, 3, 2}, request);
+  ExpandToBlock({1, 3, 2}, request);
   EXPECT_EQ(request.meeting.placement,
             (Placement{{{"gpu01", 2}, {"gpu02", 2}, {"gpu03", 2}}, {0, 0, 1, 1, 2, 2}}));
 }

@@ -59,7 +59,7 @@ class Group(unittest.TestCase):
     def test_a_block_ends_the_group(self):
         self.passes("block")
 
-    def test_a_program_that_ends_well_says_goodbye(self):
+    def test_a_program_that_ends_well_leaves_its_group(self):
         self.passes("ends_well")
 
 

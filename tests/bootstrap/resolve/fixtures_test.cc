@@ -149,7 +149,7 @@ const std::map<std::string, Plan>& Plans() {
       {"srun-pmi2", {FindRoot::kFirstNode, "gpu01", 3}},
       {"srun-pmix", {FindRoot::kFirstNode, "gpu01", 3}},
       {"srun-stale-rank", {FindRoot::kFirstNode, "gpu001", 2}},
-      {"srun-torchrun-c10d", {FindRoot::kBulletin, "gpu001:45401", 0}},
+      {"srun-torchrun-c10d", {FindRoot::kEndpointStore, "gpu001:45401", 0}},
       {"torchrun-standalone", {FindRoot::kSameNode, "", 0}},
   };
   return plans;

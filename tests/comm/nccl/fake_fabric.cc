@@ -41,9 +41,9 @@ bool FakeKernel::Matches(const FakeKernel& other) const {
          root == other.root;
 }
 
-void FakeFabric::BreakComms(int rank, NcclResult result, std::string last_words) {
+void FakeFabric::BreakComms(int rank, NcclResult result, std::string last_error) {
   const std::lock_guard lock(mutex);
-  async_errors[rank] = {result, std::move(last_words)};
+  async_errors[rank] = {result, std::move(last_error)};
   changed.notify_all();
 }
 

@@ -77,7 +77,7 @@ class FakeFabric {
   std::map<int, std::pair<NcclResult, std::string>> async_errors;
 
   // From now on every communicator of this rank reports it.
-  void BreakComms(int rank, NcclResult result, std::string last_words);
+  void BreakComms(int rank, NcclResult result, std::string last_error);
   // Lets go of whoever hangs because of a fault.
   void Release();
 

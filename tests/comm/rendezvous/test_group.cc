@@ -52,7 +52,7 @@ std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_ra
 
 TestRank::TestRank(EventLoop& loop, JoinRequest request)
     : loop_(loop), rank_(request.self.claims.front().rank), liveness_(request.liveness) {
-  for (const Claim& claim : request.self.claims) own_ranks_.push_back(claim.rank);
+  for (const RankClaim& claim : request.self.claims) own_ranks_.push_back(claim.rank);
   joiner_ = std::make_unique<Joiner>(
       loop_, std::move(request), [this](tl::expected<Joined, Failure> joined) { OnDone(std::move(joined)); });
 }
@@ -70,7 +70,7 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
   events.on_failure = [this](const Failure& failure) { failures.push_back(failure); };
   events.on_everyone_knows = [this] { ++everyone_knows; };
   events.on_released = [this] { ++released; };
-  events.on_exchanged = [this](const Exchange& whole) { exchanged.push_back(whole); };
+  events.on_exchanged = [this](const KeyedAllGather& whole) { exchanged.push_back(whole); };
   events.whose = [this](const OwnerQuestion& question) { return whose ? whose(question) : OwnerAnswer{}; };
   events.on_ends = [this](const std::vector<RankEnd>& some) {
     ends.insert(ends.end(), some.begin(), some.end());

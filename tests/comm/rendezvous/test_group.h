@@ -10,7 +10,7 @@
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/join/joiner.h"
 #include "tests/comm/net/test_loop.h"
-#include "tests/comm/rendezvous/parties.h"
+#include "tests/comm/rendezvous/members.h"
 
 namespace muster {
 
@@ -40,7 +40,7 @@ class TestRank {
   std::vector<Failure> failures;
   int everyone_knows = 0;
   int released = 0;
-  std::vector<Exchange> exchanged;
+  std::vector<KeyedAllGather> exchanged;
   // What it says about a connection; empty: nobody's.
   OwnerInquiry::Look whose;
   std::vector<RankEnd> ends;

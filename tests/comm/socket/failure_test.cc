@@ -139,7 +139,7 @@ TEST(LostGroup, EndsEveryWaitAtOnce) {
   });
 }
 
-TEST(Goodbye, NamesWhoLeftTooEarly) {
+TEST(Leave, NamesWhoLeftTooEarly) {
   // Connected before; on the same node and on another one; above and below who waits.
   for (const int leaver : {0, 1, 4}) {
     FakeWorld world(BlockLayout({3, 2}), Impatient());
@@ -159,7 +159,7 @@ TEST(Goodbye, NamesWhoLeftTooEarly) {
   }
 }
 
-TEST(Goodbye, IsNoticedWithoutAConnectionOnTheSameNode) {
+TEST(Leave, IsNoticedWithoutAConnectionOnTheSameNode) {
   for (const int leaver : {0, 1}) {
     FakeWorld world(BlockLayout({2}), Impatient());
     world.Leave(leaver);
@@ -168,7 +168,7 @@ TEST(Goodbye, IsNoticedWithoutAConnectionOnTheSameNode) {
   }
 }
 
-TEST(Goodbye, IsNoFailureWhenNobodyWaits) {
+TEST(Leave, IsNoFailureWhenNobodyWaits) {
   FakeWorld world(BlockLayout({2, 2}));
   world.Run([](Communicator& c) { ASSERT_EQ(MessageOf(c.Barrier()), ""); });
   world.Leave(0);

@@ -62,8 +62,8 @@ void FakeGroupState::Fail(const Error& error) {
   changed_.notify_all();
 }
 
-Result<std::vector<Bytes>> FakeGroupState::Exchange(int rank, std::string_view name, ByteView mine,
-                                                    Deadline deadline) {
+Result<std::vector<Bytes>> FakeGroupState::KeyedAllGather(int rank, std::string_view name, ByteView mine,
+                                                          Deadline deadline) {
   std::unique_lock lock(mutex_);
   std::map<int, Bytes>& parts = exchanges_[std::string(name)];
   parts[rank].assign(mine.begin(), mine.end());
@@ -84,19 +84,19 @@ Result<std::vector<Bytes>> FakeGroupState::Exchange(int rank, std::string_view n
   return muster::Fail(Code::kDeadline, "{} did not come to {}", missing, name);
 }
 
-void FakeGroupState::Add(int rank, ActivityBoard& board) {
+void FakeGroupState::Add(int rank, ActivityTable& kvs) {
   const std::lock_guard lock(mutex_);
-  boards_[rank] = &board;
+  kvs_list_[rank] = &kvs;
 }
 
 std::string FakeGroupState::WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence) {
   std::vector<RankReport> reports;
   const std::lock_guard lock(mutex_);
-  for (const auto& [from, board] : boards_) {
+  for (const auto& [from, kvs] : kvs_list_) {
     RankReport& report = reports.emplace_back();
     report.rank = from;
     report.state = RankState::kInGroup;
-    report.operations = board->Look();
+    report.operations = kvs->Look();
   }
   return DescribeMissing(roster_, reports, rank, communicator, sequence);
 }

@@ -33,9 +33,10 @@ class FakeGroupState {
   int failure_fd() const { return failed_.get(); }
   std::optional<Error> failure() const;
   void Fail(const Error& error);
-  Result<std::vector<Bytes>> Exchange(int rank, std::string_view name, ByteView mine, Deadline deadline);
+  Result<std::vector<Bytes>> KeyedAllGather(int rank, std::string_view name, ByteView mine,
+                                            Deadline deadline);
   // Of every rank that has a group.
-  void Add(int rank, ActivityBoard& board);
+  void Add(int rank, ActivityTable& kvs);
   std::string WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence);
 
  private:
@@ -45,7 +46,7 @@ class FakeGroupState {
   std::condition_variable changed_;
   std::optional<Error> failure_;
   std::map<std::string, std::map<int, Bytes>, std::less<>> exchanges_;
-  std::map<int, ActivityBoard*> boards_;
+  std::map<int, ActivityTable*> kvs_list_;
 };
 
 class FakeGroup final : public Group {
@@ -54,8 +55,9 @@ class FakeGroup final : public Group {
   int rank() const override { return rank_; }
   const Roster& roster() const override { return state_.roster(); }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline deadline) override {
-    return state_.Exchange(rank_, name, mine, deadline);
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine,
+                                            Deadline deadline) override {
+    return state_.KeyedAllGather(rank_, name, mine, deadline);
   }
   std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration) override {
     return state_.WhoIsMissing(rank_, communicator, sequence);
@@ -90,7 +92,7 @@ class World {
 
   virtual int size() const = 0;
   virtual Communicator& at(int rank) = 0;
-  // Says goodbye as that rank.
+  // leaves as that rank.
   virtual void Leave(int rank) = 0;
 
   // One thread for each rank; returns when all are done.

@@ -14,7 +14,7 @@ ThreadGroup::ThreadGroup(int size) : arriving_(static_cast<size_t>(size)) {
   }
 }
 
-Result<std::vector<Bytes>> ThreadGroup::Exchange(int rank, Bytes mine) {
+Result<std::vector<Bytes>> ThreadGroup::KeyedAllGather(int rank, Bytes mine) {
   std::unique_lock lock(mutex_);
   const int round = round_;
   arriving_[static_cast<size_t>(rank)] = std::move(mine);
@@ -41,7 +41,7 @@ Status ThreadCommunicator::AllReduce(ConstBuffer send, Buffer receive, ReduceOp 
                                      const CallOptions&) {
   if (send.type != DataType::kU64 || operation != ReduceOp::kSum) return Refuse();
   const auto* bytes = static_cast<const uint8_t*>(send.data);
-  MUSTER_TRY(const std::vector<Bytes> all, group_.Exchange(rank_, Bytes(bytes, bytes + send.bytes())));
+  MUSTER_TRY(const std::vector<Bytes> all, group_.KeyedAllGather(rank_, Bytes(bytes, bytes + send.bytes())));
   std::vector<uint64_t> sums(send.count);
   for (const Bytes& part : all) {
     std::vector<uint64_t> values(send.count);
@@ -54,13 +54,13 @@ Status ThreadCommunicator::AllReduce(ConstBuffer send, Buffer receive, ReduceOp 
 }
 
 Result<std::vector<Bytes>> ThreadCommunicator::GatherBytes(ByteView mine, int root, const CallOptions&) {
-  MUSTER_TRY(std::vector<Bytes> all, group_.Exchange(rank_, Bytes(mine.begin(), mine.end())));
+  MUSTER_TRY(std::vector<Bytes> all, group_.KeyedAllGather(rank_, Bytes(mine.begin(), mine.end())));
   if (rank_ != root) all.clear();
   return all;
 }
 
 Result<std::vector<Bytes>> ThreadCommunicator::AllGatherBytes(ByteView mine, const CallOptions&) {
-  return group_.Exchange(rank_, Bytes(mine.begin(), mine.end()));
+  return group_.KeyedAllGather(rank_, Bytes(mine.begin(), mine.end()));
 }
 
 }  // namespace muster::examples

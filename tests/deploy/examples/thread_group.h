@@ -22,7 +22,7 @@ class ThreadGroup {
 
   const Roster& roster() const { return roster_; }
   // What all ranks brought, by rank. Error: kPeerLost where a rank has left, kDeadline.
-  Result<std::vector<Bytes>> Exchange(int rank, Bytes mine);
+  Result<std::vector<Bytes>> KeyedAllGather(int rank, Bytes mine);
   void Leave(int rank);
 
  private:

@@ -141,7 +141,7 @@ TEST(CheckJson, NamesWhatIsWrong) {
 
 TEST(CheckJson, DoesNotKnowHowFarABrokenGroupCame) {
   Evidence evidence = SampleEvidence(2, 1);
-  evidence.broken = Error{Code::kPeerLost, "rank 1 on gpu02 ended without a goodbye", ""};
+  evidence.broken = Error{Code::kPeerLost, "rank 1 on gpu02 ended without leaving its group", ""};
   EXPECT_THAT(JsonOf(evidence), HasSubstr(R"({"trial":"Barrier","right":null,"wrong":[]})"));
 }
 

@@ -30,7 +30,7 @@ TEST(Settle, EndsWhenItIsToldTo) {
   EXPECT_EQ(Settle(never, Late(), stop.get()), NcclResult::kInProgress);
 }
 
-TEST(ExplainNccl, AddsTheLastWords) {
+TEST(ExplainNccl, AddsTheLastError) {
   FakeNccl nccl;
   EXPECT_EQ(ExplainNccl(nccl, NcclResult::kSystemError), "unhandled system error");
   nccl.BreakIds("no socket");

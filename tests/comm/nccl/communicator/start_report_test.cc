@@ -21,7 +21,7 @@ TEST(StartReport, TravelsUnchanged) {
 
 TEST(StartReport, OfManyWordsIsCut) {
   const StartReport report{StartStage::kWaiting, std::string(5000, 'x')};
-  EXPECT_EQ(DecodeStartReport(EncodeStartReport(report))->last_words, std::string(1024, 'x'));
+  EXPECT_EQ(DecodeStartReport(EncodeStartReport(report))->last_error, std::string(1024, 'x'));
 }
 
 TEST(StartReport, IsReadStrictly) {
@@ -65,8 +65,8 @@ TEST(JudgeStart, NamesThoseFirstWhoAreFurthestBehind) {
               {StartStage::kNotEntered, ""},
               {StartStage::kNotReturned, "cannot open plugin"}}),
       "NCCL did not start within 10m on 4 of 4 ranks: rank 2 on gpu02 had not entered it; rank 3 on gpu02 "
-      "(its last words: cannot open plugin) had entered it and not come back; ranks 0,1 (the first: rank "
-      "0 on gpu01; its last words: connect: refused) waited in it; no rank was through");
+      "(its last error: cannot open plugin) had entered it and not come back; ranks 0,1 (the first: rank "
+      "0 on gpu01; its last error: connect: refused) waited in it; no rank was through");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class RanksOnTheirSecondGpu : public testing::Test {
     return settings;
   }
   // An AllToAll in place needs memory and an event of the communicator's own.
-  static Status Exchange(Communicator& c, ComputingCuda& cuda, CudaStream stream) {
+  static Status KeyedAllGather(Communicator& c, ComputingCuda& cuda, CudaStream stream) {
     void* memory = nullptr;
     {
       const DeviceScope scope(cuda, 1);
@@ -68,7 +68,7 @@ TEST_F(RanksOnTheirSecondGpu, WorkInAnyThread) {
       const DeviceScope scope(cuda, 1);
       EXPECT_EQ(cuda.CreateStream(&stream), CudaResult::kSuccess);
     }
-    Status done = Exchange(c, cuda, stream);
+    Status done = KeyedAllGather(c, cuda, stream);
     EXPECT_EQ(cuda.DestroyStream(stream), CudaResult::kSuccess);
     return done;
   }),

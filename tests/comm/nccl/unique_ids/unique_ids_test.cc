@@ -47,7 +47,7 @@ class ExchangingGroup final : public Group {
   int rank() const override { return rank_; }
   const Roster& roster() const override { return roster_; }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view name, ByteView mine, Deadline) override {
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine, Deadline) override {
     EXPECT_EQ(name, "ids");
     Bytes part(mine.begin(), mine.end());
     if (tamper_) tamper_(rank_, part);

@@ -128,7 +128,7 @@ TEST_F(StatusTest, WhereTheRootIsSilentTheOwnNodeIsTold) {
   ASSERT_TRUE(group.AllFormed());
   int ended = 0;
   ASSERT_EQ(waitpid(child, &ended, WUNTRACED), child);
-  // The stopped root's own desk takes the asker's whole patience.
+  // The stopped root's own server takes the asker's whole patience.
   const GroupStatus status = Ask(200);
   EXPECT_FALSE(status.complete);
   EXPECT_THAT(StatesOf(status), ElementsAre(RankState::kSilent, RankState::kInGroup, RankState::kInGroup));

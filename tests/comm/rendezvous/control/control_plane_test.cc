@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr LivenessOptions kFast{milliseconds(20), milliseconds(60), milliseconds(200)};
 
-Exchange Part(int rank, Bytes bytes, uint64_t timeout_milliseconds = 10000) {
+KeyedAllGather Part(int rank, Bytes bytes, uint64_t timeout_milliseconds = 10000) {
   return {"addresses", timeout_milliseconds, {{rank, std::move(bytes)}}};
 }
 
@@ -73,7 +73,7 @@ TEST_F(ControlPlaneTest, AnExchangeReachesAll) {
     }
     return true;
   }));
-  const Exchange whole{"addresses", 0, {{0, {0}}, {1, {1}}, {2, {2}}, {3, {3}}, {4, {4}}}};
+  const KeyedAllGather whole{"addresses", 0, {{0, {0}}, {1, {1}}, {2, {2}}, {3, {3}}, {4, {4}}}};
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(rank(i).exchanged.front(), whole);
 }
 
@@ -157,11 +157,12 @@ TEST_P(LossTest, IsToldToAllByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LossTest,
-                         testing::Values(Loss{"Root", 0, "rank 0 on a ended without a goodbye"},
-                                         Loss{"FollowerOfRoot", 1, "rank 1 on a ended without a goodbye"},
-                                         Loss{"Leader", 2, "rank 2 on b ended without a goodbye"},
-                                         Loss{"Follower", 3, "rank 3 on b ended without a goodbye"},
-                                         Loss{"Alone", 4, "rank 4 on c ended without a goodbye"}),
+                         testing::Values(Loss{"Root", 0, "rank 0 on a ended without leaving its group"},
+                                         Loss{"FollowerOfRoot", 1,
+                                              "rank 1 on a ended without leaving its group"},
+                                         Loss{"Leader", 2, "rank 2 on b ended without leaving its group"},
+                                         Loss{"Follower", 3, "rank 3 on b ended without leaving its group"},
+                                         Loss{"Alone", 4, "rank 4 on c ended without leaving its group"}),
                          [](const auto& given) { return given.param.name; });
 
 TEST_F(ControlPlaneTest, WhatALeaderFoundOutReachesItsFollowersAlsoWhenItEnds) {
@@ -202,7 +203,7 @@ TEST_P(LeaveTest, InAnyOrderIsNoFailure) {
     let_go();
     return gone.size() == 5;
   }));
-  EXPECT_LT(Clock::now() - start, milliseconds(1500)) << "nobody needs to wait for the farewell's end";
+  EXPECT_LT(Clock::now() - start, milliseconds(1500)) << "nobody needs to wait for the final message's end";
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LeaveTest,
@@ -238,7 +239,7 @@ TEST_F(ControlPlaneTest, ADeathAfterTheGoodbyesOfOthersIsStillOne) {
   loop.Settle();
   group->Kill(3);
   group->Kill(1);
-  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without a goodbye", ""}));
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without leaving its group", ""}));
 }
 
 TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeLeavesTheOthersUnheard) {
@@ -354,8 +355,9 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideADeath) {
     ASSERT_TRUE(loop.Until([&] { return other.ended(); }));
     // The roster holds the made-up pids; the process that answers is this one's child.
     ASSERT_TRUE(loop.Until([&] { return !other.failures.empty(); }));
-    EXPECT_EQ(other.failures.front().error,
-              (Error{Code::kPeerLost, fmt::format("rank {} on a ended without a goodbye", dying), ""}));
+    EXPECT_EQ(
+        other.failures.front().error,
+        (Error{Code::kPeerLost, fmt::format("rank {} on a ended without leaving its group", dying), ""}));
     waitpid(child, nullptr, 0);
   }
   close(hold[0]);
@@ -387,7 +389,8 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideTheDeathOfALeader) {
   ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
   // The heartbeats would take 30 s.
   ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
-  EXPECT_EQ(root.failures.front().error, (Error{Code::kPeerLost, "rank 1 on b ended without a goodbye", ""}));
+  EXPECT_EQ(root.failures.front().error,
+            (Error{Code::kPeerLost, "rank 1 on b ended without leaving its group", ""}));
   waitpid(child, nullptr, 0);
   close(hold[0]);
   close(hold[1]);
@@ -444,7 +447,7 @@ TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
   Form();
   auto [near, far] = SocketPair();
   Joined joined{rank(0).plane().group(), std::make_unique<FrameStream>(*loop, std::move(near), 1000),
-                std::make_unique<Branches>(), nullptr, "the supervisor of rank 0 on a"};
+                std::make_unique<ChildLinks>(), nullptr, "the supervisor of rank 0 on a"};
   std::vector<Failure> told;
   ControlPlane::Events events;
   events.on_failure = [&](const Failure& failure) { told.push_back(failure); };
@@ -462,7 +465,7 @@ TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
   EXPECT_TRUE(told.empty());
   peer.CloseAfterFlush();
   ASSERT_TRUE(loop.Until([&] { return !told.empty(); }));
-  EXPECT_EQ(told.front().error.message, "the supervisor of rank 0 on a ended without a goodbye");
+  EXPECT_EQ(told.front().error.message, "the supervisor of rank 0 on a ended without leaving its group");
 }
 
 }  // namespace

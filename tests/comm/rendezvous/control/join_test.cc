@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/comm/base/log_capture.h"
-#include "tests/comm/rendezvous/shared_board.h"
+#include "tests/comm/rendezvous/shared_kvs.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster {
@@ -75,7 +75,7 @@ TEST(JoinGroup, FormsExchangesAndLeaves) {
   }
   for (const char* name : {"first", "second"}) {
     const auto results = OnAll(groups, [name](Group& group) {
-      return group.Exchange(name, Bytes{static_cast<uint8_t>(group.rank())}, Soon());
+      return group.KeyedAllGather(name, Bytes{static_cast<uint8_t>(group.rank())}, Soon());
     });
     for (const auto& result : results) {
       ASSERT_TRUE(result) << result.error().message;
@@ -89,30 +89,30 @@ TEST(JoinGroup, FormsExchangesAndLeaves) {
 // An mpirun that was spoken to waits for that word.
 TEST(JoinGroup, TheLauncherHearsWhenItIsOver) {
   auto requests = MakeRequests({"a", "b"});
-  const auto boards = MeetOnBoards(requests);
+  const auto kvs_list = MeetOnBoards(requests);
   {
     const Groups groups = JoinAll(requests);
     LeaveAll(groups);
-    for (const auto& board : boards) EXPECT_FALSE(board->left);
+    for (const auto& kvs : kvs_list) EXPECT_FALSE(kvs->left);
   }
-  for (const auto& board : boards) EXPECT_TRUE(board->left);
+  for (const auto& kvs : kvs_list) EXPECT_TRUE(kvs->left);
 }
 
 TEST(JoinGroup, TheLauncherHearsOfAGroupThatDidNotForm) {
   auto requests = MakeRequests({"a", "b"});
-  const auto boards = MeetOnBoards(requests);
+  const auto kvs_list = MeetOnBoards(requests);
   requests[0].timeouts.rendezvous = milliseconds(100);
   EXPECT_FALSE(JoinGroup(requests[0]));
-  EXPECT_TRUE(boards[0]->left);
+  EXPECT_TRUE(kvs_list[0]->left);
 }
 
 TEST(TellRefusal, TheLauncherHearsWhenItIsOver) {
   auto requests = MakeRequests({"a", "b"});
-  const auto boards = MeetOnBoards(requests);
+  const auto kvs_list = MeetOnBoards(requests);
   requests[0].self.refused = Error{Code::kConfiguration, "rank 0 on a was refused", ""};
   requests[0].timeouts.rendezvous = milliseconds(100);
   EXPECT_EQ(TellRefusal(requests[0]).error, *requests[0].self.refused);
-  EXPECT_TRUE(boards[0]->left);
+  EXPECT_TRUE(kvs_list[0]->left);
 }
 
 TEST(TellRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {
@@ -150,14 +150,14 @@ TEST(TellRefusal, DoesNotWaitForARootThatNeverComes) {
 TEST(JoinGroup, AnExchangeMayHaveNoDeadline) {
   const Groups groups = JoinAll(MakeRequests({"a", "b"}));
   const auto results =
-      OnAll(groups, [](Group& group) { return group.Exchange("x", Bytes{}, Deadline::Never()); });
+      OnAll(groups, [](Group& group) { return group.KeyedAllGather("x", Bytes{}, Deadline::Never()); });
   for (const auto& result : results) EXPECT_TRUE(result) << result.error().message;
   LeaveAll(groups);
 }
 
 TEST(JoinGroup, AnExchangeNamesWhoDidNotTakePart) {
   const Groups groups = JoinAll(MakeRequests({"a", "a", "b"}));
-  const auto result = groups[0]->Exchange("ids", Bytes{}, Deadline::After(milliseconds(50)));
+  const auto result = groups[0]->KeyedAllGather("ids", Bytes{}, Deadline::After(milliseconds(50)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::kDeadline);
   EXPECT_THAT(
@@ -169,7 +169,7 @@ TEST(JoinGroup, AnExchangeNamesWhoDidNotTakePart) {
     ASSERT_TRUE(FailsWithin(*group, seconds(10)));
     EXPECT_EQ(*group->failure(), result.error());
   }
-  EXPECT_EQ(groups[1]->Exchange("ids", Bytes{}, Soon()).error(), result.error());
+  EXPECT_EQ(groups[1]->KeyedAllGather("ids", Bytes{}, Soon()).error(), result.error());
 }
 
 TEST(JoinGroup, AFailureIsEverybodysAndStaysReadable) {
@@ -187,8 +187,8 @@ TEST(JoinGroup, AFailureIsEverybodysAndStaysReadable) {
 
 TEST(JoinGroup, WhoIsWaitingInAnExchangeIsWokenByAFailure) {
   const Groups groups = JoinAll(MakeRequests({"a", "b"}));
-  auto waiting =
-      std::async(std::launch::async, [&] { return groups[1]->Exchange("x", Bytes{}, Deadline::Never()); });
+  auto waiting = std::async(std::launch::async,
+                            [&] { return groups[1]->KeyedAllGather("x", Bytes{}, Deadline::Never()); });
   groups[0]->Fail({Code::kInternal, "over", ""});
   const auto result = waiting.get();
   ASSERT_FALSE(result);
@@ -204,7 +204,7 @@ TEST(JoinGroup, WhoWaitsInLeaveHearsOfAFailure) {
   auto leader = leave(*groups[2]);
   EXPECT_TRUE(groups[1]->Leave(Soon())) << "nobody needs a follower";
   groups[3].reset();
-  const Error error{Code::kPeerLost, "rank 3 on b ended without a goodbye", ""};
+  const Error error{Code::kPeerLost, "rank 3 on b ended without leaving its group", ""};
   for (auto* waiting : {&root, &leader}) {
     const Status left = waiting->get();
     ASSERT_FALSE(left);
@@ -258,7 +258,7 @@ TEST(GroupOfOne, WorksAndOpensNothing) {
   EXPECT_EQ(group->roster().nodes, (std::vector<Roster::Node>{{"here", {}}}));
   EXPECT_EQ(group->roster().members, (std::vector<Roster::Member>{{0, 0, getpid(), {}}}));
   EXPECT_EQ(group->roster().group_id, "");
-  EXPECT_THAT(*group->Exchange("x", Bytes{5}, Soon()), ElementsAre(Bytes{5}));
+  EXPECT_THAT(*group->KeyedAllGather("x", Bytes{5}, Soon()), ElementsAre(Bytes{5}));
   EXPECT_EQ(group->failure_fd(), -1);
   group->Fail({Code::kInternal, "first", ""});
   group->Fail({Code::kInternal, "second", ""});
@@ -327,13 +327,14 @@ TEST_P(KillTest, IsKnownToTheOthersByName) {
   EXPECT_EQ(*(*group)->failure(), (Error{Code::kPeerLost, GetParam().message, ""}));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KillTest,
-                         testing::Values(KillCase{"Root", 0, "rank 0 on a ended without a goodbye"},
-                                         KillCase{"Follower", 1, "rank 1 on a ended without a goodbye"},
-                                         KillCase{"Leader", 2, "rank 2 on b ended without a goodbye"},
-                                         KillCase{"FarFollower", 3, "rank 3 on b ended without a goodbye"},
-                                         KillCase{"Alone", 4, "rank 4 on c ended without a goodbye"}),
-                         [](const auto& given) { return given.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, KillTest,
+    testing::Values(KillCase{"Root", 0, "rank 0 on a ended without leaving its group"},
+                    KillCase{"Follower", 1, "rank 1 on a ended without leaving its group"},
+                    KillCase{"Leader", 2, "rank 2 on b ended without leaving its group"},
+                    KillCase{"FarFollower", 3, "rank 3 on b ended without leaving its group"},
+                    KillCase{"Alone", 4, "rank 4 on c ended without leaving its group"}),
+    [](const auto& given) { return given.param.name; });
 
 // Whatever a forked child does with its copy of the group is nobody else's business.
 TEST(ForkedChild, MayDestroyItsCopyOfTheGroup) {
@@ -347,7 +348,7 @@ TEST(ForkedChild, MayDestroyItsCopyOfTheGroup) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  const auto results = OnAll(groups, [](Group& group) { return group.Exchange("x", Bytes{}, Soon()); });
+  const auto results = OnAll(groups, [](Group& group) { return group.KeyedAllGather("x", Bytes{}, Soon()); });
   for (const auto& result : results) EXPECT_TRUE(result) << result.error().message;
   LeaveAll(groups);
 }

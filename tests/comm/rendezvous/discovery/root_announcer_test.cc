@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "comm/rendezvous/discovery/file_bulletin.h"
-#include "comm/rendezvous/discovery/torch_store_bulletin.h"
+#include "comm/rendezvous/discovery/file_endpoint_store.h"
+#include "comm/rendezvous/discovery/torch_endpoint_store.h"
 #include "comm/rendezvous/tcp_store/server_thread.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
@@ -16,26 +16,26 @@ namespace {
 
 class RootAnnouncerTest : public testing::Test {
  protected:
-  std::unique_ptr<Bulletin> Board() const {
-    return std::make_unique<TorchStoreBulletin>(Endpoint{"127.0.0.1", port}, "key");
+  std::unique_ptr<EndpointStore> LauncherKvs() const {
+    return std::make_unique<TorchEndpointStore>(Endpoint{"127.0.0.1", port}, "key");
   }
   void Serve() {
     server = *tcp_store::ServerThread::Start(*Listen(*SocketAddress::FromNumeric("127.0.0.1", port)), {});
   }
   void Announce(Duration patience) {
-    announcer = std::make_unique<RootAnnouncer>(*loop, Board(), patience,
+    announcer = std::make_unique<RootAnnouncer>(*loop, LauncherKvs(), patience,
                                                 [this](const Error& error) { hopeless = error; });
-    announcer->Announce(notice);
+    announcer->Announce(root_address);
   }
   bool IsUp() const {
-    const auto found = Board()->LookUp(Deadline::After(std::chrono::seconds(10)));
-    return found && *found == Encode(notice);
+    const auto found = LauncherKvs()->LookUp(Deadline::After(std::chrono::seconds(10)));
+    return found && *found == Encode(root_address);
   }
 
   const LogCapture log;
   TestLoop loop;
   const uint16_t port = FreePort();
-  const Notice notice{{*SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
+  const RootAddress root_address{{*SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
   std::unique_ptr<tcp_store::ServerThread> server;
   std::optional<Error> hopeless;
   std::unique_ptr<RootAnnouncer> announcer;
@@ -69,13 +69,13 @@ TEST_F(RootAnnouncerTest, SaysWhereTryingAgainIsOfNoUse) {
 TEST_F(RootAnnouncerTest, TakesAFileDownAgain) {
   std::string directory = testing::TempDir() + "muster-announcer-XXXXXX";
   ASSERT_TRUE(mkdtemp(directory.data()));
-  FileBulletin board(directory, "root");
-  const auto up = [&] { return *board.LookUp(Deadline::After(std::chrono::seconds(10))); };
-  announcer = std::make_unique<RootAnnouncer>(*loop, std::make_unique<FileBulletin>(directory, "root"),
+  FileEndpointStore kvs(directory, "root");
+  const auto up = [&] { return *kvs.LookUp(Deadline::After(std::chrono::seconds(10))); };
+  announcer = std::make_unique<RootAnnouncer>(*loop, std::make_unique<FileEndpointStore>(directory, "root"),
                                               std::chrono::seconds(10), [](const Error&) {});
-  announcer->Announce(notice);
+  announcer->Announce(root_address);
   ASSERT_TRUE(loop.Until([&] { return up().has_value(); }));
-  EXPECT_EQ(*up(), Encode(notice));
+  EXPECT_EQ(*up(), Encode(root_address));
   announcer->Withdraw();
   announcer.reset();
   EXPECT_FALSE(up());

@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "comm/net/descriptor_room.h"
+#include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "comm/rendezvous/link/names.h"
-#include "comm/rendezvous/link/root_door.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster {
@@ -41,13 +41,13 @@ class RootSearchTest : public testing::Test {
 
 TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
   std::unique_ptr<FrameStream> accepted;
-  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
-                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
-                  accepted = std::move(from);
-                  accepted->Start([](ByteView) {}, [](const Error&) {});
-                });
+  AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
+                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    accepted = std::move(from);
+                                    accepted->Start([](ByteView) {}, [](const Error&) {});
+                                  });
   const uint16_t port = FreePort();
-  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
+  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
   Search({"no such host", "127.0.0.1", "127.0.0.2"}, {FreePort(), port});
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
@@ -62,13 +62,13 @@ TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
 
 TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
   std::unique_ptr<FrameStream> accepted;
-  RootDoor door(*loop, {meeting, seconds(10)}, *prover,
-                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
-                  accepted = std::move(from);
-                  accepted->Start([](ByteView) {}, [](const Error&) {});
-                });
+  AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
+                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    accepted = std::move(from);
+                                    accepted->Start([](ByteView) {}, [](const Error&) {});
+                                  });
   const uint16_t port = FreePort();
-  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
+  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
   const auto asked = std::make_shared<std::atomic<int>>(0);
   Search({{"no such host"}, {port}, nullptr, [asked](const std::string& host) {
             ++*asked;
@@ -139,13 +139,13 @@ TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
     ladder.push_back(LocalAddress(strangers.back().get()).port());
   }
   std::unique_ptr<FrameStream> accepted;
-  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
-                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
-                  accepted = std::move(from);
-                  accepted->Start([](ByteView) {}, [](const Error&) {});
-                });
+  AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
+                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    accepted = std::move(from);
+                                    accepted->Start([](ByteView) {}, [](const Error&) {});
+                                  });
   const uint16_t port = FreePort();
-  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
   ladder.push_back(port);
   RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
   where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
@@ -168,13 +168,13 @@ TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
 
 TEST_F(RootSearchTest, LaterPortsAreTriedAfterAMoment) {
   std::unique_ptr<FrameStream> accepted;
-  RootDoor door(*loop, {meeting, seconds(60)}, *prover,
-                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
-                  accepted = std::move(from);
-                  accepted->Start([](ByteView) {}, [](const Error&) {});
-                });
+  AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
+                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    accepted = std::move(from);
+                                    accepted->Start([](ByteView) {}, [](const Error&) {});
+                                  });
   const uint16_t port = FreePort();
-  ASSERT_TRUE(door.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
   RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
   where.later_ports = {port};
   Search(std::move(where));

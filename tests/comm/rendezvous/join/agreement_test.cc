@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/comm/rendezvous/parties.h"
+#include "tests/comm/rendezvous/members.h"
 
 namespace muster {
 namespace {
@@ -24,8 +24,8 @@ struct Case {
 class DisagreementTest : public testing::TestWithParam<Case> {};
 
 TEST_P(DisagreementTest, NamesBothSides) {
-  const Party mine = PartyOf(0, "gpu01", 8);
-  Party other = PartyOf(5, "gpu03", 8);
+  const ProcessInfo mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo other = PartyOf(5, "gpu03", 8);
   GetParam().change(other.agreement);
   const auto error = FindDisagreement(mine, other);
   ASSERT_TRUE(error);
@@ -69,8 +69,8 @@ TEST(FindDisagreement, AgreesWithItself) {
 }
 
 TEST(FindDisagreement, TheConfigurationKeyMayBeOnEitherSide) {
-  Party mine = PartyOf(0, "gpu01", 8);
-  Party other = PartyOf(5, "gpu03", 8);
+  ProcessInfo mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo other = PartyOf(5, "gpu03", 8);
   mine.agreement.configuration = "a=1\nb=2\nc=3\n";
   other.agreement.configuration = "a=1\nc=4\n";
   EXPECT_EQ(FindDisagreement(mine, other)->message,
@@ -80,8 +80,8 @@ TEST(FindDisagreement, TheConfigurationKeyMayBeOnEitherSide) {
 }
 
 TEST(FindDisagreement, TheMostTellingDifferenceComesFirst) {
-  const Party mine = PartyOf(0, "gpu01", 8);
-  Party other = PartyOf(5, "gpu03", 9);
+  const ProcessInfo mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo other = PartyOf(5, "gpu03", 9);
   other.agreement.launcher = "torchrun";
   other.agreement.job_key = "x";
   EXPECT_EQ(FindDisagreement(mine, other)->message,
@@ -89,17 +89,17 @@ TEST(FindDisagreement, TheMostTellingDifferenceComesFirst) {
 }
 
 TEST(FindDisagreement, AProcessOfSeveralRanksIsPlural) {
-  Party mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo mine = PartyOf(0, "gpu01", 8);
   mine.claims = {{2, 2, 4, {}}, {0, 0, 4, {}}, {1, 1, 4, {}}};
-  EXPECT_EQ(DescribeParty(mine), "ranks 0-2 on gpu01");
+  EXPECT_EQ(DescribeProcess(mine), "ranks 0-2 on gpu01");
   EXPECT_EQ(FindDisagreement(mine, PartyOf(5, "gpu03", 9))->message,
             "the ranks disagree on the world size: rank 5 on gpu03 has 9, ranks 0-2 on gpu01 have 8");
 }
 
 TEST(FindLeftover, IsWhoeverComesFromAnEarlierIncarnation) {
-  Party mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo mine = PartyOf(0, "gpu01", 8);
   mine.agreement.restart = 2;
-  Party old = PartyOf(5, "gpu03", 8);
+  ProcessInfo old = PartyOf(5, "gpu03", 8);
   old.agreement.restart = 1;
   const auto error = FindLeftover(mine, HelloOf({mine, old}));
   ASSERT_TRUE(error);

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "comm/rendezvous/join/joiner.h"
-#include "comm/rendezvous/link/local_door.h"
 #include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/link/node_listener.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -84,15 +84,16 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   Make({"a", "b"});
   SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
   // It takes the hello and is never heard of again.
-  RootDoor* held = nullptr;
+  AuthenticatingAcceptor* held = nullptr;
   std::unique_ptr<FrameStream> link;
   const auto prover = MakeNoneProver();
-  RootDoor door(*loop, {MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
-                [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
-                  link = std::move(from);
-                  link->Start([&](ByteView) { link->Send(EncodeAccepted(0)); }, [](const Error&) {});
-                });
-  held = &door;
+  AuthenticatingAcceptor listener(*loop, {MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
+                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    link = std::move(from);
+                                    link->Start([&](ByteView) { link->Send(EncodeAccepted(0)); },
+                                                [](const Error&) {});
+                                  });
+  held = &listener;
   ASSERT_TRUE(
       held->Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
   TestGroup group(loop, Without(0));
@@ -273,7 +274,7 @@ TEST_F(JoinerFailureTest, ALeftoverIsRefusedAloneByItsLeader) {
 TEST_F(JoinerFailureTest, WhoComesAfterTheEndIsToldToo) {
   Make({"a", "b", "c", "d"});
   requests[1].self.agreement.launcher = "torchrun";
-  // Two that do not hang up, so that the root stays for its farewell.
+  // Two that do not hang up, so that the root stays for its final message.
   TestRank root(*loop, requests[0]);
   root.Start();
   TestRank other(*loop, requests[2]);

@@ -46,13 +46,13 @@ TEST_F(ProverChoiceTest, TheSecretIsUsedWhereThereIsOne) {
 }
 
 TEST_F(ProverChoiceTest, TheSecretOfANoticeServesWhereNoOtherIsKnown) {
-  request.meeting.find_root = FindRoot::kBulletin;
-  request.notice_secret = *JobSecret::Parse(std::string(64, 'b'), "notice");
+  request.meeting.find_root = FindRoot::kEndpointStore;
+  request.root_address_secret = *JobSecret::Parse(std::string(64, 'b'), "notice");
   request.munge_socket = "/nowhere/munge.socket";
-  const Bytes from_notice = ToBytes((*Choose())->psk());
+  const Bytes from_root_address = ToBytes((*Choose())->psk());
   EXPECT_EQ((*Choose())->method(), AuthMethod::kSecret);
   request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
-  EXPECT_NE(ToBytes((*Choose())->psk()), from_notice);
+  EXPECT_NE(ToBytes((*Choose())->psk()), from_root_address);
 }
 
 TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {

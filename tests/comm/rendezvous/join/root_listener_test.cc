@@ -7,7 +7,7 @@
 #include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
-#include "tests/comm/rendezvous/parties.h"
+#include "tests/comm/rendezvous/members.h"
 
 namespace muster {
 namespace {

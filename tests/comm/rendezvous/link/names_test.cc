@@ -71,11 +71,11 @@ TEST(LadderSeeds, OfASecretComeFirstAndCannotBeGuessed) {
   EXPECT_NE(seeds[0], LadderSeeds("yek", *a)[0]);
 }
 
-TEST(BulletinTopic, IsUnderAPrefixOfItsOwn) {
-  const std::string topic = BulletinTopic("key");
+TEST(EndpointTopic, IsUnderAPrefixOfItsOwn) {
+  const std::string topic = EndpointTopic("key");
   EXPECT_THAT(topic, MatchesRegex("muster/[0-9a-f]{24}/root"));
-  EXPECT_EQ(topic, BulletinTopic("key"));
-  EXPECT_NE(topic, BulletinTopic("yek"));
+  EXPECT_EQ(topic, EndpointTopic("key"));
+  EXPECT_NE(topic, EndpointTopic("yek"));
 }
 
 TEST(LocalNames, AreShortAndDependOnKeyAndNode) {

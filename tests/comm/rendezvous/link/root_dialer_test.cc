@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 
-#include "comm/rendezvous/link/root_door.h"
+#include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster {
@@ -32,12 +32,12 @@ class RootDialerTest : public testing::Test {
   SocketAddress At(uint16_t port) const { return *SocketAddress::FromNumeric("127.0.0.1", port); }
 
   uint16_t OpenDoor(const std::vector<uint16_t>& ports, MeetingId meeting = kMeeting) {
-    doors.push_back(
-        std::make_unique<RootDoor>(*loop, RootDoor::Params{meeting, seconds(10)}, *prover,
-                                   [this](std::unique_ptr<FrameStream> link, const SocketAddress&) {
-                                     Keep(accepted, std::move(link));
-                                   }));
-    const auto port = doors.back()->Open({At(0)}, ports);
+    listeners.push_back(std::make_unique<AuthenticatingAcceptor>(
+        *loop, AuthenticatingAcceptor::Params{meeting, seconds(10)}, *prover,
+        [this](std::unique_ptr<FrameStream> link, const SocketAddress&) {
+          Keep(accepted, std::move(link));
+        }));
+    const auto port = listeners.back()->Open({At(0)}, ports);
     EXPECT_TRUE(port);
     return port.value_or(0);
   }
@@ -86,7 +86,7 @@ class RootDialerTest : public testing::Test {
   std::vector<Error> rejected;
   std::function<void()> on_link;
   std::function<void()> on_rejected;
-  std::vector<std::unique_ptr<RootDoor>> doors;
+  std::vector<std::unique_ptr<AuthenticatingAcceptor>> listeners;
   std::unique_ptr<RootDialer> dialer;
 };
 
@@ -196,7 +196,7 @@ TEST_F(RootDialerTest, TheProvenRootsRefusalIsFinal) {
              fmt::format("127.0.0.1:{} refused this rank: munge says it runs as uid 7, this rank as 8", port),
              "one user"}));
   EXPECT_TRUE(links.empty());
-  EXPECT_THAT(doors[0]->last_refusal(), testing::EndsWith("munge says it runs as uid 7, this rank as 8"));
+  EXPECT_THAT(listeners[0]->last_refusal(), testing::EndsWith("munge says it runs as uid 7, this rank as 8"));
 }
 
 TEST_F(RootDialerTest, TheLinkHandlerMayDestroyIt) {
@@ -224,7 +224,7 @@ TEST_F(RootDialerTest, DestroyedAtAnyMomentItLeavesNothingBehind) {
     accepted.clear();
     stranger.clients.clear();
   }
-  doors.front()->Close();
+  listeners.front()->Close();
   loop.Settle();
   EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before - 1; }));
 }

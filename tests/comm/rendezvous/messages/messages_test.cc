@@ -9,7 +9,7 @@
 #include <random>
 
 #include "comm/base/wire.h"
-#include "tests/comm/rendezvous/parties.h"
+#include "tests/comm/rendezvous/members.h"
 
 namespace {
 
@@ -34,13 +34,13 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 
 Hello ExampleHello() {
-  Party first = PartyOf(0, "gpu01", 4, 0, 2);
+  ProcessInfo first = PartyOf(0, "gpu01", 4, 0, 2);
   first.claims[0].payload = {1, 2, 3};
-  Party second = PartyOf(1, "gpu01", 4, 1, 2);
+  ProcessInfo second = PartyOf(1, "gpu01", 4, 1, 2);
   second.claims.push_back({2, -1, -1, {}});
-  Party other_node = PartyOf(3, "gpu02", 4);
+  ProcessInfo other_node = PartyOf(3, "gpu02", 4);
   other_node.agreement.configuration = "timeouts.rendezvous=5s\n";
-  Party refused = PartyOf(2, "gpu02", 4);
+  ProcessInfo refused = PartyOf(2, "gpu02", 4);
   refused.agreement = other_node.agreement;
   refused.refused = Error{Code::kConfiguration, "rank 2 on gpu02 was refused", "look there"};
   return HelloOf({first, second, other_node, refused}, {"10.1.2.3", "fd00::1"});
@@ -58,7 +58,7 @@ FormedGroup ExampleGroup() {
 
 const Failure kFailure{
     {Code::kConfiguration, "rank 1 on gpu02 failed", "look there"}, 1, 137, "Traceback\nkilled", true, 4711};
-const Exchange kExchange{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
+const KeyedAllGather kExchange{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
 const Adoption kAdoption{ExampleGroup(), 1, 2, "log: {level: info}\n", "slurm:4.0:0"};
 
 template <typename T>
@@ -81,15 +81,15 @@ TEST(Messages, ReadBackAsTheyWere) {
                   kExchange);
   ExpectReadsBack(EncodeAccepted(12345), ControlType::kAccepted, DecodeAccepted, uint64_t{12345});
   ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
-  ExpectReadsBack(EncodeGoodbye({3, 4}), ControlType::kGoodbye, DecodeGoodbye, std::vector<int>{3, 4});
+  ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
   ExpectReadsBack(EncodeAdopt(5), ControlType::kAdopt, DecodeAdopt, 5);
   ExpectReadsBack(Encode(kAdoption), ControlType::kAdopted, DecodeAdopted, kAdoption);
 }
 
 TEST(Messages, ANodesPartiesShareWhatIsTheSame) {
-  Party first = PartyOf(0, "gpu01", 2);
+  ProcessInfo first = PartyOf(0, "gpu01", 2);
   first.agreement.configuration = std::string(1000, 'x');
-  Party second = first;
+  ProcessInfo second = first;
   second.claims[0].rank = 1;
   EXPECT_LT(Encode(HelloOf({first, second})).size(), Encode(HelloOf({first})).size() + 100);
   EXPECT_EQ(*DecodeHello(Encode(HelloOf({first, second}))), HelloOf({first, second}));
@@ -125,7 +125,7 @@ std::vector<Sample> Samples() {
           {"exchange", Encode(kExchange, ControlType::kExchange), Decoder(DecodeExchange)},
           {"acceptance", EncodeAccepted(1), Decoder(DecodeAccepted)},
           {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
-          {"goodbye", EncodeGoodbye({3, 4}), Decoder(DecodeGoodbye)},
+          {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},
           {"adoption request", EncodeAdopt(5), Decoder(DecodeAdopt)},
           {"adoption", Encode(kAdoption), Decoder(DecodeAdopted)}};
 }

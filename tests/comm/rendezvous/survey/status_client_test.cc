@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "comm/rendezvous/survey/status_desk.h"
+#include "comm/rendezvous/survey/status_server.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -20,9 +20,9 @@ using std::chrono::seconds;
 class StatusClientTest : public testing::Test {
  protected:
   AskedGroups Ask(const Versions& leader, const Versions& command) {
-    auto desk = StatusDesk::Open(*loop, getuid(), 0, {base.path}, leader);
-    EXPECT_TRUE(desk);
-    (*desk)->SetAnswer([](const Survey&, const StatusDesk::Reply& reply) {
+    auto server = StatusServer::Open(*loop, getuid(), 0, {base.path}, leader);
+    EXPECT_TRUE(server);
+    (*server)->SetAnswer([](const Survey&, const StatusServer::Reply& reply) {
       GroupStatus status;
       status.job = "job 7";
       reply(status);

@@ -18,7 +18,7 @@ class EntranceTest : public testing::Test {
     entrance.Greeted(id);
   }
   // The clients that are asked for now, one after the other.
-  std::vector<ClientId> Asked() {
+  std::vector<ClientId> StartOptions() {
     std::vector<ClientId> asked;
     while (const auto question = entrance.NextQuestion(now)) asked.push_back(question->client);
     return asked;
@@ -30,23 +30,23 @@ class EntranceTest : public testing::Test {
 
 TEST_F(EntranceTest, AsksOnlyForWhoHasGreeted) {
   Arrive(1, "a");
-  EXPECT_THAT(Asked(), ElementsAre());
+  EXPECT_THAT(StartOptions(), ElementsAre());
   entrance.Greeted(1);
   entrance.Greeted(1);
-  EXPECT_THAT(Asked(), ElementsAre(1u));
-  EXPECT_THAT(Asked(), ElementsAre()) << "once";
+  EXPECT_THAT(StartOptions(), ElementsAre(1u));
+  EXPECT_THAT(StartOptions(), ElementsAre()) << "once";
 }
 
 TEST_F(EntranceTest, HostsTakeTurns) {
   for (const ClientId id : {1, 2, 3, 4}) Greet(id, "a");
   Greet(5, "b");
-  EXPECT_THAT(Asked(), ElementsAre(1u, 5u, 2u));
+  EXPECT_THAT(StartOptions(), ElementsAre(1u, 5u, 2u));
   entrance.Answered("a", now);
-  EXPECT_THAT(Asked(), ElementsAre(3u)) << "in the order of their greetings";
+  EXPECT_THAT(StartOptions(), ElementsAre(3u)) << "in the order of their greetings";
   entrance.Leave(1);
   entrance.Answered("a", now);
   entrance.Answered("b", now);
-  EXPECT_THAT(Asked(), ElementsAre(4u));
+  EXPECT_THAT(StartOptions(), ElementsAre(4u));
 }
 
 TEST_F(EntranceTest, QuestionsAreBoundedInAll) {
@@ -55,23 +55,23 @@ TEST_F(EntranceTest, QuestionsAreBoundedInAll) {
     Greet(id++, host);
     Greet(id++, host);
   }
-  EXPECT_EQ(Asked().size(), 4u);
+  EXPECT_EQ(StartOptions().size(), 4u);
   entrance.Answered("a", now);
-  EXPECT_EQ(Asked().size(), 1u);
+  EXPECT_EQ(StartOptions().size(), 1u);
 }
 
 // Else whoever greets and hangs up at once would have any number of questions asked.
 TEST_F(EntranceTest, AQuestionIsOpenUntilItIsAnswered) {
   for (ClientId id = 1; id <= 10; ++id) {
     Greet(id, "a");
-    EXPECT_EQ(Asked().size(), id <= 2 ? 1u : 0u);
+    EXPECT_EQ(StartOptions().size(), id <= 2 ? 1u : 0u);
     entrance.Leave(id);
   }
   EXPECT_EQ(entrance.size(), 0u) << "what hangs up makes room";
   Greet(11, "a");
-  EXPECT_THAT(Asked(), ElementsAre());
+  EXPECT_THAT(StartOptions(), ElementsAre());
   entrance.Answered("a", now);
-  EXPECT_THAT(Asked(), ElementsAre(11u));
+  EXPECT_THAT(StartOptions(), ElementsAre(11u));
 }
 
 TEST_F(EntranceTest, TheOldestSilentOfTheHostWithMostGivesWay) {
@@ -95,14 +95,14 @@ TEST_F(EntranceTest, WhoHasGreetedGivesWayToNobody) {
   EXPECT_TRUE(entrance.full());
   entrance.Leave(3);
   EXPECT_FALSE(entrance.full());
-  EXPECT_EQ(Asked().size(), 2u);
+  EXPECT_EQ(StartOptions().size(), 2u);
   entrance.Answered("a", now);
-  EXPECT_THAT(Asked(), ElementsAre(4u)) << "3 has left";
+  EXPECT_THAT(StartOptions(), ElementsAre(4u)) << "3 has left";
 }
 
 TEST_F(EntranceTest, AHostThatDoesNotAnswerDoesNotKeepTheOthersWaiting) {
   for (const ClientId id : {1, 2, 3}) Greet(id, "a");
-  EXPECT_EQ(Asked().size(), 2u);
+  EXPECT_EQ(StartOptions().size(), 2u);
   now += seconds(2);
   Greet(4, "a");
   now += seconds(1);

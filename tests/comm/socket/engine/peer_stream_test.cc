@@ -203,8 +203,8 @@ TEST_F(PeerStreamTest, RefusesALengthThatNoMemoryHolds) {
 TEST_F(PeerStreamTest, TellsAGoodbyeFromAnEnd) {
   Bytes one(1);
   Expect(one);
-  Arrive(Wire(call_, {}, FrameKind::kGoodbye));
-  EXPECT_EQ(Advance(), StreamEvent::kGoodbye);
+  Arrive(Wire(call_, {}, FrameKind::kLeave));
+  EXPECT_EQ(Advance(), StreamEvent::kLeave);
   connection_->FinishMessage();
   peer_.Reset();
   EXPECT_EQ(Advance(), StreamEvent::kBroken);

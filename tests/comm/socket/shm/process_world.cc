@@ -43,7 +43,7 @@ class ProcessWorld::SharedGroup final : public Group {
   int rank() const override { return rank_; }
   const Roster& roster() const override { return roster_; }
   const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> Exchange(std::string_view, ByteView, Deadline) override {
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override {
     return muster::Fail(Code::kInternal, "the fake group exchanges nothing");
   }
   int failure_fd() const override { return fd_; }
@@ -52,7 +52,7 @@ class ProcessWorld::SharedGroup final : public Group {
     return Error{Code::kPeerLost, shared_.failure.data(), ""};
   }
   void Fail(const Error& error) override {
-    if (shared_.failing.exchange(1) != 0) return;
+    if (shared_.failing.engine(1) != 0) return;
     Store(shared_.failure, error.message);
     shared_.known.store(1);
     const uint64_t one = 1;

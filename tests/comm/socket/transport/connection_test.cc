@@ -67,10 +67,10 @@ TEST_F(ConnectionTest, MovesMoreThanTheKernelHoldsInPieces) {
 }
 
 TEST_F(ConnectionTest, SaysGoodbyeBetweenMessagesOnly) {
-  theirs_->SayGoodbye(7);
-  EXPECT_TRUE(ours_->PeekGoodbye());
+  theirs_->SendLeave(7);
+  EXPECT_TRUE(ours_->PeekLeave());
   EXPECT_EQ(ours_->ReadHeader(), Flow::kDone);
-  EXPECT_EQ(ours_->header().kind, FrameKind::kGoodbye);
+  EXPECT_EQ(ours_->header().kind, FrameKind::kLeave);
   EXPECT_EQ(ours_->header().call.communicator, 7U);
   ours_->FinishMessage();
   EXPECT_EQ(ours_->ReadHeader(), Flow::kBroken);
@@ -78,10 +78,10 @@ TEST_F(ConnectionTest, SaysGoodbyeBetweenMessagesOnly) {
   const Bytes payload(4 << 20);
   OutgoingMessage message = Message(1, payload);
   EXPECT_EQ(ours_->Send(message), Flow::kBlocked);
-  ours_->SayGoodbye(7);
+  ours_->SendLeave(7);
   EXPECT_EQ(theirs_->ReadHeader(), Flow::kDone);
   EXPECT_EQ(theirs_->header().kind, FrameKind::kData);
-  EXPECT_FALSE(theirs_->PeekGoodbye());
+  EXPECT_FALSE(theirs_->PeekLeave());
 }
 
 TEST_F(ConnectionTest, TakesGarbageForABrokenConnection) {

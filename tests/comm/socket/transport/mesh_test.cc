@@ -1,4 +1,4 @@
-// How connections come about: strangers at the door, addresses that lead nowhere, peers that come late.
+// How connections come about: strangers at the listener, addresses that lead nowhere, peers that come late.
 #include "comm/socket/transport/mesh.h"
 
 #include <fmt/core.h>
@@ -106,7 +106,7 @@ TEST(Strangers, FromOneAddressDelayNobody) {
   FakeWorld world(BlockLayout({1, 1}), options);
   const LogFile log;
   std::vector<UniqueFd> strangers;
-  // More than a door has room for.
+  // More than a listener has room for.
   for (int i = 0; i < 200; ++i) strangers.push_back(ConnectTo(world, 0));
   EXPECT_EQ(world.Messages([](Communicator& c) { return c.Barrier(); }), (std::vector<std::string>{"", ""}));
   // And the log is not theirs.

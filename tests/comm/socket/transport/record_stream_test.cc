@@ -243,14 +243,14 @@ TEST_P(RecordStreamTest, ACutIsNoGoodbye) {
     EXPECT_TRUE(read.payloads.empty()) << length;
   }
   Connect();
-  sender_->SayGoodbye(7);
+  sender_->SendLeave(7);
   Bytes wire;
   Drain(wire);
   ASSERT_EQ(wire.size(), kHeaderRecord);
   EXPECT_EQ(send(feed_.get(), wire.data(), wire.size(), MSG_NOSIGNAL), static_cast<ssize_t>(wire.size()));
-  EXPECT_TRUE(receiver_->PeekGoodbye());
+  EXPECT_TRUE(receiver_->PeekLeave());
   EXPECT_EQ(receiver_->ReadHeader(), Flow::kDone);
-  EXPECT_EQ(receiver_->header().kind, FrameKind::kGoodbye);
+  EXPECT_EQ(receiver_->header().kind, FrameKind::kLeave);
 }
 
 TEST_P(RecordStreamTest, AForgedGoodbyeIsNone) {
@@ -260,12 +260,12 @@ TEST_P(RecordStreamTest, AForgedGoodbyeIsNone) {
     tap_.Reset(ends[1]);
     return UniqueFd(ends[0]);
   }()};
-  plain.SayGoodbye(7);
+  plain.SendLeave(7);
   Bytes wire;
   Drain(wire);
   wire.resize(kHeaderRecord);
   EXPECT_EQ(send(feed_.get(), wire.data(), wire.size(), MSG_NOSIGNAL), static_cast<ssize_t>(wire.size()));
-  EXPECT_FALSE(receiver_->PeekGoodbye());
+  EXPECT_FALSE(receiver_->PeekLeave());
   EXPECT_EQ(receiver_->ReadHeader(), Flow::kTampered);
 }
 
@@ -275,7 +275,7 @@ TEST_P(RecordStreamTest, SaysNoGoodbyeInTheMiddleOfAMessage) {
   EXPECT_EQ(sender_->Send(message), Flow::kBlocked);
   Bytes wire;
   Drain(wire);
-  sender_->SayGoodbye(7);
+  sender_->SendLeave(7);
   Bytes more;
   Drain(more);
   EXPECT_TRUE(more.empty());

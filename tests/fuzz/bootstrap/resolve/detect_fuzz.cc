@@ -129,10 +129,10 @@ void CheckMeeting(const Meeting& meeting, const RankTuple& tuple) {
   Require(meeting.find_root != FindRoot::kSearch || placement.nodes.size() > 1, "there are nodes to search");
   Require(meeting.find_root != FindRoot::kHost || !meeting.host.empty(), "there is a host");
   Require(meeting.find_root != FindRoot::kEndpoint || meeting.endpoint, "there is an endpoint");
-  const int boards = (meeting.torch_store ? 1 : 0) + (meeting.directory ? 1 : 0) + (meeting.pmi ? 1 : 0) +
-                     (meeting.pmix ? 1 : 0);
-  Require(boards == (meeting.find_root == FindRoot::kBulletin ? 1 : 0),
-          "the root's word is in one place, not {}", boards);
+  const int kvs_list = (meeting.torch_store ? 1 : 0) + (meeting.directory ? 1 : 0) + (meeting.pmi ? 1 : 0) +
+                       (meeting.pmix ? 1 : 0);
+  Require(kvs_list == (meeting.find_root == FindRoot::kEndpointStore ? 1 : 0),
+          "the root's word is in one place, not {}", kvs_list);
   Require(placement.node_of_rank.empty() ||
               placement.node_of_rank.size() == static_cast<size_t>(tuple.world_size),
           "{} ranks of {} are placed", placement.node_of_rank.size(), tuple.world_size);

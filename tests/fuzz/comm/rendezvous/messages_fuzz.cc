@@ -16,7 +16,7 @@ namespace {
 constexpr uint8_t kFromValues = 0x80;
 constexpr size_t kMostItems = 5;
 
-Bytes Encode(const Exchange& exchange) { return muster::Encode(exchange, ControlType::kExchange); }
+Bytes Encode(const KeyedAllGather& exchange) { return muster::Encode(exchange, ControlType::kExchange); }
 
 template <typename T>
 void CheckFrame(ByteView frame, Result<T> (*decode)(ByteView), Bytes (*encode)(const T&)) {
@@ -59,21 +59,21 @@ Error MakeError(ValueSource& source) {
 }
 
 Hello MakeHello(ValueSource& source) {
-  Hello hello{Texts(source), std::vector<Party>(source.Below(kMostItems))};
-  for (Party& party : hello.parties) {
-    if (&party != &hello.parties.front() && source.Flag()) {
-      party.node = hello.parties.front().node;
-      party.agreement = hello.parties.front().agreement;
+  Hello hello{Texts(source), std::vector<ProcessInfo>(source.Below(kMostItems))};
+  for (ProcessInfo& member : hello.members) {
+    if (&member != &hello.members.front() && source.Flag()) {
+      member.node = hello.members.front().node;
+      member.agreement = hello.members.front().agreement;
     } else {
-      party.node = source.Text();
-      party.agreement = {source.Number(), source.Text(), source.Number(),
-                         source.Text(),   source.Text(), source.Text()};
+      member.node = source.Text();
+      member.agreement = {source.Number(), source.Text(), source.Number(),
+                          source.Text(),   source.Text(), source.Text()};
     }
-    party.pid = source.Number();
-    party.claims.resize(source.Below(kMostItems));
-    for (Claim& claim : party.claims)
+    member.pid = source.Number();
+    member.claims.resize(source.Below(kMostItems));
+    for (RankClaim& claim : member.claims)
       claim = {source.Number(), source.Number(), source.Number(), Payload(source)};
-    if (source.Flag()) party.refused = MakeError(source);
+    if (source.Flag()) member.refused = MakeError(source);
   }
   return hello;
 }
@@ -93,8 +93,8 @@ FormedGroup MakeGroup(ValueSource& source) {
   return group;
 }
 
-Exchange MakeExchange(ValueSource& source) {
-  Exchange exchange{source.Text(), source.Integer<uint64_t>(), {}};
+KeyedAllGather MakeExchange(ValueSource& source) {
+  KeyedAllGather exchange{source.Text(), source.Integer<uint64_t>(), {}};
   exchange.entries.resize(source.Below(kMostItems));
   for (auto& [rank, bytes] : exchange.entries) {
     rank = source.Number();
@@ -167,7 +167,7 @@ void FuzzValues(ControlType type, ValueSource source) {
       return CheckValue<Failure>(MakeFailure(source), DecodeFailure, muster::Encode);
     case ControlType::kExchange:
     case ControlType::kExchanged:
-      return CheckValue<Exchange>(MakeExchange(source), DecodeExchange, Encode);
+      return CheckValue<KeyedAllGather>(MakeExchange(source), DecodeExchange, Encode);
     case ControlType::kAdopted: {
       const Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
                               source.Text()};
@@ -218,9 +218,9 @@ void FuzzFrame(ControlType type, ByteView frame) {
       return CheckFrame<Failure>(frame, DecodeFailure, muster::Encode);
     case ControlType::kExchange:
     case ControlType::kExchanged:
-      return CheckFrame<Exchange>(frame, DecodeExchange, Encode);
-    case ControlType::kGoodbye:
-      return CheckFrame<std::vector<int>>(frame, DecodeGoodbye, EncodeGoodbye);
+      return CheckFrame<KeyedAllGather>(frame, DecodeExchange, Encode);
+    case ControlType::kLeave:
+      return CheckFrame<std::vector<int>>(frame, DecodeLeave, EncodeLeave);
     case ControlType::kAdopt:
       return CheckFrame<int>(frame, DecodeAdopt, EncodeAdoptOf);
     case ControlType::kAdopted:
@@ -251,8 +251,8 @@ void FuzzOne(ByteView input) {
 
 std::vector<Bytes> Seeds() {
   const Agreement agreement{4, "slurm", 0, "slurm:4.0:0", "socket", "timeouts.collective=1h\n"};
-  const Claim claim{0, 0, 2, {1, 2, 3}};
-  const Claim other{1, 1, 2, {}};
+  const RankClaim claim{0, 0, 2, {1, 2, 3}};
+  const RankClaim other{1, 1, 2, {}};
   FormedGroup group;
   group.roster = {"0123456789abcdef0123456789abcdef",
                   {{"gpu01", {"10.1.2.3"}}, {"gpu02", {}}},
@@ -264,11 +264,11 @@ std::vector<Bytes> Seeds() {
           Hello{{}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
       muster::Encode(group),
       muster::Encode(Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
-      muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}, {1, {}}}}, ControlType::kExchange),
-      muster::Encode(Exchange{"ports", 5000, {{0, {1, 2}}}}, ControlType::kExchanged),
+      muster::Encode(KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}}, ControlType::kExchange),
+      muster::Encode(KeyedAllGather{"ports", 5000, {{0, {1, 2}}}}, ControlType::kExchanged),
       EncodeAccepted(600000),
       EncodeJobEnd(3600000),
-      EncodeGoodbye({0, 1, 2}),
+      EncodeLeave({0, 1, 2}),
       EncodeAdopt(3),
       muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
       muster::Encode(Survey{1, 2000, {3, 4}}),

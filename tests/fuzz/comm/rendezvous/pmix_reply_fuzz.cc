@@ -1,12 +1,12 @@
-// What a PMIx server has under the root's name: a leader gets a notice, nothing, or a reason, and puts
+// What a PMIx server has under the root's name: a leader gets a root address, nothing, or a reason, and puts
 // nothing up that the server would have to quote. (What it says of a rank's place is detect_fuzz.cc's.)
 //
 // The first byte says how the server answers, the rest is the text.
 #include <algorithm>
 
-#include "comm/rendezvous/discovery/board_bulletin.h"
-#include "comm/rendezvous/discovery/bulletin.h"
-#include "comm/rendezvous/pmi/pmix_board.h"
+#include "comm/rendezvous/discovery/endpoint_store.h"
+#include "comm/rendezvous/discovery/kvs_endpoint_store.h"
+#include "comm/rendezvous/pmi/pmix_kvs.h"
 #include "tests/comm/rendezvous/fake_pmix.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -21,17 +21,17 @@ constexpr const char* kName = "muster/root";
 // The answers come at once: the deadline is for a hang, which is a fault here.
 Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
-void CheckNotice(const Notice& notice, bool has_names) {
+void CheckNotice(const RootAddress& root_address, bool has_names) {
   const auto pmix = std::make_shared<FakePmix>(has_names);
-  BoardBulletin bulletin(std::make_shared<PmixBoard>(Loads(pmix)), kName);
-  Require(bulletin.Publish(Encode(notice), Soon()).has_value(), "a notice is put up");
+  KvsEndpointStore endpoint_store(std::make_shared<PmixKvs>(Loads(pmix)), kName);
+  Require(endpoint_store.Publish(Encode(root_address), Soon()).has_value(), "a root address is published");
   const std::string& text = (has_names ? pmix->published : pmix->said).at(kName);
   Require(text.size() <= 900 && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; }),
           "\"{}\" needs no quotes", text);
-  const auto found = bulletin.LookUp(Soon());
+  const auto found = endpoint_store.LookUp(Soon());
   Require(found && *found, "it is found");
-  const Result<Notice> again = DecodeNotice(**found);
-  Require(again && again->secret == notice.secret && !again->addresses.empty(), "it is read back");
+  const Result<RootAddress> again = DecodeRootAddress(**found);
+  Require(again && again->secret == root_address.secret && !again->addresses.empty(), "it is read back");
 }
 
 void One(ByteView input) {
@@ -40,13 +40,14 @@ void One(ByteView input) {
   const bool there = (input[0] & 6) != 0;
   const auto pmix = std::make_shared<FakePmix>(has_names);
   if (there) (has_names ? pmix->published : pmix->said)[kName] = AsText(input.subspan(1));
-  BoardBulletin bulletin(std::make_shared<PmixBoard>(Loads(pmix)), kName);
-  const Result<std::optional<std::string>> found = bulletin.LookUp(Soon());
+  KvsEndpointStore endpoint_store(std::make_shared<PmixKvs>(Loads(pmix)), kName);
+  const Result<std::optional<std::string>> found = endpoint_store.LookUp(Soon());
   Require(found.has_value() && found->has_value() == there, "what is there is found");
   if (!there) return;
-  const Result<Notice> notice = DecodeNotice(**found);
-  if (notice) return CheckNotice(*notice, has_names);
-  Require(notice.error().code == Code::kDisagreement && !notice.error().message.empty(), "it is said why");
+  const Result<RootAddress> root_address = DecodeRootAddress(**found);
+  if (root_address) return CheckNotice(*root_address, has_names);
+  Require(root_address.error().code == Code::kDisagreement && !root_address.error().message.empty(),
+          "it is said why");
 }
 
 std::vector<Bytes> Seeds() {

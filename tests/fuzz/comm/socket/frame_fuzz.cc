@@ -2,10 +2,10 @@
 // endpoint. Whatever is decoded is encoded as the very bytes it came from.
 #include <algorithm>
 
+#include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/frame.h"
 #include "comm/socket/transport/inquiry.h"
-#include "comm/socket/transport/ledger.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 
@@ -18,7 +18,7 @@ const Roster& TheRoster() {
 }
 
 void CheckFrames(ValueSource source) {
-  Ledger ledger;
+  CallHistory history;
   Call mine{.communicator = 1, .sequence = 1, .operation = Operation::kBarrier};
   while (!source.empty()) {
     const auto bytes = source.Array<kFrameHeaderBytes>();
@@ -33,10 +33,10 @@ void CheckFrames(ValueSource source) {
         !Disagreement(TheRoster(), 0, mine, static_cast<int>(source.Number()), frame->call).message.empty(),
         "any two calls can be compared");
     std::optional<Mismatch> mismatch;
-    const Answer answer = ledger.Ask(source.Number(), frame->call, mismatch);
+    const Answer answer = history.Ask(source.Number(), frame->call, mismatch);
     Require((answer.standing == Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
     if (source.Flag()) {
-      ledger.Begin(mine);
+      history.Begin(mine);
       ++mine.sequence;
     }
   }
@@ -75,7 +75,7 @@ std::vector<Bytes> Seeds() {
     Frame frame;
     frame.call = {1, 1, static_cast<Operation>(operation), DataType::kF32, ReduceOp::kMax, 0, 1024};
     frame.payload = 4096;
-    for (const FrameKind kind : {FrameKind::kData, FrameKind::kGoodbye, FrameKind::kInquiry}) {
+    for (const FrameKind kind : {FrameKind::kData, FrameKind::kLeave, FrameKind::kInquiry}) {
       frame.kind = kind;
       const FrameBytes bytes = EncodeFrame(frame);
       seeds.emplace_back(bytes.begin(), bytes.end());

@@ -1,0 +1,140 @@
+#include "comm/rendezvous/control/adoption_server.h"
+
+#include <algorithm>
+
+#include "comm/log/log.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+
+Result<std::unique_ptr<AdoptionServer>> AdoptionServer::Open(EventLoop& loop, ControlPlane& plane,
+                                                             Params params, OnLost on_lost) {
+  std::unique_ptr<AdoptionServer> server(
+      new AdoptionServer(loop, plane, std::move(params), std::move(on_lost)));
+  MUSTER_TRY(PrivateSocket socket, PrivateSocket::Open(server->params_.bases, UniqueSocketName("control"),
+                                                       PrivateSocket::Kind::kListener));
+  AdoptionServer* raw = server.get();
+  server->acceptor_ = std::make_unique<Acceptor>(
+      loop, std::move(socket.fd), [raw](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+  server->name_ = std::move(socket.name);
+  MUSTER_CHECK(server->acceptor_->Start());
+  return server;
+}
+
+AdoptionServer::AdoptionServer(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost)
+    : loop_(loop),
+      plane_(plane),
+      params_(std::move(params)),
+      on_lost_(std::move(on_lost)),
+      surveyor_(loop, {plane.group().roster,
+                       programs_,
+                       {},
+                       [](ByteView) { return false; },
+                       [](int) { return false; },
+                       true,
+                       {}}) {
+  programs_.SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
+                        [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
+                          OnClosed(source, child);
+                        });
+}
+
+AdoptionServer::~AdoptionServer() = default;
+
+void AdoptionServer::Admit(UniqueFd fd) {
+  const auto credentials = CredentialsOf(fd.get());
+  if (!credentials || credentials->uid != params_.uid) {
+    const uid_t uid = credentials ? credentials->uid : 0;
+    return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                           fmt::format("refused a program of uid {}", uid));
+  }
+  programs_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+                fmt::format("pid {}", credentials->pid), true);
+}
+
+void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!type) return programs_.Remove(source);
+  if (*type == ControlType::kVersions) return OnVersions(source, frame);
+  const auto version = versions_.find(source);
+  if (version == versions_.end()) return RefuseUnversioned(source);
+  // Refused: the program reads the versions and ends the connection.
+  if (!version->second) return;
+  switch (*type) {
+    case ControlType::kAdopt:
+      if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
+      return programs_.Remove(source);
+    case ControlType::kExchange:
+      if (const auto part = DecodeExchange(frame)) plane_.Contribute(*part);
+      return;
+    case ControlType::kFailure:
+      if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));
+      return;
+    case ControlType::kLate:
+      return plane_.NoteLate();
+    case ControlType::kSurveyed:
+      if (const auto answer = DecodeSurveyed(frame)) surveyor_.OnAnswerFromBelow(*answer);
+      return;
+    case ControlType::kLeave:
+      // A program's leave message ends here: its supervisor's own comes when it has ended.
+      if (ChildLinks::Child* child = programs_.Find(source)) child->ranks.clear();
+      return programs_.Send(source, EncodeBare(ControlType::kReleased));
+    default:
+      return;
+  }
+}
+
+void AdoptionServer::OnVersions(ChildLinks::Source source, ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return programs_.Remove(source);
+  programs_.Send(source, Encode(params_.versions));
+  const std::string& name = programs_.Find(source)->name;
+  const Result<uint16_t> common = CommonVersion({"this supervisor", params_.versions}, {name, *theirs});
+  versions_[source] = common ? std::optional(*common) : std::nullopt;
+  if (!common)
+    rejections_.Add(LogLevel::kWarning, {}, fmt::format("refused a program: {}", ToString(common.error())));
+}
+
+// A program of a muster before there were versions, which waits for an answer.
+void AdoptionServer::RefuseUnversioned(ChildLinks::Source source) {
+  rejections_.Add(
+      LogLevel::kWarning, {},
+      fmt::format("refused a program: {} did not send its versions, this supervisor has muster {}",
+                  programs_.Find(source)->name, params_.versions.release));
+  programs_.Remove(source);
+}
+
+void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
+  if (std::ranges::count(plane_.own_ranks(), rank) == 0) {
+    LogWarning("a program asked to be rank {}, which is not one of this supervisor's", rank);
+    return programs_.Remove(source);
+  }
+  programs_.Find(source)->ranks = {rank};
+  const int incarnation = adopted_[rank]++;
+  programs_.Send(source,
+                 Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
+  if (!latest_.IsNever()) programs_.Send(source, EncodeJobEnd(MillisecondsLeft(latest_)));
+  if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
+}
+
+void AdoptionServer::OnClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
+  versions_.erase(source);
+  if (!child.ranks.empty()) on_lost_(child.ranks.front());
+}
+
+void AdoptionServer::Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then) {
+  surveyor_.AskBelow(survey, [then = std::move(then)](const Surveyed& answer) { then(answer.reports); });
+}
+
+void AdoptionServer::Publish(const KeyedAllGather& whole) {
+  programs_.SendAll(Encode(whole, ControlType::kExchanged));
+}
+
+void AdoptionServer::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }
+
+void AdoptionServer::TellJobEnd(Deadline latest) {
+  latest_ = latest;
+  programs_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+}
+
+}  // namespace muster

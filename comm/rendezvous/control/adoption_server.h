@@ -1,0 +1,82 @@
+// The supervisor's side of adoption: the programs that it started connect here (Unix socket, same uid), are
+// told the roster and the keys, and take part in the group's exchanges and failures through their supervisor.
+//
+// Lives on one EventLoop, beside the supervisor's ControlPlane.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/log/rejection_log.h"
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/versions.h"
+#include "comm/rendezvous/survey/surveyor.h"
+
+namespace muster {
+
+class AdoptionServer {
+ public:
+  struct Params {
+    uid_t uid = 0;
+    std::string configuration;  // handed to the programs
+    std::string job_key;
+    std::vector<std::string> bases = PrivateBases();  // where the socket may be, in turn
+    Versions versions{};
+  };
+  // A program of this rank is gone that had been adopted and has not left.
+  using OnLost = std::function<void(int rank)>;
+
+  // Listens from now on. `plane` must outlive it. Error: kSystem.
+  static Result<std::unique_ptr<AdoptionServer>> Open(EventLoop& loop, ControlPlane& plane, Params params,
+                                                      OnLost on_lost);
+  AdoptionServer(const AdoptionServer&) = delete;
+  AdoptionServer& operator=(const AdoptionServer&) = delete;
+  ~AdoptionServer();
+
+  // For MUSTER_CONTROL: the path of the socket.
+  std::string path() const { return name_.path(); }
+
+  // What the control plane's events bring is passed on with these.
+  void Publish(const KeyedAllGather& whole);
+  void Announce(const Failure& failure);
+  // Also to those that are adopted later.
+  void TellJobEnd(Deadline latest);
+
+  // What the adopted programs are doing; a rank that has none is not in the answer.
+  void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
+
+ private:
+  AdoptionServer(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
+  void Admit(UniqueFd fd);
+  void OnFrame(ChildLinks::Source source, ByteView frame);
+  void OnClosed(ChildLinks::Source source, const ChildLinks::Child& child);
+  void OnVersions(ChildLinks::Source source, ByteView frame);
+  void RefuseUnversioned(ChildLinks::Source source);
+  void Adopt(ChildLinks::Source source, int rank);
+
+  EventLoop& loop_;
+  ControlPlane& plane_;
+  Params params_;
+  OnLost on_lost_;
+  RejectionLog rejections_{"connections of programs"};
+  std::unique_ptr<Acceptor> acceptor_;
+  PrivateName name_;
+  ChildLinks programs_;
+  Surveyor surveyor_;
+  // Of each program: the newest version that both speak; none if it was refused.
+  std::map<ChildLinks::Source, std::optional<uint16_t>> versions_;
+  std::map<int, int> adopted_;  // by rank: how many so far
+  Deadline latest_ = Deadline::Never();
+};
+
+}  // namespace muster

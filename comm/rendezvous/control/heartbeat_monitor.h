@@ -1,0 +1,69 @@
+// Heartbeats between nodes: sends them, and notices who has fallen silent. A process that was itself stalled
+// (suspended, in a debugger, a machine that stood still) notices that its own clock jumped and gives
+// everybody a fresh start.
+//
+// Lives on one EventLoop; costs a timer a heartbeat.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/net/frame_stream.h"
+#include "comm/options.h"
+
+namespace muster {
+
+class HeartbeatMonitor {
+ public:
+  // Looked at within one heartbeat: it owns nothing, and costs nothing to make.
+  struct Peer {
+    FrameStream* stream = nullptr;
+    std::span<const int> ranks;
+    Clock::time_point heard{};  // when something came from there
+  };
+  struct Silence {
+    const FrameStream* stream = nullptr;
+    std::vector<int> ranks;
+    Duration silent{};
+  };
+  struct Verdict {
+    std::vector<Silence> dead;  // silent for liveness.dead_after; never empty
+    int silent = 0;             // peers that are silent for suspect_after, the dead included
+    int peers = 0;
+  };
+  struct Events {
+    // "ranks 4-7 on gpu03". Called for peers that fall silent or are heard again, not for each heartbeat.
+    std::function<std::string(std::span<const int> ranks)> describe;
+    std::function<void(const Silence& peer)> on_suspect;  // silent for suspect_after, once; may be empty
+    std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while somebody is
+  };
+  using Now = std::function<Clock::time_point()>;
+  // `peers` is asked at each heartbeat, `now` once before it; the timer is the loop's.
+  HeartbeatMonitor(
+      EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers, Events events,
+      Now now = [] { return Clock::now(); });
+  HeartbeatMonitor(const HeartbeatMonitor&) = delete;
+  HeartbeatMonitor& operator=(const HeartbeatMonitor&) = delete;
+  ~HeartbeatMonitor();
+
+ private:
+  void Schedule();
+  void Tick();
+  void Judge(const std::vector<Peer>& peers, Clock::time_point now);
+  void Suspect(const std::vector<Silence>& suspects);
+
+  EventLoop& loop_;
+  LivenessOptions liveness_;
+  std::function<std::vector<Peer>()> peers_;
+  Events events_;
+  Now now_;
+  Clock::time_point last_tick_ = now_();
+  Clock::time_point clocks_from_ = last_tick_;
+  std::set<const FrameStream*> suspects_;
+  EventLoop::TimerId timer_ = 0;
+};
+
+}  // namespace muster

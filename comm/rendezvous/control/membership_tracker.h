@@ -1,0 +1,49 @@
+// What the root of a formed group keeps count of: exchanges under way, and who has left. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster {
+
+class MembershipTracker {
+ public:
+  // `roster` must outlive this.
+  explicit MembershipTracker(const Roster& roster) : roster_(roster) {}
+  explicit MembershipTracker(Roster&&) = delete;
+
+  // The complete exchange where this was its last contribution. What comes twice or from no rank is ignored.
+  std::optional<KeyedAllGather> Contribute(const KeyedAllGather& part);
+  // The first contribution of a new exchange: its clock starts now.
+  bool IsUnknown(const std::string& exchange) const {
+    return !exchanges_.contains(exchange) && !complete_.contains(exchange);
+  }
+  // What every rank is told when an exchange has not become complete in time; absent where it has.
+  std::optional<Failure> GiveUp(const std::string& exchange, Duration waited) const;
+
+  // What every rank is told when an exchange under way waits for one of `left`; absent where none does.
+  std::optional<Failure> FindHopeless(const std::set<int>& left) const;
+
+  // Those of `ranks` that had not left before.
+  std::set<int> Leave(const std::vector<int>& ranks);
+  const std::set<int>& left() const { return left_; }
+  bool HasLeft(int rank) const { return left_.contains(rank); }
+  bool AllHaveLeft(const std::vector<int>& ranks) const;
+  bool Empty() const { return static_cast<int>(left_.size()) == roster_.size(); }
+
+ private:
+  const Roster& roster_;
+  std::map<std::string, std::map<int, Bytes>> exchanges_;  // under way
+  std::set<std::string> complete_;                         // so that a late copy starts nothing
+  std::set<int> left_;
+};
+
+// "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.
+std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks);
+
+}  // namespace muster

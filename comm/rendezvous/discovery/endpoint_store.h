@@ -1,0 +1,57 @@
+// A place that all processes of a launch can reach (the store of torchrun, a shared directory, a launcher's
+// PMI server). The root puts up a root address there that says where it listens; the leaders look it up and dial.
+//
+// Who can write there could send a leader elsewhere, and who can read there reads the secret: it is as
+// private as that place is. comm/auth/README.md says what that means.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/auth/secret.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+
+// What the root says. A value.
+struct RootAddress {
+  std::vector<SocketAddress> addresses;  // where it listens, with ports
+  // Drawn for this group alone; absent where nothing needs it (munge, MUSTER_SECRET, no authentication).
+  std::optional<JobSecret> secret;
+
+  friend bool operator==(const RootAddress&, const RootAddress&) = default;
+};
+
+// One line of printable text: "muster-notice 1 SECRET|- ADDRESS:PORT...".
+std::string Encode(const RootAddress& root_address);
+// Strict. Error: kDisagreement; never shows any of the secret.
+Result<RootAddress> DecodeRootAddress(std::string_view text);
+
+// One launch's place on it. Owned by one thread at a time; every call BLOCKS until its deadline, and longer
+// where a name has to be resolved: call it on a BlockingWorker.
+//
+// Errors: kConfiguration where trying again is of no use; anything else may be different the next time.
+class EndpointStore {
+ public:
+  EndpointStore() = default;
+  EndpointStore(const EndpointStore&) = delete;
+  EndpointStore& operator=(const EndpointStore&) = delete;
+  virtual ~EndpointStore() = default;
+
+  // Replaces what is there: the last one counts.
+  virtual Status Publish(std::string_view root_address, Deadline deadline) = 0;
+  // What is there now, maybe of a root that is gone; absent where there is nothing.
+  virtual Result<std::optional<std::string>> LookUp(Deadline deadline) = 0;
+  // Takes `root_address` down, where it is still up and would otherwise stay for good. Not all do.
+  virtual bool WantsWithdrawal() const { return false; }
+  virtual void Withdraw(std::string_view /*root_address*/) {}
+  // For messages: "the store of torchrun at gpu01:29500".
+  virtual std::string Describe() const = 0;
+};
+
+}  // namespace muster

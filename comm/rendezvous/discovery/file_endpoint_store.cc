@@ -1,0 +1,207 @@
+#include "comm/rendezvous/discovery/file_endpoint_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "comm/rendezvous/discovery/root_address_file.h"
+
+namespace muster {
+namespace {
+
+constexpr int kLooksForEachTrace = 8;
+constexpr time_t kForgotten = 7 * 24 * 3600;
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+// Who may pass through a directory only has to do without what looking at it is good for.
+UniqueFd OpenDirectory(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), kDirectory));
+  if (!fd && errno == EACCES) fd.Reset(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return fd;
+}
+
+std::string Parent(const std::string& path) {
+  const size_t slash =
+      path.find_last_not_of('/') == std::string::npos ? 0 : path.rfind('/', path.find_last_not_of('/'));
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+tl::unexpected<Error> Unusable(const std::string& path, std::string_view problem) {
+  return WithHint(Fail(Code::kConfiguration, "rendezvous.directory cannot be used: {} {}", path, problem),
+                  "choose a directory that all nodes share and only this user can write to");
+}
+
+Status WriteAll(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Fail(Code::kSystem, "{}", ErrnoText(errno));
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Result<std::string> ReadAll(int fd) {
+  std::string content;
+  std::array<char, 4096> buffer{};
+  while (content.size() <= kLongestRootAddressFile) {
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Fail(Code::kSystem, "{}", ErrnoText(errno));
+    if (got == 0) break;
+    content.append(buffer.data(), static_cast<size_t>(got));
+  }
+  return content;
+}
+
+// The clock that counts is the file server's own.
+void RemoveForgotten(int own, const std::string& newest) {
+  struct stat now {};
+  if (fstatat(own, newest.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0) return;
+  UniqueFd again(openat(own, ".", kDirectory));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(again ? fdopendir(again.get()) : nullptr, closedir);
+  if (!listing) return;
+  (void)again.Release();  // the listing's
+  while (const dirent* entry = readdir(listing.get())) {
+    struct stat found {};
+    if (fstatat(own, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode)) continue;
+    if (now.st_mtime - found.st_mtime > kForgotten) unlinkat(own, entry->d_name, 0);
+  }
+}
+
+}  // namespace
+
+FileEndpointStore::FileEndpointStore(std::string directory, std::string name)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      uid_(geteuid()),
+      own_name_(fmt::format("muster-{}", uid_)) {}
+
+std::string FileEndpointStore::PathOf(std::string_view name) const {
+  return fmt::format("{}{}{}/{}", directory_, directory_.ends_with('/') ? "" : "/", own_name_, name);
+}
+
+std::string FileEndpointStore::Describe() const { return fmt::format("the file {}", PathOf(name_)); }
+
+Result<UniqueFd> FileEndpointStore::OpenBase() const {
+  UniqueFd base = OpenDirectory(directory_);
+  if (!base && errno == ENOENT) {
+    // It may have been made a moment ago, on another node.
+    const UniqueFd above = OpenDirectory(Parent(directory_));
+    base = OpenDirectory(directory_);
+  }
+  if (base) return base;
+  const int error = errno;
+  if (error == ENOENT) return Unusable(directory_, "is not there");
+  if (error == ENOTDIR) return Unusable(directory_, "is no directory");
+  if (error == EACCES) return Unusable(directory_, "may not be entered");
+  return Fail(Code::kSystem, "cannot open {}: {}", directory_, ErrnoText(error));
+}
+
+Status FileEndpointStore::CheckOwner(int own) const {
+  struct stat found {};
+  const std::string path = PathOf("");
+  if (fstat(own, &found) != 0) return Fail(Code::kSystem, "cannot look at {}: {}", path, ErrnoText(errno));
+  if (found.st_uid != uid_) {
+    return Unusable(path, fmt::format("belongs to uid {}, not to uid {}", found.st_uid, uid_));
+  }
+  if ((found.st_mode & kOthers) == 0) return {};
+  return Unusable(path, fmt::format("has mode {:o}, which lets others in", found.st_mode & 07777));
+}
+
+Result<UniqueFd> FileEndpointStore::OpenOwn() const {
+  MUSTER_TRY(const UniqueFd base, OpenBase());
+  UniqueFd own(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
+  // Whoever comes first makes it. That it is there already is the server's word, not a memory of the client.
+  if (!own && errno == ENOENT) {
+    if (mkdirat(base.get(), own_name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+      const int error = errno;
+      if (error == EACCES || error == EROFS) return Unusable(directory_, "may not be written to");
+      return Fail(Code::kSystem, "cannot make {}: {}", PathOf(""), ErrnoText(error));
+    }
+    own.Reset(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
+  }
+  if (!own) {
+    const int error = errno;
+    if (error == ELOOP || error == ENOTDIR) return Unusable(PathOf(""), "is no directory");
+    if (error == EACCES) return Unusable(PathOf(""), "may not be entered");
+    return Fail(Code::kSystem, "cannot open {}: {}", PathOf(""), ErrnoText(error));
+  }
+  MUSTER_CHECK(CheckOwner(own.get()));
+  return own;
+}
+
+Status FileEndpointStore::Write(int own, std::string_view content) const {
+  const std::string draft = name_ + ".new";
+  unlinkat(own, draft.c_str(), 0);
+  UniqueFd fd(
+      openat(own, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!fd) return Fail(Code::kSystem, "cannot make {}: {}", PathOf(draft), ErrnoText(errno));
+  const auto drop = [&](std::string_view problem) {
+    unlinkat(own, draft.c_str(), 0);
+    return Fail(Code::kSystem, "cannot write {}: {}", PathOf(name_), problem);
+  };
+  if (const Status written = WriteAll(fd.get(), content); !written) return drop(written.error().message);
+  // NFS sends what was written when the file is closed, and says then whether there was room for it.
+  if (close(fd.Release()) != 0) return drop(ErrnoText(errno));
+  if (renameat(own, draft.c_str(), own, name_.c_str()) != 0) return drop(ErrnoText(errno));
+  return {};
+}
+
+Status FileEndpointStore::Publish(std::string_view root_address, Deadline /*deadline*/) {
+  MUSTER_TRY(const UniqueFd own, OpenOwn());
+  MUSTER_CHECK(Write(own.get(), EncodeRootAddressFile(root_address)));
+  RemoveForgotten(own.get(), name_);
+  return {};
+}
+
+// Absent: there is nothing.
+Result<std::optional<std::string>> FileEndpointStore::Read(int own) const {
+  // Without O_NONBLOCK a FIFO of that name would hold us.
+  const UniqueFd fd(openat(own, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return std::nullopt;
+  if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", PathOf(name_), ErrnoText(errno));
+  struct stat found {};
+  if (fstat(fd.get(), &found) != 0) {
+    return Fail(Code::kSystem, "cannot look at {}: {}", PathOf(name_), ErrnoText(errno));
+  }
+  const bool ours = S_ISREG(found.st_mode) && found.st_uid == uid_ && (found.st_mode & kOthers) == 0;
+  if (!ours) {
+    return Fail(Code::kAuthentication,
+                "{} is not believed: it belongs to uid {} and has mode {:o}, not to uid {} with 600",
+                PathOf(name_), found.st_uid, found.st_mode & 07777, uid_);
+  }
+  const Result<std::string> content = ReadAll(fd.get());
+  if (!content) return Fail(Code::kSystem, "cannot read {}: {}", PathOf(name_), content.error().message);
+  std::optional<std::string> root_address = DecodeRootAddressFile(*content);
+  if (!root_address) return Fail(Code::kSystem, "{} is not whole", PathOf(name_));
+  return root_address;
+}
+
+Result<std::optional<std::string>> FileEndpointStore::LookUp(Deadline /*deadline*/) {
+  MUSTER_TRY(const UniqueFd own, OpenOwn());
+  MUSTER_TRY(std::optional<std::string> root_address, Read(own.get()));
+  absences_ = root_address ? 0 : absences_ + 1;
+  if (root_address || absences_ % kLooksForEachTrace != 0) return root_address;
+  std::array<char, 64> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string trace = fmt::format("trace-{}-{}", host.data(), getpid());
+  if (mkdirat(own.get(), trace.c_str(), S_IRWXU) == 0) unlinkat(own.get(), trace.c_str(), AT_REMOVEDIR);
+  return Read(own.get());
+}
+
+void FileEndpointStore::Withdraw(std::string_view root_address) {
+  const Result<UniqueFd> own = OpenOwn();
+  if (!own) return;
+  // Another root's, by now, is not ours to remove.
+  const auto found = Read(own->get());
+  if (found && *found && **found == root_address) unlinkat(own->get(), name_.c_str(), 0);
+}
+
+}  // namespace muster

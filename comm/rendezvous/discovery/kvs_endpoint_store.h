@@ -1,0 +1,27 @@
+// A LauncherKvs as an endpoint store: the root's address lies there under one name, its blanks written as commas.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/rendezvous/discovery/endpoint_store.h"
+#include "comm/rendezvous/pmi/launcher_kvs.h"
+
+namespace muster {
+
+class KvsEndpointStore : public EndpointStore {
+ public:
+  KvsEndpointStore(std::shared_ptr<LauncherKvs> kvs, std::string name);
+
+  // Of a root address that is too long for a launcher (a node with a dozen addresses) the last addresses are left
+  // out.
+  Status Publish(std::string_view root_address, Deadline deadline) override;
+  Result<std::optional<std::string>> LookUp(Deadline deadline) override;
+  std::string Describe() const override;
+
+ private:
+  std::shared_ptr<LauncherKvs> kvs_;
+  std::string name_;
+};
+
+}  // namespace muster

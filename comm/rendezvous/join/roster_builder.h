@@ -1,0 +1,89 @@
+// The root's picture of a group that is forming: who is here, who is missing and where, who does not fit.
+// Pure: the root feeds it with what arrives and asks it what to say.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/meeting.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster {
+
+class RosterBuilder {
+ public:
+  // A connection to the root, or the root's own process.
+  using Source = uint64_t;
+
+  struct Verdict {
+    std::optional<Failure> group_failure;  // every rank must be told
+    std::optional<Failure> refusal;        // this source alone must be told
+  };
+
+  // `self`: the root's own process, with its claims.
+  RosterBuilder(ProcessInfo self, Placement placement);
+
+  // What has become known since: who is missing is named by it. One for another world size is not taken.
+  void SetPlacement(Placement placement);
+
+  // Whether the root reaches a node of the placement that nothing was heard of.
+  void SetReached(const std::string& node, bool reached) { reached_[node] = reached; }
+  std::vector<std::string> SilentNodes() const;
+
+  Verdict Add(Source source, const Hello& hello);
+  // The source is gone before the group was formed: a failure of the group, unless it had claimed nothing. A
+  // leader takes its node's other ranks with it, but it alone is named: it is the process that ended.
+  std::optional<Failure> Remove(Source source);
+
+  // For the roster: how other nodes reach the root's own node.
+  void SetAddresses(const std::string& node, std::vector<std::string> addresses);
+
+  bool complete() const { return here_ == world_size(); }
+  // The roster without group id. Call when complete. Error: kDisagreement where local ranks are not 0..k-1 on
+  // a node.
+  Result<Roster> MakeRoster() const;
+
+  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node, which gpu01 cannot reach); gpu07: 57
+  // (never connected)".
+  std::string Describe() const;
+  std::vector<int> MissingRanks() const;
+
+ private:
+  struct Seat {
+    bool taken = false;
+    Source source = 0;
+    std::string node;
+    int pid = 0;
+    RankClaim claim;
+  };
+  // The process at the other end of a source: the first process that came from there.
+  struct Speaker {
+    std::string node;
+    std::vector<int> ranks;
+  };
+  struct MissingOnNode {
+    std::string node;
+    std::vector<int> ranks;  // empty where the layout is not known
+    int count = 0;
+  };
+
+  int world_size() const { return self_.agreement.world_size; }
+  std::optional<Error> TakeSeat(Source source, const ProcessInfo& member, const RankClaim& claim);
+  std::vector<MissingOnNode> MissingByNode() const;
+  std::map<std::string, int> ArrivedByNode() const;
+  std::string WhyMissing(const std::string& node, const std::map<std::string, int>& arrived) const;
+  Status CheckLocalRanks(Roster& roster) const;
+
+  ProcessInfo self_;
+  Placement placement_;
+  std::vector<Seat> seats_;
+  std::map<Source, Speaker> speakers_;
+  std::map<std::string, std::vector<std::string>> node_addresses_;
+  std::map<std::string, bool> reached_;
+  int here_ = 0;
+};
+
+}  // namespace muster

@@ -1,0 +1,185 @@
+#include "comm/rendezvous/link/authenticating_acceptor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/net/descriptor_room.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster {
+
+AuthenticatingAcceptor::AuthenticatingAcceptor(EventLoop& loop, Params params, Prover& prover, OnLink on_link)
+    : loop_(loop),
+      params_(std::move(params)),
+      prover_(prover),
+      on_link_(std::move(on_link)),
+      table_(params_.most_half_open, params_.most_half_open / 2) {}
+
+AuthenticatingAcceptor::~AuthenticatingAcceptor() { Close(); }
+
+Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<SocketAddress>& addresses,
+                                              const std::vector<uint16_t>& ports) {
+  std::string problem;
+  for (const uint16_t port : ports) {
+    Result<std::vector<UniqueFd>> bound = BindAll(addresses, port);
+    if (!bound) {
+      problem = bound.error().message;
+      continue;
+    }
+    for (UniqueFd& listener : *bound) {
+      listeners_.push_back(std::make_unique<Acceptor>(
+          loop_, std::move(listener),
+          [this](UniqueFd fd, const SocketAddress& peer) { Admit(std::move(fd), peer); }));
+      MUSTER_CHECK(listeners_.back()->Start());
+    }
+    return port;
+  }
+  std::vector<int> tried(ports.begin(), ports.end());
+  std::ranges::sort(tried);
+  return Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
+}
+
+Result<std::vector<UniqueFd>> AuthenticatingAcceptor::BindAll(const std::vector<SocketAddress>& addresses,
+                                                              uint16_t port) {
+  std::vector<UniqueFd> bound;
+  for (SocketAddress address : addresses) {
+    address.set_port(port);
+    MUSTER_TRY(UniqueFd listener, Listen(address));
+    bound.push_back(std::move(listener));
+  }
+  return bound;
+}
+
+void AuthenticatingAcceptor::Close() {
+  listeners_.clear();
+  loop_.Cancel(room_timer_);
+  for (const auto& [id, entry] : half_open_) table_.Remove(id);
+  half_open_.clear();
+}
+
+void AuthenticatingAcceptor::Admit(UniqueFd fd, const SocketAddress& peer) {
+  // Nothing is set up for a connection that will not stay.
+  if (PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
+  if (!MakeRoom(fd.get())) return LogStranger(peer, "too many others are proving themselves");
+  const std::string host = peer.Host();
+  const Id id = table_.Add(host, Clock::now());
+  HalfOpen& entry = half_open_[id];
+  entry.peer = peer;
+  entry.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
+  entry.handshake = std::make_unique<Handshake>(
+      Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self, host}, prover_,
+      [this, id](const Bytes& message) { Transmit(id, message); },
+      [this, id](HandshakeResult result) { Finish(id, std::move(result)); });
+  entry.clock = std::make_unique<HandshakeClock>(
+      loop_, params_.handshake_timeout, [this, id](bool own_prover) { OnHandshakeTimeout(id, own_prover); });
+  entry.stream->Start([this, id](ByteView frame) { OnFrame(id, frame); },
+                      [this, id](const Error& error) {
+                        TurnAway(id, error.message.empty() ? "it closed the connection" : error.message);
+                      });
+  UpdateListening();
+  entry.handshake->Start();
+}
+
+void AuthenticatingAcceptor::OnFrame(Id id, ByteView frame) {
+  half_open_.at(id).handshake->OnMessage(frame);
+  // The message may have ended it.
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end() || !found->second.handshake->WaitsForProver()) return;
+  found->second.heard = true;
+  found->second.own_turn = true;
+  table_.SetHeard(id);
+  found->second.clock->SetOwnTurn(true);
+}
+
+// With an answer of this side it is the peer's turn.
+void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
+  HalfOpen& entry = half_open_.at(id);
+  const auto now = Clock::now();
+  if (std::exchange(entry.own_turn, false)) prover_answered_ = now;
+  entry.heard = true;
+  table_.SetSilent(id, now);
+  entry.clock->SetOwnTurn(false);
+  entry.stream->Send(message);
+}
+
+bool AuthenticatingAcceptor::MakeRoom(int newest) {
+  if (DescriptorsAreScarce(newest)) {
+    if (const auto victim = table_.AnyVictim()) GiveUp(*victim, "this process has hardly a descriptor left");
+  }
+  while (table_.full()) {
+    const auto victim = table_.Victim(Clock::now());
+    if (!victim) return false;
+    GiveUp(*victim, "others need its place and it proves nothing");
+  }
+  return true;
+}
+
+// What it has sent is read first: it may have proven something meanwhile.
+void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
+  const bool had_been_heard = half_open_.at(id).heard;
+  half_open_.at(id).stream->ReadNow();
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end() || found->second.heard != had_been_heard) return;
+  TurnAway(id, reason);
+}
+
+// Where the own prover works through the questions of others, this peer waits without a limit.
+void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
+  const std::string limit = FormatDuration(params_.handshake_timeout);
+  if (!own_prover) return TurnAway(id, fmt::format("it proved nothing within {}", limit));
+  if (Clock::now() - prover_answered_ < params_.handshake_timeout) return;
+  last_refusal_ =
+      fmt::format("{}: auth {} of {} itself did not answer within {}", half_open_.at(id).peer.ToString(),
+                  AuthMethodName(prover_.method()), params_.self, limit);
+  TurnAway(id, last_refusal_);
+}
+
+// Those who wait in the kernel's queue come in when others have proven themselves or give way.
+void AuthenticatingAcceptor::UpdateListening() {
+  const bool full = table_.full() && !table_.Victim(Clock::now());
+  for (const auto& listener : listeners_) listener->SetPaused(full);
+  loop_.Cancel(room_timer_);
+  const Deadline next = full ? table_.NextVictim() : Deadline::Never();
+  if (!next.IsNever()) room_timer_ = loop_.At(next.when(), [this] { UpdateListening(); });
+}
+
+void AuthenticatingAcceptor::Finish(Id id, HandshakeResult result) {
+  if (result.outcome != Outcome::kDone) {
+    const bool ours = result.outcome == Outcome::kRejected;
+    if (ours) last_refusal_ = result.error.message;
+    return TurnAway(id, ours ? result.error.message : result.reason);
+  }
+  const SocketAddress peer = half_open_.at(id).peer;
+  std::unique_ptr<FrameStream> stream = Remove(id);
+  if (!stream->open()) return;
+  stream->set_longest_frame(kLongestMessage);
+  stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
+  on_link_(std::move(stream), peer);
+}
+
+void AuthenticatingAcceptor::LogStranger(const SocketAddress& peer, const std::string& reason) {
+  // What the handshake says names its peer already.
+  const std::string name = peer.ToString();
+  const bool named = reason.starts_with(name);
+  rejections_.Add(
+      LogLevel::kInfo, {{"peer", name}, {"reason", reason}},
+      fmt::format("turned away a connection: {}{}{}", named ? "" : name, named ? "" : ": ", reason));
+}
+
+void AuthenticatingAcceptor::TurnAway(Id id, const std::string& reason) {
+  const auto found = half_open_.find(id);
+  if (found == half_open_.end()) return;
+  LogStranger(found->second.peer, reason);
+  Remove(id);
+}
+
+std::unique_ptr<FrameStream> AuthenticatingAcceptor::Remove(Id id) {
+  const auto node = half_open_.extract(id);
+  table_.Remove(id);
+  UpdateListening();
+  return std::move(node.mapped().stream);
+}
+
+}  // namespace muster

@@ -1,0 +1,95 @@
+// The root's TCP side while a group forms: listens on the first free port of the ladder, and lets in only peers
+// that prove to belong to this meeting.
+//
+// A stranger costs a descriptor until its handshake deadline, and a log line (RejectionLog). At most
+// `most_half_open` connections prove themselves at a time. When all places are taken, a silent connection gives
+// way (comm/net/half_open.h); while none does, further ones wait in the kernel's queue. An honest leader sends
+// its first message with the connection, so it never waits for a stranger's deadline. The deadline counts the
+// peer's time alone (handshake_clock.h); the prover serves the peers' addresses in turn.
+//
+// Lives on one EventLoop; owns its listeners and the connections that are still proving themselves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/auth/handshake.h"
+#include "comm/log/rejection_log.h"
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/frame_stream.h"
+#include "comm/net/half_open.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/link/handshake_clock.h"
+
+namespace muster {
+
+class AuthenticatingAcceptor {
+ public:
+  struct Params {
+    MeetingId meeting{};
+    Duration handshake_timeout{};
+    // Descriptors; each may hold one unfinished message, some 64 KiB.
+    size_t most_half_open = 256;
+    std::string self = "this rank";  // for messages: "rank 0 on gpu01"
+  };
+  // A proven link, sealed. Start it before returning: until then it still calls the listener.
+  using OnLink = std::function<void(std::unique_ptr<FrameStream> link, const SocketAddress& peer)>;
+
+  // `prover` must outlive the listener.
+  AuthenticatingAcceptor(EventLoop& loop, Params params, Prover& prover, OnLink on_link);
+  AuthenticatingAcceptor(const AuthenticatingAcceptor&) = delete;
+  AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;
+  ~AuthenticatingAcceptor();
+
+  // Binds one of `ports` on all `addresses` (their own port is ignored): the first that is free on each of
+  // them. Call it again for one more port. Error: kSystem, names the ports and says why the last failed.
+  Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  void Close();
+  bool open() const { return !listeners_.empty(); }
+
+  // Who said to be one of ours and was turned away, and why, for the waiting line; empty: nobody.
+  const std::string& last_refusal() const { return last_refusal_; }
+
+ private:
+  using Id = HalfOpenTable::Id;
+  struct HalfOpen {
+    std::unique_ptr<FrameStream> stream;
+    std::unique_ptr<Handshake> handshake;
+    SocketAddress peer;
+    std::unique_ptr<HandshakeClock> clock;
+    bool heard = false;     // a first valid message
+    bool own_turn = false;  // the own prover is asked
+  };
+
+  Result<std::vector<UniqueFd>> BindAll(const std::vector<SocketAddress>& addresses, uint16_t port);
+  void UpdateListening();
+  bool MakeRoom(int newest);
+  void GiveUp(Id id, const std::string& reason);
+  void Admit(UniqueFd fd, const SocketAddress& peer);
+  void OnFrame(Id id, ByteView frame);
+  void Transmit(Id id, ByteView message);
+  void Finish(Id id, HandshakeResult result);
+  void OnHandshakeTimeout(Id id, bool own_prover);
+  void TurnAway(Id id, const std::string& reason);
+  void LogStranger(const SocketAddress& peer, const std::string& reason);
+  std::unique_ptr<FrameStream> Remove(Id id);
+
+  EventLoop& loop_;
+  Params params_;
+  Prover& prover_;
+  OnLink on_link_;
+  std::vector<std::unique_ptr<Acceptor>> listeners_;
+  HalfOpenTable table_;
+  std::map<Id, HalfOpen> half_open_;
+  EventLoop::TimerId room_timer_ = 0;
+  Clock::time_point prover_answered_{};
+  std::string last_refusal_;
+  RejectionLog rejections_{"connections at the root's port"};
+};
+
+}  // namespace muster

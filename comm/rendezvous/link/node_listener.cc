@@ -1,0 +1,129 @@
+#include "comm/rendezvous/link/node_listener.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "comm/log/log.h"
+#include "comm/rendezvous/link/names.h"
+
+namespace muster {
+namespace {
+
+// Each failed attempt is another process's success.
+constexpr int kAttempts = 64;
+
+UniqueFd DialIfOurs(const Result<SocketAddress>& address, uid_t uid) {
+  if (!address) return {};
+  Result<UniqueFd> fd = StartConnect(*address);
+  if (!fd) return {};
+  const auto credentials = CredentialsOf(fd->get());
+  if (!credentials || credentials->uid != uid) return {};
+  return *std::move(fd);
+}
+
+}  // namespace
+
+LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
+                          const std::vector<std::string>& bases, uid_t uid) {
+  return {LocalSocketName(meeting_key, node), bases, uid};
+}
+
+UniqueFd DialLocal(const LocalNames& names, size_t bases) {
+  for (const std::string& base : names.bases) {
+    if (bases-- == 0) break;
+    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      if (UniqueFd fd = DialIfOurs(directory.AddressOf(names.socket), names.uid)) return fd;
+    }
+  }
+  return {};
+}
+
+NodeListener::NodeListener(EventLoop& loop, LocalNames names, OnConnection on_connection)
+    : loop_(loop), names_(std::move(names)), on_connection_(std::move(on_connection)) {}
+
+NodeListener::~NodeListener() { Close(); }
+
+Result<NodeListener::Opened> NodeListener::Open() {
+  std::string problems;
+  std::string hint;
+  for (const std::string& base : names_.bases) {
+    const Result<Opened> opened = OpenIn(base);
+    if (opened) return *opened;
+    problems += "; " + opened.error().message;
+    hint = opened.error().hint;
+  }
+  return WithHint(Fail(Code::kSystem, "the ranks of this node have no place to meet{}", problems), hint);
+}
+
+void NodeListener::OpenElsewhere() {
+  for (const std::string& base : names_.bases) {
+    if (std::ranges::count(entrances_, base, &Entrance::base) > 0) continue;
+    if (const auto opened = OpenIn(base); !opened) LogDebug("{}", opened.error().message);
+  }
+}
+
+Result<NodeListener::Opened> NodeListener::OpenIn(const std::string& base) {
+  Opened opened = Opened::kTaken;
+  MUSTER_TRY(PrivateSocket socket, BindIn(base, opened));
+  if (opened == Opened::kTaken || AnotherLeads(socket.name.directory())) return Opened::kTaken;
+  auto acceptor = std::make_unique<Acceptor>(
+      loop_, std::move(socket.fd), [this](UniqueFd fd, const SocketAddress&) { Admit(std::move(fd)); });
+  Entrance entrance{base, std::move(acceptor), std::move(socket.name)};
+  MUSTER_CHECK(entrance.acceptor->Start());
+  entrances_.push_back(std::move(entrance));
+  // What killed processes of this user have left.
+  for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base))
+    directory.Tidy(PrivateDirectory::Extent::kAll);
+  return Opened::kOpen;
+}
+
+// An empty socket and kTaken: the name is in use.
+Result<PrivateSocket> NodeListener::BindIn(const std::string& base, Opened& opened) {
+  bool in_a_new_one = false;
+  for (int attempt = 1;; ++attempt) {
+    MUSTER_TRY(const PrivateDirectory directory,
+               in_a_new_one ? PrivateDirectory::MakeIn(base) : PrivateDirectory::FindOrMakeIn(base));
+    int error = 0;
+    Result<PrivateSocket> socket =
+        PrivateSocket::Bind(directory, names_.socket, PrivateSocket::Kind::kListener, &error);
+    if (socket) opened = Opened::kOpen;
+    if (socket || (error != ENOENT && error != EEXIST) || attempt == kAttempts) return socket;
+    if (error == ENOENT) continue;
+    const auto presence = directory.Look(names_.socket);
+    if (presence == PrivateDirectory::Presence::kBound) return PrivateSocket{};
+    // A process that was stopped while it held the lock must not keep this one from leading.
+    if (presence == PrivateDirectory::Presence::kDead) in_a_new_one = !directory.RemoveDead(names_.socket);
+  }
+}
+
+// Two bases may be one directory by two paths; the random names tell.
+bool NodeListener::AnotherLeads(const PrivateDirectory& ours) const {
+  for (const std::string& base : names_.bases) {
+    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+      if (directory.name() == ours.name() || IsOurs(directory)) continue;
+      if (directory.Look(names_.socket) == PrivateDirectory::Presence::kBound) return true;
+    }
+  }
+  return false;
+}
+
+bool NodeListener::IsOurs(const PrivateDirectory& directory) const {
+  return std::ranges::any_of(entrances_, [&](const Entrance& entrance) {
+    return entrance.name.directory().name() == directory.name();
+  });
+}
+
+void NodeListener::Close() { entrances_.clear(); }
+
+void NodeListener::Admit(UniqueFd fd) {
+  const auto credentials = CredentialsOf(fd.get());
+  if (credentials && credentials->uid == names_.uid) {
+    const OnConnection handler = on_connection_;  // a copy: it may be replaced by what follows from it
+    return handler(std::move(fd), *credentials);
+  }
+  const uid_t uid = credentials ? credentials->uid : 0;
+  rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                  fmt::format("refused a connection of uid {} on this node", uid));
+}
+
+}  // namespace muster

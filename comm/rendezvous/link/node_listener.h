@@ -1,0 +1,87 @@
+// Where the ranks of one node meet: a Unix socket of the node's leader, named by the meeting key, in a
+// directory that no other user can enter (net/private_directory.h). SO_PEERCRED proves the uid on both sides.
+//
+// The leader has the same socket in several bases (/dev/shm, /tmp, ...): containers may share only one.
+//
+// One process leads. A name exists once in a directory. A base may have several directories: a process that
+// has bound the name then looks for it in all others, and withdraws if it is in use there. Of two processes
+// that bind it in two directories, the later one looks when both have bound it: it sees the other and
+// withdraws. So at most one stays. No lock is needed, and none that a stopped process could hold for ever.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/log/rejection_log.h"
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+
+struct LocalNames {
+  std::string socket;
+  std::vector<std::string> bases;  // in the order in which they are tried
+  uid_t uid = 0;
+};
+
+LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
+                          const std::vector<std::string>& bases, uid_t uid);
+
+// A connection to the leader of this node, proven to be of our uid; empty if there is none in the first
+// `bases` of the bases. Does not block.
+UniqueFd DialLocal(const LocalNames& names, size_t bases = SIZE_MAX);
+
+// The leader's side. Lives on one EventLoop; owns its sockets and removes what it made in the file system.
+class NodeListener {
+ public:
+  enum class Opened {
+    kOpen,
+    kTaken,  // by a process of our own uid: a former group that is still busy, or a second leader
+  };
+  // Only connections of our own uid get here.
+  using OnConnection = std::function<void(UniqueFd fd, PeerCredentials credentials)>;
+
+  NodeListener(EventLoop& loop, LocalNames names, OnConnection on_connection);
+  NodeListener(const NodeListener&) = delete;
+  NodeListener& operator=(const NodeListener&) = delete;
+  ~NodeListener();
+
+  // Replaces that of a former owner.
+  void SetOnConnection(OnConnection on_connection) { on_connection_ = std::move(on_connection); }
+
+  // In the first base in which that works. Error: kSystem if there is none, with the reasons.
+  Result<Opened> Open();
+  // In all other bases as well, where that works. Harmless if they are open.
+  void OpenElsewhere();
+  void Close();
+  bool open() const { return !entrances_.empty(); }
+
+ private:
+  struct Entrance {
+    std::string base;
+    std::unique_ptr<Acceptor> acceptor;
+    PrivateName name;  // removed first
+  };
+
+  Result<Opened> OpenIn(const std::string& base);
+  Result<PrivateSocket> BindIn(const std::string& base, Opened& opened);
+  bool AnotherLeads(const PrivateDirectory& ours) const;
+  bool IsOurs(const PrivateDirectory& directory) const;
+  void Admit(UniqueFd fd);
+
+  EventLoop& loop_;
+  LocalNames names_;
+  OnConnection on_connection_;
+  std::vector<Entrance> entrances_;
+  RejectionLog rejections_{"connections on this node"};
+};
+
+}  // namespace muster

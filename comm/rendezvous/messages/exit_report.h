@@ -1,0 +1,53 @@
+// How the programs of a group ended, as their supervisors saw it, on its way up to the root: for the summary
+// and the report of `muster run`. The message Ended of README.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/base/bytes.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+// Why a program ended when it did.
+enum class EndCause : uint8_t {
+  kItself,      // it exited or crashed
+  kTerminated,  // it was told to (SIGTERM) because the group had failed
+  kKilled,      // SIGTERM was not enough: SIGKILL after run.grace
+  kNotStarted,  // it never ran
+};
+
+// What the kernel says of memory that ran out meanwhile.
+enum class OutOfMemory : uint8_t {
+  kNo,    // nothing, or nothing is known
+  kNode,  // it killed a process on this node for it
+  kOwn,   // it killed a process of this rank's own control group for it
+};
+
+struct RankEnd {
+  int rank = 0;
+  EndCause cause = EndCause::kItself;
+  OutOfMemory out_of_memory = OutOfMemory::kNo;
+  int exit_code = 0;   // meaningful where signal is 0
+  int signal = 0;      // 0: it exited by itself
+  Duration resolve{};  // from the command's start to knowing the rank
+  Duration join{};     // from there to the formed group
+  Duration run{};      // from there to the program's end
+
+  friend bool operator==(const RankEnd&, const RankEnd&) = default;
+};
+
+struct ExitReport {
+  std::vector<RankEnd> ends;
+  bool last = false;  // the sender and all below it have nothing more to say
+
+  friend bool operator==(const ExitReport&, const ExitReport&) = default;
+};
+
+Bytes Encode(const ExitReport& ends);
+// Takes a whole frame of its type. Error: kInternal "malformed ...".
+Result<ExitReport> DecodeExitReport(ByteView frame);
+
+}  // namespace muster

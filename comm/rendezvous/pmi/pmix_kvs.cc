@@ -1,0 +1,90 @@
+#include "comm/rendezvous/pmi/pmix_kvs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster {
+namespace {
+
+// A server that is asked to wait for somebody has a moment left to answer.
+constexpr std::chrono::seconds kTimeToAnswer(2);
+
+}  // namespace
+
+PmixKvs::PmixKvs(Load load) : begun_(std::make_shared<Begun>()) {
+  calls_.Start([begun = begun_, load = std::move(load)] {
+    Result<std::shared_ptr<PmixApi>> api = load();
+    if (api) {
+      if (const Status began = (*api)->Init(); !began) api = tl::unexpected<Error>(began.error());
+    }
+    *begun = std::move(api);
+  });
+}
+
+PmixKvs::~PmixKvs() { PmixKvs::Leave(); }
+
+void PmixKvs::Leave() {
+  const Deadline deadline = Deadline::After(kKvsLeaveTime);
+  const Result<std::shared_ptr<PmixApi>> api = Api(deadline);
+  if (left_.exchange(true) || !api) return;
+  calls_.Run([api = *api] { api->Finalize(); }, deadline);
+}
+
+Status PmixKvs::CanOpen(Deadline deadline) {
+  AbandonableCalls calls;
+  const auto opened = std::make_shared<Status>();
+  const auto open = [opened] { *opened = LoadPmix().map([](const auto&) {}); };
+  if (!calls.Run(open, deadline)) return Fail(Code::kDeadline, "libpmix.so.2 did not open in time");
+  return *opened;
+}
+
+std::string PmixKvs::Describe() const { return "the PMIx server of this node"; }
+
+Result<std::shared_ptr<PmixApi>> PmixKvs::Api(Deadline deadline) {
+  if (left_) return Fail(Code::kConfiguration, "{} has been left", Describe());
+  if (!calls_.WaitForAll(deadline)) return Silent();
+  if (**begun_) return ***begun_;
+  const Error& error = (*begun_)->error();
+  return tl::unexpected<Error>(Error{error.code, fmt::format("{}: {}", Describe(), error.message),
+                                     "rendezvous.method: tcp goes without it"});
+}
+
+Status PmixKvs::Publish(const std::string& name, const std::string& text, Deadline deadline) {
+  MUSTER_TRY(const auto api, Api(deadline));
+  const auto done = std::make_shared<Status>();
+  const auto publish = [done, api, name, text] {
+    // Whatever an earlier root has left.
+    api->Unpublish(name);
+    const Result<bool> published = api->Publish(name, text);
+    if (!published) *done = tl::unexpected<Error>(published.error());
+    if (published && !*published) *done = api->Say(name, text);
+  };
+  if (!calls_.Run(publish, deadline)) return Silent();
+  return *done;
+}
+
+Result<std::optional<std::string>> PmixKvs::LookUp(const std::string& name, Deadline deadline) {
+  MUSTER_TRY(const auto api, Api(deadline));
+  const auto left = std::chrono::floor<std::chrono::seconds>(
+      std::min<Duration>(deadline.Remaining(), std::chrono::minutes(1)) - kTimeToAnswer);
+  const int seconds = std::max(1, static_cast<int>(left.count()));
+  const auto found = std::make_shared<Result<std::optional<std::string>>>();
+  const auto look = [found, api, name, seconds] {
+    const Result<PmixApi::Found> there = api->LookUp(name);
+    if (!there) {
+      *found = tl::unexpected<Error>(there.error());
+    } else if (there->supported) {
+      *found = there->text;
+    } else {
+      *found = api->AskRankZero(name, seconds);
+    }
+  };
+  if (!calls_.Run(look, deadline)) return Silent();
+  return *found;
+}
+
+tl::unexpected<Error> PmixKvs::Silent() const {
+  return Fail(Code::kDeadline, "{} has not answered in time", Describe());
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// Where `muster status` asks: a Unix socket of a node's leader in a directory that no other user can enter
+// (net/private_directory.h). A step of its own cannot know the meeting key of another: the name starts with
+// kStatusSocketPrefix, and whoever asks lists the directories.
+//
+// Opened when a process begins to lead its node, handed from the Joiner to the ControlPlane. Lives on one
+// EventLoop.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/log/rejection_log.h"
+#include "comm/net/acceptor.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/private_directory.h"
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/survey_messages.h"
+#include "comm/rendezvous/messages/versions.h"
+
+namespace muster {
+
+inline constexpr std::string_view kStatusSocketPrefix = "status-";
+
+// "status-NAMESPACE-PID-RANK-RANDOM"; NAMESPACE is that of the network: virtual nodes may share a directory.
+std::string StatusSocketName(int rank);
+
+class StatusServer {
+ public:
+  using Reply = std::function<void(const GroupStatus& status)>;
+  // May reply later, or never.
+  using Answer = std::function<void(const Survey& survey, Reply reply)>;
+
+  // `bases`: where the socket may be, in turn. `rank`: one of this process's, for the name. Error: kSystem.
+  static Result<std::unique_ptr<StatusServer>> Open(EventLoop& loop, uid_t uid, int rank,
+                                                    const std::vector<std::string>& bases,
+                                                    const Versions& versions = {});
+  StatusServer(const StatusServer&) = delete;
+  StatusServer& operator=(const StatusServer&) = delete;
+
+  // Replaces that of a former owner.
+  void SetAnswer(Answer answer) { answer_ = std::move(answer); }
+
+ private:
+  StatusServer(EventLoop& loop, uid_t uid, Versions versions);
+  void Admit(UniqueFd fd);
+  void OnFrame(ChildLinks::Source source, ByteView frame);
+
+  EventLoop& loop_;
+  uid_t uid_;
+  Versions versions_;
+  Answer answer_;
+  ChildLinks visitors_;
+  RejectionLog rejections_{"connections to the status socket"};
+  std::unique_ptr<Acceptor> acceptor_;
+  PrivateName name_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster

@@ -1,0 +1,40 @@
+#include "comm/socket/engine/connection_set.h"
+
+#include <utility>
+
+namespace muster {
+
+ConnectionSet::ConnectionSet(std::shared_ptr<Mesh> mesh, uint64_t communicator, Purpose purpose,
+                             std::vector<int> world_ranks)
+    : mesh_(std::move(mesh)),
+      communicator_(communicator),
+      purpose_(purpose),
+      world_ranks_(std::move(world_ranks)),
+      connections_(world_ranks_.size()) {}
+
+ConnectionSet::Found ConnectionSet::Get(int rank) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Connection>& connection = connections_[static_cast<size_t>(rank)];
+  if (connection) return {connection.get(), {}};
+  LinkState state = mesh_->Take({communicator_, purpose_, WorldRank(rank)});
+  if (state.link.fd) connection = std::make_unique<Connection>(std::move(state.link));
+  return {connection.get(), std::move(state.failure)};
+}
+
+Connection* ConnectionSet::Existing(int rank) {
+  const std::lock_guard lock(mutex_);
+  return connections_[static_cast<size_t>(rank)].get();
+}
+
+void ConnectionSet::SendLeave() {
+  const std::lock_guard lock(mutex_);
+  for (const std::unique_ptr<Connection>& connection : connections_) {
+    if (connection) connection->SendLeave(communicator_);
+  }
+  // A peer that waits for this rank on a connection it never looked at must not take the end for a death.
+  for (ProvenLink& link : mesh_->TakeUnused(communicator_, purpose_)) {
+    Connection(std::move(link)).SendLeave(communicator_);
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,157 @@
+#include "comm/socket/engine/stall_monitor.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace muster {
+namespace {
+
+constexpr Duration kPublishAfter = std::chrono::milliseconds(10);
+constexpr Duration kLongestSearch = std::chrono::seconds(1);
+// A rank with more open questions than this learns nothing new from another one.
+constexpr size_t kMaxAsked = 16;
+constexpr size_t kMaxSuspects = 128;
+
+// A Send or Recv that waits.
+class WaitingPair final : public ActivitySource {
+ public:
+  WaitingPair(OperationState state, Clock::time_point since) : state_(std::move(state)), since_(since) {}
+  OperationState Look() const override {
+    OperationState state = state_;
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since_);
+    state.milliseconds = static_cast<uint64_t>(age.count());
+    return state;
+  }
+
+ private:
+  const OperationState state_;
+  const Clock::time_point since_;
+};
+
+Deadline Later(Deadline deadline, Duration by) {
+  return deadline.IsNever() ? deadline : Deadline::At(deadline.when() + by);
+}
+
+}  // namespace
+
+void StallMonitor::Begin(const Call& call, Deadline deadline, Duration timeout) {
+  call_ = call;
+  blocked_ = false;
+  const Duration straggler_after = mesh_.group().activity().straggler_after();
+  late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
+  if (deadline.IsNever() || history_ == nullptr) {
+    search_at_ = Deadline::Never();
+    return;
+  }
+  search_at_ = Deadline::At(deadline.when() - std::min(kLongestSearch, timeout / 4));
+}
+
+void StallMonitor::End() {
+  for (const auto& [rank, question] : asked_) mesh_.Drop(question);
+  for (const auto& [rank, question] : search_) mesh_.Drop(question);
+  asked_.clear();
+  search_.clear();
+  done_asking_.clear();
+  suspects_.clear();
+  innocent_.clear();
+  gone_.reset();
+  if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
+  waiting_pair_.reset();
+}
+
+void StallMonitor::Postpone(Duration stall) {
+  for (Deadline* planned : {&publish_at_, &ask_at_, &search_at_, &late_at_})
+    *planned = Later(*planned, stall);
+}
+
+bool StallMonitor::Blocked() {
+  if (!blocked_) {
+    blocked_ = true;
+    publish_at_ = Deadline::After(kPublishAfter);
+    ask_at_ = history_ != nullptr ? Deadline::After(patience_) : Deadline::Never();
+  }
+  return Asking() || wake().Expired();
+}
+
+void StallMonitor::Attend(const std::vector<int>& peers) {
+  const bool late = late_at_.Expired();
+  if (publish_at_.Expired() || late) Publish(peers);
+  if (late) {
+    late_at_ = Deadline::Never();
+    mesh_.group().activity().ReportLate();
+  }
+  if (ask_at_.Expired()) Ask(peers);
+  if (Asking()) CollectAnswers();
+  if (search_at_.Expired()) Search(peers);
+}
+
+Deadline StallMonitor::wake() const {
+  if (!blocked_) return Deadline::Never();
+  return publish_at_.EarlierOf(ask_at_).EarlierOf(search_at_).EarlierOf(late_at_);
+}
+
+void StallMonitor::Publish(const std::vector<int>& peers) {
+  publish_at_ = Deadline::Never();
+  if (history_ != nullptr) return history_->Waiting(peers);
+  if (waiting_pair_) return;
+  OperationState state = StateOf(call_);
+  state.active = true;
+  state.waiting_for = peers;
+  waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kPublishAfter);
+  mesh_.group().activity().Add(waiting_pair_);
+}
+
+void StallMonitor::Ask(const std::vector<int>& peers) {
+  ask_at_ = Deadline::Never();
+  for (const int peer : peers) {
+    if (done_asking_.size() >= kMaxAsked) return;
+    if (done_asking_.insert(peer).second) asked_[peer] = mesh_.Inquire(peer, call_);
+  }
+}
+
+void StallMonitor::CollectAnswers() {
+  for (auto entry = asked_.begin(); entry != asked_.end();) {
+    const Mesh::InquiryResult result = mesh_.Look(entry->second);
+    if (result.state == Inquiry::State::kOpen) {
+      ++entry;
+      continue;
+    }
+    if (result.state == Inquiry::State::kRefused && mesh_.SharesNode(entry->first)) gone_ = entry->first;
+    mesh_.Drop(entry->second);
+    entry = asked_.erase(entry);
+  }
+  std::vector<int> next;
+  for (auto entry = search_.begin(); entry != search_.end();) {
+    const Mesh::InquiryResult result = mesh_.Look(entry->second);
+    if (result.state == Inquiry::State::kOpen) {
+      ++entry;
+      continue;
+    }
+    if (result.state == Inquiry::State::kAnswered && result.answer.standing == Standing::kSame) {
+      innocent_.insert(entry->first);
+      next.insert(next.end(), result.answer.waiting_for.begin(), result.answer.waiting_for.end());
+    }
+    mesh_.Drop(entry->second);
+    entry = search_.erase(entry);
+  }
+  for (const int rank : next) Suspect(rank);
+}
+
+void StallMonitor::Search(const std::vector<int>& peers) {
+  search_at_ = Deadline::Never();
+  for (const int peer : peers) Suspect(peer);
+}
+
+void StallMonitor::Suspect(int rank) {
+  if (rank < 0 || rank >= mesh_.group().roster().size() || rank == mesh_.group().rank()) return;
+  if (suspects_.size() >= kMaxSuspects || !suspects_.insert(rank).second) return;
+  search_[rank] = mesh_.Inquire(rank, call_);
+}
+
+std::vector<int> StallMonitor::Culprits(const std::vector<int>& peers) const {
+  std::vector<int> culprits;
+  std::ranges::set_difference(suspects_, innocent_, std::back_inserter(culprits));
+  return culprits.empty() ? peers : culprits;
+}
+
+}  // namespace muster

@@ -1,0 +1,226 @@
+#include "comm/socket/transport/peer_acceptor.h"
+
+#include <fmt/core.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/net/descriptor_room.h"
+#include "comm/net/socket.h"
+
+namespace muster {
+namespace {
+
+// How long a listener rests after accept(2) has failed.
+constexpr Duration kRest = std::chrono::milliseconds(100);
+
+}  // namespace
+
+PeerAcceptor::PeerAcceptor(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
+                           const PeerAcceptorOptions& options, Arrived arrived)
+    : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
+  const auto add = [&](int fd, bool unix_socket) {
+    listeners_.emplace_back(fd, unix_socket, options_.half_open_limit);
+  };
+  for (const int fd : endpoint.unix_fds()) add(fd, /*unix_socket=*/true);
+  if (endpoint.tcp_fd() >= 0) add(endpoint.tcp_fd(), /*unix_socket=*/false);
+}
+
+PeerAcceptor::~PeerAcceptor() {
+  while (!newcomers_.empty()) Forget(newcomers_.front().get());
+  for (ListeningSocket& listener : listeners_) Watch(listener, false);
+}
+
+Status PeerAcceptor::Start() {
+  for (ListeningSocket& listener : listeners_) MUSTER_CHECK(Open(listener));
+  return {};
+}
+
+Status PeerAcceptor::Open(ListeningSocket& listener) {
+  MUSTER_TRY(listener.watch, poll_set_.Add(listener.fd, EPOLLIN, [&listener] { listener.ready = true; }));
+  listener.watched = true;
+  return {};
+}
+
+void PeerAcceptor::Watch(ListeningSocket& listener, bool on) {
+  if (on) listener.again = Deadline::Never();
+  if (listener.watch == 0 || listener.watched == on) return;
+  poll_set_.Change(listener.watch, listener.fd, on ? EPOLLIN : 0U);
+  listener.watched = on;
+}
+
+void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
+  for (int i = 0; i < kAcceptsPerWake; ++i) {
+    if (!HasRoom(listener)) {
+      listener.again = listener.unix_socket ? Deadline::Never() : listener.half_open.NextVictim();
+      return Watch(listener, false);
+    }
+    SocketAddress address;
+    Result<UniqueFd> fd = Accept(listener.fd, &address);
+    if (!fd && SaveDescriptors()) fd = Accept(listener.fd, &address);
+    if (!fd) return Rest(listener, fd.error());
+    if (!*fd) {
+      listener.ready = false;  // the kernel says when there is another one
+      return;
+    }
+    complained_ = false;
+    if (DescriptorsAreScarce(fd->get())) SaveDescriptors();
+    Admit(listener, *std::move(fd), address);
+  }
+}
+
+void PeerAcceptor::Rest(ListeningSocket& listener, const Error& error) {
+  if (!complained_) LogWarning("{}; trying again", error.message);
+  complained_ = true;
+  listener.again = Deadline::After(kRest);
+  Watch(listener, false);
+}
+
+// The other users of this node are closed when they are accepted: a Unix listener has no strangers.
+bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
+  while (listener.half_open.full()) {
+    const auto victim = listener.unix_socket ? std::nullopt : listener.half_open.Victim(Clock::now());
+    if (!victim) return false;
+    GiveUpOne(*victim, listener, "others need its place and it proves nothing");
+  }
+  return true;
+}
+
+// What it has sent is read first; true when it has gone.
+bool PeerAcceptor::GiveUpOne(HalfOpenTable::Id id, const ListeningSocket& listener,
+                             const std::string& reason) {
+  Newcomer* newcomer = Find(listener, id);
+  const bool had_greeted = newcomer->handshake.greeted();
+  Advance(newcomer);
+  newcomer = Find(listener, id);
+  if (newcomer == nullptr) return true;
+  if (newcomer->handshake.greeted() != had_greeted) return false;
+  Dismiss(newcomer, reason);
+  return true;
+}
+
+// Closes a newcomer when this process has hardly a descriptor left; false when there is none.
+bool PeerAcceptor::SaveDescriptors() {
+  for (ListeningSocket& listener : listeners_) {
+    if (listener.unix_socket) continue;  // these are this user's own
+    while (const auto victim = listener.half_open.AnyVictim()) {
+      if (GiveUpOne(*victim, listener, "this process has hardly a file descriptor left")) return true;
+    }
+  }
+  return false;
+}
+
+PeerAcceptor::Newcomer* PeerAcceptor::Find(const ListeningSocket& listener, HalfOpenTable::Id id) const {
+  const auto found = std::ranges::find_if(newcomers_, [&](const auto& newcomer) {
+    return &newcomer->listener == &listener && newcomer->id == id;
+  });
+  return found == newcomers_.end() ? nullptr : found->get();
+}
+
+void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const SocketAddress& address) {
+  if (!listener.unix_socket) {
+    return AdmitFrom(listener, std::move(fd), address.ToString(), address.Host());
+  }
+  const std::optional<PeerCredentials> peer = CredentialsOf(fd.get());
+  if (peer && peer->uid == geteuid())
+    return AdmitFrom(listener, std::move(fd), fmt::format("process {}", peer->pid), "");
+  const uid_t uid = peer ? peer->uid : 0;
+  rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
+                  fmt::format("closed a data connection from a Unix socket: it belongs to user {}", uid));
+}
+
+void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string address,
+                             const std::string& host) {
+  // Nothing is set up for it.
+  if (PeerHasHungUp(fd.get())) {
+    return rejections_.Add(
+        LogLevel::kWarning, {{"peer", address}},
+        fmt::format("closed a data connection from {}: it closed before it had proven who it is", address));
+  }
+  auto newcomer = std::make_unique<Newcomer>(listener, self_);
+  Newcomer* raw = newcomer.get();
+  Result<PollSet::Id> watch = poll_set_.Add(fd.get(), EPOLLIN, [this, raw] { Advance(raw); });
+  if (!watch) {
+    return rejections_.Add(
+        LogLevel::kWarning, {{"peer", address}},
+        fmt::format("closed a data connection from {}: {}", address, watch.error().message));
+  }
+  raw->fd = std::move(fd);
+  raw->watch = *watch;
+  raw->address = std::move(address);
+  raw->deadline = Deadline::After(options_.handshake);
+  raw->id = listener.half_open.Add(host, Clock::now());
+  newcomers_.push_back(std::move(newcomer));
+  Advance(raw);
+}
+
+void PeerAcceptor::Advance(Newcomer* newcomer) {
+  const bool had_greeted = newcomer->handshake.greeted();
+  switch (newcomer->handshake.Advance(newcomer->fd.get())) {
+    case Shake::kPending:
+      if (newcomer->handshake.greeted() && !had_greeted)
+        newcomer->listener.half_open.SetSilent(newcomer->id, Clock::now());
+      return;
+    case Shake::kDone:
+      return Finish(newcomer);
+    case Shake::kClosed:
+      return Dismiss(newcomer, "it closed before it had proven who it is");
+    case Shake::kRejected:
+      return Dismiss(newcomer, newcomer->handshake.reason());
+  }
+}
+
+void PeerAcceptor::Finish(Newcomer* newcomer) {
+  const LinkKey key = newcomer->handshake.key();
+  if (options_.wanted && !options_.wanted(key)) return Dismiss(newcomer, "it is not needed");
+  if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
+    return Dismiss(newcomer, "it closed before it had proven who it is");
+  }
+  std::optional<DataKeys> keys = newcomer->handshake.Keys();
+  arrived_(key, {Forget(newcomer), std::move(keys)});
+}
+
+void PeerAcceptor::Dismiss(Newcomer* newcomer, const std::string& reason) {
+  // A peer that found what it wanted elsewhere (another address, an answer to its question) hangs up in good
+  // faith.
+  const bool member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
+  const std::string text = fmt::format("closed a data connection from {}: {}", newcomer->address, reason);
+  if (member) {
+    LogDebug("{}", text);
+  } else {
+    rejections_.Add(LogLevel::kWarning, {{"peer", newcomer->address}, {"reason", reason}}, text);
+  }
+  Forget(newcomer);
+}
+
+UniqueFd PeerAcceptor::Forget(Newcomer* newcomer) {
+  poll_set_.Remove(newcomer->watch, newcomer->fd.get());
+  UniqueFd fd = std::move(newcomer->fd);
+  ListeningSocket& listener = newcomer->listener;
+  listener.half_open.Remove(newcomer->id);
+  std::erase_if(newcomers_, [newcomer](const auto& other) { return other.get() == newcomer; });
+  Watch(listener, true);
+  return fd;
+}
+
+Deadline PeerAcceptor::wake() const {
+  Deadline wake = newcomers_.empty() ? Deadline::Never() : newcomers_.front()->deadline;
+  for (const ListeningSocket& listener : listeners_) wake = wake.EarlierOf(listener.again);
+  return wake;
+}
+
+void PeerAcceptor::OnTime() {
+  while (!newcomers_.empty() && newcomers_.front()->deadline.Expired()) {
+    Dismiss(newcomers_.front().get(),
+            fmt::format("it did not prove who it is within {}", FormatDuration(options_.handshake)));
+  }
+  for (ListeningSocket& listener : listeners_) {
+    if (listener.again.Expired()) Watch(listener, true);
+    if (listener.ready && listener.watched) AcceptSome(listener);
+  }
+}
+
+}  // namespace muster

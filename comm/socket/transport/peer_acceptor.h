@@ -1,0 +1,109 @@
+// Accepts data connections on this rank's listeners, and lets each newcomer prove that it is a member of the
+// group.
+//
+// A stranger (silent, garbled, another user, without the group's key) is closed and logged (RejectionLog). A
+// newcomer has `handshake` to prove itself, counted only while this rank is looking: what has arrived is read
+// before a deadline is applied, because a rank may compute for an hour between two looks.
+//
+// A flood of connections costs little: at most kAcceptsPerWake are accepted before whoever waits has its
+// turn, and after what is due in time. Each listener has at most `half_open_limit` newcomers. When it is
+// full, a silent one gives way (comm/net/half_open.h); while none does, further ones wait in the kernel's
+// queue. Strangers also give way when the process runs out of descriptors; the listeners rest for a moment
+// when there is none left to close. The group never fails for it.
+//
+// Threads: one at a time (the Mesh's lock). Nothing here blocks.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/log/rejection_log.h"
+#include "comm/net/half_open.h"
+#include "comm/net/socket.h"
+#include "comm/socket/transport/endpoint.h"
+#include "comm/socket/transport/handshake.h"
+#include "comm/socket/transport/poll_set.h"
+
+namespace muster {
+
+struct PeerAcceptorOptions {
+  Duration handshake = std::chrono::seconds(5);
+  size_t half_open_limit = 128;
+  // Whether a proven connection is taken; its other end learns that before it uses it. Empty: every one.
+  std::function<bool(const LinkKey&)> wanted = {};
+};
+
+class PeerAcceptor {
+ public:
+  static constexpr int kAcceptsPerWake = 32;  // for each listener
+  // Called with each proven connection, inside PollSet::Dispatch or OnTime.
+  using Arrived = std::function<void(const LinkKey&, ProvenLink)>;
+
+  // Everything passed by reference outlives it.
+  PeerAcceptor(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
+               const PeerAcceptorOptions& options, Arrived arrived);
+  PeerAcceptor(const PeerAcceptor&) = delete;
+  PeerAcceptor& operator=(const PeerAcceptor&) = delete;
+  ~PeerAcceptor();
+
+  Status Start();
+  Deadline wake() const;
+  // After PollSet::Dispatch: closes who is late, then accepts who has come.
+  void OnTime();
+
+ private:
+  struct ListeningSocket {
+    ListeningSocket(int listener, bool is_unix, size_t places)
+        : fd(listener), unix_socket(is_unix), half_open(places, places / 2) {}
+    int fd;
+    bool unix_socket;
+    HalfOpenTable half_open;
+    PollSet::Id watch = 0;
+    bool watched = false;
+    bool ready = false;  // connections may be waiting
+    Deadline again = Deadline::Never();
+  };
+  struct Newcomer {
+    Newcomer(ListeningSocket& came_by, const GroupMember& self)
+        : listener(came_by), handshake(self, came_by.unix_socket ? 0 : self.ciphers) {}
+    ListeningSocket& listener;
+    UniqueFd fd;
+    PollSet::Id watch = 0;
+    HalfOpenTable::Id id = 0;
+    std::string address;
+    Deadline deadline = Deadline::Never();
+    AcceptorHandshake handshake;
+  };
+
+  Status Open(ListeningSocket& listener);
+  void Watch(ListeningSocket& listener, bool on);
+  void AcceptSome(ListeningSocket& listener);
+  void Rest(ListeningSocket& listener, const Error& error);
+  bool HasRoom(ListeningSocket& listener);
+  bool GiveUpOne(HalfOpenTable::Id id, const ListeningSocket& listener, const std::string& reason);
+  bool SaveDescriptors();
+  void Admit(ListeningSocket& listener, UniqueFd fd, const SocketAddress& address);
+  void AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string address, const std::string& host);
+  void Advance(Newcomer* newcomer);
+  void Finish(Newcomer* newcomer);
+  void Dismiss(Newcomer* newcomer, const std::string& reason);
+  UniqueFd Forget(Newcomer* newcomer);
+  Newcomer* Find(const ListeningSocket& listener, HalfOpenTable::Id id) const;
+
+  PollSet& poll_set_;
+  const GroupMember& self_;
+  const PeerAcceptorOptions options_;
+  const Arrived arrived_;
+  std::list<ListeningSocket> listeners_;            // others point into it
+  std::list<std::unique_ptr<Newcomer>> newcomers_;  // by deadline
+  RejectionLog rejections_{"data connections"};
+  bool complained_ = false;
+};
+
+}  // namespace muster

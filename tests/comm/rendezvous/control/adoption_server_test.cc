@@ -1,0 +1,325 @@
+#include "comm/rendezvous/control/adoption_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+
+#include "comm/rendezvous/control/join.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_base.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Two supervisors on this loop; their programs are on threads of their own.
+class AdoptionServerTest : public testing::Test {
+ protected:
+  AdoptionServerTest() : group(loop, std::vector<std::string>{"a", "b"}) {
+    EXPECT_TRUE(group.AllFormed());
+    for (const size_t rank : {size_t{0}, size_t{1}}) {
+      auto server =
+          AdoptionServer::Open(*loop, group[rank].plane(), {getuid(), "log: {level: debug}\n", "job 7"},
+                               [this](int lost_rank) { lost.push_back(lost_rank); });
+      EXPECT_TRUE(server);
+      servers.push_back(*std::move(server));
+    }
+    Tick();
+  }
+  // Looks at what the threads have done every few milliseconds.
+  void Tick() {
+    loop->After(std::chrono::milliseconds(2), [this] { Tick(); });
+  }
+  std::string group_id() { return group[0].roster().group_id; }
+
+  template <typename T>
+  T OnThread(std::function<T()> work) {
+    auto future = std::async(std::launch::async, std::move(work));
+    EXPECT_TRUE(loop.Until([&] { return future.wait_for(seconds(0)) == std::future_status::ready; }));
+    return future.get();
+  }
+  Result<AdoptedGroup> Adopt(size_t rank, const std::string& id) {
+    return OnThread<Result<AdoptedGroup>>([&] {
+      return AdoptGroup(servers[rank]->path(), id, static_cast<int>(rank), getuid(), {},
+                        Deadline::After(seconds(10)));
+    });
+  }
+  std::unique_ptr<AdoptionServer> OpenDesk(const Versions& versions) {
+    auto server = AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "", PrivateBases(), versions},
+                                       [](int) {});
+    EXPECT_TRUE(server);
+    return *std::move(server);
+  }
+  Result<AdoptedGroup> AdoptFrom(const AdoptionServer& server, const Versions& versions) {
+    return OnThread<Result<AdoptedGroup>>([&] {
+      return AdoptGroup(server.path(), group_id(), 0, getuid(), {}, Deadline::After(seconds(60)), versions);
+    });
+  }
+  // What the supervisor does with what its plane says.
+  void PassOn() {
+    for (const size_t rank : {size_t{0}, size_t{1}}) {
+      for (const KeyedAllGather& whole : group[rank].exchanged) servers[rank]->Publish(whole);
+      group[rank].exchanged.clear();
+      if (!group[rank].failures.empty() && announced.insert(rank).second) {
+        servers[rank]->Announce(group[rank].failures.front());
+      }
+    }
+  }
+
+  TestLoop loop;
+  TestGroup group;
+  std::vector<std::unique_ptr<AdoptionServer>> servers;
+  std::vector<int> lost;
+  std::set<size_t> announced;
+};
+
+TEST_F(AdoptionServerTest, AProgramIsGivenItsGroup) {
+  const auto adopted = Adopt(1, group_id());
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  EXPECT_EQ(adopted->group->rank(), 1);
+  EXPECT_EQ(adopted->group->roster(), group[1].roster());
+  EXPECT_EQ(adopted->group->key(), group[1].plane().group().key);
+  EXPECT_EQ(adopted->configuration, "log: {level: debug}\n");
+  EXPECT_EQ(adopted->job_key, "job 7");
+  EXPECT_EQ(adopted->incarnation, 0);
+  EXPECT_TRUE(IsSupervisorThere(servers[1]->path(), getuid()));
+  EXPECT_FALSE(IsSupervisorThere(servers[1]->path(), getuid() + 1));
+}
+
+TEST_F(AdoptionServerTest, TheNextProgramIsCounted) {
+  for (const int incarnation : {0, 1, 2}) {
+    auto adopted = Adopt(0, group_id());
+    ASSERT_TRUE(adopted);
+    EXPECT_EQ(adopted->incarnation, incarnation);
+    EXPECT_TRUE(OnThread<Status>([&] { return adopted->group->Leave(Deadline::After(seconds(10))); }));
+  }
+  loop.Settle();
+  EXPECT_TRUE(lost.empty());
+}
+
+TEST_F(AdoptionServerTest, AProgramThatEndsWithoutAGoodbyeIsLost) {
+  {
+    const auto adopted = Adopt(1, group_id());
+    ASSERT_TRUE(adopted);
+  }
+  ASSERT_TRUE(loop.Until([&] { return !lost.empty(); }));
+  EXPECT_THAT(lost, ElementsAre(1));
+}
+
+TEST_F(AdoptionServerTest, AForeignGroupIsALeftover) {
+  const auto adopted = Adopt(0, std::string(32, '0'));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error(), (Error{Code::kBadEnvironment,
+                                    fmt::format("MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}",
+                                                servers[0]->path(), group_id(), std::string(32, '0')),
+                                    ""}));
+}
+
+TEST_F(AdoptionServerTest, ARankOfAnotherSupervisorIsRefused) {
+  const LogCapture log;
+  const auto adopted = OnThread<Result<AdoptedGroup>>([&] {
+    return AdoptGroup(servers[0]->path(), group_id(), 1, getuid(), {}, Deadline::After(seconds(10)));
+  });
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{Code::kBadEnvironment,
+             fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", servers[0]->path()),
+             ""}));
+  EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
+}
+
+// A program and a supervisor of neighbouring releases, either of them the newer one.
+TEST_F(AdoptionServerTest, ANeighbouringReleaseIsAdopted) {
+  const Versions older{6, 7, "0.6.0"};
+  const Versions newer{7, 8, "0.7.0"};
+  for (const auto& [ours, theirs] : {std::pair(older, newer), std::pair(newer, older)}) {
+    const auto server = OpenDesk(ours);
+    const auto adopted = AdoptFrom(*server, theirs);
+    ASSERT_TRUE(adopted) << adopted.error().message;
+    EXPECT_EQ(adopted->group->roster(), group[0].roster());
+  }
+}
+
+TEST_F(AdoptionServerTest, AnotherReleaseIsRefusedOnBothSides) {
+  const Versions older{5, 6, "0.5.0"};
+  const Versions newer{7, 8, "0.7.0"};
+  for (const auto& [ours, theirs] : {std::pair(older, newer), std::pair(newer, older)}) {
+    const LogCapture log;
+    const auto server = OpenDesk(ours);
+    const auto adopted = AdoptFrom(*server, theirs);
+    ASSERT_FALSE(adopted);
+    EXPECT_EQ(
+        adopted.error(),
+        (Error{Code::kDisagreement,
+               fmt::format("the supervisor at MUSTER_CONTROL={} has muster {} (protocol {}-{}), this program "
+                           "has muster {} (protocol {}-{})",
+                           server->path(), ours.release, ours.oldest, ours.newest, theirs.release,
+                           theirs.oldest, theirs.newest),
+               "install the same release of muster, or the next one, inside and outside"}));
+    EXPECT_THAT(log.Text(),
+                HasSubstr(fmt::format("refused a program: pid {} has muster {} (protocol {}-{}), this "
+                                      "supervisor has muster {} (protocol {}-{})",
+                                      getpid(), theirs.release, theirs.oldest, theirs.newest, ours.release,
+                                      ours.oldest, ours.newest)));
+  }
+}
+
+TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
+  const LogCapture log;
+  auto fd = StartConnect(*SocketAddress::Path(servers[0]->path()));
+  ASSERT_TRUE(fd);
+  FrameStream program(*loop, *std::move(fd), kLongestMessage);
+  bool closed = false;
+  program.Start([](ByteView) { ADD_FAILURE(); }, [&](const Error&) { closed = true; });
+  program.Send(EncodeAdopt(0));
+  EXPECT_TRUE(loop.Until([&] { return closed; }));
+  EXPECT_THAT(log.Text(), HasSubstr("did not send its versions, this supervisor has muster "));
+}
+
+TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
+  const TestBase base;
+  const std::string control = base.path + "/muster-0-0-0/control-0";
+  const auto adopted = AdoptGroup(control, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{
+          Code::kBadEnvironment,
+          fmt::format("no supervisor answers at MUSTER_CONTROL={0}: cannot connect to unix:{0}: No such file "
+                      "or directory",
+                      control),
+          "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster "
+          "run"}));
+  EXPECT_FALSE(IsSupervisorThere(control, getuid()));
+  // As older versions had it, and what anybody may have set.
+  for (const char* other : {"muster-control-0-0", "", "/", "/dev/null"})
+    EXPECT_FALSE(IsSupervisorThere(other, getuid())) << other;
+}
+
+TEST_F(AdoptionServerTest, OfAKilledSupervisorIsALeftover) {
+  const TestBase base;
+  std::string path;
+  {
+    const auto killed = PrivateSocket::OpenIn(base.path, "control-1", PrivateSocket::Kind::kListener);
+    path = killed->name.path();
+    // Its file stays.
+    ASSERT_EQ(link(path.c_str(), (base.path + "/left").c_str()), 0);
+  }
+  EXPECT_FALSE(IsSupervisorThere(base.path + "/left", getuid()));
+  EXPECT_FALSE(IsSupervisorThere(path, getuid()));
+}
+
+// A container without /dev/shm and /tmp of the node: no leftover, and not its own fault.
+TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
+  const TestBase base;
+  const auto supervisor =
+      PrivateSocket::OpenIn(base.path, UniqueSocketName("control"), PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(supervisor);
+  const std::string here = "/no-such-place/muster-0-0-0/" + supervisor->name.socket();
+  EXPECT_TRUE(IsSupervisorThere(here, getuid()));
+  const auto adopted = AdoptGroup(here, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(
+      adopted.error(),
+      (Error{Code::kBadEnvironment,
+             fmt::format(
+                 "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this "
+                 "process is in a container that does not share /no-such-place",
+                 here),
+             "bind that directory into the container"}));
+}
+
+TEST_F(AdoptionServerTest, ALongPathServesAsWell) {
+  const TestBase base;
+  const std::string deep = base.path + "/" + std::string(100, 'x');
+  std::filesystem::create_directory(deep);
+  auto server = AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "job 7", {deep}}, [](int) {});
+  ASSERT_TRUE(server);
+  servers[0] = *std::move(server);
+  ASSERT_TRUE(servers[0]->path().starts_with(deep));
+  const auto adopted = Adopt(0, group_id());
+  EXPECT_TRUE(adopted) << adopted.error().message;
+}
+
+TEST_F(AdoptionServerTest, ASupervisorThatDoesNotAnswerIsWaitedForOnlySoLong) {
+  const TestBase base;
+  const std::string name = base.path + "/silent";
+  const auto listener = Listen(*SocketAddress::Path(name));
+  const auto adopted =
+      AdoptGroup(name, group_id(), 0, getuid(), {}, Deadline::After(std::chrono::milliseconds(20)));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error(),
+            (Error{Code::kDeadline,
+                   fmt::format("the supervisor at MUSTER_CONTROL={} did not answer in time", name), ""}));
+}
+
+TEST_F(AdoptionServerTest, ProgramsExchangeThroughTheirSupervisors) {
+  auto first = Adopt(0, group_id());
+  auto second = Adopt(1, group_id());
+  ASSERT_TRUE(first && second);
+  const auto exchange = [](const Result<AdoptedGroup>& program, uint8_t byte) {
+    return std::async(std::launch::async, [&program, byte] {
+      return program->group->KeyedAllGather("ids", Bytes{byte}, Deadline::After(seconds(10)));
+    });
+  };
+  auto a = exchange(first, 7);
+  auto b = exchange(second, 8);
+  ASSERT_TRUE(loop.Until([&] {
+    PassOn();
+    return a.wait_for(seconds(0)) == std::future_status::ready &&
+           b.wait_for(seconds(0)) == std::future_status::ready;
+  }));
+  for (const auto& got : {a.get(), b.get()}) {
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_THAT(*got, ElementsAre(Bytes{7}, Bytes{8}));
+  }
+}
+
+TEST_F(AdoptionServerTest, AProgramsFailureIsTheGroups) {
+  auto first = Adopt(0, group_id());
+  auto second = Adopt(1, group_id());
+  ASSERT_TRUE(first && second);
+  const Error error{Code::kDisagreement, "rank 1 found out", "hint"};
+  second->group->Fail(error);
+  ASSERT_TRUE(loop.Until([&] {
+    PassOn();
+    return first->group->failure() && second->group->failure();
+  }));
+  EXPECT_EQ(*first->group->failure(), error);
+  EXPECT_EQ(*second->group->failure(), error);
+  EXPECT_EQ(group[0].failures.front().rank, 1);
+  // Who comes later is told as well.
+  const auto late = Adopt(0, group_id());
+  ASSERT_TRUE(late);
+  ASSERT_TRUE(loop.Until([&] { return late->group->failure().has_value(); }));
+}
+
+TEST_F(AdoptionServerTest, ASupervisorThatEndsIsNamed) {
+  auto adopted = Adopt(1, group_id());
+  ASSERT_TRUE(adopted);
+  servers[1].reset();
+  ASSERT_TRUE(loop.Until([&] { return adopted->group->failure().has_value(); }));
+  EXPECT_EQ(*adopted->group->failure(),
+            (Error{Code::kPeerLost, "the supervisor of rank 1 on b ended without leaving its group", ""}));
+}
+
+TEST_F(AdoptionServerTest, WhoTalksNonsenseIsTurnedAway) {
+  auto fd = StartConnect(*SocketAddress::Path(servers[0]->path()));
+  ASSERT_TRUE(fd);
+  bool closed = false;
+  FrameStream stream(*loop, *std::move(fd), 1000);
+  stream.Start([](ByteView) {}, [&](const Error&) { closed = true; });
+  stream.Send(AsBytes("GET /"));
+  ASSERT_TRUE(loop.Until([&] { return closed; }));
+  EXPECT_TRUE(lost.empty());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,212 @@
+#include "comm/rendezvous/control/rejoin_handler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// `muster run -- a && muster run -- b`: the same requests again, rank by rank.
+class RejoinHandlerTest : public testing::Test {
+ protected:
+  explicit RejoinHandlerTest() : requests(MakeRequests({"a", "a", "b", "b"})), first(loop, requests) {
+    EXPECT_TRUE(first.AllFormed());
+  }
+  // Ends its part in the first group and comes back for the second.
+  void ComeBack(size_t rank) {
+    first[rank].plane().Leave();
+    ASSERT_TRUE(loop.Until([&] { return first[rank].released == 1; }));
+    first.Kill(rank);
+    second[rank] = std::make_unique<TestRank>(*loop, requests[rank]);
+    second[rank]->Start();
+  }
+
+  TestLoop loop;
+  const LogCapture log;
+  std::vector<JoinRequest> requests;
+  TestGroup first;
+  std::map<size_t, std::unique_ptr<TestRank>> second;
+};
+
+TEST_F(RejoinHandlerTest, WhoComesBackEarlyWaitsForTheOthers) {
+  ComeBack(3);
+  ComeBack(1);
+  ASSERT_TRUE(loop.Until(
+      [&] { return log.Has("this launch's previous group is still at work; waiting for it to end"); }));
+  loop.For(milliseconds(100));
+  EXPECT_FALSE(second[3]->ended());
+  EXPECT_FALSE(second[1]->ended());
+  EXPECT_TRUE(first[0].failures.empty());
+  ComeBack(2);
+  ComeBack(0);
+  ASSERT_TRUE(loop.Until(
+      [&] { return std::ranges::all_of(second, [](const auto& entry) { return entry.second->ended(); }); }));
+  for (const auto& [rank, again] : second) {
+    ASSERT_TRUE(again->formed()) << rank << ": " << again->refused()->error.message;
+    EXPECT_EQ(again->plane().group(), second[0]->plane().group());
+  }
+}
+
+constexpr const char* kTwiceHint =
+    "two programs of one rank cannot run at once: use two steps; launches by hand that run at once need a "
+    "MASTER_PORT each";
+
+TEST_F(RejoinHandlerTest, ASecondProgramOfARankAtWorkIsRefused) {
+  for (const size_t rank : {0, 1, 2, 3}) {
+    TestRank twice(*loop, requests[rank]);
+    twice.Start();
+    ASSERT_TRUE(loop.Until([&] { return twice.ended(); }));
+    EXPECT_EQ(twice.refused()->error,
+              (Error{Code::kDisagreement,
+                     fmt::format("rank {} on {} is already at work in this launch's present group, as pid {}",
+                                 rank, rank < 2 ? "a" : "b", 1000 + rank),
+                     kTwiceHint}));
+  }
+  EXPECT_TRUE(first[0].failures.empty());
+}
+
+TEST_F(RejoinHandlerTest, AlsoOnAnotherNodeThanItsOwn) {
+  JoinRequest request = requests[1];
+  request.self.node = "b";
+  TestRank twice(*loop, request);
+  twice.Start();
+  ASSERT_TRUE(loop.Until([&] { return twice.ended(); }));
+  EXPECT_EQ(twice.refused()->error.message,
+            "rank 1 on a is already at work in this launch's present group, as pid 1001");
+}
+
+TEST_F(RejoinHandlerTest, WhileOthersHaveLeftAsWell) {
+  first[3].plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return first[3].released == 1; }));
+  TestRank twice(*loop, requests[1]);
+  twice.Start();
+  ASSERT_TRUE(loop.Until([&] { return twice.ended(); }));
+  EXPECT_EQ(twice.refused()->error.code, Code::kDisagreement);
+}
+
+TEST_F(RejoinHandlerTest, AProcessOfAnEarlierLifeIsRefused) {
+  for (JoinRequest& request : requests) request.self.agreement.restart = 1;
+  for (JoinRequest& request : requests) request.meeting.key += " again";
+  TestGroup second_life(loop, requests);
+  ASSERT_TRUE(second_life.AllFormed());
+  JoinRequest leftover = requests[3];
+  leftover.self.agreement.restart = 0;
+  TestRank old(*loop, leftover);
+  old.Start();
+  ASSERT_TRUE(loop.Until([&] { return old.ended(); }));
+  EXPECT_EQ(old.refused()->error,
+            (Error{Code::kDisagreement,
+                   "the ranks disagree on the restart of the job: rank 3 on b has 0, rank 2 on b has 1",
+                   "a process of an earlier incarnation is still there"}));
+}
+
+TEST_F(RejoinHandlerTest, AProcessOfALaterLifeWaitsForTheEarlierToEnd) {
+  JoinRequest request = requests[3];
+  request.self.agreement.restart = 1;
+  TestRank later(*loop, request);
+  later.Start();
+  ASSERT_TRUE(
+      loop.Until([&] { return log.Has("this launch's previous group is still at work; waiting for it"); }));
+  EXPECT_FALSE(later.ended());
+}
+
+TEST_F(RejoinHandlerTest, AGroupThatHasFailedMakesRoomForTheNext) {
+  first.Kill(3);
+  const Error lost{Code::kPeerLost, "rank 3 on b ended without leaving its group", ""};
+  ASSERT_TRUE(first.AllToldOf(lost));
+  second[3] = std::make_unique<TestRank>(*loop, requests[3]);
+  second[3]->Start();
+  ASSERT_TRUE(
+      loop.Until([&] { return log.Has("this launch's previous group is still at work; waiting for it"); }));
+  for (const size_t rank : {2, 1, 0}) {
+    first.Kill(rank);
+    second[rank] = std::make_unique<TestRank>(*loop, requests[rank]);
+    second[rank]->Start();
+  }
+  ASSERT_TRUE(loop.Until(
+      [&] { return std::ranges::all_of(second, [](const auto& entry) { return entry.second->ended(); }); }));
+  for (const auto& [rank, again] : second) EXPECT_TRUE(again->formed()) << rank;
+}
+
+TEST(RejoinHandler, TellsTheOnlyRankOfANodeAsWell) {
+  TestLoop loop;
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(group.AllFormed());
+  TestRank twice(*loop, requests[1]);
+  twice.Start();
+  ASSERT_TRUE(loop.Until([&] { return twice.ended(); }));
+  EXPECT_EQ(twice.refused()->error.message,
+            "rank 1 on b is already at work in this launch's present group, as pid 1001");
+  EXPECT_TRUE(group[0].failures.empty() && group[1].failures.empty());
+}
+
+// At no moment is the name free for a second leader: it is told at once, instead of waiting for a group of
+// its own.
+TEST(RejoinHandler, ASecondLeaderIsToldWheneverItComes) {
+  for (int round = 0; round < 20; ++round) {
+    TestLoop loop;
+    const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "a"});
+    std::vector<std::unique_ptr<TestRank>> ranks;
+    for (const JoinRequest& request : requests) {
+      ranks.push_back(std::make_unique<TestRank>(*loop, request));
+      ranks.back()->Start();
+    }
+    // It comes while the group forms, or just after: it looks again and again.
+    TestRank twice(*loop, requests[0]);
+    ranks.push_back(nullptr);
+    loop->After(milliseconds(round % 5), [&] { twice.Start(); });
+    ASSERT_TRUE(loop.Until([&] { return twice.ended() && ranks[0]->ended(); })) << round;
+    ASSERT_TRUE(twice.refused() || ranks[0]->refused()) << round;
+    const Error& error = (twice.refused() ? twice : *ranks[0]).refused()->error;
+    EXPECT_EQ(error.code, Code::kDisagreement) << error.message;
+  }
+}
+
+// It had connected when the group formed, and spoke when it had formed.
+TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
+  TestLoop loop;
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "a"});
+  TestRank leader(*loop, requests[0]);
+  leader.Start();
+  const LocalNames names =
+      MakeLocalNames(requests[0].meeting.LocalKey(), "a", requests[0].shared_directories, getuid());
+  UniqueFd early;
+  ASSERT_TRUE(loop.Until([&] { return static_cast<bool>(early = DialLocal(names)); }));
+  loop.Settle();
+  TestRank follower(*loop, requests[1]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.formed() && follower.formed(); }));
+  std::optional<Failure> told;
+  FrameStream stream(*loop, std::move(early), kLongestMessage);
+  stream.Start([&](ByteView frame) { told = *DecodeFailure(frame); }, [](const Error&) {});
+  stream.Send(Encode(HelloOf({requests[0].self})));
+  ASSERT_TRUE(loop.Until([&] { return told.has_value(); }));
+  EXPECT_EQ(told->error.message,
+            "rank 0 on a is already at work in this launch's present group, as pid 1000");
+  EXPECT_TRUE(leader.failures.empty());
+}
+
+// `muster check && muster run --nproc-per-node 8`: its ranks are not those of the group at work.
+TEST(RejoinHandler, AWorldOfAnotherSizeWaits) {
+  TestLoop loop;
+  const LogCapture log;
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(group.AllFormed());
+  JoinRequest request = requests[1];
+  request.self.agreement.world_size = 16;
+  TestRank next(*loop, request);
+  next.Start();
+  ASSERT_TRUE(
+      loop.Until([&] { return log.Has("this launch's previous group is still at work; waiting for it"); }));
+  EXPECT_FALSE(next.ended());
+}
+
+}  // namespace
+}  // namespace muster

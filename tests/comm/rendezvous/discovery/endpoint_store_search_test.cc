@@ -1,0 +1,148 @@
+#include "comm/rendezvous/discovery/endpoint_store_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "comm/rendezvous/link/authenticating_acceptor.h"
+#include "tests/comm/net/test_loop.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::seconds;
+
+// What is on it, and whether it works, is the test's to say.
+struct FakeKvs {
+  void Set(Result<std::optional<std::string>> to) {
+    const std::lock_guard lock(mutex);
+    now = std::move(to);
+  }
+  std::mutex mutex;
+  Result<std::optional<std::string>> now;
+};
+
+class FakeBulletin : public EndpointStore {
+ public:
+  explicit FakeBulletin(FakeKvs& kvs) : kvs_(kvs) {}
+  Status Publish(std::string_view root_address, Deadline) override {
+    kvs_.Set(std::string(root_address));
+    return {};
+  }
+  Result<std::optional<std::string>> LookUp(Deadline) override {
+    const std::lock_guard lock(kvs_.mutex);
+    return kvs_.now;
+  }
+  std::string Describe() const override { return "the key-value store"; }
+
+ private:
+  FakeKvs& kvs_;
+};
+
+class BulletinSearchTest : public testing::Test {
+ protected:
+  BulletinSearchTest() {
+    EXPECT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+    search = std::make_unique<EndpointStoreSearch>(
+        *loop, std::make_unique<FakeBulletin>(kvs), RootDialer::Params{meeting, seconds(10), seconds(10)},
+        [this](const std::optional<JobSecret>& found) -> Result<std::unique_ptr<Prover>> {
+          if (refuse_prover) return Fail(Code::kAuthentication, "nothing can be proven");
+          return found ? MakeSecretProver(*found) : MakeNoneProver();
+        },
+        [this](std::unique_ptr<FrameStream> found) {
+          link = std::move(found);
+          link->Start([](ByteView) {}, [](const Error&) {});
+          search.reset();
+        },
+        [this](const Error& error) {
+          hopeless = error;
+          search.reset();
+        });
+  }
+  ~BulletinSearchTest() override {
+    search.reset();
+    loop.Settle();
+  }
+  RootAddress At(uint16_t where, const JobSecret& with) const {
+    return {{*SocketAddress::FromNumeric("127.0.0.1", where)}, with};
+  }
+
+  FakeKvs kvs;
+  TestLoop loop;
+  const MeetingId meeting = MeetingIdOf("bulletin_search_test");
+  const uint16_t port = FreePort();
+  const JobSecret secret = *JobSecret::Generate();
+  const std::unique_ptr<Prover> prover = MakeSecretProver(secret);
+  bool refuse_prover = false;
+  std::unique_ptr<FrameStream> accepted;
+  std::unique_ptr<FrameStream> link;
+  std::optional<Error> hopeless;
+  AuthenticatingAcceptor listener{*loop,
+                                  {meeting, seconds(10)},
+                                  *prover,
+                                  [this](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                    accepted = std::move(from);
+                                    accepted->Start([](ByteView) {}, [](const Error&) {});
+                                  }};
+  std::unique_ptr<EndpointStoreSearch> search;
+};
+
+TEST_F(BulletinSearchTest, WaitsForANoticeAndFollowsIt) {
+  ASSERT_TRUE(loop.Until(
+      [&] { return search->Problem() == "the key-value store does not say yet where it listens"; }));
+  kvs.Set(Encode(At(port, secret)));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(BulletinSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
+  const uint16_t nobody = FreePort();
+  kvs.Set(Encode(At(nobody, *JobSecret::Generate())));
+  ASSERT_TRUE(loop.Until(
+      [&] { return search->Problem() == fmt::format("127.0.0.1:{}: Connection refused", nobody); }));
+  kvs.Set(Encode(At(port, secret)));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(BulletinSearchTest, AnotherSecretIsTheOldOnes) {
+  kvs.Set(Encode(At(port, *JobSecret::Generate())));
+  ASSERT_TRUE(loop.Until([&] { return search->rejection() || !search->Problem().empty(); }));
+  EXPECT_FALSE(link);
+  kvs.Set(Encode(At(port, secret)));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(BulletinSearchTest, SaysWhatIsWrongWithTheNotice) {
+  kvs.Set("5");
+  ASSERT_TRUE(loop.Until([&] {
+    return search->Problem() ==
+           "the key-value store: what the root left there is no root address of this release of muster: it "
+           "does not begin as "
+           "one";
+  }));
+  EXPECT_FALSE(hopeless);
+}
+
+TEST_F(BulletinSearchTest, GoesOnWhereTheBulletinFails) {
+  kvs.Set(Fail(Code::kSystem, "it broke"));
+  ASSERT_TRUE(loop.Until([&] { return search->Problem() == "it broke"; }));
+  EXPECT_FALSE(search->rejection());
+  kvs.Set(Encode(At(port, secret)));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+}
+
+TEST_F(BulletinSearchTest, EndsWhereTryingAgainIsOfNoUse) {
+  kvs.Set(Fail(Code::kConfiguration, "it never works"));
+  ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
+  EXPECT_EQ(hopeless->message, "it never works");
+}
+
+TEST_F(BulletinSearchTest, EndsWhereNothingCanBeProven) {
+  refuse_prover = true;
+  kvs.Set(Encode(At(port, secret)));
+  ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
+  EXPECT_EQ(hopeless->message, "nothing can be proven");
+}
+
+}  // namespace
+}  // namespace muster

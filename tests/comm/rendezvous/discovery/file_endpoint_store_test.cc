@@ -1,0 +1,238 @@
+#include "comm/rendezvous/discovery/file_endpoint_store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cstdarg>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "comm/rendezvous/discovery/root_address_file.h"
+#include "tests/comm/base/print_error.h"
+
+namespace {
+
+// A client of NFS that goes on saying that a file is not there. What makes a real one ask the server again
+// makes this one forget.
+struct SlowCache {
+  bool on = false;
+  bool close_to_open = true;  // false: mounted with nocto
+  std::set<std::string> absent;
+};
+SlowCache& Cache() {
+  static SlowCache cache;
+  return cache;
+}
+
+}  // namespace
+
+// In the place of libc's, for this whole program.
+extern "C" int openat(int directory, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0U;
+  va_end(arguments);
+  SlowCache& cache = Cache();
+  if (cache.on && (flags & O_CREAT) == 0 && cache.absent.contains(path)) {
+    errno = ENOENT;
+    return -1;
+  }
+  const auto fd = static_cast<int>(syscall(SYS_openat, directory, path, flags, mode));
+  if (cache.on && fd < 0 && errno == ENOENT) cache.absent.insert(path);
+  return fd;
+}
+
+extern "C" int open(const char* path, int flags, ...) {
+  if (Cache().close_to_open) Cache().absent.clear();
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, 0600));
+}
+
+extern "C" int mkdirat(int directory, const char* path, mode_t mode) {
+  const auto made = static_cast<int>(syscall(SYS_mkdirat, directory, path, mode));
+  if (made == 0) Cache().absent.clear();
+  if (made != 0 && errno == EEXIST) Cache().absent.erase(path);
+  return made;
+}
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
+using Found = Result<std::optional<std::string>>;
+const Found kNothing = std::optional<std::string>();
+
+class FileEndpointStoreTest : public testing::Test {
+ protected:
+  FileEndpointStoreTest() {
+    std::string name = testing::TempDir() + "muster-file-XXXXXX";
+    shared = mkdtemp(name.data());
+  }
+  ~FileEndpointStoreTest() override {
+    Cache() = SlowCache{};
+    fs::remove_all(shared);
+  }
+  FileEndpointStore Open(const std::string& name = "root-a") const { return {shared, name}; }
+  fs::path Own() const { return fs::path(shared) / fmt::format("muster-{}", geteuid()); }
+  void Write(const std::string& name, const std::string& content, fs::perms mode = fs::perms(0600)) const {
+    fs::create_directories(Own());
+    fs::permissions(Own(), fs::perms(0700));
+    std::ofstream(Own() / name) << content;
+    fs::permissions(Own() / name, mode);
+  }
+  std::vector<std::string> Files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(Own())) names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+  Error Refused() const {
+    const Found found = Open().LookUp(Soon());
+    return found ? Error{} : found.error();
+  }
+  Error Unusable(const std::string& what) const {
+    return {Code::kConfiguration, "rendezvous.directory cannot be used: " + what,
+            "choose a directory that all nodes share and only this user can write to"};
+  }
+
+  std::string shared;
+};
+
+TEST_F(FileEndpointStoreTest, WhatOnePublishesAnotherFinds) {
+  FileEndpointStore root = Open();
+  FileEndpointStore leader = Open();
+  EXPECT_EQ(leader.LookUp(Soon()), kNothing);
+  ASSERT_TRUE(root.Publish("here", Soon()));
+  EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
+  ASSERT_TRUE(root.Publish("there", Soon()));
+  EXPECT_EQ(leader.LookUp(Soon()), Found("there"));
+  EXPECT_EQ(Open("root-b").LookUp(Soon()), kNothing);
+}
+
+TEST_F(FileEndpointStoreTest, NobodyElseMayLook) {
+  const mode_t before = umask(0);
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  umask(before);
+  EXPECT_EQ(fs::status(Own()).permissions(), fs::perms(0700));
+  EXPECT_EQ(fs::status(Own() / "root-a").permissions(), fs::perms(0600));
+  EXPECT_EQ(Files(), std::vector<std::string>{"root-a"});
+}
+
+TEST_F(FileEndpointStoreTest, TakesDownItsOwnAlone) {
+  FileEndpointStore root = Open();
+  ASSERT_TRUE(root.Publish("here", Soon()));
+  root.Withdraw("there");
+  EXPECT_EQ(Open().LookUp(Soon()), Found("here"));
+  root.Withdraw("here");
+  EXPECT_EQ(Open().LookUp(Soon()), kNothing);
+  EXPECT_TRUE(Files().empty());
+}
+
+// A root that was killed while it wrote, and one that nobody has cleaned up behind.
+TEST_F(FileEndpointStoreTest, LeftoversAreReplacedOrForgotten) {
+  Write("root-a.new", "half of");
+  Write("root-a", EncodeRootAddressFile("of an earlier run"));
+  Write("root-old", "x");
+  Write("root-young", "x");
+  const auto now = fs::last_write_time(Own() / "root-a");
+  fs::last_write_time(Own() / "root-old", now - std::chrono::hours(8 * 24));
+  fs::last_write_time(Own() / "root-young", now - std::chrono::hours(6 * 24));
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  EXPECT_EQ(Open().LookUp(Soon()), Found("here"));
+  EXPECT_EQ(Files(), (std::vector<std::string>{"root-a", "root-young"}));
+}
+
+TEST_F(FileEndpointStoreTest, WhatIsHalfThereIsNotRead) {
+  for (const std::string content : {"", "here", "here\n", "here\n0123"}) {
+    Write("root-a", content);
+    EXPECT_EQ(Refused(), (Error{Code::kSystem, fmt::format("{}/root-a is not whole", Own().string()), ""}));
+  }
+  Write("root-a", std::string(100'000, 'x'));
+  EXPECT_EQ(Refused().code, Code::kSystem);
+}
+
+TEST_F(FileEndpointStoreTest, WhatOthersMayReadIsNotBelieved) {
+  Write("root-a", EncodeRootAddressFile("here"), fs::perms(0640));
+  EXPECT_EQ(
+      Refused(),
+      (Error{Code::kAuthentication,
+             fmt::format(
+                 "{}/root-a is not believed: it belongs to uid {} and has mode 640, not to uid {} with 600",
+                 Own().string(), geteuid(), geteuid()),
+             ""}));
+  fs::remove(Own() / "root-a");
+  ASSERT_EQ(mkfifo((Own() / "root-a").c_str(), 0600), 0);
+  EXPECT_EQ(Refused().code, Code::kAuthentication);
+  fs::remove(Own() / "root-a");
+  fs::create_symlink("/etc/passwd", Own() / "root-a");
+  EXPECT_EQ(Refused().code, Code::kSystem);
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  EXPECT_EQ(Open().LookUp(Soon()), Found("here"));
+}
+
+TEST_F(FileEndpointStoreTest, ADirectoryOfSomebodyElseIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give a directory away)";
+  fs::create_directory(Own());
+  ASSERT_EQ(chown(Own().c_str(), 65534, 65534), 0);
+  EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ belongs to uid 65534, not to uid 0", Own().string())));
+  EXPECT_EQ(Open().Publish("here", Soon()).error().code, Code::kConfiguration);
+}
+
+TEST_F(FileEndpointStoreTest, ADirectoryThatLetsOthersInIsRefused) {
+  fs::create_directory(Own());
+  fs::permissions(Own(), fs::perms(0750));
+  EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ has mode 750, which lets others in", Own().string())));
+  fs::remove(Own());
+  fs::create_symlink("/tmp", Own());
+  EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ is no directory", Own().string())));
+}
+
+TEST_F(FileEndpointStoreTest, ADirectoryMustBeThere) {
+  const auto refused = [](const std::string& path) {
+    const Found found = FileEndpointStore(path, "root-a").LookUp(Soon());
+    return found ? Error{} : found.error();
+  };
+  EXPECT_EQ(refused(shared + "/no"), Unusable(shared + "/no is not there"));
+  std::ofstream(shared + "/file") << "x";
+  EXPECT_EQ(refused(shared + "/file"), Unusable(shared + "/file is no directory"));
+  EXPECT_EQ(refused("/proc"),
+            (Error{Code::kSystem,
+                   fmt::format("cannot make /proc/muster-{}/: No such file or directory", geteuid()), ""}));
+}
+
+TEST_F(FileEndpointStoreTest, AMemoryOfAbsenceIsNotBelieved) {
+  FileEndpointStore leader = Open();
+  Cache().on = true;
+  EXPECT_EQ(leader.LookUp(Soon()), kNothing);
+  Cache().on = false;
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  Cache().on = true;
+  EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
+}
+
+// Where opening the directory anew does not help either.
+TEST_F(FileEndpointStoreTest, AMemoryOfAbsenceIsShaken) {
+  FileEndpointStore leader = Open();
+  Cache() = {true, false, {}};
+  EXPECT_EQ(leader.LookUp(Soon()), kNothing);
+  const std::set<std::string> remembered = Cache().absent;
+  Cache() = {};
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  Cache() = {true, false, remembered};
+  int looks = 1;
+  while (leader.LookUp(Soon()) == kNothing) ASSERT_LT(++looks, 20);
+  EXPECT_EQ(looks, 7);
+  EXPECT_EQ(Files(), std::vector<std::string>{"root-a"});
+}
+
+TEST_F(FileEndpointStoreTest, SaysWhatItIs) {
+  EXPECT_EQ(FileEndpointStore("/shared/", "root-a").Describe(),
+            fmt::format("the file /shared/muster-{}/root-a", geteuid()));
+}
+
+}  // namespace
+}  // namespace muster

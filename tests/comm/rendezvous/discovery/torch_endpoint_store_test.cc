@@ -1,0 +1,126 @@
+#include "comm/rendezvous/discovery/torch_endpoint_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/tcp_store/server_thread.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/base/print_error.h"
+#include "tests/comm/rendezvous/older_store.h"
+
+namespace muster {
+namespace {
+
+using testing::UnorderedElementsAre;
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
+
+struct TorchEndpointStoreTest : testing::Test {
+  UniqueFd Listener() { return *Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)); }
+  void Serve() { server = *tcp_store::ServerThread::Start(Listener(), {}); }
+  TorchEndpointStore Open(const std::string& key = "muster/test/root") {
+    return {Endpoint{"127.0.0.1", server->address().port()}, key};
+  }
+
+  const LogCapture log;
+  std::unique_ptr<tcp_store::ServerThread> server;
+};
+
+TEST_F(TorchEndpointStoreTest, WhatOnePublishesAnotherFinds) {
+  Serve();
+  TorchEndpointStore root = Open();
+  TorchEndpointStore leader = Open();
+  EXPECT_EQ(leader.LookUp(Soon()), Result<std::optional<std::string>>(std::nullopt));
+  ASSERT_TRUE(root.Publish("here", Soon()));
+  EXPECT_EQ(leader.LookUp(Soon()), Result<std::optional<std::string>>("here"));
+  ASSERT_TRUE(root.Publish("there", Soon()));
+  EXPECT_EQ(leader.LookUp(Soon()), Result<std::optional<std::string>>("there"));
+  EXPECT_EQ(Open("muster/other/root").LookUp(Soon()), Result<std::optional<std::string>>(std::nullopt));
+}
+
+TEST_F(TorchEndpointStoreTest, UsesOneKeyAlone) {
+  Serve();
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  const auto client = tcp_store::Client::Connect(server->address(), Soon());
+  EXPECT_THAT(*(*client)->ListKeys(Soon()), UnorderedElementsAre("muster/test/root"));
+}
+
+TEST_F(TorchEndpointStoreTest, ComesBackToAStoreThatHungUp) {
+  Serve();
+  TorchEndpointStore leader = Open();
+  ASSERT_TRUE(leader.LookUp(Soon()));
+  const SocketAddress address = server->address();
+  server.reset();
+  server = *tcp_store::ServerThread::Start(*Listen(address), {});
+  EXPECT_FALSE(leader.LookUp(Soon()));
+  EXPECT_TRUE(leader.LookUp(Soon()));
+}
+
+TEST_F(TorchEndpointStoreTest, NobodyThereMayChange) {
+  Serve();
+  TorchEndpointStore leader = Open();
+  const SocketAddress address = server->address();
+  server.reset();
+  const auto found = leader.LookUp(Soon());
+  ASSERT_FALSE(found);
+  EXPECT_EQ(
+      found.error(),
+      (Error{Code::kSystem,
+             fmt::format("cannot connect to the store at {}: Connection refused", address.ToString()), ""}));
+  EXPECT_EQ(leader.Describe(), "the store at " + address.ToString());
+}
+
+TEST_F(TorchEndpointStoreTest, AStoreThatNeverAnswersIsGivenUp) {
+  const UniqueFd listener = Listener();
+  const uint16_t port = LocalAddress(listener.get()).port();
+  TorchEndpointStore leader(Endpoint{"127.0.0.1", port}, "key", Duration::zero());
+  Error error;
+  for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
+    error = leader.LookUp(Deadline::After(std::chrono::milliseconds(20))).error();
+    EXPECT_EQ(error.code, code);
+  }
+  EXPECT_EQ(
+      error.message,
+      fmt::format("what listens at 127.0.0.1:{} takes connections and does not answer as a store: it is "
+                  "none, or that of PyTorch before 2.2, or it is stopped",
+                  port));
+  EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
+}
+
+// One of PyTorch 1.13 to 2.1, which serves nobody else while it waits for the rest of a request.
+TEST_F(TorchEndpointStoreTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) {
+  const OlderStore store;
+  OlderClient before(store.address());
+  before.Set("a", "1");
+  TorchEndpointStore leader(Endpoint{"127.0.0.1", store.address().port()}, "key", Duration::zero());
+  Error error;
+  for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
+    // Not by that: whoever waits for it keeps the store's thread.
+    error = leader.LookUp(Deadline::After(std::chrono::minutes(10))).error();
+    EXPECT_EQ(error.code, code);
+    EXPECT_EQ(before.Get("a"), "1");
+  }
+  EXPECT_EQ(store.turned_away(), 3);
+  EXPECT_EQ(
+      error.message,
+      fmt::format(
+          "what listens at 127.0.0.1:{} takes connections and hangs up instead of answering as a store: "
+          "it is none, or that of PyTorch before 2.2, or it turns this process away",
+          store.address().port()));
+  EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
+  OlderClient after(store.address());
+  after.Set("b", "2");
+  EXPECT_EQ(after.Get("b"), "2");
+}
+
+// A store that is about to be there may hang up a few times first, and is asked every few milliseconds.
+TEST_F(TorchEndpointStoreTest, WhoHangsUpIsGivenAWhile) {
+  const OlderStore store;
+  TorchEndpointStore leader(Endpoint{"127.0.0.1", store.address().port()}, "key", std::chrono::hours(1));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(leader.LookUp(Deadline::After(std::chrono::minutes(10))).error().code, Code::kDisagreement);
+  }
+}
+
+}  // namespace
+}  // namespace muster

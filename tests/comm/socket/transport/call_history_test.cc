@@ -1,0 +1,61 @@
+#include "comm/socket/transport/call_history.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+Call CallNumber(uint64_t sequence, Operation operation = Operation::kBarrier) {
+  Call call;
+  call.communicator = 1;
+  call.sequence = sequence;
+  call.operation = operation;
+  return call;
+}
+
+class CallHistoryTest : public testing::Test {
+ protected:
+  Answer Ask(int from, const Call& call) { return history_.Ask(from, call, mismatch_); }
+
+  CallHistory history_;
+  std::optional<Mismatch> mismatch_;
+};
+
+TEST_F(CallHistoryTest, SaysWhomItWaitsForInTheSameCall) {
+  EXPECT_EQ(history_.Begin(CallNumber(1)), std::nullopt);
+  EXPECT_EQ(Ask(3, CallNumber(1)), (Answer{Standing::kSame, {}}));
+  history_.Waiting({5, 7});
+  EXPECT_EQ(Ask(3, CallNumber(1)), (Answer{Standing::kSame, {5, 7}}));
+  history_.End();
+  EXPECT_EQ(Ask(3, CallNumber(1)), Answer());
+  EXPECT_EQ(mismatch_, std::nullopt);
+}
+
+TEST_F(CallHistoryTest, FindsADisagreementNowAndLater) {
+  history_.Begin(CallNumber(1));
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)).standing, Standing::kDisagrees);
+  EXPECT_EQ(mismatch_, (Mismatch{3, CallNumber(1, Operation::kSplit), CallNumber(1)}));
+  mismatch_.reset();
+  history_.End();
+  history_.Begin(CallNumber(2));
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)).standing, Standing::kDisagrees);
+  EXPECT_EQ(mismatch_, (Mismatch{3, CallNumber(1, Operation::kSplit), CallNumber(1)}));
+}
+
+TEST_F(CallHistoryTest, RemembersWhoAskedTooEarly) {
+  EXPECT_EQ(Ask(3, CallNumber(2, Operation::kSplit)), Answer());
+  EXPECT_EQ(Ask(4, CallNumber(2)), Answer());
+  EXPECT_EQ(history_.Begin(CallNumber(1)), std::nullopt);
+  history_.End();
+  EXPECT_EQ(history_.Begin(CallNumber(2)), (Mismatch{3, CallNumber(2, Operation::kSplit), CallNumber(2)}));
+}
+
+TEST_F(CallHistoryTest, ForgetsAfterAWhile) {
+  for (uint64_t sequence = 1; sequence <= 100; ++sequence) history_.Begin(CallNumber(sequence));
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)), Answer());
+  EXPECT_EQ(mismatch_, std::nullopt);
+  EXPECT_EQ(Ask(3, CallNumber(50, Operation::kSplit)).standing, Standing::kDisagrees);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,232 @@
+#include "comm/socket/transport/peer_acceptor.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "comm/socket/transport/dial.h"
+#include "tests/comm/base/log_capture.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::minutes;
+using testing::HasSubstr;
+
+std::ptrdiff_t OpenDescriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       std::filesystem::directory_iterator());
+}
+
+// Rank 0 receives; nothing here has a deadline that a slow machine could miss.
+class PeerAcceptorTest : public testing::Test {
+ protected:
+  void Start(PeerAcceptorOptions options = {minutes(10), 128, {}}) {
+    acceptor = std::make_unique<PeerAcceptor>(
+        poll_set, self, *endpoint, options,
+        [this](const LinkKey& key, ProvenLink link) { arrived.emplace_back(key, std::move(link.fd)); });
+    ASSERT_TRUE(acceptor->Start());
+  }
+  SocketAddress Address() const { return *SocketAddress::FromNumeric("127.0.0.1", endpoint->address().port); }
+  // From another address of loopback, where one is given.
+  UniqueFd Connect(const std::string& from = "127.0.0.1") const {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto local = *SocketAddress::FromNumeric(from, 0);
+    EXPECT_EQ(bind(fd.get(), local.get(), local.length()), 0);
+    const SocketAddress address = Address();
+    EXPECT_EQ(connect(fd.get(), address.get(), address.length()), 0);
+    return fd;
+  }
+  void Serve() {
+    poll_set.Dispatch();
+    acceptor->OnTime();
+  }
+  bool Until(const std::function<bool()>& done) {
+    const Deadline limit = Deadline::After(std::chrono::seconds(60));
+    while (!done()) {
+      if (limit.Expired()) return false;
+      pollfd ready{poll_set.fd(), POLLIN, 0};
+      poll(&ready, 1, acceptor->wake().EarlierOf(limit).PollMilliseconds());
+      Serve();
+    }
+    return true;
+  }
+  // Rank 3 connects, proves itself and is taken.
+  bool MemberGetsIn() {
+    Dial dial(poll_set, member, {1, Purpose::kCollective, 0}, {{Address()}}, minutes(1));
+    const bool in = Until([&] { return dial.state() != Dial::State::kTrying; });
+    return in && dial.state() == Dial::State::kConnected && !arrived.empty();
+  }
+  // What other code closed reads as the end, or as a reset.
+  static bool IsClosed(const UniqueFd& fd) {
+    char byte = 0;
+    const ssize_t count = recv(fd.get(), &byte, 1, MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN);
+  }
+
+  PollSet poll_set = *PollSet::Create();
+  GroupMember self{0, 8, {}, "0011"};
+  GroupMember member{3, 8, {}, "0011"};
+  std::unique_ptr<SocketEndpoint> endpoint = *SocketEndpoint::Open();
+  std::vector<std::pair<LinkKey, UniqueFd>> arrived;
+  std::unique_ptr<PeerAcceptor> acceptor;
+};
+
+TEST_F(PeerAcceptorTest, AFloodLeavesTheCallerItsTurn) {
+  Start();
+  std::vector<UniqueFd> flood;
+  for (int i = 0; i < 3 * PeerAcceptor::kAcceptsPerWake; ++i) flood.push_back(Connect());
+  const auto before = OpenDescriptors();
+  Serve();
+  EXPECT_EQ(OpenDescriptors() - before, PeerAcceptor::kAcceptsPerWake);
+  for (int i = 0; i < 2; ++i) Serve();
+  EXPECT_EQ(OpenDescriptors() - before, 3 * PeerAcceptor::kAcceptsPerWake);
+}
+
+TEST_F(PeerAcceptorTest, WhatIsDueComesBeforeNewConnections) {
+  const LogCapture log;
+  Start({std::chrono::milliseconds(1), 128, {}});
+  const UniqueFd late = Connect();
+  ASSERT_TRUE(Until([&] { return !acceptor->wake().IsNever(); }));
+  const UniqueFd next = Connect();
+  const auto before = OpenDescriptors();
+  while (!acceptor->wake().Expired()) usleep(1000);
+  Serve();
+  EXPECT_THAT(log.Text(), HasSubstr("it did not prove who it is within 1ms"));
+  EXPECT_EQ(OpenDescriptors(), before) << "one closed, one accepted";
+}
+
+TEST_F(PeerAcceptorTest, WhoeverHasHungUpCostsNothing) {
+  const LogCapture log;
+  Start();
+  for (int i = 0; i < 20; ++i) Connect();
+  const auto before = OpenDescriptors();
+  Serve();
+  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_TRUE(acceptor->wake().IsNever());
+  EXPECT_EQ(std::ranges::count(log.Text(), '\n'), 5) << "the log is not theirs";
+  acceptor.reset();
+  EXPECT_THAT(log.Text(), testing::EndsWith("rejected 15 more data connections (not logged one by one)\n"));
+}
+
+TEST_F(PeerAcceptorTest, SilentOnesOfOneAddressGiveWayAtOnce) {
+  Start();
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 300; ++i) strangers.push_back(Connect());
+  EXPECT_TRUE(MemberGetsIn());
+  EXPECT_TRUE(IsClosed(strangers.front()));
+}
+
+TEST_F(PeerAcceptorTest, SilentOnesOfManyAddressesGiveWayAfterAMoment) {
+  Start({minutes(10), 16, {}});
+  std::vector<UniqueFd> strangers;
+  for (int i = 2; i < 60; ++i) strangers.push_back(Connect("127.0.0." + std::to_string(i)));
+  EXPECT_TRUE(MemberGetsIn());
+}
+
+TEST_F(PeerAcceptorTest, AGreetingAloneKeepsNobodyOut) {
+  Start({minutes(10), 16, {}});
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.push_back(Connect());
+    ConnectorHandshake greeting(member, {1, Purpose::kCollective, 0});
+    EXPECT_EQ(greeting.Start(strangers.back().get()), Shake::kDone);
+  }
+  EXPECT_TRUE(MemberGetsIn());
+}
+
+// The soft limit of this process, as long as it lives.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t soft) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit lowered{soft, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// A process that connects so many times and stays until it is told.
+class StrangerProcess {
+ public:
+  StrangerProcess(const std::function<UniqueFd()>& connect, int times) {
+    int stay[2];
+    EXPECT_EQ(pipe2(stay, O_CLOEXEC), 0);
+    int ready[2];
+    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      close(stay[1]);
+      std::vector<UniqueFd> held;
+      for (int i = 0; i < times; ++i) held.push_back(connect());
+      close(ready[0]);
+      close(ready[1]);
+      char byte = 0;
+      _exit(read(stay[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(stay[0]);
+    close(ready[1]);
+    stay_.Reset(stay[1]);
+    const UniqueFd until(ready[0]);
+    char byte = 0;
+    EXPECT_EQ(read(until.get(), &byte, 1), 0);
+  }
+  StrangerProcess(const StrangerProcess&) = delete;
+  StrangerProcess& operator=(const StrangerProcess&) = delete;
+  ~StrangerProcess() {
+    stay_.Reset();
+    waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd stay_;
+};
+
+TEST_F(PeerAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
+  Start();
+  const StrangerProcess stranger([this] { return Connect(); }, 100);
+  const DescriptorLimit limit(static_cast<rlim_t>(OpenDescriptors()) + 48);
+  // The listener's queue is worked off, and both ends of a member's connection still find a descriptor.
+  EXPECT_TRUE(MemberGetsIn());
+  const UniqueFd own(dup(0));
+  EXPECT_TRUE(own) << "there is one left for this process itself";
+}
+
+TEST_F(PeerAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
+  const LogCapture log;
+  Start();
+  const StrangerProcess stranger([this] { return Connect(); }, 1);
+  {
+    const DescriptorLimit limit(static_cast<rlim_t>(OpenDescriptors()) + 8);
+    std::vector<UniqueFd> all;
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) all.emplace_back(fd);
+    int rounds = 0;
+    const Deadline limit_of_test = Deadline::After(std::chrono::milliseconds(350));
+    while (!limit_of_test.Expired()) {
+      pollfd ready{poll_set.fd(), POLLIN, 0};
+      poll(&ready, 1, acceptor->wake().EarlierOf(limit_of_test).PollMilliseconds());
+      Serve();
+      ++rounds;
+    }
+    EXPECT_LT(rounds, 40) << "it spins";
+    all.clear();
+    EXPECT_EQ(log.Text(), "muster: warning: cannot accept a connection: Too many open files; trying again\n");
+  }
+  EXPECT_TRUE(MemberGetsIn());
+}
+
+}  // namespace
+}  // namespace muster
