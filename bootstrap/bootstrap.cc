@@ -34,13 +34,13 @@ bool SameOptions(const InitOptions& a, const InitOptions& b) {
 
 Status Start(const InitOptions& options, ProcessGroup& process) {
   const Environment environment = Environment::OfThisProcess();
-  StartOptions asked{options.config_file, options.set, {}};
+  join::StartOptions asked{options.config_file, options.set, {}};
   asked.host_memory_only = options.host_memory_only;
-  const auto started = StartUp(environment, asked);
-  if (!started) return Fail(TellOthers(environment, asked, started.error()).error);
+  const auto started = join::StartUp(environment, asked);
+  if (!started) return Fail(join::TellOthers(environment, asked, started.error()).error);
   process.tuple = started->resolution.tuple;
-  MUSTER_TRY(Membership membership,
-             EnterGroup(environment, started->effective.config, asked, started->resolution));
+  MUSTER_TRY(join::Membership membership,
+             join::EnterGroup(environment, started->effective.config, asked, started->resolution));
   process.timeouts = membership.timeouts;
   process.group = std::move(membership.group);
   process.communicator = std::move(membership.communicator);

@@ -8,7 +8,7 @@
 #include "bootstrap/check/gather.h"
 #include "bootstrap/check/link_survey.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 class Collector {
@@ -43,7 +43,7 @@ class Collector {
     if (Speaks()) {
       Write(writer, FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
       if (SeveralNodes()) {
-        MUSTER_TRY(endpoint_, SocketEndpoint::Open());
+        MUSTER_TRY(endpoint_, socket::SocketEndpoint::Open());
         writer.Blob(endpoint_->payload());
       }
     }
@@ -62,7 +62,7 @@ class Collector {
     if (SpeakerOf(roster_, roster_.NodeOf(rank)) == rank) {
       evidence_.nodes[node] = ReadNodeFacts(reader);
       if (SeveralNodes()) {
-        MUSTER_TRY(speakers_[node], DecodeEndpoint(reader.Blob(), roster_, rank));
+        MUSTER_TRY(speakers_[node], socket::DecodeEndpoint(reader.Blob(), roster_, rank));
       }
     }
     return reader.Finish("facts of " + DescribeRank(roster_, rank));
@@ -142,8 +142,8 @@ class Collector {
   Communicator& communicator_;
   const CollectOptions& options_;
   const Roster& roster_;
-  std::unique_ptr<SocketEndpoint> endpoint_;
-  std::vector<EndpointAddress> speakers_;
+  std::unique_ptr<socket::SocketEndpoint> endpoint_;
+  std::vector<socket::EndpointAddress> speakers_;
   Evidence evidence_;
 };
 
@@ -153,4 +153,4 @@ Result<Evidence> CollectEvidence(Group& group, Communicator& communicator, const
   return Collector(group, communicator, options).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -10,7 +10,7 @@
 #include "comm/group/group.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::check {
 
 struct CollectOptions {
   bool bandwidth = true;
@@ -22,4 +22,4 @@ struct CollectOptions {
 // broke down is evidence; any other failure of the group is an Error.
 Result<Evidence> CollectEvidence(Group& group, Communicator& communicator, const CollectOptions& options);
 
-}  // namespace muster
+}  // namespace muster::check

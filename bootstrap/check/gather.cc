@@ -19,7 +19,7 @@
 #include "comm/base/version.h"
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 std::pair<uint64_t, uint64_t> LimitOf(__rlimit_resource resource) {
@@ -53,10 +53,10 @@ uint32_t MtuOf(const std::string& interface) {
 }
 
 std::string InterfaceWith(const std::string& address) {
-  const auto interfaces = LocalInterfaces();
+  const auto interfaces = net::LocalInterfaces();
   if (!interfaces) return {};
   const auto found = std::ranges::find_if(
-      *interfaces, [&](const LocalInterface& one) { return one.address.Host() == address; });
+      *interfaces, [&](const net::LocalInterface& one) { return one.address.Host() == address; });
   return found == interfaces->end() ? std::string() : found->name;
 }
 
@@ -91,4 +91,4 @@ NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses) {
   return facts;
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -6,7 +6,7 @@
 
 #include "bootstrap/check/findings/facts.h"
 
-namespace muster {
+namespace muster::check {
 
 // Does not block.
 RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
@@ -15,4 +15,4 @@ RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
 // found out stays empty. Reads /sys and /dev; does not block.
 NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::check {
 
-void AddGpuFacts(const std::vector<GpuHello>& hellos, Evidence& evidence) {
+void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence) {
   if (hellos.empty()) return;
   for (size_t node = 0; node < evidence.nodes.size(); ++node) {
     const std::vector<int> ranks = evidence.roster.RanksOn(static_cast<int>(node));
-    const GpuHello& hello = hellos.at(static_cast<size_t>(ranks.front()));
+    const nccl::GpuHello& hello = hellos.at(static_cast<size_t>(ranks.front()));
     NodeFacts& facts = evidence.nodes[node];
     facts.gpu = hello.verdict.name;
     facts.gpu_problem = hello.verdict.problem;
@@ -18,4 +18,4 @@ void AddGpuFacts(const std::vector<GpuHello>& hellos, Evidence& evidence) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -6,9 +6,9 @@
 #include "bootstrap/check/findings/evidence.h"
 #include "comm/nccl/devices/gpu_hello.h"
 
-namespace muster {
+namespace muster::check {
 
 // For each node what its first rank has told; nothing where nobody had a reason to look (`hellos` is empty).
-void AddGpuFacts(const std::vector<GpuHello>& hellos, Evidence& evidence);
+void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -9,7 +9,7 @@
 #include "comm/log/log.h"
 #include "comm/socket/probe/reach.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr Duration kFirstWord = std::chrono::seconds(2);
@@ -22,8 +22,8 @@ constexpr Duration kPeerComes = std::chrono::seconds(30);
 
 int SpeakerOf(const Roster& roster, int node) { return roster.RanksOn(node).front(); }
 
-LinkSurvey::LinkSurvey(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                       std::vector<EndpointAddress> speakers, const LinkSurveyOptions& options)
+LinkSurvey::LinkSurvey(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
+                       std::vector<socket::EndpointAddress> speakers, const LinkSurveyOptions& options)
     : group_(group),
       endpoint_(std::move(endpoint)),
       speakers_(std::move(speakers)),
@@ -49,20 +49,20 @@ void LinkSurvey::TellWhoIsMissing(const std::vector<int>& ranks) {
   std::vector<std::string> names;
   for (const int rank : ranks) names.push_back(group_.roster().NodeName(rank));
   LogInfo("connecting, {}: {}/{} nodes; not yet both ways with {}", FormatSeconds(Clock::now() - began_),
-          speakers_.size() - 1 - ranks.size(), speakers_.size() - 1, CompressHostlist(names));
+          speakers_.size() - 1 - ranks.size(), speakers_.size() - 1, resolve::CompressHostlist(names));
 }
 
 Result<NodeLinks> LinkSurvey::Connect() {
   const std::vector<Meeting> meetings = Meetings();
-  std::vector<ReachPeer> peers;
+  std::vector<socket::ReachPeer> peers;
   for (const Meeting& meeting : meetings) {
     peers.push_back({SpeakerOf(group_.roster(), meeting.node), speakers_[static_cast<size_t>(meeting.node)],
                      meeting.measured});
   }
-  ReachOptions reach;
+  socket::ReachOptions reach;
   reach.connect = options_.connect;
   reach.progress = [this](const std::vector<int>& ranks) { TellWhoIsMissing(ranks); };
-  MUSTER_TRY(std::vector<Reached> reached, ReachAll(group_, *endpoint_, peers, reach));
+  MUSTER_TRY(std::vector<socket::Reached> reached, socket::ReachAll(group_, *endpoint_, peers, reach));
   NodeLinks links;
   for (size_t i = 0; i < reached.size(); ++i) {
     const int other = meetings[i].node;
@@ -73,17 +73,17 @@ Result<NodeLinks> LinkSurvey::Connect() {
 }
 
 Status LinkSurvey::Measure(NodeLinks& links) {
-  std::vector<LinkFigures> figures;
+  std::vector<socket::LinkFigures> figures;
   for (const Meeting& meeting : Meetings()) {
     UniqueFd& link = links_[static_cast<size_t>(meeting.node)];
     if (!link) continue;
-    MeasureOptions options;
+    socket::MeasureOptions options;
     options.bandwidth = options_.bandwidth;
     options.patience = kPatience;
     options.peer_comes_by = Deadline::After(kPeerComes);
     options.stop_fd = group_.failure_fd();
     const bool leader = SpeakerOf(group_.roster(), meeting.node) > group_.rank();
-    Result<LinkFigures> measured = MeasureLink(link.get(), leader, options);
+    Result<socket::LinkFigures> measured = socket::MeasureLink(link.get(), leader, options);
     if (auto failure = group_.failure()) return Fail(*std::move(failure));
     if (measured) {
       figures.push_back(*measured);
@@ -97,4 +97,4 @@ Status LinkSurvey::Measure(NodeLinks& links) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -15,7 +15,7 @@
 #include "comm/group/group.h"
 #include "comm/socket/transport/endpoint.h"
 
-namespace muster {
+namespace muster::check {
 
 // Whose word counts for a node.
 int SpeakerOf(const Roster& roster, int node);
@@ -29,8 +29,8 @@ struct LinkSurveyOptions {
 class LinkSurvey {
  public:
   // `speakers[i]` is where the speaker of node i listens; `endpoint` is this node's own.
-  LinkSurvey(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> speakers,
-             const LinkSurveyOptions& options);
+  LinkSurvey(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
+             std::vector<socket::EndpointAddress> speakers, const LinkSurveyOptions& options);
   LinkSurvey(const LinkSurvey&) = delete;
   LinkSurvey& operator=(const LinkSurvey&) = delete;
 
@@ -51,8 +51,8 @@ class LinkSurvey {
   void TellWhoIsMissing(const std::vector<int>& ranks);
 
   Group& group_;
-  const std::unique_ptr<SocketEndpoint> endpoint_;
-  const std::vector<EndpointAddress> speakers_;
+  const std::unique_ptr<socket::SocketEndpoint> endpoint_;
+  const std::vector<socket::EndpointAddress> speakers_;
   const LinkSurveyOptions options_;
   const int node_;
   std::vector<UniqueFd> links_;  // by node; those that are measured
@@ -60,4 +60,4 @@ class LinkSurvey {
   Deadline tell_;
 };
 
-}  // namespace muster
+}  // namespace muster::check

@@ -5,7 +5,7 @@
 
 #include "bootstrap/join/membership.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 // Whoever checks wants to know soon: what is configured for the work of hours does not bound a few bytes.
@@ -18,9 +18,12 @@ TimeoutOptions ForCheck(TimeoutOptions timeouts) {
 
 }  // namespace
 
-Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
-                                      const StartOptions& asked, const Resolution& resolution) {
-  MUSTER_TRY(Membership membership, EnterGroup(environment, effective.config, asked, resolution, ForCheck));
+Result<CheckSession> OpenCheckSession(const Environment& environment,
+                                      const config::EffectiveConfig& effective,
+                                      const join::StartOptions& asked,
+                                      const resolve::Resolution& resolution) {
+  MUSTER_TRY(join::Membership membership,
+             join::EnterGroup(environment, effective.config, asked, resolution, ForCheck));
   CheckSession session;
   session.launcher = resolution.tuple.launcher;
   session.job = resolution.tuple.job.key;
@@ -37,4 +40,4 @@ Status CloseCheckSession(CheckSession& session) {
   return session.group->Leave(Deadline::After(session.timeouts.shutdown));
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -10,7 +10,7 @@
 #include "comm/group/group.h"
 #include "comm/init/init.h"
 
-namespace muster {
+namespace muster::check {
 
 struct CheckSession {
   std::string launcher;
@@ -19,14 +19,15 @@ struct CheckSession {
   Duration formed_in{};
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;  // goes before the group
-  std::vector<GpuHello> gpus;                  // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;            // by rank; empty where nobody had a reason to look
 };
 
 // BLOCKS as muster::Init does. Error: as muster::Init.
-Result<CheckSession> OpenCheckSession(const Environment& environment, const EffectiveConfig& effective,
-                                      const StartOptions& asked, const Resolution& resolution);
+Result<CheckSession> OpenCheckSession(const Environment& environment,
+                                      const config::EffectiveConfig& effective,
+                                      const join::StartOptions& asked, const resolve::Resolution& resolution);
 
 // leaves; waits for at most timeouts.shutdown.
 Status CloseCheckSession(CheckSession& session);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::check {
 
 int RoundsOf(int players) { return players < 2 ? 0 : players - 1 + players % 2; }
 
@@ -33,4 +33,4 @@ std::vector<int> SomeRounds(int players, int most) {
   return some;
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace muster {
+namespace muster::check {
 
 int RoundsOf(int players);
 
@@ -16,4 +16,4 @@ std::optional<int> OpponentOf(int player, int round, int players);
 // At most `most` rounds, spread evenly over all of them; ascending.
 std::vector<int> SomeRounds(int players, int most);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -7,7 +7,7 @@
 #define MUSTER_TEXT_OF(word) #word
 #define MUSTER_TEXT(word) MUSTER_TEXT_OF(word)
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 // Defined by deploy/release/build. A development build has neither, so that a new commit compiles nothing anew.
@@ -43,4 +43,4 @@ std::string BuildFacts() {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -2,9 +2,9 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::cli {
 
 // What `muster --version` prints: version, commit and its date, platform, features.
 std::string BuildFacts();
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -13,7 +13,7 @@
 #include "bootstrap/cli/resolve_report.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kHelp =
@@ -40,35 +40,38 @@ struct CheckFlags {
 };
 
 // One rank speaks for all; it knows as much as the others.
-void Report(const Evidence& evidence, const Verdict& verdict, bool json) {
-  fmt::print("{}", json ? CheckJson(evidence, verdict) : CheckText(evidence, verdict));
+void Report(const check::Evidence& evidence, const check::Verdict& verdict, bool json) {
+  fmt::print("{}", json ? check::CheckJson(evidence, verdict) : check::CheckText(evidence, verdict));
   std::fflush(stdout);
   if (verdict.failures.empty()) return;
   LogError("muster check failed: {}", verdict.failures.front().message);
 }
 
-Result<int> CheckGroup(CheckSession& session, const Environment& environment, const CheckFlags& flags) {
-  CollectOptions options;
+Result<int> CheckGroup(check::CheckSession& session, const Environment& environment,
+                       const CheckFlags& flags) {
+  check::CollectOptions options;
   options.bandwidth = !flags.quick;
   options.timeouts = session.timeouts;
   if (const auto devices = environment.Get("CUDA_VISIBLE_DEVICES")) {
     options.visible_devices = std::string(*devices);
   }
-  MUSTER_TRY(Evidence evidence, CollectEvidence(*session.group, *session.communicator, options));
-  AddGpuFacts(session.gpus, evidence);
+  MUSTER_TRY(check::Evidence evidence,
+             check::CollectEvidence(*session.group, *session.communicator, options));
+  check::AddGpuFacts(session.gpus, evidence);
   evidence.launcher = session.launcher;
   evidence.job = session.job;
   evidence.formed_in = session.formed_in;
-  const Verdict verdict = Judge(evidence);
+  const check::Verdict verdict = check::Judge(evidence);
   if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
-  const Status left = CloseCheckSession(session);
+  const Status left = check::CloseCheckSession(session);
   // The report has said what broke the group; leaving to it fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
 }
 
-int Refused(const Environment& environment, const StartOptions& asked, Refusal refusal, bool json) {
-  refusal.error = TellOthers(environment, asked, refusal).error;
+int Refused(const Environment& environment, const join::StartOptions& asked, resolve::Refusal refusal,
+            bool json) {
+  refusal.error = join::TellOthers(environment, asked, refusal).error;
   // The one object is rank 0's, wherever there is one.
   const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
   if (!json || !reports) return ReportError(refusal.error);
@@ -79,12 +82,12 @@ int Refused(const Environment& environment, const StartOptions& asked, Refusal r
 // `reports` becomes false on a rank that leaves the JSON object to rank 0.
 Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
-  const auto started = StartUp(environment, asked);
+  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
+  const auto started = join::StartUp(environment, asked);
   if (!started) return Refused(environment, asked, started.error(), flags.json);
   reports = started->resolution.tuple.rank == 0;
-  MUSTER_TRY(CheckSession session,
-             OpenCheckSession(environment, started->effective, asked, started->resolution));
+  MUSTER_TRY(check::CheckSession session,
+             check::OpenCheckSession(environment, started->effective, asked, started->resolution));
   return CheckGroup(session, environment, flags);
 }
 
@@ -109,4 +112,4 @@ void AddCheckCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-namespace muster {
+namespace muster::cli {
 
 using Run = std::function<int()>;
 
@@ -20,4 +20,4 @@ void AddSecretCommand(CLI::App& app, Run& run);
 void AddStatusCommand(CLI::App& app, Run& run);
 void AddStoreCommand(CLI::App& app, Run& run);
 
-}  // namespace muster
+}  // namespace muster::cli

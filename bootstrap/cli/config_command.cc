@@ -5,7 +5,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kFooter =
@@ -20,9 +20,10 @@ struct ConfigFlags {
 
 Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  fmt::print("{}", flags.json ? ToJson(effective, flags.explain) : ToYaml(effective, flags.explain));
+  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
+  fmt::print(
+      "{}", flags.json ? config::ToJson(effective, flags.explain) : config::ToYaml(effective, flags.explain));
   return 0;
 }
 
@@ -44,4 +45,4 @@ void AddConfigCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

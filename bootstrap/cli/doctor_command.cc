@@ -7,7 +7,7 @@
 #include "bootstrap/doctor/report.h"
 #include "comm/base/version.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr Duration kLongest = std::chrono::seconds(20);
@@ -24,9 +24,9 @@ constexpr const char* kFooter =
 
 Result<int> Examine(const SharedFlags& shared, bool json) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  MUSTER_CHECK(StartLog(effective));
+  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
+  MUSTER_CHECK(join::StartLog(effective));
   const doctor::Report report{
       kVersion, environment.host_name().value_or("this machine"),
       doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};
@@ -54,4 +54,4 @@ void AddDoctorCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

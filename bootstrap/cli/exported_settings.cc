@@ -4,9 +4,9 @@
 
 #include "bootstrap/config/table.h"
 
-namespace muster {
+namespace muster::cli {
 
-void ExportSettings(const StartOptions& asked, Variables& variables) {
+void ExportSettings(const join::StartOptions& asked, run::Variables& variables) {
   if (asked.config_file) {
     std::error_code error;
     const std::filesystem::path file = std::filesystem::absolute(*asked.config_file, error);
@@ -14,10 +14,10 @@ void ExportSettings(const StartOptions& asked, Variables& variables) {
   }
   for (const std::string& set : asked.sets) {
     const size_t equals = set.find('=');
-    const Key* key = FindKey(set.substr(0, equals));
-    if (key == nullptr || SectionOf(key->path) == "run") continue;
-    variables[VariableName(*key)] = set.substr(equals + 1);
+    const config::Key* key = config::FindKey(set.substr(0, equals));
+    if (key == nullptr || config::SectionOf(key->path) == "run") continue;
+    variables[config::VariableName(*key)] = set.substr(equals + 1);
   }
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -5,10 +5,10 @@
 #include "bootstrap/join/startup.h"
 #include "bootstrap/run/program_environment.h"
 
-namespace muster {
+namespace muster::cli {
 
 // --config becomes MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable: muster::Init
 // then comes to the same configuration. Not the keys of `run`, which are the supervisor's alone.
-void ExportSettings(const StartOptions& asked, Variables& variables);
+void ExportSettings(const join::StartOptions& asked, run::Variables& variables);
 
-}  // namespace muster
+}  // namespace muster::cli

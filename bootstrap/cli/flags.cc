@@ -7,7 +7,7 @@
 #include "bootstrap/config/quote.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::cli {
 
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
   auto flags = std::make_shared<SharedFlags>();
@@ -83,15 +83,16 @@ void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags)
       ->type_name("FILE");
 }
 
-Result<StartOptions> StartOptionsFrom(const SharedFlags& flags) {
-  StartOptions asked;
+Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags) {
+  join::StartOptions asked;
   if (!flags.config_file.empty()) asked.config_file = flags.config_file;
   asked.sets = flags.sets;
   asked.sets.insert(asked.sets.end(), flags.output_sets.begin(), flags.output_sets.end());
   if (!flags.launcher.empty()) asked.sets.push_back("launcher=" + flags.launcher);
   if (!flags.expected.empty()) {
     std::string list;
-    for (const std::string& file : flags.expected) list += (list.empty() ? "" : ", ") + JsonQuoted(file);
+    for (const std::string& file : flags.expected)
+      list += (list.empty() ? "" : ", ") + config::JsonQuoted(file);
     asked.sets.push_back("run.expect=[" + list + "]");
   }
   if (!flags.report.empty()) asked.sets.push_back("run.report=" + flags.report);
@@ -119,4 +120,4 @@ int ReportError(const Error& error, bool json) {
   return ExitStatus(error.code);
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -8,7 +8,7 @@
 
 #include "bootstrap/join/startup.h"
 
-namespace muster {
+namespace muster::cli {
 
 // What the shared flags were set to; filled when the command line is parsed.
 struct SharedFlags {
@@ -37,9 +37,9 @@ void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most);
 void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 
 // Error: kConfiguration (a malformed endpoint).
-Result<StartOptions> StartOptionsFrom(const SharedFlags& flags);
+Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags);
 
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -20,7 +20,7 @@
 #include "comm/base/version.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kHelp =
@@ -35,7 +35,7 @@ constexpr const char* kFooter =
     "  muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py\n"
     "  muster launch --hosts machines.txt -n 8 -- python train.py";
 
-Status CheckNodes(const LaunchFlags& launch, const StartOptions& asked) {
+Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
   if (!launch.host_file.empty()) {
     if (launch.nodes == 1 && launch.node < 0) return {};
     return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
@@ -60,27 +60,29 @@ Status CheckNodes(const LaunchFlags& launch, const StartOptions& asked) {
   return Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes);
 }
 
-Result<JoinRequest> MakeJoin(const Environment& environment, const Config& config, const StartOptions& asked,
-                             const LaunchFlags& launch, int ranks, const std::string& job) {
-  const RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
+Result<rendezvous::JoinRequest> MakeJoin(const Environment& environment, const config::Config& config,
+                                         const join::StartOptions& asked, const LaunchFlags& launch,
+                                         int ranks, const std::string& job) {
+  const join::RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
   if (launch.nodes == 1) {
-    JoinRequest request = MakeLocalJoin(environment, config, job);
-    ExpandToBlock(block, request);
+    rendezvous::JoinRequest request = join::MakeLocalJoin(environment, config, job);
+    join::ExpandToBlock(block, request);
     return request;
   }
-  MUSTER_TRY(JoinRequest request, MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint,
-                                                  block.node, block.nodes, job));
-  ExpandToBlock(block, request);
+  MUSTER_TRY(rendezvous::JoinRequest request,
+             join::MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, block.node,
+                                   block.nodes, job));
+  join::ExpandToBlock(block, request);
   return request;
 }
 
 // Several processes of muster launch form no common group, which is seldom what was meant.
-void WarnOfOthers(const Environment& environment, const Config& config, const LaunchFlags& launch,
+void WarnOfOthers(const Environment& environment, const config::Config& config, const LaunchFlags& launch,
                   int ranks) {
   if (launch.nodes > 1 || launch.until_stdin_closes || config.launcher == "none") return;
-  const auto resolution = Resolve(environment, {});
+  const auto resolution = resolve::Resolve(environment, {});
   if (!resolution || resolution->tuple.launcher == "muster" ||
-      !TraitsOf(resolution->tuple.launcher).has_signature)
+      !resolve::TraitsOf(resolution->tuple.launcher).has_signature)
     return;
   const RankTuple& tuple = resolution->tuple;
   if (tuple.world_size == 1 || tuple.rank != 0) return;
@@ -94,11 +96,11 @@ void WarnOfOthers(const Environment& environment, const Config& config, const La
 Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   const Clock::time_point began = Clock::now();
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(flags));
+  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(flags));
   MUSTER_CHECK(CheckNodes(launch, asked));
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  MUSTER_CHECK(StartLog(effective));
-  const Config& config = effective.config;
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
+  MUSTER_CHECK(join::StartLog(effective));
+  const config::Config& config = effective.config;
   if (launch.command.empty() && config.run.command.empty()) {
     return WithHint(Fail(Code::kUsage, "nothing to launch: no CMD, and the configuration has no run.command"),
                     "muster launch -n N -- CMD ARGS...");
@@ -108,9 +110,9 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   if (launch.nodes > std::numeric_limits<int>::max() / ranks) {
     return Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks);
   }
-  SupervisorPlan plan;
+  run::SupervisorPlan plan;
   plan.config = config;
-  plan.configuration = ToYaml(effective, false);
+  plan.configuration = config::ToYaml(effective, false);
   plan.says_nccl_debug = effective.origins.at("nccl.debug") != "default";
   plan.command = launch.command.empty() ? config.run.command : launch.command;
   WarnOfOthers(environment, config, launch, ranks);
@@ -123,23 +125,23 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
                                                              : std::to_string(environment.process()->pid));
   SetLogSubject({{}, plan.node, plan.job_key, false});
   // Ctrl-C and reading from the terminal belong to its foreground group.
-  plan.own_process_groups = !InTerminalForeground();
+  plan.own_process_groups = !process::InTerminalForeground();
   plan.ends_programs = true;
   UniqueFd lifeline;
   if (launch.until_stdin_closes) {
-    MUSTER_TRY(lifeline, TakeStandardInput());
+    MUSTER_TRY(lifeline, process::TakeStandardInput());
     plan.lifeline = lifeline.get();
   }
-  return RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
-    SupervisorPlan next = plan;
+  return run::RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
+    run::SupervisorPlan next = plan;
     if (launch.nodes * ranks == 1) {
       ExportSettings(asked, next.environment);
       return next;
     }
     MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));
-    CountRestarts(restarts, launch.max_restarts, *next.join);
+    run::CountRestarts(restarts, launch.max_restarts, *next.join);
     MUSTER_TRY(next.store,
-               ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1, *next.join));
+               store::ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1, *next.join));
     return next;
   });
 }
@@ -181,4 +183,4 @@ void AddLaunchCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace muster {
+namespace muster::cli {
 
 struct LaunchFlags {
   std::string ranks;  // of each machine; empty: not said
@@ -17,4 +17,4 @@ struct LaunchFlags {
   std::vector<std::string> command;
 };
 
-}  // namespace muster
+}  // namespace muster::cli

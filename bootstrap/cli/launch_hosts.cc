@@ -10,14 +10,14 @@
 #include "comm/base/parse.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr size_t kLongestHostFile = size_t{1} << 20;
 // After the others were told of a failure: for their words to get here.
 constexpr Duration kFinalOutputWait = std::chrono::seconds(10);
 
-Result<std::string> RanksOf(const LaunchFlags& launch, const HostFile& hosts) {
+Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& hosts) {
   if (!launch.ranks.empty()) return launch.ranks;
   if (hosts.slots) return std::to_string(*hosts.slots);
   return WithHint(Fail(Code::kUsage, "muster launch --hosts needs to know how many ranks a machine has"),
@@ -25,15 +25,15 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const HostFile& hosts) {
 }
 
 // "user@host" is ssh's word for the machine. Which port is free there is known when it is tried; any of thousands is as good as another.
-Endpoint EndpointAt(const std::string& host, const Environment& environment, const Config& config) {
+Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
-  return {host.substr(host.rfind('@') + 1), PortLadder(key, config.rendezvous.ports).front()};
+  return {host.substr(host.rfind('@') + 1), rendezvous::PortLadder(key, config.rendezvous.ports).front()};
 }
 
 // The settings of this machine's environment, which ssh does not take along.
 std::map<std::string, std::string> VariablesOf(const Environment& environment,
-                                               const EffectiveConfig& effective) {
+                                               const config::EffectiveConfig& effective) {
   std::map<std::string, std::string> variables;
   const auto copy = [&](const std::string& name) {
     if (const auto value = environment.Get(name)) variables[name] = std::string(*value);
@@ -46,7 +46,7 @@ std::map<std::string, std::string> VariablesOf(const Environment& environment,
 }
 
 // What is set by --set is an argument again there, which every user of that machine sees: not so run.env.
-void TakeSets(const std::vector<std::string>& sets, HostLaunchPlan& plan) {
+void TakeSets(const std::vector<std::string>& sets, hosts::HostLaunchPlan& plan) {
   constexpr std::string_view kHidden = "run.env=";
   for (const std::string& set : sets) {
     if (set.starts_with(kHidden)) {
@@ -73,9 +73,10 @@ Result<std::string> ThisProgram() {
   return Fail(Code::kSystem, "cannot read /proc/self/exe: {}", error.message());
 }
 
-Result<JobSecret> SecretForHosts(const Environment& environment) {
-  if (const auto text = environment.Get("MUSTER_SECRET")) return JobSecret::Parse(*text, "MUSTER_SECRET");
-  return JobSecret::Generate();
+Result<auth::JobSecret> SecretForHosts(const Environment& environment) {
+  if (const auto text = environment.Get("MUSTER_SECRET"))
+    return auth::JobSecret::Parse(*text, "MUSTER_SECRET");
+  return auth::JobSecret::Generate();
 }
 
 std::vector<std::string> Words(std::string_view text) {
@@ -88,16 +89,16 @@ std::vector<std::string> Words(std::string_view text) {
 
 }  // namespace
 
-Result<int> LaunchOnHosts(const Environment& environment, const StartOptions& asked,
-                          const EffectiveConfig& effective, const LaunchFlags& launch) {
-  MUSTER_TRY(const std::string text, ReadSmallFile(launch.host_file, kLongestHostFile));
-  MUSTER_TRY(HostFile hosts, ParseHostFile(text, launch.host_file));
+Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,
+                          const config::EffectiveConfig& effective, const LaunchFlags& launch) {
+  MUSTER_TRY(const std::string text, config::ReadSmallFile(launch.host_file, kLongestHostFile));
+  MUSTER_TRY(hosts::HostFile hosts, hosts::ParseHostFile(text, launch.host_file));
   MUSTER_TRY(const std::string ranks, RanksOf(launch, hosts));
-  MUSTER_TRY(const JobSecret secret, SecretForHosts(environment));
+  MUSTER_TRY(const auth::JobSecret secret, SecretForHosts(environment));
   const Endpoint endpoint = asked.explicit_tuple.endpoint
                                 ? *asked.explicit_tuple.endpoint
                                 : EndpointAt(hosts.hosts.front(), environment, effective.config);
-  HostLaunchPlan plan;
+  hosts::HostLaunchPlan plan;
   plan.ssh = Words(launch.ssh);
   if (plan.ssh.empty()) return Fail(Code::kUsage, "--ssh names no command");
   MUSTER_TRY(const std::string program, ThisProgram());
@@ -119,7 +120,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const StartOptions& as
   }
   plan.secret = secret.Text();
   plan.patience = effective.config.run.grace + kFinalOutputWait;
-  return HostLaunch(std::move(plan)).Run();
+  return hosts::HostLaunch(std::move(plan)).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -5,10 +5,10 @@
 #include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::cli {
 
 // BLOCKS until all machines' ranks have ended; their exit status. Error: before anything was started.
-Result<int> LaunchOnHosts(const Environment& environment, const StartOptions& asked,
-                          const EffectiveConfig& effective, const LaunchFlags& launch);
+Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,
+                          const config::EffectiveConfig& effective, const LaunchFlags& launch);
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 tl::unexpected<Error> Bad(std::string_view text) {
@@ -37,4 +37,4 @@ Result<Endpoint> ParseListenAddress(std::string_view text, uint16_t default_port
   return Endpoint{std::string(host), *number};
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -7,9 +7,9 @@
 #include "comm/address.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::cli {
 
 // `default_port` where the text names none. Error: kUsage, names the text.
 Result<Endpoint> ParseListenAddress(std::string_view text, uint16_t default_port);
 
-}  // namespace muster
+}  // namespace muster::cli

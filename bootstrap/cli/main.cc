@@ -11,7 +11,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kFooter =
@@ -84,6 +84,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli
 
 int main(int argc, char** argv) { return muster::Main(argc, argv); }

@@ -3,7 +3,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/supervised.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kHelp =
@@ -30,11 +30,11 @@ void AddOnceCommand(CLI::App& app, Run& run) {
   command->positionals_at_end();
   command->callback([flags, wanted, per_node, &run] {
     run = [flags, wanted, per_node] {
-      wanted->who = *per_node ? WhoRuns::kFirstOfEachNode : WhoRuns::kFirstRank;
+      wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;
       const Result<int> status = RunSupervised(*flags, *wanted);
       return status ? *status : ReportError(status.error());
     };
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -4,7 +4,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr size_t kMostRanks = 4096;
@@ -28,4 +28,4 @@ Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view f
   return std::vector<int>(ranks.begin(), ranks.end());
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -6,9 +6,9 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::cli {
 
 // Ascending, each once; at most 4096. Error: kUsage, names `flag` and the text.
 Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view flag);
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -8,7 +8,7 @@
 #include "bootstrap/cli/resolve_report.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kFooter =
@@ -25,14 +25,14 @@ struct ResolveFlags {
 
 Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const StartOptions asked, StartOptionsFrom(shared));
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, asked));
-  MUSTER_CHECK(StartLog(effective));
+  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
+  MUSTER_CHECK(join::StartLog(effective));
   Environment subject = environment;
   if (!flags.env_file.empty()) {
     MUSTER_TRY(subject, Environment::FromFile(flags.env_file));
   }
-  const auto resolved = ResolveLaunch(subject, effective.config, asked);
+  const auto resolved = join::ResolveLaunch(subject, effective.config, asked);
   if (resolved) {
     if (flags.exports) {
       for (const std::string& warning : resolved->warnings) LogWarning("{}", warning);
@@ -42,7 +42,7 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
                                      : ResolveText(*resolved));
     return 0;
   }
-  const Refusal& refusal = resolved.error();
+  const resolve::Refusal& refusal = resolved.error();
   if (flags.json) {
     fmt::print("{}", ResolveJson(refusal));
   } else {
@@ -69,10 +69,10 @@ void AddResolveCommand(CLI::App& app, Run& run) {
       ->type_name("FILE");
   command->callback([shared, flags, &run] {
     run = [shared, flags] {
-      const Result<int> status = Resolve(*shared, *flags);
+      const Result<int> status = resolve::Resolve(*shared, *flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

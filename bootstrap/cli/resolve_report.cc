@@ -7,7 +7,7 @@
 
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -32,7 +32,7 @@ Json MasterJson(const std::optional<Endpoint>& master) {
   return master ? Json{{"host", master->host}, {"port", master->port}} : Json(nullptr);
 }
 
-Json AllocationJson(const std::optional<Allocation>& allocation) {
+Json AllocationJson(const std::optional<resolve::Allocation>& allocation) {
   if (!allocation) return nullptr;
   return {{"manager", allocation->manager},
           {"job_id", OrNull(allocation->job_id)},
@@ -43,15 +43,15 @@ Json AllocationJson(const std::optional<Allocation>& allocation) {
           {"node", OrNull(allocation->node)}};
 }
 
-bool IsOutOfQuestion(const Considered& one) {
-  const Launcher::Traits traits = TraitsOf(one.launcher);
+bool IsOutOfQuestion(const resolve::Considered& one) {
+  const resolve::Launcher::Traits traits = resolve::TraitsOf(one.launcher);
   return one.verdict == "absent" && (traits.documented || traits.rare);
 }
 
 // A line of srun holds 1 KiB: what is out of question stays out.
-Json ConsideredJson(const std::vector<Considered>& considered) {
+Json ConsideredJson(const std::vector<resolve::Considered>& considered) {
   Json list = Json::array();
-  for (const Considered& one : considered) {
+  for (const resolve::Considered& one : considered) {
     if (IsOutOfQuestion(one)) continue;
     list.push_back({{"launcher", one.launcher}, {"verdict", one.verdict}, {"reason", one.reason}});
   }
@@ -73,7 +73,7 @@ void AppendExport(std::string& out, std::string_view name, const std::optional<i
   out += value ? fmt::format("export {}={}\n", name, *value) : fmt::format("unset {}\n", name);
 }
 
-std::string SourceText(const Resolution& resolution, std::string_view field) {
+std::string SourceText(const resolve::Resolution& resolution, std::string_view field) {
   for (const FieldSource& source : resolution.sources) {
     if (source.field != field) continue;
     return source.launcher.empty() ? source.variable
@@ -82,7 +82,7 @@ std::string SourceText(const Resolution& resolution, std::string_view field) {
   return {};
 }
 
-void AppendField(std::string& out, const Resolution& resolution, std::string_view field,
+void AppendField(std::string& out, const resolve::Resolution& resolution, std::string_view field,
                  const std::string& value) {
   out += fmt::format("  {:<17} {:<24} {}", field, value, SourceText(resolution, field));
   out.erase(out.find_last_not_of(' ') + 1);
@@ -93,11 +93,11 @@ std::string Show(const std::optional<int>& value) {
   return value ? std::to_string(*value) : "unknown until the ranks have met";
 }
 
-void AppendConsidered(std::string& out, const std::vector<Considered>& considered) {
+void AppendConsidered(std::string& out, const std::vector<resolve::Considered>& considered) {
   if (considered.empty()) return;
   out += "considered:\n";
   std::string rest;
-  for (const Considered& one : considered) {
+  for (const resolve::Considered& one : considered) {
     if (IsOutOfQuestion(one)) {
       rest += fmt::format("{}{} ({})", rest.empty() ? "" : ", ", one.launcher, one.reason);
     } else {
@@ -109,7 +109,7 @@ void AppendConsidered(std::string& out, const std::vector<Considered>& considere
 
 }  // namespace
 
-std::string ResolveJson(const Resolution& resolution) {
+std::string ResolveJson(const resolve::Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   return Dump({{"launcher", tuple.launcher},
                {"rank", tuple.rank},
@@ -126,14 +126,14 @@ std::string ResolveJson(const Resolution& resolution) {
                {"considered", ConsideredJson(resolution.considered)}});
 }
 
-std::string ResolveJson(const Refusal& refusal) {
+std::string ResolveJson(const resolve::Refusal& refusal) {
   const Error& error = refusal.error;
   return Dump({{"error", {{"code", CodeName(error.code)}, {"message", error.message}, {"hint", error.hint}}},
                {"allocation", AllocationJson(refusal.allocation)},
                {"considered", ConsideredJson(refusal.considered)}});
 }
 
-std::string ResolveExport(const Resolution& resolution) {
+std::string ResolveExport(const resolve::Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   std::string out = fmt::format("export RANK={}\nexport WORLD_SIZE={}\n", tuple.rank, tuple.world_size);
   AppendExport(out, "LOCAL_RANK", tuple.local_rank);
@@ -148,7 +148,7 @@ std::string ResolveExport(const Resolution& resolution) {
   return out;
 }
 
-std::string ResolveText(const Resolution& resolution) {
+std::string ResolveText(const resolve::Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   std::string out = fmt::format("rank {} of {}, started by {}\n\n", tuple.rank, tuple.world_size,
                                 tuple.launcher == "none" ? "no launcher: a world of one" : tuple.launcher);
@@ -169,7 +169,7 @@ std::string ResolveText(const Resolution& resolution) {
   return out;
 }
 
-std::string ResolveText(const Refusal& refusal) {
+std::string ResolveText(const resolve::Refusal& refusal) {
   const bool is_no_rank = refusal.error.code == Code::kNotLaunched;
   std::string out = fmt::format("{}: {}\n", is_no_rank ? "not a rank" : "refused", refusal.error.message);
   if (!refusal.error.hint.empty()) out += fmt::format("what to do: {}\n", refusal.error.hint);
@@ -178,4 +178,4 @@ std::string ResolveText(const Refusal& refusal) {
   return out;
 }
 
-}  // namespace muster
+}  // namespace muster::cli

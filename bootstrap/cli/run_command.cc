@@ -3,7 +3,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/supervised.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kHelp =
@@ -46,4 +46,4 @@ void AddRunCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

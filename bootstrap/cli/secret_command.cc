@@ -5,7 +5,7 @@
 #include "bootstrap/cli/flags.h"
 #include "comm/auth/secret.h"
 
-namespace muster {
+namespace muster::cli {
 
 void AddSecretCommand(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("secret", "a fresh 256-bit job secret");
@@ -14,7 +14,7 @@ void AddSecretCommand(CLI::App& app, Run& run) {
       "Example, in a batch script:\n  export MUSTER_SECRET=$(muster secret)\n  srun muster run -- ...");
   command->callback([&run] {
     run = [] {
-      const Result<JobSecret> secret = JobSecret::Generate();
+      const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
       if (!secret) return ReportError(secret.error());
       fmt::print("{}\n", secret->Text());
       return 0;
@@ -22,4 +22,4 @@ void AddSecretCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -14,7 +14,7 @@
 #include "bootstrap/slurm/slurm_api.h"
 #include "comm/base/parse_integer.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
@@ -151,6 +151,6 @@ int Main(const std::vector<std::string_view>& arguments) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli
 
 int main(int count, char** words) { return muster::Main({words + 1, words + count}); }

@@ -15,7 +15,7 @@
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/status_client.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using std::chrono::seconds;
@@ -50,64 +50,64 @@ struct StatusFlags {
 };
 
 // The answer may take half as long again where the root is silent.
-Result<AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks,
-                        const Environment& environment) {
+Result<rendezvous::AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks,
+                                    const Environment& environment) {
   const Deadline deadline = Deadline::After(std::chrono::milliseconds(2 * milliseconds) + seconds(1));
-  return AskGroupsOnThisNode({0, milliseconds, stacks}, environment.process()->uid,
-                             SharedDirectories(environment), deadline);
+  return rendezvous::AskGroupsOnThisNode({0, milliseconds, stacks}, environment.process()->uid,
+                                         join::SharedDirectories(environment), deadline);
 }
 
 // Inside a job without the groups of other jobs, where it has any of its own. Of muster launch none says in
 // which job it is.
-void KeepJob(std::vector<GroupStatus>& groups, const Environment& environment) {
+void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& environment) {
   const auto job = environment.Get("SLURM_JOB_ID");
   if (!job) return;
   const std::string key = fmt::format("slurm:{}.", *job);
-  const auto is_ours = [&](const GroupStatus& group) {
+  const auto is_ours = [&](const rendezvous::GroupStatus& group) {
     return group.job.starts_with(key) || !group.job.starts_with("slurm:");
   };
   if (std::ranges::any_of(groups, is_ours)) {
-    std::erase_if(groups, [&](const GroupStatus& group) { return !is_ours(group); });
+    std::erase_if(groups, [&](const rendezvous::GroupStatus& group) { return !is_ours(group); });
   }
 }
 
 // Of processes on this node that nobody else can look at: a program that links muster does not start tools.
-void LookNearBy(GroupStatus& status, const std::vector<int>& ranks) {
+void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks) {
   const auto node_of = [&](int rank) { return status.node_of_rank[static_cast<size_t>(rank)]; };
-  for (RankReport& report : status.reports) {
+  for (rendezvous::RankReport& report : status.reports) {
     if (std::ranges::count(ranks, report.rank) == 0 || !report.stack.empty()) continue;
     if (node_of(report.rank) != node_of(status.answering_rank)) {
       report.stack =
           fmt::format("to see it, ask on {}", status.nodes[static_cast<size_t>(node_of(report.rank))]);
     } else if (report.process.pid != 0) {
-      report.stack = ReadStack(report.process.pid, Deadline::After(seconds(10)));
+      report.stack = process::ReadStack(report.process.pid, Deadline::After(seconds(10)));
     }
   }
 }
 
-Status AddStacks(GroupStatus& status, const StatusFlags& flags, const Environment& environment) {
-  std::vector<int> ranks = RanksToLookAt(status, kMostStacks);
+Status AddStacks(rendezvous::GroupStatus& status, const StatusFlags& flags, const Environment& environment) {
+  std::vector<int> ranks = status::RanksToLookAt(status, kMostStacks);
   if (!flags.ranks.empty()) {
     MUSTER_TRY(ranks, ParseRankList(flags.ranks, "--ranks"));
   }
   const auto size = static_cast<int>(status.node_of_rank.size());
   std::erase_if(ranks, [size](int rank) { return rank >= size; });
   if (ranks.empty()) return {};
-  MUSTER_TRY(AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
-  const auto again = std::ranges::find(asked.groups, status.group_id, &GroupStatus::group_id);
+  MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
+  const auto again = std::ranges::find(asked.groups, status.group_id, &rendezvous::GroupStatus::group_id);
   if (again != asked.groups.end()) status = std::move(*again);
   LookNearBy(status, ranks);
   return {};
 }
 
-Error NoGroup(const AskedGroups& asked, const Environment& environment) {
+Error NoGroup(const rendezvous::AskedGroups& asked, const Environment& environment) {
   const std::string node = environment.process()->host_name;
   if (!asked.refused.empty()) return asked.refused.front();
   if (asked.silent.empty()) {
     return {Code::kNotLaunched, fmt::format("no group of this user has a rank on {}", node),
             "ask on a node of the job: srun --overlap --jobid=JOB -N1 -n1 muster status"};
   }
-  const auto process = LookAtProcess(asked.silent.front());
+  const auto process = rendezvous::LookAtProcess(asked.silent.front());
   const bool stopped = process && process->state == 'T';
   return {Code::kDeadline,
           fmt::format("the group's leader on {}, process {}, does not answer{}", node, asked.silent.front(),
@@ -117,17 +117,17 @@ Error NoGroup(const AskedGroups& asked, const Environment& environment) {
 
 Result<int> ShowStatus(const StatusFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
+  MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
   KeepJob(asked.groups, environment);
-  for (GroupStatus& group : asked.groups) {
+  for (rendezvous::GroupStatus& group : asked.groups) {
     if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, environment));
   }
   std::string text;
-  for (const GroupStatus& group : asked.groups) {
-    text += (text.empty() ? "" : "\n") + StatusText(group);
+  for (const rendezvous::GroupStatus& group : asked.groups) {
+    text += (text.empty() ? "" : "\n") + status::StatusText(group);
   }
-  fmt::print("{}", flags.json ? StatusJson(asked.groups) : text);
+  fmt::print("{}", flags.json ? status::StatusJson(asked.groups) : text);
   std::fflush(stdout);
   return 0;
 }
@@ -152,4 +152,4 @@ void AddStatusCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

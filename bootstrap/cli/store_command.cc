@@ -17,7 +17,7 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/tcp_store/server.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 constexpr const char* kHelp =
@@ -43,27 +43,27 @@ struct StoreFlags {
   bool json = false;
 };
 
-Result<SocketAddress> AddressOf(EventLoop& loop, const Endpoint& endpoint) {
-  if (const auto numeric = SocketAddress::FromNumeric(endpoint.host, endpoint.port)) return *numeric;
-  ThreadWorker worker(loop.mailbox());
+Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpoint) {
+  if (const auto numeric = net::SocketAddress::FromNumeric(endpoint.host, endpoint.port)) return *numeric;
+  net::ThreadWorker worker(loop.mailbox());
   struct Answer {
     bool came = false;
-    Result<std::vector<SocketAddress>> addresses = Fail(Code::kInternal, "");
+    Result<std::vector<net::SocketAddress>> addresses = Fail(Code::kInternal, "");
   };
   // The worker outlives this call where the name service hangs.
   const auto answer = std::make_shared<Answer>();
-  worker.Run([answer, endpoint] { answer->addresses = ResolveHost(endpoint.host, endpoint.port); },
+  worker.Run([answer, endpoint] { answer->addresses = net::ResolveHost(endpoint.host, endpoint.port); },
              [answer] { answer->came = true; });
   if (!loop.RunUntil([&] { return answer->came; }, Deadline::After(kResolveTime))) {
     return Fail(Code::kDeadline, "--listen: the name service did not say within 10 s what \"{}\" is",
                 endpoint.host);
   }
-  MUSTER_TRY(const std::vector<SocketAddress> addresses, answer->addresses);
+  MUSTER_TRY(const std::vector<net::SocketAddress> addresses, answer->addresses);
   return addresses.front();
 }
 
 Result<tcp_store::ServerOptions> OptionsHere() {
-  MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
+  MUSTER_TRY(const uint64_t descriptors, net::RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t clients =
       descriptors > 2 * kOtherDescriptors ? descriptors - kOtherDescriptors : descriptors / 2;
@@ -76,7 +76,7 @@ Result<tcp_store::ServerOptions> OptionsHere() {
 }
 
 // Other programs wait for this line.
-void Announce(const SocketAddress& address, bool json) {
+void Announce(const net::SocketAddress& address, bool json) {
   if (json) {
     fmt::print("{{\"listen\":\"{}\",\"host\":\"{}\",\"port\":{}}}\n", address.ToString(), address.Host(),
                address.port());
@@ -88,11 +88,11 @@ void Announce(const SocketAddress& address, bool json) {
 
 Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_TRY(const Endpoint endpoint, ParseListenAddress(flags.listen, kDefaultPort));
-  MUSTER_TRY(const auto loop, EventLoop::Create());
-  MUSTER_TRY(const SocketAddress address, AddressOf(*loop, endpoint));
-  MUSTER_TRY(UniqueFd listener, Listen(address));
+  MUSTER_TRY(const auto loop, net::EventLoop::Create());
+  MUSTER_TRY(const net::SocketAddress address, AddressOf(*loop, endpoint));
+  MUSTER_TRY(UniqueFd listener, net::Listen(address));
   MUSTER_TRY(tcp_store::ServerOptions options, OptionsHere());
-  MUSTER_TRY(const auto signals, SignalRelay::Start());
+  MUSTER_TRY(const auto signals, process::SignalRelay::Start());
   tcp_store::Server server(*loop, std::move(listener), std::move(options));
   bool ended = false;
   const auto on_signal = [&](uint32_t) {
@@ -136,4 +136,4 @@ void AddStoreCommand(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -20,10 +20,11 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
-Result<std::vector<std::string>> CommandOf(const Config& config, const std::vector<std::string>& given) {
+Result<std::vector<std::string>> CommandOf(const config::Config& config,
+                                           const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   if (!config.run.command.empty()) return config.run.command;
   return WithHint(Fail(Code::kUsage, "nothing to run: no CMD, and the configuration has no run.command"),
@@ -31,14 +32,14 @@ Result<std::vector<std::string>> CommandOf(const Config& config, const std::vect
 }
 
 // Where one task of each node is to start the ranks of that node, more tasks would start them over and over.
-Result<RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
+Result<join::RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
   if (tuple.local_world_size.value_or(1) > 1) {
     return WithHint(Fail(Code::kUsage,
                          "--nproc-per-node {} starts the ranks of a node, but {} started {} processes on {}",
                          ranks, tuple.launcher, *tuple.local_world_size, tuple.node.value_or("this node")),
                     "start one on each node (srun --ntasks-per-node=1), or leave --nproc-per-node out");
   }
-  return RankBlock{tuple.rank, tuple.world_size, ranks};
+  return join::RankBlock{tuple.rank, tuple.world_size, ranks};
 }
 
 class Planner {
@@ -59,33 +60,34 @@ class Planner {
     if (asked_.stands_for_node)
       ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node, ProcessorsOfThisNode(environment_.All()));
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
-    auto started = StartUp(environment_, asked_);
-    if (!started) return End(TellOthers(environment_, asked_, started.error()));
+    auto started = join::StartUp(environment_, asked_);
+    if (!started) return End(join::TellOthers(environment_, asked_, started.error()));
     effective_ = std::move(started->effective);
     resolution_ = std::move(started->resolution);
     if (const Status counted = CountRanks(); !counted) return End(Refused(counted.error()));
     Warn();
     const std::string node = resolution_.tuple.node.value_or(environment_.process()->host_name);
-    std::optional<ToldRefusal> refused;
-    Result<int> status = RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
-      Result<SupervisorPlan> plan = Plan(node, restarts);
-      // Those who start again meet elsewhere; and what was possible once is possible again.
-      if (!plan && restarts == 0) {
-        refused = Refused(plan.error());
-        return plan;
-      }
-      SetLogSubject({FirstRank(), node, resolution_.tuple.job.key, true, RanksHere()});
-      return plan;
-    });
+    std::optional<rendezvous::ToldRefusal> refused;
+    Result<int> status =
+        run::RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
+          Result<run::SupervisorPlan> plan = Plan(node, restarts);
+          // Those who start again meet elsewhere; and what was possible once is possible again.
+          if (!plan && restarts == 0) {
+            refused = Refused(plan.error());
+            return plan;
+          }
+          SetLogSubject({FirstRank(), node, resolution_.tuple.job.key, true, RanksHere()});
+          return plan;
+        });
     return refused ? End(*refused) : status;
   }
 
-  ToldRefusal Refused(const Error& error) const {
-    return TellOthers(environment_, asked_, resolution_, error);
+  rendezvous::ToldRefusal Refused(const Error& error) const {
+    return join::TellOthers(environment_, asked_, resolution_, error);
   }
 
   // A mistake that all ranks have is told once.
-  static Result<int> End(const ToldRefusal& refused) {
+  static Result<int> End(const rendezvous::ToldRefusal& refused) {
     if (!refused.elsewhere) return tl::unexpected<Error>(refused.error);
     LogEvent(LogLevel::kDebug, "error",
              {{"code", CodeName(refused.error.code)}, {"hint", refused.error.hint}}, "{}",
@@ -103,7 +105,7 @@ class Planner {
   // Of what works but is seldom meant. Once for all ranks.
   void Warn() const {
     const RankTuple& tuple = resolution_.tuple;
-    if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return;
+    if (tuple.rank != 0 || wanted_.who != run::WhoRuns::kEveryRank) return;
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
     if (command.empty()) return;
     WarnOfMpi(command, environment_.All(), RanksHere());
@@ -116,7 +118,7 @@ class Planner {
 
   bool HasSrun() const {
     const std::vector<std::string> path = {fmt::format("PATH={}", environment_.Get("PATH").value_or(""))};
-    return std::ranges::any_of(ExecCandidates("srun", path),
+    return std::ranges::any_of(process::ExecCandidates("srun", path),
                                [](const std::string& file) { return access(file.c_str(), X_OK) == 0; });
   }
 
@@ -124,20 +126,20 @@ class Planner {
 
   int FirstRank() const { return resolution_.tuple.rank * RanksHere(); }
 
-  Result<SupervisorPlan> Plan(const std::string& node, int restarts) {
-    const Config& config = effective_.config;
-    SupervisorPlan plan;
+  Result<run::SupervisorPlan> Plan(const std::string& node, int restarts) {
+    const config::Config& config = effective_.config;
+    run::SupervisorPlan plan;
     plan.config = config;
-    plan.configuration = ToYaml(effective_, false);
+    plan.configuration = config::ToYaml(effective_, false);
     plan.says_nccl_debug = effective_.origins.at("nccl.debug") != "default";
     MUSTER_TRY(plan.command, CommandOf(config, wanted_.command));
-    MUSTER_CHECK(CheckExtraVariables(config.run.env));
+    MUSTER_CHECK(run::CheckExtraVariables(config.run.env));
     plan.environment = environment_.All();
     plan.node = node;
     plan.job_key = resolution_.tuple.job.key;
     plan.version = kVersion;
     plan.began = began_;
-    plan.own_process_groups = !InTerminalForeground();
+    plan.own_process_groups = !process::InTerminalForeground();
     plan.ends_programs = resolution_.tuple.launcher == "none";
     plan.who = wanted_.who;
     if (resolution_.tuple.world_size * RanksHere() == 1) {
@@ -145,31 +147,32 @@ class Planner {
       return plan;
     }
     MUSTER_TRY(plan.join, Join());
-    if (block_) ExpandToBlock(*block_, *plan.join);
-    CountRestarts(restarts, wanted_.max_restarts, *plan.join);
+    if (block_) join::ExpandToBlock(*block_, *plan.join);
+    run::CountRestarts(restarts, wanted_.max_restarts, *plan.join);
     MUSTER_TRY(plan.store, Port(*plan.join));
     return plan;
   }
 
   // Rank 0's; the roster carries it to everybody.
-  Result<std::shared_ptr<StorePort>> Port(JoinRequest& request) const {
-    if (wanted_.who != WhoRuns::kEveryRank) return nullptr;
+  Result<std::shared_ptr<store::StorePort>> Port(rendezvous::JoinRequest& request) const {
+    if (wanted_.who != run::WhoRuns::kEveryRank) return nullptr;
     const RankTuple& tuple = resolution_.tuple;
-    const Config& config = effective_.config;
+    const config::Config& config = effective_.config;
     const auto& said = asked_.explicit_tuple.endpoint;
-    return ChooseMasterPort(config, said ? said : config.rendezvous.endpoint,
-                            tuple.world_size == 1 || tuple.local_world_size == tuple.world_size, request);
+    return store::ChooseMasterPort(config, said ? said : config.rendezvous.endpoint,
+                                   tuple.world_size == 1 || tuple.local_world_size == tuple.world_size,
+                                   request);
   }
 
-  Result<JoinRequest> Join() {
+  Result<rendezvous::JoinRequest> Join() {
     // Alone, it has nobody to meet, and nothing tells it from another one on this machine.
     if (resolution_.tuple.world_size == 1) {
-      return MakeLocalJoin(environment_, effective_.config, resolution_.tuple.job.key);
+      return join::MakeLocalJoin(environment_, effective_.config, resolution_.tuple.job.key);
     }
-    MUSTER_TRY(JoinRequest request,
-               MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
+    MUSTER_TRY(rendezvous::JoinRequest request,
+               join::MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
     // One for all groups of this process: not every launcher lets a rank begin twice.
-    if (!kvs_) kvs_ = OpenLauncherKvs(request.meeting);
+    if (!kvs_) kvs_ = rendezvous::OpenLauncherKvs(request.meeting);
     request.kvs = kvs_;
     return request;
   }
@@ -178,12 +181,12 @@ class Planner {
   const Supervised& wanted_;
   const Clock::time_point began_ = Clock::now();
   const Environment environment_ = Environment::OfThisProcess();
-  StartOptions asked_;
-  EffectiveConfig effective_;
-  Resolution resolution_;
+  join::StartOptions asked_;
+  config::EffectiveConfig effective_;
+  resolve::Resolution resolution_;
   Result<int> ranks_of_node_ = 0;  // --nproc-per-node
-  std::optional<RankBlock> block_;
-  std::shared_ptr<LauncherKvs> kvs_;
+  std::optional<join::RankBlock> block_;
+  std::shared_ptr<rendezvous::LauncherKvs> kvs_;
 };
 
 }  // namespace
@@ -192,4 +195,4 @@ Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_r
   return Planner(flags, asked_to_run).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::cli

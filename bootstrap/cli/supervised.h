@@ -7,17 +7,17 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/run/supervisor.h"
 
-namespace muster {
+namespace muster::cli {
 
 struct Supervised {
   std::vector<std::string> command;  // after --
   std::string ranks_per_node;        // --nproc-per-node; empty: this process is one rank
   int max_restarts = 0;
-  WhoRuns who = WhoRuns::kEveryRank;
+  run::WhoRuns who = run::WhoRuns::kEveryRank;
 };
 
 // Resolves, meets the others and runs the program: the exit status. BLOCKS until all is over. Error: before
 // anything was started.
 Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run);
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -6,7 +6,7 @@
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 // "liveness.dead_after is 3s (--set)".
@@ -45,4 +45,4 @@ Status CheckConfig(const EffectiveConfig& effective) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::config

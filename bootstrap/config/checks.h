@@ -4,7 +4,7 @@
 #include "bootstrap/config/config.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 // liveness.heartbeat < suspect_after < dead_after; not all of rendezvous.ports below 1024, where only root
 // may listen; rendezvous.protect: all needs the keys that rendezvous.auth: none does not make. The other
@@ -12,4 +12,4 @@ namespace muster {
 // names both keys, their values and where these came from.
 Status CheckConfig(const EffectiveConfig& effective);
 
-}  // namespace muster
+}  // namespace muster::config

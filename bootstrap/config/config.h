@@ -14,7 +14,7 @@
 #include "comm/log/log.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::config {
 
 // Who serves the store that PyTorch meets at: muster, or the program itself (rank 0 binds MASTER_PORT).
 enum class RunStore : uint8_t { kMuster, kProgram };
@@ -71,4 +71,4 @@ struct EffectiveConfig {
   friend bool operator==(const EffectiveConfig&, const EffectiveConfig&) = default;
 };
 
-}  // namespace muster
+}  // namespace muster::config

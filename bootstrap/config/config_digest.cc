@@ -11,7 +11,7 @@
 #include "bootstrap/config/value.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using Pairs = std::map<std::string_view, std::string_view>;
@@ -78,4 +78,4 @@ std::string DescribeDifference(std::string_view mine, std::string_view theirs, s
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::config

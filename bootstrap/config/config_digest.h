@@ -7,7 +7,7 @@
 
 #include "bootstrap/config/config.h"
 
-namespace muster {
+namespace muster::config {
 
 // "timeouts.collective=1h\nrendezvous.auth=secret\n": the group-wide keys that differ from the defaults, in
 // the order of the table. Usually empty.
@@ -19,4 +19,4 @@ std::string GroupWideText(const Config& config);
 std::string DescribeDifference(std::string_view mine, std::string_view theirs, std::string_view mine_name,
                                std::string_view theirs_name);
 
-}  // namespace muster
+}  // namespace muster::config

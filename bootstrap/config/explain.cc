@@ -9,7 +9,7 @@
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 // Comments begin here, except after a value that is longer.
@@ -95,4 +95,4 @@ std::string DefaultYaml() {
          Yaml(Config{}, DocOf);
 }
 
-}  // namespace muster
+}  // namespace muster::config

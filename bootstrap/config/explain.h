@@ -5,7 +5,7 @@
 
 #include "bootstrap/config/config.h"
 
-namespace muster {
+namespace muster::config {
 
 // A YAML file with every key; loaded again it is the same Config. With `origins` each line says where its
 // value came from in a comment.
@@ -18,4 +18,4 @@ std::string ToJson(const EffectiveConfig& effective, bool origins);
 // configs/default.yaml: every key with its default and what it is for.
 std::string DefaultYaml();
 
-}  // namespace muster
+}  // namespace muster::config

@@ -11,9 +11,9 @@
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
   std::string text;
-  if (what == "schema") text = muster::SchemaText();
-  if (what == "reference") text = muster::ReferenceText();
-  if (what == "default") text = muster::DefaultYaml();
+  if (what == "schema") text = muster::config::SchemaText();
+  if (what == "reference") text = muster::config::ReferenceText();
+  if (what == "default") text = muster::config::DefaultYaml();
   if (text.empty()) {
     std::fputs("usage: generate schema|reference|default\n", stderr);
     return 64;

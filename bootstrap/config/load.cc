@@ -10,7 +10,7 @@
 #include "bootstrap/config/value.h"
 #include "bootstrap/config/yaml_tree.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -208,4 +208,4 @@ Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::strin
   return effective;
 }
 
-}  // namespace muster
+}  // namespace muster::config

@@ -11,7 +11,7 @@
 #include "bootstrap/config/config.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 // `file`: YAML, at most 1 MiB, a regular file; absent: none. Relative paths are as open(2) sees them.
 // `environment`: NAME, VALUE. MUSTER_TIMEOUTS_COLLECTIVE is the key timeouts.collective; every other name is
@@ -30,4 +30,4 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
 // messages. The supervisor may be of another release: an unknown key is a warning, and is ignored.
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-namespace muster {
+namespace muster::config {
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before_last(b.size() + 1);
@@ -40,4 +40,4 @@ std::string_view Nearest(std::string_view text, std::span<const std::string_view
   return nearest;
 }
 
-}  // namespace muster
+}  // namespace muster::config

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace muster {
+namespace muster::config {
 
 // Insertions, deletions, replacements and swaps of neighbours, each 1 (optimal string alignment).
 size_t EditDistance(std::string_view a, std::string_view b);
@@ -14,4 +14,4 @@ size_t EditDistance(std::string_view a, std::string_view b);
 // least 2). Texts longer than 64 bytes are near nothing.
 std::string_view Nearest(std::string_view text, std::span<const std::string_view> candidates);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -9,7 +9,7 @@
 #include "bootstrap/config/nearest.h"
 #include "bootstrap/config/quote.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 constexpr auto kPlaceholders = std::to_array<Placeholder>({
@@ -103,4 +103,4 @@ std::string FillPlaceholders(std::string_view text,
   return filled;
 }
 
-}  // namespace muster
+}  // namespace muster::config

@@ -11,7 +11,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 struct Placeholder {
   std::string_view name;
@@ -26,4 +26,4 @@ Status CheckPlaceholders(std::string_view text);
 std::string FillPlaceholders(std::string_view text,
                              const std::function<std::string(std::string_view name)>& value);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 bool IsWordCharacter(char c) {
@@ -47,4 +47,4 @@ std::string JsonQuoted(std::string_view text) {
 
 std::string YamlQuoted(std::string_view text) { return IsPlain(text) ? std::string(text) : JsonQuoted(text); }
 
-}  // namespace muster
+}  // namespace muster::config

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster {
+namespace muster::config {
 
 // In double quotes, control characters escaped. `text` must be UTF-8. JSON strings are YAML too.
 std::string JsonQuoted(std::string_view text);
@@ -12,4 +12,4 @@ std::string JsonQuoted(std::string_view text);
 // As it is where YAML reads it back as this very text, also inside [] and {}; else in double quotes.
 std::string YamlQuoted(std::string_view text);
 
-}  // namespace muster
+}  // namespace muster::config

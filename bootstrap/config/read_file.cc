@@ -8,7 +8,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 tl::unexpected<Error> CannotRead(const std::filesystem::path& file) {
@@ -43,4 +43,4 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limi
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::config

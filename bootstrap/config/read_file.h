@@ -7,10 +7,10 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 // Error: kConfiguration naming the file: absent, unreadable, not a regular file (a pipe would be read once by
 // the first rank and be empty for the next), or longer than `limit`.
 Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -7,7 +7,7 @@
 #include "bootstrap/config/value.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 constexpr std::string_view kHead = R"(# Every key of the configuration
@@ -69,4 +69,4 @@ std::string ReferenceText() {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::config

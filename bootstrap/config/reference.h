@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::config {
 
 // A Markdown table, from the table of keys.
 std::string ReferenceText();
 
-}  // namespace muster
+}  // namespace muster::config

@@ -9,7 +9,7 @@
 #include "bootstrap/config/value.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using TextMap = std::map<std::string, std::string>;
@@ -41,7 +41,7 @@ std::string Enumeration(const std::vector<std::string_view>& words) {
 // The one word that stands for something is the launcher's name.
 std::string Constraint(const Key&, const std::string&) {
   std::vector<std::string_view> words = {"auto"};
-  for (const Launcher& launcher : Launchers()) words.push_back(launcher.name);
+  for (const resolve::Launcher& launcher : resolve::Launchers()) words.push_back(launcher.name);
   return Enumeration(words);
 }
 std::string Constraint(const Key&, const std::optional<std::string>&) {
@@ -109,4 +109,4 @@ std::string SchemaText() {
   return text + "\n  }\n}\n";
 }
 
-}  // namespace muster
+}  // namespace muster::config

@@ -7,7 +7,7 @@
 
 #include "bootstrap/config/nearest.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 #define MUSTER_FIELD(member)                                                     \
@@ -217,4 +217,4 @@ std::string_view NearestKey(std::string_view unknown) {
   return Nearest(unknown, names);
 }
 
-}  // namespace muster
+}  // namespace muster::config

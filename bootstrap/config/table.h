@@ -14,7 +14,7 @@
 
 #include "bootstrap/config/config.h"
 
-namespace muster {
+namespace muster::config {
 
 // Where a key's value lies in a Config; the type of the field is the type of the key.
 template <typename T>
@@ -64,4 +64,4 @@ std::string VariableName(const Key& key);
 // The valid key (or section) a person most likely meant by `unknown`; empty where none is near.
 std::string_view NearestKey(std::string_view unknown);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 // How a sequence goes on, by its first byte: RFC 3629 §4.
@@ -46,4 +46,4 @@ size_t FirstInvalidUtf8(std::string_view text) {
   return at;
 }
 
-}  // namespace muster
+}  // namespace muster::config

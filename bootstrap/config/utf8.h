@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <string_view>
 
-namespace muster {
+namespace muster::config {
 
 // The offset of the first byte that is not part of well-formed UTF-8 (RFC 3629: no overlong forms, no
 // surrogates, nothing above U+10FFFF); text.size() where all is well.
 size_t FirstInvalidUtf8(std::string_view text);
 
-}  // namespace muster
+}  // namespace muster::config

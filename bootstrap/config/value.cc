@@ -10,7 +10,7 @@
 #include "bootstrap/config/utf8.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -297,4 +297,4 @@ bool IsCollection(const Key& key) {
          std::holds_alternative<FieldOf<TextMap>>(key.field);
 }
 
-}  // namespace muster
+}  // namespace muster::config

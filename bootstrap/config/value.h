@@ -9,7 +9,7 @@
 #include "bootstrap/config/yaml_tree.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 // Sets the key in `config`; on error leaves it as it was. Error: kConfiguration; the message says what is
 // wrong but not where: "a duration is expected, not a list".
@@ -31,4 +31,4 @@ bool IsNullable(const Key& key);
 // Whether the key is a list or a map, which is written as YAML wherever it stands.
 bool IsCollection(const Key& key);
 
-}  // namespace muster
+}  // namespace muster::config

@@ -14,7 +14,7 @@
 
 #include "bootstrap/config/utf8.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 constexpr size_t kDeepest = 16;
@@ -299,4 +299,4 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::config

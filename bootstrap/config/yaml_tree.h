@@ -7,7 +7,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::config {
 
 struct YamlNode {
   enum class Kind {
@@ -37,4 +37,4 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name);
 
 inline constexpr size_t kLargestYaml = size_t{1} << 20;
 
-}  // namespace muster
+}  // namespace muster::config

@@ -13,8 +13,8 @@ namespace muster::doctor {
 namespace {
 
 Status MakeCredential(const std::string& socket) {
-  MUSTER_TRY(const MungeApi api, LoadMunge());
-  MUSTER_CHECK(Munge(api, socket).Encode({}, getuid()));
+  MUSTER_TRY(const auth::MungeApi api, auth::LoadMunge());
+  MUSTER_CHECK(auth::Munge(api, socket).Encode({}, getuid()));
   return {};
 }
 
@@ -45,7 +45,7 @@ std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {
 
 AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool secret_known,
                                          Deadline deadline) {
-  AuthenticationFacts facts{munge_socket, MungeSocketPresent(munge_socket), {}, secret_known};
+  AuthenticationFacts facts{munge_socket, auth::MungeSocketPresent(munge_socket), {}, secret_known};
   if (!facts.munge_socket_present) return facts;
   // Shared: a munged that hangs leaves the call behind.
   const auto made = std::make_shared<Status>();
@@ -57,8 +57,9 @@ AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool s
 
 Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configured) {
   Finding finding{.subject = "identity"};
-  const Result<AuthMethod> chosen = ChooseAuth({configured, facts.munge_socket_present, facts.munge_socket,
-                                                facts.secret_known, /*several_nodes=*/true});
+  const Result<AuthMethod> chosen =
+      auth::ChooseAuth({configured, facts.munge_socket_present, facts.munge_socket, facts.secret_known,
+                        /*several_nodes=*/true});
   finding.facts = {{"munge", !facts.munge_socket_present ? "absent"
                              : facts.munge               ? "answers"
                                                          : "fails"},

@@ -15,34 +15,34 @@
 namespace muster::doctor {
 namespace {
 
-Finding ExamineIdentity(const Environment& environment, const Config& config, Deadline deadline) {
-  const Result<std::optional<JobSecret>> secret = SecretOf(environment);
+Finding ExamineIdentity(const Environment& environment, const config::Config& config, Deadline deadline) {
+  const Result<std::optional<auth::JobSecret>> secret = join::SecretOf(environment);
   if (!secret) {
     return {"identity", Health::kProblem, secret.error().message, "no group forms", secret.error().hint, {}};
   }
   const bool known = secret->has_value();
-  return JudgeAuthentication(LookAtAuthentication(kDefaultMungeSocket, known, deadline),
+  return JudgeAuthentication(LookAtAuthentication(auth::kDefaultMungeSocket, known, deadline),
                              config.rendezvous.auth);
 }
 
 }  // namespace
 
-std::vector<Finding> Examine(const Environment& environment, const Config& config, const Asked& asked,
+std::vector<Finding> Examine(const Environment& environment, const config::Config& config, const Asked& asked,
                              Deadline deadline) {
   utsname system{};
   uname(&system);
-  const NodeFacts node = FactsOfThisNode({});
-  const RankFacts process = FactsOfThisProcess({});
+  const check::NodeFacts node = check::FactsOfThisNode({});
+  const check::RankFacts process = check::FactsOfThisProcess({});
   return {
       JudgeSystem(node, process, system.machine),
       JudgeLimits(process),
       JudgeSharedMemory(node),
-      ExamineSockets(SharedDirectories(environment)),
+      ExamineSockets(join::SharedDirectories(environment)),
       ExamineNetwork(),
       ExamineIdentity(environment, config, deadline),
       JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
-      JudgeGpus(LookAtGpus(LibraryPlacesIn(environment), node.gpus, deadline)),
-      JudgeLaunch(ResolveLaunch(environment, config, asked)),
+      JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, deadline)),
+      JudgeLaunch(join::ResolveLaunch(environment, config, asked)),
   };
 }
 

@@ -14,19 +14,21 @@
 namespace muster::doctor {
 namespace {
 
-Result<std::string> Cuda(const LibraryPlaces& places) {
-  MUSTER_TRY(const std::unique_ptr<CudaApi> cuda, LoadCuda(FindCudaFiles(places)));
+Result<std::string> Cuda(const nccl::LibraryPlaces& places) {
+  MUSTER_TRY(const std::unique_ptr<nccl::CudaApi> cuda, nccl::LoadCuda(nccl::FindCudaFiles(places)));
   int driver = 0;
   int devices = 0;
-  if (const CudaResult result = cuda->DriverVersion(&driver); result != CudaResult::kSuccess || driver == 0) {
+  if (const nccl::CudaResult result = cuda->DriverVersion(&driver);
+      result != nccl::CudaResult::kSuccess || driver == 0) {
     return Fail(Code::kSystem, "CUDA finds no driver");
   }
-  if (cuda->DeviceCount(&devices) != CudaResult::kSuccess) return Fail(Code::kSystem, "CUDA finds no device");
-  return fmt::format("driver for CUDA {}, {} visible", FormatCudaVersion(driver), devices);
+  if (cuda->DeviceCount(&devices) != nccl::CudaResult::kSuccess)
+    return Fail(Code::kSystem, "CUDA finds no device");
+  return fmt::format("driver for CUDA {}, {} visible", nccl::FormatCudaVersion(driver), devices);
 }
 
-Result<std::string> Nccl(const LibraryPlaces& places) {
-  MUSTER_TRY(const std::unique_ptr<NcclApi> nccl, LoadNccl(FindNcclFiles(places)));
+Result<std::string> Nccl(const nccl::LibraryPlaces& places) {
+  MUSTER_TRY(const std::unique_ptr<nccl::NcclApi> nccl, nccl::LoadNccl(nccl::FindNcclFiles(places)));
   return ToString(nccl->version());
 }
 
@@ -41,9 +43,9 @@ Result<std::string> Within(Deadline deadline, const char* what, std::function<Re
 
 }  // namespace
 
-GpuFacts LookAtGpus(const LibraryPlaces& places, uint32_t devices, Deadline deadline) {
+GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadline deadline) {
   GpuFacts facts;
-  facts.nvidia = HasNvidiaFiles();
+  facts.nvidia = nccl::HasNvidiaFiles();
   facts.devices = devices;
   facts.amd = access("/dev/kfd", F_OK) == 0;
   if (!facts.nvidia) return facts;

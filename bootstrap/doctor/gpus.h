@@ -20,7 +20,7 @@ struct GpuFacts {
 };
 
 // Libraries are loaded only where a driver is. BLOCKS while they are, at most until the deadline.
-GpuFacts LookAtGpus(const LibraryPlaces& places, uint32_t devices, Deadline deadline);
+GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadline deadline);
 
 Finding JudgeGpus(const GpuFacts& facts);
 

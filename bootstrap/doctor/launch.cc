@@ -4,7 +4,7 @@
 
 namespace muster::doctor {
 
-Finding JudgeLaunch(const tl::expected<Resolution, Refusal>& resolved) {
+Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& resolved) {
   Finding finding{.subject = "launcher"};
   if (resolved) {
     const RankTuple& tuple = resolved->tuple;

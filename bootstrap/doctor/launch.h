@@ -6,6 +6,6 @@
 
 namespace muster::doctor {
 
-Finding JudgeLaunch(const tl::expected<Resolution, Refusal>& resolved);
+Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& resolved);
 
 }  // namespace muster::doctor

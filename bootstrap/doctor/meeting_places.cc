@@ -23,17 +23,17 @@ std::vector<std::string> NamesIn(const char* directory) {
   return names;
 }
 
-bool LeadsElsewhere(const LocalInterface& interface) {
+bool LeadsElsewhere(const net::LocalInterface& interface) {
   const std::string host = interface.address.Host();
-  return !IsNodeLocalInterface(interface.name) && !host.starts_with("fe80:");
+  return !net::IsNodeLocalInterface(interface.name) && !host.starts_with("fe80:");
 }
 
 }  // namespace
 
 Finding ExamineSockets(const std::vector<std::string>& bases) {
   Finding finding{.subject = "sockets"};
-  const Result<PrivateSocket> made =
-      PrivateSocket::Open(bases, UniqueSocketName("doctor"), PrivateSocket::Kind::kListener);
+  const Result<net::PrivateSocket> made =
+      net::PrivateSocket::Open(bases, net::UniqueSocketName("doctor"), net::PrivateSocket::Kind::kListener);
   if (!made) {
     finding.health = Health::kProblem;
     finding.found = made.error().message;
@@ -45,7 +45,7 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
   const std::string base = made->name.directory().base();
   finding.found = fmt::format("in {}, in a directory that no other user can enter", base);
   finding.facts = {{"base", base}};
-  if (!UserIdsAreReliable()) {
+  if (!net::UserIdsAreReliable()) {
     finding.health = Health::kNote;
     finding.found += "; this user namespace does not map this user";
     finding.cost = "every user without a mapping looks the same here: user ids prove nothing";
@@ -54,12 +54,12 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
   return finding;
 }
 
-Finding JudgeNetwork(const std::vector<LocalInterface>& interfaces,
+Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
                      const std::vector<std::string>& infiniband) {
   Finding finding{.subject = "network"};
   std::vector<std::string> shown;
   std::map<std::string, std::string> addresses;
-  for (const LocalInterface& interface : interfaces) {
+  for (const net::LocalInterface& interface : interfaces) {
     if (!LeadsElsewhere(interface)) continue;
     shown.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
     addresses[interface.name] += (addresses[interface.name].empty() ? "" : " ") + interface.address.Host();
@@ -80,7 +80,7 @@ Finding JudgeNetwork(const std::vector<LocalInterface>& interfaces,
 }
 
 Finding ExamineNetwork() {
-  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
   if (!interfaces) {
     return {"network", Health::kProblem, interfaces.error().message, "groups have one node only", "", {}};
   }

@@ -13,7 +13,7 @@ namespace muster::doctor {
 Finding ExamineSockets(const std::vector<std::string>& bases);
 
 // `interfaces`: LocalInterfaces(). `infiniband`: devices of /sys/class/infiniband.
-Finding JudgeNetwork(const std::vector<LocalInterface>& interfaces,
+Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
                      const std::vector<std::string>& infiniband);
 Finding ExamineNetwork();
 

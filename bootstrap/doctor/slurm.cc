@@ -14,8 +14,9 @@ constexpr size_t kLongestAnswer = 64 << 10;
 Result<std::string> VersionOfSrun(const std::vector<std::string>& variables, Deadline deadline) {
   MUSTER_TRY(
       const std::string text,
-      Capture({"srun", AbsoluteCandidates("srun", variables), {"--version"}, variables, kLongestAnswer},
-              deadline));
+      process::Capture(
+          {"srun", slurm::AbsoluteCandidates("srun", variables), {"--version"}, variables, kLongestAnswer},
+          deadline));
   return std::string(Trim(text));
 }
 
@@ -23,12 +24,13 @@ Result<std::string> VersionOfSrun(const std::vector<std::string>& variables, Dea
 
 SlurmFacts LookAtSlurm(const Environment& environment, const std::optional<std::string>& helper,
                        Deadline deadline) {
-  const std::vector<std::string> variables = VariablesForHelper(environment);
+  const std::vector<std::string> variables = slurm::VariablesForHelper(environment);
   SlurmFacts facts{
       VersionOfSrun(variables, deadline), {}, std::string(environment.Get("SLURM_JOB_ID").value_or(""))};
   if (!facts.version) return facts;
-  const Result<std::string> help = Capture(
-      {"muster-slurm", HelperFiles(helper, variables), {"--help"}, variables, kLongestAnswer}, deadline);
+  const Result<std::string> help = process::Capture(
+      {"muster-slurm", slurm::HelperFiles(helper, variables), {"--help"}, variables, kLongestAnswer},
+      deadline);
   if (!help) facts.helper = Fail(help.error());
   return facts;
 }

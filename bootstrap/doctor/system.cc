@@ -16,11 +16,12 @@ constexpr uint64_t kFewRanks = 1024;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kShmOfARank = 16 * kMiB;
 
-std::string Limit(uint64_t value) { return value == kUnlimited ? "unlimited" : std::to_string(value); }
+std::string Limit(uint64_t value) { return value == check::kUnlimited ? "unlimited" : std::to_string(value); }
 
 }  // namespace
 
-Finding JudgeSystem(const NodeFacts& node, const RankFacts& process, const std::string& architecture) {
+Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& process,
+                    const std::string& architecture) {
   Finding finding{.subject = "system"};
   finding.found = fmt::format("Linux {}, glibc {}, {}, {} processors", node.kernel, node.libc, architecture,
                               process.cpus);
@@ -32,7 +33,7 @@ Finding JudgeSystem(const NodeFacts& node, const RankFacts& process, const std::
   return finding;
 }
 
-Finding JudgeLimits(const RankFacts& process) {
+Finding JudgeLimits(const check::RankFacts& process) {
   Finding finding{.subject = "limits"};
   const std::string most = Limit(process.open_files_most);
   finding.found = fmt::format("open files: {}", Limit(process.open_files));
@@ -43,7 +44,7 @@ Finding JudgeLimits(const RankFacts& process) {
                    {"locked_memory", Limit(process.locked_memory)}};
   const uint64_t room = std::max(process.open_files_most, kFilesOfAProgram) - kFilesOfAProgram;
   const uint64_t ranks = room / kConnectionsWithARank;
-  if (process.open_files_most != kUnlimited && ranks < kFewRanks) {
+  if (process.open_files_most != check::kUnlimited && ranks < kFewRanks) {
     finding.health = Health::kNote;
     finding.cost = fmt::format("a rank cannot have connections with more than {} others", ranks);
     finding.remedy = "ask for a higher hard limit of open files (of slurmd: LimitNOFILE)";
@@ -51,14 +52,15 @@ Finding JudgeLimits(const RankFacts& process) {
   return finding;
 }
 
-Finding JudgeSharedMemory(const NodeFacts& node) {
+Finding JudgeSharedMemory(const check::NodeFacts& node) {
   Finding finding{.subject = "/dev/shm"};
   finding.facts = {{"free_bytes", std::to_string(node.shm_free)}, {"bytes", std::to_string(node.shm_total)}};
   if (node.shm_total == 0) {
     finding.health = Health::kNote;
     finding.found = "not there";
   } else {
-    finding.found = fmt::format("{} free of {}", ShowBytes(node.shm_free), ShowBytes(node.shm_total));
+    finding.found =
+        fmt::format("{} free of {}", check::ShowBytes(node.shm_free), check::ShowBytes(node.shm_total));
     const uint64_t ranks = node.shm_free / kShmOfARank;
     if (ranks >= std::max<uint64_t>(node.gpus, 4)) return finding;
     finding.health = Health::kNote;

@@ -6,12 +6,13 @@
 
 namespace muster::doctor {
 
-Finding JudgeSystem(const NodeFacts& node, const RankFacts& process, const std::string& architecture);
+Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& process,
+                    const std::string& architecture);
 
 // Open files. A rank may need a connection with every other one.
-Finding JudgeLimits(const RankFacts& process);
+Finding JudgeLimits(const check::RankFacts& process);
 
 // /dev/shm, through which ranks of one node exchange data.
-Finding JudgeSharedMemory(const NodeFacts& node);
+Finding JudgeSharedMemory(const check::NodeFacts& node);
 
 }  // namespace muster::doctor

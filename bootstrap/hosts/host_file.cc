@@ -4,7 +4,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::hosts {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
@@ -76,4 +76,4 @@ Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
   return hosts;
 }
 
-}  // namespace muster
+}  // namespace muster::hosts

@@ -12,7 +12,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::hosts {
 
 struct HostFile {
   std::vector<std::string> hosts;
@@ -24,4 +24,4 @@ struct HostFile {
 // Error: kConfiguration with "FILE:LINE: "; a name twice, differing slots, no name at all.
 Result<HostFile> ParseHostFile(std::string_view text, std::string_view file);
 
-}  // namespace muster
+}  // namespace muster::hosts

@@ -11,7 +11,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::hosts {
 namespace {
 
 constexpr int kSshFailed = 255;
@@ -73,8 +73,8 @@ HostLaunch::HostLaunch(HostLaunchPlan plan) : plan_(std::move(plan)) {}
 HostLaunch::~HostLaunch() = default;
 
 Result<int> HostLaunch::Run() {
-  MUSTER_TRY(loop_, EventLoop::Create());
-  MUSTER_TRY(relay_, SignalRelay::Start());
+  MUSTER_TRY(loop_, net::EventLoop::Create());
+  MUSTER_TRY(relay_, process::SignalRelay::Start());
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
@@ -94,13 +94,13 @@ Status HostLaunch::Start(int node) {
   }
   Machine machine{
       plan_.hosts[static_cast<size_t>(node)], std::move(write_end), RemoteScript(plan_, node), nullptr, {}};
-  ChildOptions options;
+  process::ChildOptions options;
   options.command = plan_.ssh;
   options.command.insert(options.command.end(), {machine.host, std::string(RemoteCommand())});
   options.environment = plan_.environment;
   options.pipe_stderr = false;
   options.stdin_end = read_end.get();
-  auto child = Child::Start(options);
+  auto child = process::Child::Start(options);
   if (!child) return tl::unexpected<Error>(child.error().error);
   machine.ssh = *std::move(child);
   machines_.push_back(std::move(machine));
@@ -122,7 +122,7 @@ void HostLaunch::Release(Machine& machine) {
   machine.lifeline.Reset();
 }
 
-void HostLaunch::OnSignal(const SignalEvent& event) {
+void HostLaunch::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
   if (!Asks(event.number)) return;
   if (std::exchange(asked_, true)) return KillAll();
@@ -142,7 +142,7 @@ void HostLaunch::OnChildren() {
 void HostLaunch::OnEnded(Machine& machine) {
   machine.ssh->Reap();
   Release(machine);
-  const ChildExit& exit = *machine.exit;
+  const process::ChildExit& exit = *machine.exit;
   if (exit.ok()) return;
   const bool unreached = exit.signal != 0 || exit.code == kSshFailed;
   const bool not_started = exit.code == 126 || exit.code == 127;
@@ -173,4 +173,4 @@ bool HostLaunch::AllEnded() const {
   return std::ranges::all_of(machines_, [](const Machine& machine) { return machine.exit.has_value(); });
 }
 
-}  // namespace muster
+}  // namespace muster::hosts

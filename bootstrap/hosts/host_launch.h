@@ -21,7 +21,7 @@
 #include "comm/base/error.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::hosts {
 
 struct HostLaunchPlan {
   std::vector<std::string> hosts;
@@ -56,14 +56,14 @@ class HostLaunch {
     std::string host;
     UniqueFd lifeline;
     std::string script;  // what has not been written there yet
-    std::unique_ptr<Child> ssh;
-    std::optional<ChildExit> exit;
+    std::unique_ptr<process::Child> ssh;
+    std::optional<process::ChildExit> exit;
   };
 
   Status Start(int node);
   void WriteScript(Machine& machine);
   void Release(Machine& machine);
-  void OnSignal(const SignalEvent& event);
+  void OnSignal(const process::SignalEvent& event);
   void OnChildren();
   void OnEnded(Machine& machine);
   void End(Duration unless_within);
@@ -71,12 +71,12 @@ class HostLaunch {
   bool AllEnded() const;
 
   HostLaunchPlan plan_;
-  std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<SignalRelay> relay_;
+  std::unique_ptr<net::EventLoop> loop_;
+  std::unique_ptr<process::SignalRelay> relay_;
   std::vector<Machine> machines_;
   std::optional<int> status_;
   bool asked_ = false;   // to end
   bool ending_ = false;  // at the latest when a timer says so
 };
 
-}  // namespace muster
+}  // namespace muster::hosts

@@ -2,11 +2,11 @@
 
 #include "comm/net/chosen_interfaces.h"
 
-namespace muster {
+namespace muster::join {
 
-LibraryPlaces LibraryPlacesIn(const Environment& environment) {
+nccl::LibraryPlaces LibraryPlacesIn(const Environment& environment) {
   const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
-  LibraryPlaces places;
+  nccl::LibraryPlaces places;
   places.nccl_home = value("NCCL_HOME");
   places.cuda_home = value("CUDA_HOME");
   places.virtual_env = value("VIRTUAL_ENV");
@@ -18,7 +18,7 @@ LibraryPlaces LibraryPlacesIn(const Environment& environment) {
   return places;
 }
 
-DataOptions MakeDataOptions(const Environment& environment, const Config& config,
+DataOptions MakeDataOptions(const Environment& environment, const config::Config& config,
                             const TimeoutOptions& timeouts) {
   const auto value = [&](std::string_view name) { return std::string(environment.Get(name).value_or("")); };
   DataOptions options;
@@ -27,12 +27,12 @@ DataOptions MakeDataOptions(const Environment& environment, const Config& config
   options.protect = config.rendezvous.protect;
   options.nccl = config.nccl;
   const auto& pattern = config.nccl.interface ? config.nccl.interface : config.rendezvous.interface;
-  if (config.backend != Backend::kSocket) options.interfaces = ChosenInterfaces(pattern);
+  if (config.backend != Backend::kSocket) options.interfaces = net::ChosenInterfaces(pattern);
   options.route_nccl_log = !environment.Has("NCCL_DEBUG_FILE");
   const std::string blocking = value("NCCL_COMM_BLOCKING");
   options.nccl_calls_block = !blocking.empty() && blocking != "0";
-  options.gpu = RealSurroundings(LibraryPlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
+  options.gpu = nccl::RealSurroundings(LibraryPlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
   return options;
 }
 
-}  // namespace muster
+}  // namespace muster::join

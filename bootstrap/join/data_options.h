@@ -5,13 +5,13 @@
 #include "bootstrap/environment/environment.h"
 #include "comm/init/init.h"
 
-namespace muster {
+namespace muster::join {
 
 // `timeouts` as they are in effect. Looks at this node's interfaces; does not block.
-DataOptions MakeDataOptions(const Environment& environment, const Config& config,
+DataOptions MakeDataOptions(const Environment& environment, const config::Config& config,
                             const TimeoutOptions& timeouts);
 
 // Where this process is to look for the libraries of NCCL and CUDA.
-LibraryPlaces LibraryPlacesIn(const Environment& environment);
+nccl::LibraryPlaces LibraryPlacesIn(const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::join

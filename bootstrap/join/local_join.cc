@@ -5,11 +5,12 @@
 #include "bootstrap/join/ports_of_others.h"
 #include "bootstrap/join/startup.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
-JoinRequest Begin(const Environment& environment, const Config& config, std::string job) {
-  JoinRequest request = BeginRequest(environment, config, environment.process()->host_name, std::move(job));
+rendezvous::JoinRequest Begin(const Environment& environment, const config::Config& config, std::string job) {
+  rendezvous::JoinRequest request =
+      BeginRequest(environment, config, environment.process()->host_name, std::move(job));
   request.self.agreement.world_size = 1;
   request.self.agreement.launcher = "launch";
   request.self.claims = {{0, 0, 1, {}}};
@@ -17,7 +18,7 @@ JoinRequest Begin(const Environment& environment, const Config& config, std::str
   return request;
 }
 
-void Meet(std::string key, JoinRequest& request) {
+void Meet(std::string key, rendezvous::JoinRequest& request) {
   request.meeting.key = std::move(key);
   request.meeting.job_key = request.meeting.key;
   request.self.agreement.job_key = request.meeting.job_key;
@@ -25,17 +26,19 @@ void Meet(std::string key, JoinRequest& request) {
 
 }  // namespace
 
-JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job) {
-  JoinRequest request = Begin(environment, config, std::move(job));
+rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const config::Config& config,
+                                      std::string job) {
+  rendezvous::JoinRequest request = Begin(environment, config, std::move(job));
   Meet(fmt::format("launch uid={} pid={}", request.uid, request.self.pid), request);
   request.meeting.find_root = FindRoot::kSameNode;
   WarnOfJobEnd(environment, config);
   return request;
 }
 
-Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
-                                    const Endpoint& endpoint, int node, int nodes, std::string job) {
-  JoinRequest request = Begin(environment, config, std::move(job));
+Result<rendezvous::JoinRequest> MakeJoinOfNodes(const Environment& environment, const config::Config& config,
+                                                const Endpoint& endpoint, int node, int nodes,
+                                                std::string job) {
+  rendezvous::JoinRequest request = Begin(environment, config, std::move(job));
   Meet(fmt::format("launch uid={} endpoint={} nodes={}", request.uid, ToString(endpoint), nodes), request);
   request.self.claims.front().rank = node;
   request.self.agreement.world_size = nodes;
@@ -46,4 +49,4 @@ Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config
   return request;
 }
 
-}  // namespace muster
+}  // namespace muster::join

@@ -9,14 +9,16 @@
 #include "comm/base/error.h"
 #include "comm/rendezvous/join/join_request.h"
 
-namespace muster {
+namespace muster::join {
 
 // Nobody is met, nothing is opened; ExpandToBlock (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
-JoinRequest MakeLocalJoin(const Environment& environment, const Config& config, std::string job);
+rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const config::Config& config,
+                                      std::string job);
 
 // One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:
 // kConfiguration (a malformed MUSTER_SECRET).
-Result<JoinRequest> MakeJoinOfNodes(const Environment& environment, const Config& config,
-                                    const Endpoint& endpoint, int node, int nodes, std::string job);
+Result<rendezvous::JoinRequest> MakeJoinOfNodes(const Environment& environment, const config::Config& config,
+                                                const Endpoint& endpoint, int node, int nodes,
+                                                std::string job);
 
-}  // namespace muster
+}  // namespace muster::join

@@ -9,13 +9,13 @@
 #include "bootstrap/resolve/slurm/placement.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 class Planner {
  public:
-  Planner(const Resolution& resolution, const Environment& environment, const RendezvousOptions& options,
-          std::optional<Endpoint> endpoint)
+  Planner(const resolve::Resolution& resolution, const Environment& environment,
+          const RendezvousOptions& options, std::optional<Endpoint> endpoint)
       : resolution_(resolution),
         tuple_(resolution.tuple),
         environment_(environment),
@@ -66,7 +66,7 @@ class Planner {
     return key;
   }
 
-  bool IsTorch() const { return TraitsOf(tuple_.launcher).names_master; }
+  bool IsTorch() const { return resolve::TraitsOf(tuple_.launcher).names_master; }
 
   std::string Uid() const {
     if (environment_.live()) return std::to_string(environment_.process()->uid);
@@ -78,7 +78,7 @@ class Planner {
     add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
     add("job", tuple_.job.id);
     add("step", tuple_.job.step);
-    if (!IsHeterogeneous(environment_)) return;
+    if (!resolve::IsHeterogeneous(environment_)) return;
     // Steps of two components can bear one number under the leader's job id; their nodes differ.
     add("het", environment_.Get("SLURM_HET_SIZE").value_or(environment_.Get("SLURM_PACK_SIZE").value_or("")));
     add("nodes", environment_.Get("SLURM_STEP_NODELIST").value_or(""));
@@ -89,8 +89,8 @@ class Planner {
   template <typename Add>
   void AddSlurmOfMpiexec(const Add& add) const {
     add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
-    add("job", SlurmJobId(environment_).value_or(""));
-    const auto step = SlurmStepId(environment_);
+    add("job", resolve::SlurmJobId(environment_).value_or(""));
+    const auto step = resolve::SlurmStepId(environment_);
     if (step && *step) add("step", std::to_string(**step));
     if (OnOneNode() && environment_.live() && environment_.process()->pmi_server > 0) {
       add("proxy", std::to_string(environment_.process()->pmi_server));
@@ -101,11 +101,11 @@ class Planner {
   // several steps.
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
-    if (!IsTorch() || TraitsOf(tuple_.launcher).has_signature) return;
+    if (!IsTorch() || resolve::TraitsOf(tuple_.launcher).has_signature) return;
     // On one node all ranks see the job that the node was given for, whatever started them.
     if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
-      add("job", SlurmJobId(environment_).value_or(""));
+      add("job", resolve::SlurmJobId(environment_).value_or(""));
       return;
     }
     for (const RankTuple& carrier : resolution_.carriers) {
@@ -124,7 +124,7 @@ class Planner {
     if (RestartIsShared()) text += fmt::format(" restart={}", tuple_.job.restart);
     const auto start = environment_.Get("SLURM_JOB_START_TIME");
     // The components of a heterogeneous job may have started a second apart.
-    if (tuple_.launcher == "slurm" && start && !IsHeterogeneous(environment_))
+    if (tuple_.launcher == "slurm" && start && !resolve::IsHeterogeneous(environment_))
       text += fmt::format(" start={}", *start);
     return text;
   }
@@ -133,7 +133,7 @@ class Planner {
 
   Status FindTheRoot(Meeting& meeting) const {
     if (tuple_.launcher == "slurm" && environment_.Has("SLURM_STEP_NODELIST")) {
-      MUSTER_TRY(meeting.placement, PlacementOfSlurmStep(environment_));
+      MUSTER_TRY(meeting.placement, resolve::PlacementOfSlurmStep(environment_));
     }
     meeting.find_root = FindRoot::kSameNode;
     if (tuple_.world_size == 1) return {};
@@ -237,7 +237,7 @@ class Planner {
 
   Status FindMpiRoot(Meeting& meeting) const {
     if (OnOneNode()) return {};
-    if (SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
+    if (resolve::SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
     if (!tuple_.master && method_ == RendezvousMethod::kAuto && FindByLauncher(meeting)) return {};
     return FindAtMaster(meeting);
   }
@@ -251,7 +251,7 @@ class Planner {
   }
 
   Status SearchTheJob(Meeting& meeting) const {
-    MUSTER_TRY(meeting.placement, NodesOfSlurmJob(environment_));
+    MUSTER_TRY(meeting.placement, resolve::NodesOfSlurmJob(environment_));
     if (meeting.placement.nodes.empty()) return NowhereSaid();
     meeting.find_root = meeting.placement.nodes.size() == 1 ? FindRoot::kSameNode : FindRoot::kSearch;
     return {};
@@ -264,7 +264,7 @@ class Planner {
                     "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
   }
 
-  const Resolution& resolution_;
+  const resolve::Resolution& resolution_;
   const RankTuple& tuple_;
   const Environment& environment_;
   RendezvousMethod method_;
@@ -274,7 +274,7 @@ class Planner {
 
 }  // namespace
 
-Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& environment,
+Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environment& environment,
                             const RendezvousOptions& options,
                             const std::optional<Endpoint>& explicit_endpoint) {
   if (resolution.tuple.launcher == "muster") {
@@ -287,4 +287,4 @@ Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& env
       .Run();
 }
 
-}  // namespace muster
+}  // namespace muster::join

@@ -7,14 +7,14 @@
 #include "comm/meeting.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::join {
 
 // `explicit_endpoint`: --endpoint; wins over options.endpoint. Meeting::key may be long: hash it before
 // naming a socket. Pure. Error: kConfiguration where nothing says where rank 0 is, or what
 // rendezvous.method needs is not there; kUsage for a program under `muster run`, which adopts its
 // supervisor's group instead of meeting anybody.
-Result<Meeting> PlanMeeting(const Resolution& resolution, const Environment& environment,
+Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environment& environment,
                             const RendezvousOptions& options,
                             const std::optional<Endpoint>& explicit_endpoint = std::nullopt);
 
-}  // namespace muster
+}  // namespace muster::join

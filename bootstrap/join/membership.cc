@@ -10,20 +10,20 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/control/join.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 TimeoutOptions Limited(const TimeoutOptions& configured, const LimitTimeouts& limit,
                        const Environment& environment) {
-  return CapAtJobEnd(limit ? limit(configured) : configured, TimeLeftOfJob(environment));
+  return slurm::CapAtJobEnd(limit ? limit(configured) : configured, slurm::TimeLeftOfJob(environment));
 }
 
-Result<std::unique_ptr<SocketEndpoint>> OpenEndpoint(const Environment& environment) {
-  return SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
+Result<std::unique_ptr<socket::SocketEndpoint>> OpenEndpoint(const Environment& environment) {
+  return socket::SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
 }
 
-DataOptions DataOptionsOf(const Environment& environment, const Config& config, const StartOptions& asked,
-                          const Membership& membership) {
+DataOptions DataOptionsOf(const Environment& environment, const config::Config& config,
+                          const StartOptions& asked, const Membership& membership) {
   DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
   options.host_only = asked.host_memory_only;
   return options;
@@ -36,18 +36,19 @@ Status Take(Result<DataPlane> plane, Membership& membership) {
   return {};
 }
 
-Result<Membership> Form(const Environment& environment, const Config& config, const StartOptions& asked,
-                        const Resolution& resolution, const LimitTimeouts& limit) {
+Result<Membership> Form(const Environment& environment, const config::Config& config,
+                        const StartOptions& asked, const resolve::Resolution& resolution,
+                        const LimitTimeouts& limit) {
   Membership membership;
   membership.timeouts = Limited(config.timeouts, limit, environment);
   auto endpoint = OpenEndpoint(environment);
   if (!endpoint) return Fail(TellOthers(environment, asked, resolution, endpoint.error()).error);
   const auto began = Clock::now();
   const DataOptions options = DataOptionsOf(environment, config, asked, membership);
-  Result<JoinRequest> request =
+  Result<rendezvous::JoinRequest> request =
       MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
   if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
-  MUSTER_TRY(membership.group, JoinGroup(*std::move(request)));
+  MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
   membership.formed_in = Clock::now() - began;
   MUSTER_CHECK(Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options,
                                                 Deadline::After(membership.timeouts.init)),
@@ -55,17 +56,18 @@ Result<Membership> Form(const Environment& environment, const Config& config, co
   return membership;
 }
 
-Result<Membership> Adopt(const Environment& environment, const Config& config, const StartOptions& asked,
-                         const Resolution& resolution, const LimitTimeouts& limit) {
+Result<Membership> Adopt(const Environment& environment, const config::Config& config,
+                         const StartOptions& asked, const resolve::Resolution& resolution,
+                         const LimitTimeouts& limit) {
   const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
   MUSTER_TRY(auto endpoint, OpenEndpoint(environment));
   const auto began = Clock::now();
-  MUSTER_TRY(AdoptedGroup adopted,
-             AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid, config.liveness,
-                        Deadline::After(config.timeouts.init)));
-  MUSTER_TRY(const EffectiveConfig effective,
-             LoadConfigText(adopted.configuration, "the configuration of muster run"));
+  MUSTER_TRY(rendezvous::AdoptedGroup adopted,
+             rendezvous::AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid,
+                                    config.liveness, Deadline::After(config.timeouts.init)));
+  MUSTER_TRY(const config::EffectiveConfig effective,
+             config::LoadConfigText(adopted.configuration, "the configuration of muster run"));
   SetUpLog(effective.config.log);
   for (const std::string& warning : effective.warnings) LogDebug("{}", warning);
   Membership membership;
@@ -83,12 +85,14 @@ Result<Membership> Adopt(const Environment& environment, const Config& config, c
 
 }  // namespace
 
-Result<Membership> EnterGroup(const Environment& environment, const Config& config, const StartOptions& asked,
-                              const Resolution& resolution, const LimitTimeouts& limit) {
+Result<Membership> EnterGroup(const Environment& environment, const config::Config& config,
+                              const StartOptions& asked, const resolve::Resolution& resolution,
+                              const LimitTimeouts& limit) {
   if (resolution.tuple.world_size == 1) {
     Membership membership;
     membership.timeouts = Limited(config.timeouts, limit, environment);
-    membership.group = MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
+    membership.group =
+        rendezvous::MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
     const DataOptions options = DataOptionsOf(environment, config, asked, membership);
     MUSTER_CHECK(
         Take(BuildCommunicatorOfOne(*membership.group, options, Deadline::After(membership.timeouts.init)),
@@ -99,4 +103,4 @@ Result<Membership> EnterGroup(const Environment& environment, const Config& conf
   return Form(environment, config, asked, resolution, limit);
 }
 
-}  // namespace muster
+}  // namespace muster::join

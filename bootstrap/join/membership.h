@@ -11,14 +11,14 @@
 #include "comm/init/init.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::join {
 
 struct Membership {
   TimeoutOptions timeouts;  // as the caller limits them, and none beyond the job's end
   Duration formed_in{};     // how long the group took to form; 0 for a world of one
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;  // goes before the group
-  std::vector<GpuHello> gpus;                  // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;            // by rank; empty where nobody had a reason to look
 };
 
 using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
@@ -28,7 +28,8 @@ using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
 // even ask for it tells the others (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
 // `limit` gets the timeouts of the configuration that holds; null: they are taken as they are. Error: as
 // muster::Init.
-Result<Membership> EnterGroup(const Environment& environment, const Config& config, const StartOptions& asked,
-                              const Resolution& resolution, const LimitTimeouts& limit = {});
+Result<Membership> EnterGroup(const Environment& environment, const config::Config& config,
+                              const StartOptions& asked, const resolve::Resolution& resolution,
+                              const LimitTimeouts& limit = {});
 
-}  // namespace muster
+}  // namespace muster::join

@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 constexpr uint64_t kJaxPorts = 1U << 12;
@@ -16,4 +16,4 @@ std::vector<uint16_t> PortsOfOthers(std::string_view slurm_job_id) {
   return {static_cast<uint16_t>(kFirstJaxPort + *job % kJaxPorts)};
 }
 
-}  // namespace muster
+}  // namespace muster::join

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster {
+namespace muster::join {
 
 // Of a Slurm job: that of JAX's coordinator, which process 0 binds on the job's first node. Pure, and the same
 // on every rank. Empty where the id is no number.
@@ -14,4 +14,4 @@ namespace muster {
 // Source: jax/_src/clusters/slurm_cluster.py, get_coordinator_address: job_id % 2**12 + (65535 - 2**12 + 1).
 std::vector<uint16_t> PortsOfOthers(std::string_view slurm_job_id);
 
-}  // namespace muster
+}  // namespace muster::join

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 void Multiply(int ranks, Placement& placement) {
@@ -18,8 +18,8 @@ void Multiply(int ranks, Placement& placement) {
 
 }  // namespace
 
-void ExpandToBlock(const RankBlock& block, JoinRequest& request) {
-  Agreement& agreement = request.self.agreement;
+void ExpandToBlock(const RankBlock& block, rendezvous::JoinRequest& request) {
+  rendezvous::Agreement& agreement = request.self.agreement;
   agreement.world_size = block.nodes * block.ranks;
   Bytes payload = std::move(request.self.claims.front().payload);
   request.self.claims.clear();
@@ -32,4 +32,4 @@ void ExpandToBlock(const RankBlock& block, JoinRequest& request) {
   Multiply(block.ranks, request.meeting.placement);
 }
 
-}  // namespace muster
+}  // namespace muster::join

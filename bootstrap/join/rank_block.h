@@ -3,7 +3,7 @@
 
 #include "comm/rendezvous/join/join_request.h"
 
-namespace muster {
+namespace muster::join {
 
 // Every node has as many: the ranks of node i are i * ranks ... i * ranks + ranks - 1.
 struct RankBlock {
@@ -15,6 +15,6 @@ struct RankBlock {
 // `request` is that of rank `node` in a world of `nodes`, one process each; it becomes that of its block in a
 // world of nodes * ranks. Its payload stays with the block's first rank. A node with another number of ranks
 // is then a disagreement about the size of the world.
-void ExpandToBlock(const RankBlock& block, JoinRequest& request);
+void ExpandToBlock(const RankBlock& block, rendezvous::JoinRequest& request);
 
-}  // namespace muster
+}  // namespace muster::join

@@ -13,7 +13,7 @@
 #include "comm/rendezvous/control/join.h"
 #include "comm/rendezvous/pmi/pmix_inquiry.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 std::string_view BackendName(Backend backend) {
@@ -49,25 +49,25 @@ std::string NodeOf(const RankTuple& tuple, const Environment& environment) {
 std::string_view FirstLabel(std::string_view host) { return host.substr(0, host.find('.')); }
 
 // As much of what was asked for as can be read: it may still say how to find the others.
-Config ReadableConfiguration(const Environment& environment, const StartOptions& asked) {
+config::Config ReadableConfiguration(const Environment& environment, const StartOptions& asked) {
   std::optional<std::filesystem::path> file = ConfigFile(environment, asked);
-  if (!LoadConfig(file, {}, {})) file.reset();
+  if (!config::LoadConfig(file, {}, {})) file.reset();
   std::vector<std::pair<std::string, std::string>> variables;
   std::vector<std::string> sets;
   for (const auto& variable : MusterVariables(environment)) {
     variables.push_back(variable);
-    if (!LoadConfig(file, variables, {})) variables.pop_back();
+    if (!config::LoadConfig(file, variables, {})) variables.pop_back();
   }
   for (const std::string& set : asked.sets) {
     sets.push_back(set);
-    if (!LoadConfig(file, variables, sets)) sets.pop_back();
+    if (!config::LoadConfig(file, variables, sets)) sets.pop_back();
   }
-  const Result<EffectiveConfig> effective = LoadConfig(file, variables, sets);
-  return effective ? effective->config : Config{};
+  const Result<config::EffectiveConfig> effective = config::LoadConfig(file, variables, sets);
+  return effective ? effective->config : config::Config{};
 }
 
 // A program under muster run has its supervisor, which others wait for.
-bool IsAwaited(const std::optional<Resolution>& awaited) {
+bool IsAwaited(const std::optional<resolve::Resolution>& awaited) {
   return awaited && awaited->tuple.world_size > 1 && awaited->tuple.launcher != "muster";
 }
 
@@ -89,7 +89,7 @@ LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, con
   return speaker;
 }
 
-void Agree(const Resolution& resolution, const Meeting& meeting, Agreement& agreement) {
+void Agree(const resolve::Resolution& resolution, const Meeting& meeting, rendezvous::Agreement& agreement) {
   const RankTuple& tuple = resolution.tuple;
   agreement.world_size = tuple.world_size;
   agreement.launcher = tuple.launcher;
@@ -99,72 +99,78 @@ void Agree(const Resolution& resolution, const Meeting& meeting, Agreement& agre
 }
 
 // All but the secret.
-Result<JoinRequest> PlanJoin(const Environment& environment, const Config& config, const StartOptions& asked,
-                             const Resolution& resolution, Bytes payload) {
+Result<rendezvous::JoinRequest> PlanJoin(const Environment& environment, const config::Config& config,
+                                         const StartOptions& asked, const resolve::Resolution& resolution,
+                                         Bytes payload) {
   const RankTuple& tuple = resolution.tuple;
   MUSTER_TRY(Meeting meeting,
              PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
-  JoinRequest request = BeginRequest(environment, config, NodeOf(tuple, environment), tuple.job.key);
+  rendezvous::JoinRequest request =
+      BeginRequest(environment, config, NodeOf(tuple, environment), tuple.job.key);
   Agree(resolution, meeting, request.self.agreement);
   request.self.claims = {
       {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
-  request.scheduler = MakeSlurmScheduler(environment, resolution, meeting.placement,
-                                         config.rendezvous.slurm_helper, config.timeouts);
+  request.scheduler = slurm::MakeSlurmScheduler(environment, resolution, meeting.placement,
+                                                config.rendezvous.slurm_helper, config.timeouts);
   request.meeting = std::move(meeting);
   return request;
 }
 
 }  // namespace
 
-Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked) {
-  return LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
+Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked) {
+  return config::LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
 }
 
-Status StartLog(const EffectiveConfig& effective) {
+Status StartLog(const config::EffectiveConfig& effective) {
   SetUpLog(effective.config.log);
   for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
   return {};
 }
 
-tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
-                                                const StartOptions& asked) {
-  DetectOptions options;
+tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environment& environment,
+                                                                  const config::Config& config,
+                                                                  const StartOptions& asked) {
+  resolve::DetectOptions options;
   options.launcher = config.launcher;
   options.explicit_tuple = asked.explicit_tuple;
   const uid_t uid = environment.process() ? environment.process()->uid : 0;
-  options.control_alive = [uid](const std::string& control) { return IsSupervisorThere(control, uid); };
-  auto resolved = Resolve(environment, options);
+  options.control_alive = [uid](const std::string& control) {
+    return rendezvous::IsSupervisorThere(control, uid);
+  };
+  auto resolved = resolve::Resolve(environment, options);
   // What was captured elsewhere has its server elsewhere.
   if (resolved || !resolved.error().ask_pmix || !environment.live()) return resolved;
-  const Result<PmixPlace> place = AskPmixServer(Deadline::After(config.timeouts.resolve));
+  const Result<PmixPlace> place = rendezvous::AskPmixServer(Deadline::After(config.timeouts.resolve));
   if (!place) {
     Error& error = resolved.error().error;
     error.message += fmt::format(", and its PMIx server cannot be asked: {}", place.error().message);
     return resolved;
   }
   options.pmix = *place;
-  return Resolve(environment, options);
+  return resolve::Resolve(environment, options);
 }
 
-tl::expected<Started, Refusal> StartUp(const Environment& environment, const StartOptions& asked) {
+tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, const StartOptions& asked) {
   const auto refuse = [&](const Error& error) {
-    Refusal refusal{error, std::nullopt, {}};
+    resolve::Refusal refusal{error, std::nullopt, {}};
     const auto awaited = ResolveLaunch(environment, ReadableConfiguration(environment, asked), asked);
     if (awaited) refusal.awaited = *awaited;
     if (!awaited) refusal.awaited = awaited.error().awaited;
-    return tl::unexpected<Refusal>(std::move(refusal));
+    return tl::unexpected<resolve::Refusal>(std::move(refusal));
   };
-  Result<EffectiveConfig> effective = LoadConfiguration(environment, asked);
+  Result<config::EffectiveConfig> effective = LoadConfiguration(environment, asked);
   if (!effective) return refuse(effective.error());
   if (const Status started = StartLog(*effective); !started) return refuse(started.error());
   auto resolution = ResolveLaunch(environment, effective->config, asked);
-  if (!resolution) return tl::unexpected<Refusal>(std::move(resolution).error());
+  if (!resolution) return tl::unexpected<resolve::Refusal>(std::move(resolution).error());
   if (resolution->tuple.world_size > 1) SetLogSubject(SpeakerOf(resolution->tuple, environment, asked));
   for (const std::string& warning : resolution->warnings) LogWarning("{}", warning);
   return Started{*std::move(effective), *std::move(resolution)};
 }
 
-ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked, const Refusal& refusal) {
+rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                                   const resolve::Refusal& refusal) {
   const Error& error = refusal.error;
   const auto node = environment.Get("SLURMD_NODENAME");
   if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
@@ -174,73 +180,75 @@ ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked
     SetLogSubject({{}, std::string(*node), ""});
   }
   if (!IsAwaited(refusal.awaited)) return {error};
-  Config config = ReadableConfiguration(environment, asked);
-  Result<JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  config::Config config = ReadableConfiguration(environment, asked);
+  Result<rendezvous::JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited, {});
   if (!request) {
     // The method may be what is wrong here, and here alone.
     config.rendezvous.method = RendezvousMethod::kAuto;
     request = PlanJoin(environment, config, asked, *refusal.awaited, {});
   }
   if (!request) return {error};
-  if (Result<std::optional<JobSecret>> secret = SecretOf(environment)) request->secret = *secret;
+  if (Result<std::optional<auth::JobSecret>> secret = SecretOf(environment)) request->secret = *secret;
   request->self.claims.front().rank = FirstRank(refusal.awaited->tuple, asked);
   request->self.refused = error;
   request->self.refused->message =
       fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
   const uint64_t log_file = request->log_file;
-  ToldRefusal told = TellRefusal(*std::move(request));
+  rendezvous::ToldRefusal told = rendezvous::TellRefusal(*std::move(request));
   // Where another is refused for the same reason, each says it of itself: once in each log.
   if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
   return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
 }
 
-ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                       const Resolution& resolution, const Error& error) {
-  return TellOthers(environment, asked, Refusal{error, std::nullopt, {}, resolution});
+rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                                   const resolve::Resolution& resolution, const Error& error) {
+  return TellOthers(environment, asked, resolve::Refusal{error, std::nullopt, {}, resolution});
 }
 
 std::vector<std::string> SharedDirectories(const Environment& environment) {
-  return PrivateBases(environment.Get("TMPDIR").value_or(""));
+  return net::PrivateBases(environment.Get("TMPDIR").value_or(""));
 }
 
-Result<std::optional<JobSecret>> SecretOf(const Environment& environment) {
+Result<std::optional<auth::JobSecret>> SecretOf(const Environment& environment) {
   const auto text = environment.Get("MUSTER_SECRET");
   if (!text) return std::nullopt;
-  return JobSecret::Parse(*text, "MUSTER_SECRET");
+  return auth::JobSecret::Parse(*text, "MUSTER_SECRET");
 }
 
-JoinRequest BeginRequest(const Environment& environment, const Config& config, std::string node,
-                         std::string job) {
+rendezvous::JoinRequest BeginRequest(const Environment& environment, const config::Config& config,
+                                     std::string node, std::string job) {
   const Environment::Process& process = *environment.process();
-  JoinRequest request;
+  rendezvous::JoinRequest request;
   request.self.node = std::move(node);
   request.named_by_host = FirstLabel(request.self.node) == FirstLabel(process.host_name);
   request.self.pid = process.pid;
   request.self.agreement.backend = BackendName(config.backend);
-  request.self.agreement.configuration = GroupWideText(config);
+  request.self.agreement.configuration = config::GroupWideText(config);
   request.job = std::move(job);
   request.options = config.rendezvous;
-  request.timeouts = CapAtJobEnd(config.timeouts, TimeLeftOfJob(environment));
+  request.timeouts = slurm::CapAtJobEnd(config.timeouts, slurm::TimeLeftOfJob(environment));
   request.liveness = config.liveness;
   request.uid = process.uid;
   request.shared_directories = SharedDirectories(environment);
-  request.munge_socket = kDefaultMungeSocket;
+  request.munge_socket = auth::kDefaultMungeSocket;
   request.terminal = isatty(STDERR_FILENO) == 1;
   request.log_file = LogFileNumber();
   return request;
 }
 
-void WarnOfJobEnd(const Environment& environment, const Config& config) {
-  const std::string cut = DescribeCap(config.timeouts, TimeLeftOfJob(environment));
+void WarnOfJobEnd(const Environment& environment, const config::Config& config) {
+  const std::string cut = slurm::DescribeCap(config.timeouts, slurm::TimeLeftOfJob(environment));
   if (!cut.empty()) LogWarning("{}", cut);
 }
 
-Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config,
-                                    const StartOptions& asked, const Resolution& resolution, Bytes payload) {
-  MUSTER_TRY(JoinRequest request, PlanJoin(environment, config, asked, resolution, std::move(payload)));
+Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, const config::Config& config,
+                                                const StartOptions& asked,
+                                                const resolve::Resolution& resolution, Bytes payload) {
+  MUSTER_TRY(rendezvous::JoinRequest request,
+             PlanJoin(environment, config, asked, resolution, std::move(payload)));
   MUSTER_TRY(request.secret, SecretOf(environment));
   if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);
   return request;
 }
 
-}  // namespace muster
+}  // namespace muster::join

@@ -13,7 +13,7 @@
 #include "comm/rendezvous/control/join.h"
 #include "comm/rendezvous/join/join_request.h"
 
-namespace muster {
+namespace muster::join {
 
 // As given by flags or InitOptions; nothing is defaulted yet.
 struct StartOptions {
@@ -26,54 +26,57 @@ struct StartOptions {
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.
-Result<EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked);
+Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked);
 
 // Sets the log up as the configuration says, and gives its warnings.
-Status StartLog(const EffectiveConfig& effective);
+Status StartLog(const config::EffectiveConfig& effective);
 
 // Who this process is. Its warnings are the caller's to show. Where a PMIx server alone knows (Resolve), that
 // is asked: BLOCKS for timeouts.resolve at most, else not at all.
-tl::expected<Resolution, Refusal> ResolveLaunch(const Environment& environment, const Config& config,
-                                                const StartOptions& asked);
+tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environment& environment,
+                                                                  const config::Config& config,
+                                                                  const StartOptions& asked);
 
 // Where the processes of one node meet, in directories of their own below these (net/private_directory.h).
 std::vector<std::string> SharedDirectories(const Environment& environment);
 
 struct Started {
-  EffectiveConfig effective;
-  Resolution resolution;
+  config::EffectiveConfig effective;
+  resolve::Resolution resolution;
 };
 
 // All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
 // rank's name. BLOCKS as ResolveLaunch does. A refusal knows as whom this process is awaited also where it is
 // the configuration that is wrong. Whoever refuses, here or later, calls TellOthers.
-tl::expected<Started, Refusal> StartUp(const Environment& environment, const StartOptions& asked);
+tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, const StartOptions& asked);
 
 // Tells the other ranks of this launch, where they can be found, that this process will not come: they all
 // end with what refused it, instead of waiting for it. Nobody is told of what is no rank of several. Gives
 // what this process is to end with: its own error, or another's that they had all been told before; and
 // whether the root has told people the very same (elsewhere), in a log that may be this process's. BLOCKS
 // for a few seconds at most (TellRefusal). The log's subject becomes the rank.
-ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked, const Refusal& refusal);
+rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                                   const resolve::Refusal& refusal);
 
 // The same for what stood in the way after StartUp, before the request to join was handed over.
-ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                       const Resolution& resolution, const Error& error);
+rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
+                                   const resolve::Resolution& resolution, const Error& error);
 
 // What every request to join has, whatever the launcher: this process, its settings, deadlines that do not
 // reach beyond the job's end. The meeting, the claims and the secret are the caller's.
-JoinRequest BeginRequest(const Environment& environment, const Config& config, std::string node,
-                         std::string job);
+rendezvous::JoinRequest BeginRequest(const Environment& environment, const config::Config& config,
+                                     std::string node, std::string job);
 
 // MUSTER_SECRET. Error: kConfiguration where it is malformed.
-Result<std::optional<JobSecret>> SecretOf(const Environment& environment);
+Result<std::optional<auth::JobSecret>> SecretOf(const Environment& environment);
 
 // A warning where the job's end cuts timeouts. Once for all ranks: the caller chooses which.
-void WarnOfJobEnd(const Environment& environment, const Config& config);
+void WarnOfJobEnd(const Environment& environment, const config::Config& config);
 
 // What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
 // one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
-Result<JoinRequest> MakeJoinRequest(const Environment& environment, const Config& config,
-                                    const StartOptions& asked, const Resolution& resolution, Bytes payload);
+Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, const config::Config& config,
+                                                const StartOptions& asked,
+                                                const resolve::Resolution& resolution, Bytes payload);
 
-}  // namespace muster
+}  // namespace muster::join

@@ -12,7 +12,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux: a pipe that polls writable takes as much
@@ -24,7 +24,7 @@ bool IsFile(int fd) {
 
 }  // namespace
 
-Console::Console(EventLoop& loop, int fd)
+Console::Console(net::EventLoop& loop, int fd)
     : loop_(loop), fd_(fcntl(fd, F_DUPFD_CLOEXEC, 3)), is_file_(IsFile(fd)), gone_(!fd_) {}
 
 Console::~Console() { Watch(false); }
@@ -90,4 +90,4 @@ void Console::Drain(Deadline deadline) {
   Flush();
 }
 
-}  // namespace muster
+}  // namespace muster::output

@@ -15,12 +15,12 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::output {
 
 class Console {
  public:
   // `fd` is not owned and may be blocking.
-  Console(EventLoop& loop, int fd);
+  Console(net::EventLoop& loop, int fd);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
   ~Console();
@@ -46,7 +46,7 @@ class Console {
   void Flush();
   void Watch(bool on);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   UniqueFd fd_;  // of our own: an event loop has one handler for each
   bool is_file_ = false;
   bool gone_ = false;
@@ -58,4 +58,4 @@ class Console {
   std::function<void()> on_idle_;
 };
 
-}  // namespace muster
+}  // namespace muster::output

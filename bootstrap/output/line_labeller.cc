@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::output {
 
 void LineLabeller::Take(std::string_view bytes, std::string& out) {
   while (!bytes.empty()) {
@@ -42,4 +42,4 @@ void LineLabeller::AppendLine(std::string_view line, std::string& out) const {
   out += '\n';
 }
 
-}  // namespace muster
+}  // namespace muster::output

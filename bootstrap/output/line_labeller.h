@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster {
+namespace muster::output {
 
 class LineLabeller {
  public:
@@ -31,4 +31,4 @@ class LineLabeller {
   std::string line_;
 };
 
-}  // namespace muster
+}  // namespace muster::output

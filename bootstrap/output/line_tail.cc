@@ -4,7 +4,7 @@
 
 #include "bootstrap/config/utf8.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr std::string_view kCutMark = "...";
@@ -24,7 +24,7 @@ std::string_view LastWriting(std::string_view line) {
 
 void AppendVisible(std::string_view text, std::string& out) {
   while (!text.empty()) {
-    const size_t valid = FirstInvalidUtf8(text);
+    const size_t valid = config::FirstInvalidUtf8(text);
     for (const char c : text.substr(0, valid)) out += IsControl(c) ? Visible(c) : std::string(1, c);
     if (valid == text.size()) return;
     out += Visible(text[valid]);
@@ -86,4 +86,4 @@ std::string LineTail::Text() const {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::output

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster {
+namespace muster::output {
 
 class LineTail {
  public:
@@ -24,4 +24,4 @@ class LineTail {
   bool cut_ = false;   // bytes_ does not begin at a line's beginning
 };
 
-}  // namespace muster
+}  // namespace muster::output

@@ -7,7 +7,7 @@
 
 #include "comm/log/open_for_writing.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 // With its parents; 0 or errno. Never writable by every user, whatever the umask: such a directory is refused.
@@ -44,4 +44,4 @@ Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& na
                   "run.log_dir says where output goes; it must be writable on every node");
 }
 
-}  // namespace muster
+}  // namespace muster::output

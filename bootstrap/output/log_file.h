@@ -7,7 +7,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::output {
 
 struct LogFileName {
   int rank = 0;
@@ -24,4 +24,4 @@ std::string ToString(const LogFileName& name, std::string_view stream);
 // kSystem, names the file.
 Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& name);
 
-}  // namespace muster
+}  // namespace muster::output

@@ -12,7 +12,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr size_t kChunk = size_t{64} * 1024;
@@ -131,4 +131,4 @@ void ProgramOutput::TakeRest() {
   FlushLabelled();
 }
 
-}  // namespace muster
+}  // namespace muster::output

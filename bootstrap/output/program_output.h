@@ -16,12 +16,12 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::output {
 
 class ProgramOutput {
  public:
   struct Params {
-    EventLoop& loop;
+    net::EventLoop& loop;
     Console& console;                  // must outlive this
     std::optional<std::string> label;  // absent: as it is
     UniqueFd file;                     // may be empty
@@ -54,8 +54,8 @@ class ProgramOutput {
   std::optional<LineLabeller> labeller_;
   std::string labelled_;
   LineTail tail_;
-  EventLoop::TimerId flush_timer_ = 0;
+  net::EventLoop::TimerId flush_timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::output

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux
@@ -100,4 +100,4 @@ bool StderrTail::OutReady() const {
   return ready != 0;
 }
 
-}  // namespace muster
+}  // namespace muster::output

@@ -19,7 +19,7 @@
 #include "bootstrap/output/line_tail.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::output {
 
 class StderrTail {
  public:
@@ -66,4 +66,4 @@ class StderrTail {
   LineTail tail_;
 };
 
-}  // namespace muster
+}  // namespace muster::output

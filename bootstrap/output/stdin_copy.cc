@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr size_t kMostPending = size_t{256} * 1024;
@@ -36,7 +36,7 @@ UniqueFd OwnDescriptor(int source) {
 
 }  // namespace
 
-StdinCopy::StdinCopy(EventLoop& loop, int source)
+StdinCopy::StdinCopy(net::EventLoop& loop, int source)
     : loop_(loop), source_(OwnDescriptor(source)), is_socket_(TypeOf(source) == S_IFSOCK) {}
 
 StdinCopy::~StdinCopy() {
@@ -153,4 +153,4 @@ void StdinCopy::WatchReader(int rank, Reader& reader) {
   reader.events = events;
 }
 
-}  // namespace muster
+}  // namespace muster::output

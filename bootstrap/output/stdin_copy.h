@@ -16,12 +16,12 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::output {
 
 class StdinCopy {
  public:
   // `source` is not owned, may be blocking, and may be closed: then it has ended.
-  StdinCopy(EventLoop& loop, int source);
+  StdinCopy(net::EventLoop& loop, int source);
   StdinCopy(const StdinCopy&) = delete;
   StdinCopy& operator=(const StdinCopy&) = delete;
   ~StdinCopy();
@@ -48,7 +48,7 @@ class StdinCopy {
   void Close(Reader& reader);
   uint64_t end() const { return begin_ + buffer_.size(); }
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   UniqueFd source_;  // empty: it has ended
   bool is_socket_ = false;
   bool pollable_ = true;  // epoll refuses files: they are always ready
@@ -60,4 +60,4 @@ class StdinCopy {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::output

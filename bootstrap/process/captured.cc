@@ -12,7 +12,7 @@
 #include "bootstrap/process/reaper.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 // Of what it says about itself, no more is of interest.
@@ -157,4 +157,4 @@ Result<std::string> Capture(const CaptureRequest& request, Deadline deadline) {
   return captured.Read(deadline);
 }
 
-}  // namespace muster
+}  // namespace muster::process

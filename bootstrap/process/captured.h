@@ -7,7 +7,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::process {
 
 struct CaptureRequest {
   std::string name;                      // for messages
@@ -24,4 +24,4 @@ struct CaptureRequest {
 // line of its standard error.
 Result<std::string> Capture(const CaptureRequest& request, Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::process

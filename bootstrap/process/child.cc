@@ -10,7 +10,7 @@
 #include "bootstrap/process/exec_path.h"
 #include "comm/net/descriptor_room.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr int kNotFound = 127;
@@ -92,7 +92,7 @@ ExecOutcome Exec(const ChildOptions& options, int stdout_end, int stderr_end) {
   plan.stdout_end = stdout_end;
   plan.stderr_end = stderr_end;
   plan.own_process_group = options.own_process_group;
-  const std::optional<rlimit> descriptors = DescriptorLimitBefore();
+  const std::optional<rlimit> descriptors = net::DescriptorLimitBefore();
   plan.descriptors = descriptors ? &*descriptors : nullptr;
   return ExecChild(plan);
 }
@@ -155,4 +155,4 @@ void Child::Reap() {
   if (exit_) process_.Reap();
 }
 
-}  // namespace muster
+}  // namespace muster::process

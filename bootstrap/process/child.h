@@ -23,7 +23,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 
 struct ChildOptions {
   std::vector<std::string> command;      // argv; command[0] is looked for as ExecCandidates says
@@ -83,4 +83,4 @@ class Child {
   std::optional<ChildExit> exit_;
 };
 
-}  // namespace muster
+}  // namespace muster::process

@@ -15,7 +15,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/process_end.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 // The entries of a directory of /proc whose names are numbers.
@@ -96,4 +96,4 @@ Status KillDescendants(Deadline deadline) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::process

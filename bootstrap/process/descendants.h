@@ -10,7 +10,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::process {
 
 // From now on processes whose parent dies become children of this one (prctl(2), PR_SET_CHILD_SUBREAPER)
 // instead of init's. Once, before the first Child. Error: kSystem.
@@ -31,4 +31,4 @@ void ReapOrphans();
 // child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
 Status KillDescendants(Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::process

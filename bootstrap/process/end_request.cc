@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -136,4 +136,4 @@ EndRequest::Verdict EndRequest::Judge(const ChildExit& exit, Clock::time_point n
   return {true, false, status};
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -24,7 +24,7 @@
 #include "bootstrap/process/child.h"
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::process {
 
 // INT, HUP, QUIT or TERM.
 bool AsksToEnd(int signal);
@@ -95,4 +95,4 @@ class EndRequest {
   Stage stage_ = Stage::kNone;
 };
 
-}  // namespace muster
+}  // namespace muster::process

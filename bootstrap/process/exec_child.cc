@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 // Written by the new process, read by us after it: they share memory until execve.
@@ -99,4 +99,4 @@ ExecOutcome ExecChild(const ExecPlan& plan) {
   return {-1, shared.error_number, shared.directory};
 }
 
-}  // namespace muster
+}  // namespace muster::process

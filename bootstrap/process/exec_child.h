@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-namespace muster {
+namespace muster::process {
 
 // Everything that the new process needs, made ready beforehand: it shares our memory (vfork) and must not
 // allocate.
@@ -30,4 +30,4 @@ struct ExecOutcome {
 // Starts the program and returns once it runs, or once that has failed and the process is gone again.
 ExecOutcome ExecChild(const ExecPlan& plan);
 
-}  // namespace muster
+}  // namespace muster::process

@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 std::string_view PathOf(const std::vector<std::string>& environment) {
@@ -28,4 +28,4 @@ std::vector<std::string> ExecCandidates(std::string_view name, const std::vector
   return candidates;
 }
 
-}  // namespace muster
+}  // namespace muster::process

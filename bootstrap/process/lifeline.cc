@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace muster {
+namespace muster::process {
 
 Result<UniqueFd> TakeStandardInput() {
   UniqueFd lifeline(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -17,4 +17,4 @@ Result<UniqueFd> TakeStandardInput() {
   return lifeline;
 }
 
-}  // namespace muster
+}  // namespace muster::process

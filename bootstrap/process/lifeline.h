@@ -4,10 +4,10 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 
 // Takes the standard input away from this process and its programs, which read /dev/null from now on. What is
 // returned becomes readable and then at its end when the other side is gone. Error: kSystem.
 Result<UniqueFd> TakeStandardInput();
 
-}  // namespace muster
+}  // namespace muster::process

@@ -11,7 +11,7 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 bool HasVariable(std::string_view environment, std::string_view variable) {
@@ -37,4 +37,4 @@ void KillProcessesOfRank(const std::string& group_id, int rank) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -6,11 +6,11 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::process {
 
 // Kills this user's processes whose environment says that they belong to this rank of this group. For the
 // surviving supervisors of the node. The group id is random, so nothing else can be meant. Reads /proc; does
 // not wait.
 void KillProcessesOfRank(const std::string& group_id, int rank);
 
-}  // namespace muster
+}  // namespace muster::process

@@ -7,7 +7,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::process {
 
 std::optional<std::string> ReadProcFile(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
@@ -23,4 +23,4 @@ std::string ProcessName(pid_t pid) {
   return name ? std::string(Trim(*name)) : "?";
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -14,7 +14,7 @@
 #include "bootstrap/process/proc_file.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -112,4 +112,4 @@ bool HoldsSocket(pid_t pid, uint64_t inode) {
   return found;
 }
 
-}  // namespace muster
+}  // namespace muster::process

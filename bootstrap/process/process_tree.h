@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace muster {
+namespace muster::process {
 
 // The process and all its descendants, parents before their children. Those whose parent has died are not
 // among them, but for the subreaper's own tree.
@@ -31,4 +31,4 @@ std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 // Whether it has the socket of this inode open. False where its descriptors may not be read.
 bool HoldsSocket(pid_t pid, uint64_t inode);
 
-}  // namespace muster
+}  // namespace muster::process

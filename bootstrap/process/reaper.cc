@@ -13,7 +13,7 @@
 #include "bootstrap/process/proc_file.h"
 #include "comm/base/process_end.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 // Of the process, as its children are. Never destroyed: threads may be left behind.
@@ -129,4 +129,4 @@ Status KillChildren(std::span<const pid_t> children) {
   return status;
 }
 
-}  // namespace muster
+}  // namespace muster::process

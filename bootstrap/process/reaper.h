@@ -18,7 +18,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::process {
 
 // How a program ended.
 struct ChildExit {
@@ -75,4 +75,4 @@ void DropEndedClaims(std::vector<pid_t>& children);
 // killed.
 Status KillChildren(std::span<const pid_t> children);
 
-}  // namespace muster
+}  // namespace muster::process

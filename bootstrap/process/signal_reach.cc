@@ -5,7 +5,7 @@
 #include "bootstrap/process/proc_file.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 bool IsSlurmstepd(pid_t pid) { return ProcessName(pid) == "slurmstepd"; }
@@ -39,4 +39,4 @@ bool ReachedProgram(const SignalEvent& event, bool own_process_group) {
   return mine && senders && TrackingGroup(*mine) == TrackingGroup(*senders);
 }
 
-}  // namespace muster
+}  // namespace muster::process

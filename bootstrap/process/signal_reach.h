@@ -18,7 +18,7 @@
 
 #include "bootstrap/process/signals.h"
 
-namespace muster {
+namespace muster::process {
 
 // True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
 bool ReachedProgram(const SignalEvent& event, bool own_process_group);
@@ -31,4 +31,4 @@ bool FromScheduler(const SignalEvent& event);
 // hierarchy. For tests of ReachedProgram's evidence.
 std::string TrackingGroup(std::string_view proc_cgroup);
 
-}  // namespace muster
+}  // namespace muster::process

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr int kRelayed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD};
@@ -64,4 +64,4 @@ std::optional<SignalEvent> SignalRelay::Next() {
                      info.ssi_code == SI_KERNEL};
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -10,7 +10,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 
 struct SignalEvent {
   int number = 0;
@@ -51,4 +51,4 @@ class SignalRelay {
   struct sigaction old_child_ {};
 };
 
-}  // namespace muster
+}  // namespace muster::process

@@ -17,7 +17,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr size_t kLongestOutput = 64 * 1024;
@@ -184,4 +184,4 @@ std::string ReadStack(pid_t pid, Deadline deadline) {
   return text + NoTool(python);
 }
 
-}  // namespace muster
+}  // namespace muster::process

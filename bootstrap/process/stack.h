@@ -13,7 +13,7 @@
 
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::process {
 
 // What to run, in order; the first that is installed counts. PID stands for the process.
 struct StackTool {
@@ -38,4 +38,4 @@ struct ToolOutput {
 };
 ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::process

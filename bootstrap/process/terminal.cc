@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-namespace muster {
+namespace muster::process {
 
 bool InTerminalForeground() { return isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
-}  // namespace muster
+}  // namespace muster::process

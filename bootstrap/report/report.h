@@ -7,7 +7,7 @@
 #include "bootstrap/report/run_record.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::report {
 
 // Pure. `version`: muster's.
 std::string ReportJson(const RunRecord& record, std::string_view version);
@@ -24,4 +24,4 @@ Status WriteReport(const std::string& path, const RunRecord& record, std::string
 // Whether WriteReport can be expected to succeed: better said before a run of hours than after it.
 Status CheckReportPath(const std::string& path);
 
-}  // namespace muster
+}  // namespace muster::report

@@ -9,7 +9,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/log/open_for_writing.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 // A reader of a named pipe that has stopped is not waited for any longer.
@@ -99,4 +99,4 @@ Status WriteReport(const std::string& path, const RunRecord& record, std::string
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::report

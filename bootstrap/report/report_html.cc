@@ -10,7 +10,7 @@
 #include "comm/base/some_ranges.h"
 #include "comm/log/log_json.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 constexpr size_t kMostRows = 30;
@@ -71,7 +71,7 @@ std::string Escape(std::string_view text) {
 }
 
 std::string Nodes(const std::vector<std::string>& nodes) {
-  std::string text = CompressHostlist(nodes);
+  std::string text = resolve::CompressHostlist(nodes);
   if (text.size() > kLongestNodes) text = fmt::format("{} ... {}", nodes.front(), nodes.back());
   return nodes.size() > 1 ? fmt::format("{} ({} nodes)", text, nodes.size()) : text;
 }
@@ -115,7 +115,7 @@ std::string Head(const RunRecord& record, std::string_view version) {
 
 std::string FailureBox(const RunRecord& record) {
   if (!record.failure) return "";
-  const Failure& failure = *record.failure;
+  const rendezvous::Failure& failure = *record.failure;
   std::string text =
       fmt::format("<h2>First failure</h2>\n<p>{}<br><span class=\"soft\">after {}</span></p>\n",
                   Escape(ToString(failure.error)), FormatSpan(record.failed.value_or(record.ended)));
@@ -239,4 +239,4 @@ std::string ReportHtml(const RunRecord& record, std::string_view version) {
          Slowest(record, "Last to end", EndsInOrder(record)) + "</body></html>\n";
 }
 
-}  // namespace muster
+}  // namespace muster::report

@@ -5,7 +5,7 @@
 #include "comm/base/parse.h"
 #include "comm/log/log_json.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ std::string TimeAt(const RunRecord& record, Duration at) {
 
 Json FailureJson(const RunRecord& record) {
   if (!record.failure) return nullptr;
-  const Failure& failure = *record.failure;
+  const rendezvous::Failure& failure = *record.failure;
   const bool known = failure.rank >= 0 && failure.rank < static_cast<int>(record.ranks.size());
   const Duration at = record.failed.value_or(record.ended);
   Json lines = Json::array();
@@ -88,13 +88,13 @@ Json PhasesJson(const RunRecord& record) {
   return phases;
 }
 
-std::string_view MemoryWord(OutOfMemory out_of_memory) {
+std::string_view MemoryWord(rendezvous::OutOfMemory out_of_memory) {
   switch (out_of_memory) {
-    case OutOfMemory::kNo:
+    case rendezvous::OutOfMemory::kNo:
       return "no";
-    case OutOfMemory::kNode:
+    case rendezvous::OutOfMemory::kNode:
       return "node";
-    case OutOfMemory::kOwn:
+    case rendezvous::OutOfMemory::kOwn:
       return "yes";
   }
   return "";
@@ -108,8 +108,9 @@ Json RankJson(const RunRecord& record, size_t rank) {
       {"node", of_rank.node.empty() ? Json(nullptr) : Json(of_rank.node)},
       {"outcome", OutcomeName(record.OutcomeOf(static_cast<int>(rank)))},
       {"arrived_s", of_rank.arrived ? Json(Seconds(record.joining + *of_rank.arrived)) : Json(nullptr)}};
-  json["exit_code"] =
-      end && end->signal == 0 && end->cause != EndCause::kNotStarted ? Json(end->exit_code) : Json(nullptr);
+  json["exit_code"] = end && end->signal == 0 && end->cause != rendezvous::EndCause::kNotStarted
+                          ? Json(end->exit_code)
+                          : Json(nullptr);
   json["signal"] = end && end->signal != 0 ? Json(end->signal) : Json(nullptr);
   json["out_of_memory"] = end ? Json(MemoryWord(end->out_of_memory)) : Json(nullptr);
   json["resolve_s"] = end ? Json(Seconds(end->resolve)) : Json(nullptr);
@@ -144,4 +145,4 @@ std::string ReportJson(const RunRecord& record, std::string_view version) {
   return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace muster
+}  // namespace muster::report

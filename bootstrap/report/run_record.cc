@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::report {
 
 std::string_view OutcomeName(RankOutcome outcome) {
   switch (outcome) {
@@ -38,13 +38,13 @@ RankOutcome RunRecord::OutcomeOf(int rank) const {
     return first_failure && failure->exit_status >= 0 ? RankOutcome::kFailed : RankOutcome::kLost;
   }
   switch (record.end->cause) {
-    case EndCause::kNotStarted:
+    case rendezvous::EndCause::kNotStarted:
       return first_failure ? RankOutcome::kFailed : RankOutcome::kNotStarted;
-    case EndCause::kTerminated:
+    case rendezvous::EndCause::kTerminated:
       return RankOutcome::kTerminated;
-    case EndCause::kKilled:
+    case rendezvous::EndCause::kKilled:
       return RankOutcome::kKilled;
-    case EndCause::kItself:
+    case rendezvous::EndCause::kItself:
       break;
   }
   const bool well = record.end->exit_code == 0 && record.end->signal == 0;
@@ -86,4 +86,4 @@ std::string DescribeRank(const RunRecord& record, int rank) {
   return node.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, node);
 }
 
-}  // namespace muster
+}  // namespace muster::report

@@ -12,7 +12,7 @@
 #include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::report {
 
 // What became of a rank, as one word for all that is told of it.
 enum class RankOutcome {
@@ -30,7 +30,7 @@ std::string_view OutcomeName(RankOutcome outcome);
 struct RankRecord {
   std::string node;                 // empty: not known
   std::optional<Duration> arrived;  // since `joining`
-  std::optional<RankEnd> end;
+  std::optional<rendezvous::RankEnd> end;
   bool left = false;  // left: it had ended with 0
 };
 
@@ -47,7 +47,7 @@ struct RunRecord {
   std::optional<Duration> initialized;  // the programs had their own group
   std::optional<Duration> failed;
   Duration ended{};
-  std::optional<Failure> failure;
+  std::optional<rendezvous::Failure> failure;
   int exit_status = 0;
   std::vector<RankRecord> ranks;  // index: rank
 
@@ -70,4 +70,4 @@ std::vector<Moment> EndsInOrder(const RunRecord& record);
 // "rank 5 on gpu03"; without a node where that is not known.
 std::string DescribeRank(const RunRecord& record, int rank);
 
-}  // namespace muster
+}  // namespace muster::report

@@ -4,15 +4,15 @@
 
 #include <csignal>
 
-namespace muster {
+namespace muster::report {
 
-std::string DescribeEnd(const ChildExit& exit, OutOfMemory out_of_memory) {
+std::string DescribeEnd(const process::ChildExit& exit, rendezvous::OutOfMemory out_of_memory) {
   const bool killed = exit.signal == SIGKILL;
-  if (out_of_memory == OutOfMemory::kOwn) {
+  if (out_of_memory == rendezvous::OutOfMemory::kOwn) {
     return exit.Describe() +
            (killed ? ", out of memory" : ", after the kernel killed a process of it, out of memory");
   }
-  if (out_of_memory == OutOfMemory::kNode && killed) {
+  if (out_of_memory == rendezvous::OutOfMemory::kNode && killed) {
     return exit.Describe() + ", perhaps out of memory: the kernel killed a process on this node for that";
   }
   return exit.Describe();
@@ -32,7 +32,7 @@ RunRecorder::RunRecorder(const Facts& facts)
 
 void RunRecorder::Joining() { record_.joining = Now(); }
 
-void RunRecorder::TakeArrivals(const Arrivals* arrivals) {
+void RunRecorder::TakeArrivals(const rendezvous::Arrivals* arrivals) {
   if (arrivals == nullptr) return;
   record_.ranks.resize(world_size_);
   for (const auto& [rank, arrival] : *arrivals) {
@@ -42,7 +42,7 @@ void RunRecorder::TakeArrivals(const Arrivals* arrivals) {
   }
 }
 
-void RunRecorder::Formed(const FormedGroup& group, const Arrivals* arrivals) {
+void RunRecorder::Formed(const rendezvous::FormedGroup& group, const rendezvous::Arrivals* arrivals) {
   record_.formed = Now();
   record_.group = group.roster.group_id;
   record_.root = group.root_rank;
@@ -56,13 +56,13 @@ void RunRecorder::Initialized() {
   if (!record_.initialized) record_.initialized = Now();
 }
 
-void RunRecorder::Failed(const Failure& failure) {
+void RunRecorder::Failed(const rendezvous::Failure& failure) {
   if (record_.failure) return;
   record_.failure = failure;
   record_.failed = Now();
 }
 
-void RunRecorder::NotFormed(const Arrivals* arrivals, const Placement& placement) {
+void RunRecorder::NotFormed(const rendezvous::Arrivals* arrivals, const Placement& placement) {
   record_.ranks.resize(world_size_);
   if (placement.node_of_rank.size() == world_size_) {
     for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
@@ -72,8 +72,8 @@ void RunRecorder::NotFormed(const Arrivals* arrivals, const Placement& placement
   TakeArrivals(arrivals);
 }
 
-RankEnd RunRecorder::MakeEnd(int rank, EndCause cause) const {
-  RankEnd end;
+rendezvous::RankEnd RunRecorder::MakeEnd(int rank, rendezvous::EndCause cause) const {
+  rendezvous::RankEnd end;
   end.rank = rank;
   end.cause = cause;
   end.resolve = record_.joining;
@@ -82,21 +82,23 @@ RankEnd RunRecorder::MakeEnd(int rank, EndCause cause) const {
   return end;
 }
 
-void RunRecorder::Ended(int rank, const ChildExit& exit, OutOfMemory out_of_memory) {
-  const EndCause cause = killed_.contains(rank)       ? EndCause::kKilled
-                         : terminated_.contains(rank) ? EndCause::kTerminated
-                                                      : EndCause::kItself;
-  RankEnd end = MakeEnd(rank, cause);
+void RunRecorder::Ended(int rank, const process::ChildExit& exit, rendezvous::OutOfMemory out_of_memory) {
+  const rendezvous::EndCause cause = killed_.contains(rank)       ? rendezvous::EndCause::kKilled
+                                     : terminated_.contains(rank) ? rendezvous::EndCause::kTerminated
+                                                                  : rendezvous::EndCause::kItself;
+  rendezvous::RankEnd end = MakeEnd(rank, cause);
   end.exit_code = exit.code;
   end.signal = exit.signal;
   end.out_of_memory = out_of_memory;
   own_ends_.push_back(end);
 }
 
-void RunRecorder::NotStarted(int rank) { own_ends_.push_back(MakeEnd(rank, EndCause::kNotStarted)); }
+void RunRecorder::NotStarted(int rank) {
+  own_ends_.push_back(MakeEnd(rank, rendezvous::EndCause::kNotStarted));
+}
 
-void RunRecorder::Hear(const std::vector<RankEnd>& ends) {
-  for (const RankEnd& end : ends) {
+void RunRecorder::Hear(const std::vector<rendezvous::RankEnd>& ends) {
+  for (const rendezvous::RankEnd& end : ends) {
     if (end.rank >= 0 && end.rank < static_cast<int>(record_.ranks.size())) {
       record_.ranks[static_cast<size_t>(end.rank)].end = end;
     }
@@ -113,4 +115,4 @@ RunRecord RunRecorder::Finish(int exit_status, const std::function<bool(int)>& h
   return record_;
 }
 
-}  // namespace muster
+}  // namespace muster::report

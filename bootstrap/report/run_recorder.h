@@ -15,7 +15,7 @@
 #include "comm/rendezvous/join/arrivals.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::report {
 
 class RunRecorder {
  public:
@@ -32,39 +32,39 @@ class RunRecorder {
   // The phases, each as it begins or ends, now. `arrivals` is the root's, elsewhere null: of thousands of
   // supervisors only the root keeps a table of all ranks.
   void Joining();
-  void Formed(const FormedGroup& group, const Arrivals* arrivals);
+  void Formed(const rendezvous::FormedGroup& group, const rendezvous::Arrivals* arrivals);
   void Initialized();  // the first call counts
-  void Failed(const Failure& failure);
+  void Failed(const rendezvous::Failure& failure);
   // It never formed: who was there, and where the others should have come from.
-  void NotFormed(const Arrivals* arrivals, const Placement& placement);
+  void NotFormed(const rendezvous::Arrivals* arrivals, const Placement& placement);
 
   // Programs of own ranks.
   void Terminated(int rank) { terminated_.insert(rank); }
   void Killed(int rank) { killed_.insert(rank); }
-  void Ended(int rank, const ChildExit& exit, OutOfMemory out_of_memory);
+  void Ended(int rank, const process::ChildExit& exit, rendezvous::OutOfMemory out_of_memory);
   void NotStarted(int rank);
-  std::vector<RankEnd> own_ends() const { return own_ends_; }
+  std::vector<rendezvous::RankEnd> own_ends() const { return own_ends_; }
 
   // What the root hears, own ranks' included.
-  void Hear(const std::vector<RankEnd>& ends);
+  void Hear(const std::vector<rendezvous::RankEnd>& ends);
 
   // All of it. `has_left`: whether a rank has left.
   RunRecord Finish(int exit_status, const std::function<bool(int)>& has_left);
 
  private:
   Duration Now() const { return Clock::now() - began_; }
-  void TakeArrivals(const Arrivals* arrivals);
-  RankEnd MakeEnd(int rank, EndCause cause) const;
+  void TakeArrivals(const rendezvous::Arrivals* arrivals);
+  rendezvous::RankEnd MakeEnd(int rank, rendezvous::EndCause cause) const;
 
   const Clock::time_point began_;
   const size_t world_size_;
   RunRecord record_;
-  std::vector<RankEnd> own_ends_;
+  std::vector<rendezvous::RankEnd> own_ends_;
   std::set<int> terminated_;
   std::set<int> killed_;
 };
 
 // For people: "exit 3", "signal 9 (Killed), out of memory".
-std::string DescribeEnd(const ChildExit& exit, OutOfMemory out_of_memory);
+std::string DescribeEnd(const process::ChildExit& exit, rendezvous::OutOfMemory out_of_memory);
 
-}  // namespace muster
+}  // namespace muster::report

@@ -9,7 +9,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/some_ranges.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using std::chrono::milliseconds;
@@ -34,7 +34,7 @@ std::string Indent(std::string_view text) {
   return indented;
 }
 
-std::string HowItEnded(const RankEnd& end) {
+std::string HowItEnded(const rendezvous::RankEnd& end) {
   return end.signal != 0 ? fmt::format("signal {} ({})", end.signal, strsignal(end.signal))
                          : fmt::format("exit {}", end.exit_code);
 }
@@ -127,7 +127,7 @@ std::string FormatSpan(Duration duration) {
 }
 
 std::string SummaryText(const RunRecord& record) {
-  const Failure& failure = *record.failure;
+  const rendezvous::Failure& failure = *record.failure;
   const Duration after = record.failed.value_or(record.ended);
   const auto when = std::chrono::floor<seconds>(
       record.began + std::chrono::duration_cast<std::chrono::system_clock::duration>(after));
@@ -142,7 +142,7 @@ std::string SummaryText(const RunRecord& record) {
 }
 
 std::vector<LogField> SummaryFields(const RunRecord& record) {
-  const Failure& failure = *record.failure;
+  const rendezvous::Failure& failure = *record.failure;
   std::vector<LogField> fields = {{"code", CodeName(failure.error.code)},
                                   {"exit_status", record.exit_status},
                                   {"failed_after", record.failed.value_or(record.ended)}};
@@ -159,4 +159,4 @@ std::vector<LogField> SummaryFields(const RunRecord& record) {
   return fields;
 }
 
-}  // namespace muster
+}  // namespace muster::report

@@ -8,7 +8,7 @@
 #include "bootstrap/report/run_record.h"
 #include "comm/log/log_value.h"
 
-namespace muster {
+namespace muster::report {
 
 // Lines with '\n' between them; none ends with one. The record has a failure.
 std::string SummaryText(const RunRecord& record);
@@ -19,4 +19,4 @@ std::vector<LogField> SummaryFields(const RunRecord& record);
 // For people: "3 ms", "12.4 s", "16m40s", "2h05m".
 std::string FormatSpan(Duration duration);
 
-}  // namespace muster
+}  // namespace muster::report

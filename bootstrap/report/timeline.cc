@@ -4,7 +4,7 @@
 #include <array>
 #include <tuple>
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 constexpr double kStartPercent = 33;
@@ -110,4 +110,4 @@ std::vector<Duration> TimeScale::Ticks() const {
   return ticks;
 }
 
-}  // namespace muster
+}  // namespace muster::report

@@ -7,7 +7,7 @@
 
 #include "bootstrap/report/run_record.h"
 
-namespace muster {
+namespace muster::report {
 
 struct TimelineRow {
   RankOutcome outcome = RankOutcome::kOk;
@@ -41,4 +41,4 @@ class TimeScale {
   double split_percent_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::report

@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 // In the order of resolve --json.
@@ -187,4 +187,4 @@ std::string Describe(const Candidate& candidate) {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -9,7 +9,7 @@
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/resolve/detect.h"
 
-namespace muster {
+namespace muster::resolve {
 
 struct Surroundings {
   std::vector<const Candidate*> same;      // other views of the winner's world, in order
@@ -25,4 +25,4 @@ Resolution Assemble(const Candidate& winner, const Surroundings& surroundings,
 // "rank 0 of 4 (RANK=0, WORLD_SIZE=4)".
 std::string Describe(const Candidate& candidate);
 
-}  // namespace muster
+}  // namespace muster::resolve

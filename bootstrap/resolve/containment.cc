@@ -4,7 +4,7 @@
 
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 enum class Age { kUnknown, kOlder, kNewer };
@@ -90,4 +90,4 @@ Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment
   return stale ? Nesting::kUnrelated : by_numbers;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::resolve {
 
 enum class Nesting {
   kSame,       // one world seen twice
@@ -24,4 +24,4 @@ enum class Nesting {
 //    nodes as they arrive), or, for a bare torch tuple, of k ranks each, numbered in blocks (mp.spawn).
 Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -7,7 +7,7 @@
 #include "bootstrap/resolve/containment.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 struct Entry {
@@ -480,4 +480,4 @@ Outcome Resolve(const Environment& environment, const DetectOptions& options) {
   return Resolver(environment, options).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -18,7 +18,7 @@
 #include "comm/pmix_place.h"
 #include "comm/rank_tuple.h"
 
-namespace muster {
+namespace muster::resolve {
 
 struct DetectOptions {
   // The configuration's `launcher` (also MUSTER_LAUNCHER, --launcher): "auto", a launcher's name, or "none".
@@ -69,4 +69,4 @@ struct Refusal {
 
 tl::expected<Resolution, Refusal> Resolve(const Environment& environment, const DetectOptions& options = {});
 
-}  // namespace muster
+}  // namespace muster::resolve

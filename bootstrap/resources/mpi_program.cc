@@ -31,7 +31,7 @@ std::optional<std::string> LinkedMpi(const std::string& program, const Variables
   const auto path = environment.find("PATH");
   std::vector<std::string> search;
   if (path != environment.end()) search.push_back("PATH=" + path->second);
-  for (const std::string& file : ExecCandidates(program, search)) {
+  for (const std::string& file : process::ExecCandidates(program, search)) {
     if (access(file.c_str(), X_OK) != 0) continue;
     const std::vector<std::string> libraries = NeededLibrariesOf(file);
     const auto found = std::ranges::find_if(libraries, IsMpi);

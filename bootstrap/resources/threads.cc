@@ -30,9 +30,9 @@ std::optional<int> CpusIn(std::string_view name,
 
 }  // namespace
 
-std::optional<int> ThreadsOf(const RunThreads& wanted, const ThreadFacts& facts) {
-  if (wanted.choice == RunThreads::Choice::kNone) return std::nullopt;
-  if (wanted.choice == RunThreads::Choice::kCount) return wanted.count;
+std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts& facts) {
+  if (wanted.choice == config::RunThreads::Choice::kNone) return std::nullopt;
+  if (wanted.choice == config::RunThreads::Choice::kCount) return wanted.count;
   // The least of these. A step may have fewer CPUs for each task than its job asked for. If no plug-in of
   // Slurm's binds tasks, a task may use the CPUs of other jobs.
   std::optional<int> threads;
@@ -65,7 +65,7 @@ int CountSharers(std::span<const pid_t> processes) {
   }));
 }
 
-std::optional<int> ThreadsOfRank(const RunThreads& wanted, const Roster& roster, int rank,
+std::optional<int> ThreadsOfRank(const config::RunThreads& wanted, const Roster& roster, int rank,
                                  const std::map<std::string, std::string, std::less<>>& environment) {
   if (environment.contains("OMP_NUM_THREADS")) return std::nullopt;
   std::vector<pid_t> processes;

@@ -23,7 +23,7 @@ struct ThreadFacts {
 };
 
 // Absent: not to be set, because the rank may use every CPU that the library finds by itself.
-std::optional<int> ThreadsOf(const RunThreads& wanted, const ThreadFacts& facts);
+std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts& facts);
 
 // Of this process, by its affinity mask; 0: unknown.
 int UsableCpus();
@@ -33,7 +33,7 @@ int UsableCpus();
 int CountSharers(std::span<const pid_t> processes);
 
 // All of that for a rank that this process starts; `environment` is this process's.
-std::optional<int> ThreadsOfRank(const RunThreads& wanted, const Roster& roster, int rank,
+std::optional<int> ThreadsOfRank(const config::RunThreads& wanted, const Roster& roster, int rank,
                                  const std::map<std::string, std::string, std::less<>>& environment);
 
 }  // namespace muster

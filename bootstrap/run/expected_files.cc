@@ -9,7 +9,7 @@
 
 #include "bootstrap/config/placeholders.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 constexpr size_t kMostNamed = 3;
@@ -89,7 +89,7 @@ std::vector<std::string> ExpandExpected(
     std::vector<std::string> of_ranks;
     for (int rank = 0; rank < world_size; ++rank) {
       bool named = false;
-      of_ranks.push_back(FillPlaceholders(pattern, [&](std::string_view name) {
+      of_ranks.push_back(config::FillPlaceholders(pattern, [&](std::string_view name) {
         named = true;
         return value(rank, name);
       }));
@@ -128,4 +128,4 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
                "look for an error in their output"};
 }
 
-}  // namespace muster
+}  // namespace muster::run

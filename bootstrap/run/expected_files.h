@@ -18,7 +18,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::run {
 
 struct FileState {
   dev_t device = 0;
@@ -45,4 +45,4 @@ FileStates LookAtFiles(const std::vector<std::string>& patterns);
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
 
-}  // namespace muster
+}  // namespace muster::run

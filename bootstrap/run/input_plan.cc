@@ -6,12 +6,13 @@
 #include <cerrno>
 #include <utility>
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 // One program of this process has whatever the launcher gave it: srun has a setting of its own (--input).
-RunStdin Chosen(RunStdin input, int programs) {
-  if (input == RunStdin::kAuto) return programs > 1 ? RunStdin::kRank0 : RunStdin::kAll;
+config::RunStdin Chosen(config::RunStdin input, int programs) {
+  if (input == config::RunStdin::kAuto)
+    return programs > 1 ? config::RunStdin::kRank0 : config::RunStdin::kAll;
   return input;
 }
 
@@ -24,8 +25,10 @@ UniqueFd AboveStandard(UniqueFd fd) {
 
 }  // namespace
 
-InputPlan::InputPlan(EventLoop& loop, RunStdin input, int programs) : input_(Chosen(input, programs)) {
-  if (input_ == RunStdin::kAll && programs > 1) copy_ = std::make_unique<StdinCopy>(loop, STDIN_FILENO);
+InputPlan::InputPlan(net::EventLoop& loop, config::RunStdin input, int programs)
+    : input_(Chosen(input, programs)) {
+  if (input_ == config::RunStdin::kAll && programs > 1)
+    copy_ = std::make_unique<output::StdinCopy>(loop, STDIN_FILENO);
 }
 
 Result<UniqueFd> InputPlan::For(int rank) {
@@ -33,7 +36,8 @@ Result<UniqueFd> InputPlan::For(int rank) {
     MUSTER_TRY(UniqueFd copy, copy_->AddReader(rank));
     return AboveStandard(std::move(copy));
   }
-  if (input_ == RunStdin::kAll || (input_ == RunStdin::kRank0 && rank == 0)) return UniqueFd();
+  if (input_ == config::RunStdin::kAll || (input_ == config::RunStdin::kRank0 && rank == 0))
+    return UniqueFd();
   UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing) return Fail(Code::kSystem, "cannot open /dev/null: {}", ErrnoText(errno));
   return AboveStandard(std::move(nothing));
@@ -47,4 +51,4 @@ void InputPlan::Ended(int rank) {
   if (copy_) copy_->Drop(rank);
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -9,12 +9,12 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::run {
 
 class InputPlan {
  public:
   // `programs`: how many this process starts.
-  InputPlan(EventLoop& loop, RunStdin input, int programs);
+  InputPlan(net::EventLoop& loop, config::RunStdin input, int programs);
 
   // For ChildOptions::stdin_end, open until the program has started; empty: our own. Error: kSystem.
   Result<UniqueFd> For(int rank);
@@ -23,8 +23,8 @@ class InputPlan {
   void Ended(int rank);
 
  private:
-  const RunStdin input_;  // never kAuto
-  std::unique_ptr<StdinCopy> copy_;
+  const config::RunStdin input_;  // never kAuto
+  std::unique_ptr<output::StdinCopy> copy_;
 };
 
-}  // namespace muster
+}  // namespace muster::run

@@ -7,7 +7,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,11 +71,11 @@ std::optional<uint64_t> OomWatch::CountOwn() const {
 
 std::optional<uint64_t> OomWatch::CountNode() const { return OomKillsIn(proc_ / "vmstat"); }
 
-OutOfMemory OomWatch::Look() const {
-  if (const auto now = CountOwn(); own_ && now && *now > *own_) return OutOfMemory::kOwn;
-  if (!node_) return OutOfMemory::kNo;
+rendezvous::OutOfMemory OomWatch::Look() const {
+  if (const auto now = CountOwn(); own_ && now && *now > *own_) return rendezvous::OutOfMemory::kOwn;
+  if (!node_) return rendezvous::OutOfMemory::kNo;
   const auto now = CountNode();
-  return now && *now > *node_ ? OutOfMemory::kNode : OutOfMemory::kNo;
+  return now && *now > *node_ ? rendezvous::OutOfMemory::kNode : rendezvous::OutOfMemory::kNo;
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -12,7 +12,7 @@
 
 #include "comm/rendezvous/messages/exit_report.h"
 
-namespace muster {
+namespace muster::run {
 
 class OomWatch {
  public:
@@ -20,7 +20,7 @@ class OomWatch {
   explicit OomWatch(std::filesystem::path proc = "/proc", std::filesystem::path cgroups = "/sys/fs/cgroup");
 
   // What has happened since. Reads a few small files.
-  OutOfMemory Look() const;
+  rendezvous::OutOfMemory Look() const;
 
  private:
   std::optional<uint64_t> CountOwn() const;
@@ -32,4 +32,4 @@ class OomWatch {
   std::optional<uint64_t> node_;
 };
 
-}  // namespace muster
+}  // namespace muster::run

@@ -11,7 +11,7 @@
 #include "bootstrap/environment/outer_variables.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
@@ -264,4 +264,4 @@ void RewriteForRank(const Roster& roster, int rank, Variables& variables) {
   Rewriter(roster, rank, variables).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -10,7 +10,7 @@
 
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::run {
 
 // What a variable is in each rank's environment.
 enum class Becomes : uint8_t {
@@ -40,4 +40,4 @@ std::span<const OuterVariable> OuterVariables();
 void RewriteForRank(const Roster& roster, int rank,
                     std::map<std::string, std::string, std::less<>>& variables);
 
-}  // namespace muster
+}  // namespace muster::run

@@ -4,7 +4,7 @@
 
 #include "bootstrap/output/log_file.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 // As `srun -l` has it.
@@ -15,12 +15,12 @@ std::string LabelOf(int rank, int world_size) {
 
 }  // namespace
 
-OutputPlan::OutputPlan(EventLoop& loop, const RunOptions& options, int incarnation,
+OutputPlan::OutputPlan(net::EventLoop& loop, const config::RunOptions& options, int incarnation,
                        std::function<void()> on_idle)
     : label_(options.label), directory_(options.log_dir), incarnation_(incarnation) {
   if (!label_ && !directory_) return;
-  out_ = std::make_unique<Console>(loop, STDOUT_FILENO);
-  err_ = std::make_unique<Console>(loop, STDERR_FILENO);
+  out_ = std::make_unique<output::Console>(loop, STDOUT_FILENO);
+  err_ = std::make_unique<output::Console>(loop, STDERR_FILENO);
   out_->OnIdle(on_idle);
   err_->OnIdle(std::move(on_idle));
 }
@@ -30,9 +30,9 @@ Result<std::optional<CapturedOutput>> OutputPlan::For(const Roster& roster, int 
   CapturedOutput output{*out_, *err_, std::nullopt, UniqueFd(), UniqueFd()};
   if (label_) output.label = LabelOf(rank, roster.size());
   if (directory_) {
-    const LogFileName name{rank, roster.size(), incarnation_, roster.NodeName(rank)};
-    MUSTER_TRY(output.out_file, OpenLogFile(*directory_, ToString(name, "out")));
-    MUSTER_TRY(output.err_file, OpenLogFile(*directory_, ToString(name, "err")));
+    const output::LogFileName name{rank, roster.size(), incarnation_, roster.NodeName(rank)};
+    MUSTER_TRY(output.out_file, output::OpenLogFile(*directory_, ToString(name, "out")));
+    MUSTER_TRY(output.err_file, output::OpenLogFile(*directory_, ToString(name, "err")));
   }
   return output;
 }
@@ -43,4 +43,4 @@ void OutputPlan::Drain(Deadline deadline) {
   err_->Drain(deadline);
 }
 
-}  // namespace muster
+}  // namespace muster::run

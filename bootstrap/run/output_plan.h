@@ -12,12 +12,13 @@
 #include "bootstrap/run/rank_program.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::run {
 
 class OutputPlan {
  public:
   // `on_idle` is called when nothing waits to be written any more. `incarnation`: restarts so far.
-  OutputPlan(EventLoop& loop, const RunOptions& options, int incarnation, std::function<void()> on_idle);
+  OutputPlan(net::EventLoop& loop, const config::RunOptions& options, int incarnation,
+             std::function<void()> on_idle);
 
   bool captured() const { return out_ != nullptr; }
   // Absent where output is not captured. Error: kSystem, a log file.
@@ -31,8 +32,8 @@ class OutputPlan {
   const bool label_;
   const std::optional<std::string> directory_;
   const int incarnation_;
-  std::unique_ptr<Console> out_;
-  std::unique_ptr<Console> err_;
+  std::unique_ptr<output::Console> out_;
+  std::unique_ptr<output::Console> err_;
 };
 
-}  // namespace muster
+}  // namespace muster::run

@@ -9,7 +9,7 @@
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 #include "bootstrap/run/outer_launcher.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 constexpr auto kMusterTuple = std::to_array<std::string_view>(
@@ -46,9 +46,9 @@ void SetTorchTuple(const ProgramFacts& facts, Variables& variables) {
 // an outer torchrun says of this rank stays: its restarts are real.
 void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
   const auto outer = variables.find("TORCHELASTIC_RUN_ID");
-  const bool under_torchrun = outer != variables.end() && !outer->second.starts_with(kMusterRunId);
+  const bool under_torchrun = outer != variables.end() && !outer->second.starts_with(resolve::kMusterRunId);
   if (!under_torchrun) {
-    variables["TORCHELASTIC_RUN_ID"] = fmt::format("{}{}", kMusterRunId, facts.job_key);
+    variables["TORCHELASTIC_RUN_ID"] = fmt::format("{}{}", resolve::kMusterRunId, facts.job_key);
     variables["ROLE_NAME"] = "default";
     variables["ROLE_RANK"] = variables["RANK"];
     variables["ROLE_WORLD_SIZE"] = variables["WORLD_SIZE"];
@@ -114,7 +114,7 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
   SetForLibraries(facts, variables);
   const Variables own = variables;
   for (const auto& [name, value] : facts.extra) {
-    variables[name] = FillPlaceholders(
+    variables[name] = config::FillPlaceholders(
         value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts, own); });
   }
   std::vector<std::string> list;
@@ -136,4 +136,4 @@ Status CheckExtraVariables(const std::map<std::string, std::string>& extra) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::run

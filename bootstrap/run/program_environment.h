@@ -14,7 +14,7 @@
 #include "comm/base/error.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::run {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
@@ -60,4 +60,4 @@ struct RemovedVariable {
 };
 std::span<const RemovedVariable> RemovedAlways();
 
-}  // namespace muster
+}  // namespace muster::run

@@ -15,30 +15,31 @@
 #include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/survey/surveyor.h"
 
-namespace muster {
+namespace muster::run {
 
 class ProgramReports {
  public:
   using Programs = std::vector<std::unique_ptr<RankProgram>>;
-  using Reply = std::function<void(Surveyor::Reports)>;
+  using Reply = std::function<void(rendezvous::Surveyor::Reports)>;
 
   // `programs` outlives it and may grow. `uses_store`: whether a rank's program has.
-  ProgramReports(EventLoop& loop, const Programs& programs, std::function<bool(int rank)> uses_store)
+  ProgramReports(net::EventLoop& loop, const Programs& programs, std::function<bool(int rank)> uses_store)
       : programs_(programs), uses_store_(std::move(uses_store)), stacks_(loop.mailbox()) {}
   ProgramReports(const ProgramReports&) = delete;
   ProgramReports& operator=(const ProgramReports&) = delete;
 
   // For the ranks in `own_ranks`. `server` may be null: no program can have joined yet.
-  void Report(const Survey& survey, const std::vector<int>& own_ranks, AdoptionServer* server, Reply reply);
+  void Report(const rendezvous::Survey& survey, const std::vector<int>& own_ranks,
+              rendezvous::AdoptionServer* server, Reply reply);
 
  private:
-  Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;
-  void AddStacks(const Survey& survey, Surveyor::Reports reports, Reply reply);
+  rendezvous::Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;
+  void AddStacks(const rendezvous::Survey& survey, rendezvous::Surveyor::Reports reports, Reply reply);
 
   const Programs& programs_;
   const std::function<bool(int rank)> uses_store_;
-  ThreadWorker stacks_;
+  net::ThreadWorker stacks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::run

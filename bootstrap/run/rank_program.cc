@@ -9,17 +9,18 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 constexpr Duration kRestWithin = std::chrono::milliseconds(500);
 
 }  // namespace
 
-tl::expected<std::unique_ptr<RankProgram>, StartFailure> RankProgram::Start(
-    EventLoop& loop, int rank, const ChildOptions& options, std::optional<CapturedOutput> captured) {
-  auto child = Child::Start(options);
-  if (!child) return tl::unexpected<StartFailure>(std::move(child).error());
+tl::expected<std::unique_ptr<RankProgram>, process::StartFailure> RankProgram::Start(
+    net::EventLoop& loop, int rank, const process::ChildOptions& options,
+    std::optional<CapturedOutput> captured) {
+  auto child = process::Child::Start(options);
+  if (!child) return tl::unexpected<process::StartFailure>(std::move(child).error());
   UniqueFd out(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
   std::unique_ptr<RankProgram> program(
       new RankProgram(loop, rank, *std::move(child), std::move(out), !captured));
@@ -31,7 +32,8 @@ tl::expected<std::unique_ptr<RankProgram>, StartFailure> RankProgram::Start(
   return program;
 }
 
-RankProgram::RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out, bool tail)
+RankProgram::RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, UniqueFd out,
+                         bool tail)
     : loop_(loop),
       rank_(rank),
       child_(std::move(child)),
@@ -46,11 +48,11 @@ RankProgram::~RankProgram() {
 void RankProgram::Capture(CapturedOutput captured) {
   out_console_ = &captured.out;
   err_console_ = &captured.err;
-  captured_out_ = std::make_unique<ProgramOutput>(
-      ProgramOutput::Params{loop_, captured.out, captured.label, std::move(captured.out_file)},
+  captured_out_ = std::make_unique<output::ProgramOutput>(
+      output::ProgramOutput::Params{loop_, captured.out, captured.label, std::move(captured.out_file)},
       child_->TakeStdout());
-  captured_err_ = std::make_unique<ProgramOutput>(
-      ProgramOutput::Params{loop_, captured.err, captured.label, std::move(captured.err_file)},
+  captured_err_ = std::make_unique<output::ProgramOutput>(
+      output::ProgramOutput::Params{loop_, captured.err, captured.label, std::move(captured.err_file)},
       child_->TakeStderr());
 }
 
@@ -61,7 +63,7 @@ void RankProgram::Unwatch() {
 
 // What to wait for changes with every step: the pipe, or room in our standard error.
 void RankProgram::Watch() {
-  const StderrTail::Interest interest = tail_.interest();
+  const output::StderrTail::Interest interest = tail_.interest();
   if (interest.fd == watched_.fd && interest.events == watched_.events) return;
   Unwatch();
   if (interest.fd < 0) return;
@@ -103,7 +105,7 @@ void RankProgram::PassOnRest() {
   End();
 }
 
-void RankProgram::WaitFor(Console& console) {
+void RankProgram::WaitFor(output::Console& console) {
   console.WhenIdle([this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) PassOnRest();
   });
@@ -120,4 +122,4 @@ void RankProgram::Signal(int number) {
     LogWarning("rank {}: {}", rank_, sent.error().message);
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -15,12 +15,12 @@
 #include "bootstrap/process/child.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::run {
 
 // Where the program's output goes when it goes through us (ChildOptions::pipe_stdout).
 struct CapturedOutput {
-  Console& out;
-  Console& err;
+  output::Console& out;
+  output::Console& err;
   std::optional<std::string> label;
   UniqueFd out_file;
   UniqueFd err_file;
@@ -29,8 +29,9 @@ struct CapturedOutput {
 class RankProgram {
  public:
   // Without `captured`, the program's standard output is ours itself.
-  static tl::expected<std::unique_ptr<RankProgram>, StartFailure> Start(
-      EventLoop& loop, int rank, const ChildOptions& options, std::optional<CapturedOutput> captured);
+  static tl::expected<std::unique_ptr<RankProgram>, process::StartFailure> Start(
+      net::EventLoop& loop, int rank, const process::ChildOptions& options,
+      std::optional<CapturedOutput> captured);
   RankProgram(const RankProgram&) = delete;
   RankProgram& operator=(const RankProgram&) = delete;
   ~RankProgram();
@@ -41,35 +42,35 @@ class RankProgram {
   // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
   // hold up the report of a failure. Possibly before this returns.
   bool NoticeExit(std::function<void()> ended);
-  const std::optional<ChildExit>& exit() const { return exit_; }
+  const std::optional<process::ChildExit>& exit() const { return exit_; }
   // `ended` has been called.
   bool has_ended() const { return exit_ && !on_ended_; }
   void Signal(int number);
   std::string TailOfStderr() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
 
  private:
-  RankProgram(EventLoop& loop, int rank, std::unique_ptr<Child> child, UniqueFd out, bool tail);
+  RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, UniqueFd out, bool tail);
   void Capture(CapturedOutput captured);
   void Watch();
   void Unwatch();
   void PassOnRest();
-  void WaitFor(Console& console);
+  void WaitFor(output::Console& console);
   void End();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   int rank_;
-  std::unique_ptr<Child> child_;
-  UniqueFd out_;     // a descriptor of our standard error of its own: an event loop has one handler for each
-  StderrTail tail_;  // where output is not captured
-  StderrTail::Interest watched_;
-  std::unique_ptr<ProgramOutput> captured_out_;  // where it is
-  std::unique_ptr<ProgramOutput> captured_err_;
-  Console* out_console_ = nullptr;
-  Console* err_console_ = nullptr;
-  std::optional<ChildExit> exit_;
+  std::unique_ptr<process::Child> child_;
+  UniqueFd out_;  // a descriptor of our standard error of its own: an event loop has one handler for each
+  output::StderrTail tail_;  // where output is not captured
+  output::StderrTail::Interest watched_;
+  std::unique_ptr<output::ProgramOutput> captured_out_;  // where it is
+  std::unique_ptr<output::ProgramOutput> captured_err_;
+  output::Console* out_console_ = nullptr;
+  output::Console* err_console_ = nullptr;
+  std::optional<process::ChildExit> exit_;
   std::function<void()> on_ended_;
-  EventLoop::TimerId rest_timer_ = 0;
+  net::EventLoop::TimerId rest_timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::run

@@ -3,7 +3,7 @@
 
 #include "bootstrap/run/program_environment.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 constexpr auto kAlways = std::to_array<RemovedVariable>({
@@ -17,4 +17,4 @@ constexpr auto kAlways = std::to_array<RemovedVariable>({
 
 std::span<const RemovedVariable> RemovedAlways() { return kAlways; }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -6,10 +6,10 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::run {
 
-void CountRestarts(int restarts, int most, JoinRequest& request) {
-  Agreement& agreement = request.self.agreement;
+void CountRestarts(int restarts, int most, rendezvous::JoinRequest& request) {
+  rendezvous::Agreement& agreement = request.self.agreement;
   agreement.configuration += fmt::format("max-restarts={}\n", most);
   if (restarts == 0) return;
   const std::string suffix = fmt::format(" again={}", restarts);
@@ -62,4 +62,4 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
   }
 }
 
-}  // namespace muster
+}  // namespace muster::run

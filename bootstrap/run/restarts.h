@@ -7,11 +7,11 @@
 #include "comm/base/error.h"
 #include "comm/rendezvous/join/join_request.h"
 
-namespace muster {
+namespace muster::run {
 
 // The request of the group that comes after `restarts` failed ones: whoever is still busy with an earlier one
 // neither finds it nor fits into it. `most` is something all must agree on.
-void CountRestarts(int restarts, int most, JoinRequest& request);
+void CountRestarts(int restarts, int most, rendezvous::JoinRequest& request);
 
 // Supervises what `plan` gives, again while programs fail, at most `most` times more. Every supervisor of the
 // group decides alike: by the one failure that all were told. A lost node or supervisor, and being told to
@@ -19,4 +19,4 @@ void CountRestarts(int restarts, int most, JoinRequest& request);
 // `plan`, or before anything was started.
 Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>(int restarts)>& plan);
 
-}  // namespace muster
+}  // namespace muster::run

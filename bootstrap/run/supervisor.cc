@@ -15,7 +15,7 @@
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/chosen_interfaces.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 using std::chrono::milliseconds;
@@ -26,8 +26,8 @@ constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
 // Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
-FormedGroup GroupOfOne(const std::string& node) {
-  FormedGroup group;
+rendezvous::FormedGroup GroupOfOne(const std::string& node) {
+  rendezvous::FormedGroup group;
   group.roster.nodes.push_back({node, {}});
   group.roster.members.push_back({0, 0, getpid(), {}});
   return group;
@@ -56,9 +56,9 @@ Supervisor::~Supervisor() = default;
 
 Result<int> Supervisor::Run() {
   MUSTER_CHECK(CheckExtraVariables(plan_.config.run.env));
-  MUSTER_TRY(loop_, EventLoop::Create());
-  MUSTER_TRY(relay_, SignalRelay::Start());
-  MUSTER_CHECK(BecomeSubreaper());
+  MUSTER_TRY(loop_, net::EventLoop::Create());
+  MUSTER_TRY(relay_, process::SignalRelay::Start());
+  MUSTER_CHECK(process::BecomeSubreaper());
   const int incarnation = plan_.join ? plan_.join->self.agreement.restart : 0;
   output_ = std::make_unique<OutputPlan>(*loop_, plan_.config.run, incarnation, [this] { CheckDone(); });
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
@@ -78,34 +78,35 @@ Result<int> Supervisor::Run() {
   output_->Drain(Deadline::After(kExitStatusWithin));
   Conclude();
   programs_.clear();
-  if (const Status gone = KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
+  if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
   relay_->KeepBlocked();
   return *status_;
 }
 
-std::string Supervisor::Describe(int rank) const { return DescribeRank(group_.roster, rank); }
+std::string Supervisor::Describe(int rank) const { return report::DescribeRank(group_.roster, rank); }
 
 // ---- forming
 
 void Supervisor::Join() {
-  joiner_ = std::make_unique<Joiner>(*loop_, *plan_.join, [this](tl::expected<Joined, Failure> joined) {
-    // The joiner is still at work on the stack.
-    loop_->Post([this] { joiner_.reset(); });
-    if (joined) return OnJoined(*std::move(joined));
-    OnNotFormed(joined.error());
-  });
+  joiner_ = std::make_unique<rendezvous::Joiner>(
+      *loop_, *plan_.join, [this](tl::expected<rendezvous::Joined, rendezvous::Failure> joined) {
+        // The joiner is still at work on the stack.
+        loop_->Post([this] { joiner_.reset(); });
+        if (joined) return OnJoined(*std::move(joined));
+        OnNotFormed(joined.error());
+      });
   recorder_.Joining();
   joiner_->Start();
 }
 
-void Supervisor::OnNotFormed(const Failure& failure) {
+void Supervisor::OnNotFormed(const rendezvous::Failure& failure) {
   recorder_.Failed(failure);
   NoteWhoCame();
   // Whoever was refused alone is not spoken of by the root of a group that it is no part of.
-  const std::vector<RankClaim>& own = plan_.join->self.claims;
-  const bool about_us = std::ranges::count(own, failure.rank, &RankClaim::rank) > 0;
+  const std::vector<rendezvous::RankClaim>& own = plan_.join->self.claims;
+  const bool about_us = std::ranges::count(own, failure.rank, &rendezvous::RankClaim::rank) > 0;
   const bool tell = !joiner_->failure_was_told() || about_us || TellsApart(failure);
   LogEvent(tell ? LogLevel::kError : LogLevel::kDebug, "not_formed",
            {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
@@ -124,12 +125,12 @@ void Supervisor::BecomeTeller() {
   root_ = true;
   const auto& report = plan_.config.run.report;
   if (!report) return;
-  if (const Status possible = CheckReportPath(*report); !possible) {
+  if (const Status possible = report::CheckReportPath(*report); !possible) {
     LogEvent(LogLevel::kWarning, "report_failed", {{"file", *report}}, "{}", ToString(possible.error()));
   }
 }
 
-void Supervisor::OnJoined(Joined joined) {
+void Supervisor::OnJoined(rendezvous::Joined joined) {
   group_ = joined.group;
   recorder_.Formed(group_, joiner_->arrivals());
   if (!joined.upstream) {
@@ -139,9 +140,9 @@ void Supervisor::OnJoined(Joined joined) {
              "the group has formed: {} ranks on {} nodes", group_.roster.size(), group_.roster.nodes.size());
   }
   std::vector<int> own_ranks;
-  for (const RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
-  ControlPlane::Events events;
-  events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
+  for (const rendezvous::RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
+  rendezvous::ControlPlane::Events events;
+  events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
   events.on_everyone_knows = [this] {
     everyone_knows_ = true;
     CheckDone();
@@ -150,16 +151,16 @@ void Supervisor::OnJoined(Joined joined) {
     released_ = true;
     CheckDone();
   };
-  events.on_exchanged = [this](const KeyedAllGather& whole) { OnExchanged(whole); };
-  events.whose = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
-  store_users_ = std::make_unique<StoreUsers>(plan_.join->uid, [this] {
-    std::vector<RunningProgram> running;
+  events.on_exchanged = [this](const rendezvous::KeyedAllGather& whole) { OnExchanged(whole); };
+  events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
+  store_users_ = std::make_unique<store::StoreUsers>(plan_.join->uid, [this] {
+    std::vector<store::RunningProgram> running;
     for (const auto& program : programs_) {
       if (!program->exit()) running.push_back({program->rank(), program->pid()});
     }
     return running;
   });
-  events.on_ends = [this](const std::vector<RankEnd>& ends) { recorder_.Hear(ends); };
+  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
   events.on_ends_told = [this] {
     ends_told_ = true;
     CheckDone();
@@ -169,12 +170,12 @@ void Supervisor::OnJoined(Joined joined) {
   };
   reports_ = std::make_unique<ProgramReports>(*loop_, programs_,
                                               [this](int rank) { return store_users_->HaveCome(rank); });
-  events.report_own = [this](const Survey& survey, ProgramReports::Reply reply) {
+  events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
     reports_->Report(survey, plane_->own_ranks(), server_.get(), std::move(reply));
   };
-  plane_ = std::make_unique<ControlPlane>(*loop_, std::move(joined), own_ranks, plan_.config.liveness,
-                                          std::move(events));
-  auto server = AdoptionServer::Open(
+  plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), own_ranks,
+                                                      plan_.config.liveness, std::move(events));
+  auto server = rendezvous::AdoptionServer::Open(
       *loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
       [this](int rank) { OnProgramLost(rank); });
   if (!server) {
@@ -187,14 +188,16 @@ void Supervisor::OnJoined(Joined joined) {
 
 Status Supervisor::ServeStore() {
   if (!plan_.store) return {};
-  const auto look = [this](const OwnerQuestion& question) { return store_users_->Look(question); };
+  const auto look = [this](const rendezvous::OwnerQuestion& question) {
+    return store_users_->Look(question);
+  };
   MUSTER_TRY(store_keeper_,
-             StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster), plan_.join->uid},
-                                std::move(*plan_.store)));
+             store::StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster), plan_.join->uid},
+                                       std::move(*plan_.store)));
   return {};
 }
 
-void Supervisor::OnExchanged(const KeyedAllGather& whole) {
+void Supervisor::OnExchanged(const rendezvous::KeyedAllGather& whole) {
   if (whole.name == kAllDone && ExpectsFiles()) {
     return IsRoot() ? CheckFiles() : ContributeNothingTo(kFilesAreThere);
   }
@@ -206,8 +209,8 @@ void Supervisor::OnExchanged(const KeyedAllGather& whole) {
 // ---- programs
 
 // `muster once`: the program is to find neither ranks to meet nor a launcher to believe.
-ChildOptions Supervisor::OptionsAlone() const {
-  const FormedGroup alone = GroupOfOne(plan_.node);
+process::ChildOptions Supervisor::OptionsAlone() const {
+  const rendezvous::FormedGroup alone = GroupOfOne(plan_.node);
   ProgramFacts facts{alone.roster};
   facts.job_key = plan_.job_key;
   facts.master_host = MasterHost(alone.roster);
@@ -216,8 +219,8 @@ ChildOptions Supervisor::OptionsAlone() const {
   return OptionsWith(facts);
 }
 
-ChildOptions Supervisor::OptionsWith(const ProgramFacts& facts) const {
-  ChildOptions options;
+process::ChildOptions Supervisor::OptionsWith(const ProgramFacts& facts) const {
+  process::ChildOptions options;
   options.command = plan_.command;
   options.environment = ProgramEnvironment(plan_.environment, facts);
   options.own_process_group = plan_.own_process_groups;
@@ -225,15 +228,15 @@ ChildOptions Supervisor::OptionsWith(const ProgramFacts& facts) const {
   return options;
 }
 
-ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
+process::ChildOptions Supervisor::OptionsFor(const rendezvous::FormedGroup& group, int rank) const {
   if (plan_.who != WhoRuns::kEveryRank) return OptionsAlone();
   const bool alone = group.roster.size() == 1;
   ProgramFacts facts{group.roster};
   facts.rank = rank;
   facts.job_key = plan_.job_key;
   facts.master_host = MasterHost(group.roster);
-  facts.master_port = alone ? uint16_t{0} : MasterPortOf(group.roster);
-  facts.agent_store = !alone && plan_.config.run.store == RunStore::kMuster;
+  facts.master_port = alone ? uint16_t{0} : store::MasterPortOf(group.roster);
+  facts.agent_store = !alone && plan_.config.run.store == config::RunStore::kMuster;
   facts.control = server_ ? server_->path() : "";
   facts.supervisor_pid = getpid();
   facts.restarts = plan_.restarts;
@@ -241,23 +244,24 @@ ChildOptions Supervisor::OptionsFor(const FormedGroup& group, int rank) const {
   facts.several_ranks = plan_.join && plan_.join->self.claims.size() > 1;
   facts.threads = ThreadsOfRank(plan_.config.run.threads, group.roster, rank, plan_.environment);
   facts.extra = plan_.config.run.env;
-  facts.interfaces = ChosenInterfaces(plan_.config.rendezvous.interface);
+  facts.interfaces = net::ChosenInterfaces(plan_.config.rendezvous.interface);
   const auto& for_nccl = plan_.config.nccl.interface;
-  facts.nccl = NcclVariables(plan_.config.nccl, for_nccl ? ChosenInterfaces(for_nccl) : facts.interfaces);
+  facts.nccl =
+      nccl::NcclVariables(plan_.config.nccl, for_nccl ? net::ChosenInterfaces(for_nccl) : facts.interfaces);
   // Its default is for those whose lines muster takes; a program's own output is its own.
   if (!plan_.says_nccl_debug)
     std::erase_if(facts.nccl, [](const auto& v) { return v.first == "NCCL_DEBUG"; });
   return OptionsWith(facts);
 }
 
-void Supervisor::StartPrograms(const FormedGroup& group) {
+void Supervisor::StartPrograms(const rendezvous::FormedGroup& group) {
   std::vector<int> ranks = plane_ ? plane_->own_ranks() : std::vector<int>{0};
   std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
   input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
   memory_.emplace();
   NoteExpected();
   for (size_t i = 0; i < ranks.size(); ++i) {
-    std::optional<Failure> failure = StartProgram(group, ranks[i]);
+    std::optional<rendezvous::Failure> failure = StartProgram(group, ranks[i]);
     if (!failure) continue;
     for (size_t rest = i; rest < ranks.size(); ++rest) recorder_.NotStarted(ranks[rest]);
     return Report(*std::move(failure));
@@ -266,19 +270,19 @@ void Supervisor::StartPrograms(const FormedGroup& group) {
   if (programs_.empty()) OnProgramsDone();
 }
 
-std::optional<Failure> Supervisor::StartProgram(const FormedGroup& group, int rank) {
+std::optional<rendezvous::Failure> Supervisor::StartProgram(const rendezvous::FormedGroup& group, int rank) {
   auto output = output_->For(group.roster, rank);
-  if (!output) return Failure{output.error(), rank, -1, ""};
+  if (!output) return rendezvous::Failure{output.error(), rank, -1, ""};
   auto input = input_->For(rank);
-  if (!input) return Failure{input.error(), rank, -1, ""};
-  ChildOptions options = OptionsFor(group, rank);
+  if (!input) return rendezvous::Failure{input.error(), rank, -1, ""};
+  process::ChildOptions options = OptionsFor(group, rank);
   options.stdin_end = input->get();
   auto program = RankProgram::Start(*loop_, rank, options, *std::move(output));
   if (!program) {
-    const StartFailure& failure = program.error();
+    const process::StartFailure& failure = program.error();
     Error error = failure.error;
     error.message = fmt::format("{}: {}", Describe(rank), error.message);
-    return Failure{std::move(error), rank, failure.exit_status, ""};
+    return rendezvous::Failure{std::move(error), rank, failure.exit_status, ""};
   }
   programs_.push_back(*std::move(program));
   return std::nullopt;
@@ -295,7 +299,7 @@ void Supervisor::OnProgramsDone() {
   const bool for_every_rank = plan_.who == WhoRuns::kEveryRank;
   // The store is needed until the last program has ended; the root stays as long by itself.
   const bool store_waits =
-      plan_.config.run.store == RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
+      plan_.config.run.store == config::RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
   if (for_every_rank && plan_.config.run.report) plane_->SendExitReport(recorder_.own_ends());
   const bool all_wait = !for_every_rank || ExpectsFiles();
   if (!all_wait && !store_waits) return plane_->Leave();
@@ -304,7 +308,7 @@ void Supervisor::OnProgramsDone() {
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
-  KeyedAllGather part{std::string(exchange), MillisecondsLeft(Deadline::Never()), {}};
+  rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : plane_->own_ranks()) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
@@ -320,19 +324,20 @@ void Supervisor::OnChildren() {
     noticed = one.NoticeExit([this, &one] { OnProgramEnded(one); }) || noticed;
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
-  if (!noticed) ReapOrphans();
+  if (!noticed) process::ReapOrphans();
 }
 
 void Supervisor::OnProgramEnded(const RankProgram& program) {
   ended_at_ = Clock::now();
   input_->Ended(program.rank());
-  const ChildExit& exit = *program.exit();
-  const OutOfMemory out_of_memory = exit.ok() ? OutOfMemory::kNo : memory_->Look();
+  const process::ChildExit& exit = *program.exit();
+  const rendezvous::OutOfMemory out_of_memory = exit.ok() ? rendezvous::OutOfMemory::kNo : memory_->Look();
   recorder_.Ended(program.rank(), exit, out_of_memory);
   if (!exit.ok() && !failure_ && !reported_) {
     // A leave message in the meantime would let this process go with 0.
     reported_ = true;
-    const bool may_be_asked = !request_.Explains(Clock::now()) && AsksToEnd(exit.ShellStatus() - 128);
+    const bool may_be_asked =
+        !request_.Explains(Clock::now()) && process::AsksToEnd(exit.ShellStatus() - 128);
     const auto report = [this, &program, out_of_memory] { ReportEnd(program, out_of_memory); };
     may_be_asked ? static_cast<void>(loop_->After(kSameSignalWithin, report)) : report();
   }
@@ -342,15 +347,15 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
   CheckDone();
 }
 
-void Supervisor::ReportEnd(const RankProgram& program, OutOfMemory out_of_memory) {
+void Supervisor::ReportEnd(const RankProgram& program, rendezvous::OutOfMemory out_of_memory) {
   if (failure_) return;
-  const ChildExit& exit = *program.exit();
+  const process::ChildExit& exit = *program.exit();
   const Clock::time_point now = Clock::now();
-  const EndRequest::Verdict verdict = request_.Judge(exit, now);
+  const process::EndRequest::Verdict verdict = request_.Judge(exit, now);
   const std::string what =
       verdict.by_signal
-          ? DescribeRequest(*request_.Explains(now), NameUnlessAlone(program.rank()))
-          : fmt::format("{} failed: {}", Describe(program.rank()), DescribeEnd(exit, out_of_memory));
+          ? process::DescribeRequest(*request_.Explains(now), NameUnlessAlone(program.rank()))
+          : fmt::format("{} failed: {}", Describe(program.rank()), report::DescribeEnd(exit, out_of_memory));
   Report({{Code::kPeerLost, what, ""},
           program.rank(),
           verdict.exit_status,
@@ -378,4 +383,4 @@ void Supervisor::ReportLost(int rank) {
           ""});
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -37,18 +37,18 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/joiner.h"
 
-namespace muster {
+namespace muster::run {
 
 // Which ranks have a program.
 enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
 
 struct SupervisorPlan {
-  Config config;
+  config::Config config;
   std::string configuration;     // the same as YAML, for programs that adopt this group
   bool says_nccl_debug = false;  // whether somebody has set nccl.debug
   std::vector<std::string> command;
   std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
-  std::optional<JoinRequest> join;                              // absent: a world of one
+  std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one
   std::string node;
   std::string job_key;                     // JobIdentity::key
   std::string version;                     // for the report
@@ -63,7 +63,7 @@ struct SupervisorPlan {
   int max_restarts = 0;
   // run.expect: what was there before the first of these groups; looked at by the first one.
   std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
-  std::shared_ptr<StorePort> store;  // rank 0's, where muster serves the store; used up by Run
+  std::shared_ptr<store::StorePort> store;  // rank 0's, where muster serves the store; used up by Run
 };
 
 class Supervisor {
@@ -92,14 +92,14 @@ class Supervisor {
   static constexpr Duration kOneRequest = std::chrono::seconds(1);
 
   void Join();
-  void OnJoined(Joined joined);
-  void OnExchanged(const KeyedAllGather& whole);
+  void OnJoined(rendezvous::Joined joined);
+  void OnExchanged(const rendezvous::KeyedAllGather& whole);
   Status ServeStore();
-  void StartPrograms(const FormedGroup& group);
-  std::optional<Failure> StartProgram(const FormedGroup& group, int rank);
-  ChildOptions OptionsFor(const FormedGroup& group, int rank) const;
-  ChildOptions OptionsAlone() const;
-  ChildOptions OptionsWith(const ProgramFacts& facts) const;
+  void StartPrograms(const rendezvous::FormedGroup& group);
+  std::optional<rendezvous::Failure> StartProgram(const rendezvous::FormedGroup& group, int rank);
+  process::ChildOptions OptionsFor(const rendezvous::FormedGroup& group, int rank) const;
+  process::ChildOptions OptionsAlone() const;
+  process::ChildOptions OptionsWith(const ProgramFacts& facts) const;
   bool HasProgram(int rank) const;
   void OnProgramsDone();
   void ContributeNothingTo(std::string_view exchange);
@@ -108,12 +108,12 @@ class Supervisor {
   void CheckFiles();
   void OnFilesChecked(const std::optional<Error>& missing);
   std::string PlaceholderOf(int rank, std::string_view name) const;
-  void OnSignal(const SignalEvent& event);
+  void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);
   void OnSignalAfterPrograms(int number);
-  EndStep TakeRequest(const SignalEvent& event);
-  void TakeStep(EndStep step, const SignalEvent* event);
-  void PassOn(const SignalEvent& event);
+  process::EndStep TakeRequest(const process::SignalEvent& event);
+  void TakeStep(process::EndStep step, const process::SignalEvent* event);
+  void PassOn(const process::SignalEvent& event);
   void SendToPrograms(int number, std::string_view because);
   void ReportWaiting();
   std::string NameRanks(const std::vector<int>& ranks) const;
@@ -122,23 +122,23 @@ class Supervisor {
   Status WatchLifeline();
   void OnChildren();
   void OnProgramEnded(const RankProgram& program);
-  void ReportEnd(const RankProgram& program, OutOfMemory out_of_memory);
+  void ReportEnd(const RankProgram& program, rendezvous::OutOfMemory out_of_memory);
   void OnProgramLost(int rank);
-  void Report(Failure failure);
-  void OnFailure(const Failure& failure);
+  void Report(rendezvous::Failure failure);
+  void OnFailure(const rendezvous::Failure& failure);
   void EndPrograms();
   void CheckDone();
   void Finish(int status);
-  static int StatusOf(const Failure& failure);
-  void ClearNodeOf(const Failure& failure);
+  static int StatusOf(const rendezvous::Failure& failure);
+  void ClearNodeOf(const rendezvous::Failure& failure);
   void ClearOrphans();
   void ReportLost(int rank);
   bool AllEnded() const;
   bool TellsOfFailure() const;
   bool IsOwn(int rank) const;
-  static bool TellsApart(const Failure& failure);
-  std::string_view Reason(const Failure& failure, bool apart) const;
-  void OnNotFormed(const Failure& failure);
+  static bool TellsApart(const rendezvous::Failure& failure);
+  std::string_view Reason(const rendezvous::Failure& failure, bool apart) const;
+  void OnNotFormed(const rendezvous::Failure& failure);
   void BecomeTeller();
   void NoteWhoCame();
   void FinishFailed();
@@ -146,39 +146,39 @@ class Supervisor {
   std::string Describe(int rank) const;
 
   SupervisorPlan plan_;
-  std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<SignalRelay> relay_;
-  std::unique_ptr<Joiner> joiner_;
-  std::unique_ptr<ControlPlane> plane_;
-  std::unique_ptr<AdoptionServer> server_;
+  std::unique_ptr<net::EventLoop> loop_;
+  std::unique_ptr<process::SignalRelay> relay_;
+  std::unique_ptr<rendezvous::Joiner> joiner_;
+  std::unique_ptr<rendezvous::ControlPlane> plane_;
+  std::unique_ptr<rendezvous::AdoptionServer> server_;
   std::unique_ptr<OutputPlan> output_;
   std::unique_ptr<InputPlan> input_;
   std::vector<std::string> expected_;  // the root's
-  std::unique_ptr<ThreadWorker> file_checker_;
+  std::unique_ptr<net::ThreadWorker> file_checker_;
   bool files_checked_ = false;
   std::vector<std::unique_ptr<RankProgram>> programs_;
   std::unique_ptr<ProgramReports> reports_;
-  std::unique_ptr<StoreUsers> store_users_;
-  std::unique_ptr<StoreKeeper> store_keeper_;  // rank 0's
-  FormedGroup group_;
+  std::unique_ptr<store::StoreUsers> store_users_;
+  std::unique_ptr<store::StoreKeeper> store_keeper_;  // rank 0's
+  rendezvous::FormedGroup group_;
   bool reported_ = false;  // a failure of our own, or will be at once; failure_ is what the group was told
-  std::optional<Failure> failure_;
+  std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;
   Clock::time_point ended_at_{};  // the latest program
   std::set<int> lost_;            // ranks whose program left the group without a leave message
-  std::unique_ptr<ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
-  std::optional<OomWatch> memory_;                 // since the programs were started
-  RunRecorder recorder_;
-  EndRequest request_;
+  std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
+  std::optional<OomWatch> memory_;                      // since the programs were started
+  report::RunRecorder recorder_;
+  process::EndRequest request_;
   bool root_ = false;
   bool everyone_knows_ = false;
   bool finishing_ = false;  // how the programs ended is on its way to the root
   bool ends_told_ = false;
   bool released_ = false;
-  EventLoop::TimerId kill_timer_ = 0;
-  EventLoop::TimerId request_timer_ = 0;
+  net::EventLoop::TimerId kill_timer_ = 0;
+  net::EventLoop::TimerId request_timer_ = 0;
   int awaited_ = 0;  // the request's wait that the timer belongs to
-  EventLoop::TimerId last_timer_ = 0;
+  net::EventLoop::TimerId last_timer_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::run

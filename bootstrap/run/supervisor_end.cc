@@ -11,7 +11,7 @@
 #include "bootstrap/run/supervisor.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 using std::chrono::seconds;
@@ -25,18 +25,18 @@ constexpr Duration kGoneWithin = std::chrono::milliseconds(100);
 
 }  // namespace
 
-int Supervisor::StatusOf(const Failure& failure) {
+int Supervisor::StatusOf(const rendezvous::Failure& failure) {
   return failure.exit_status > 0 ? failure.exit_status : ExitStatus(failure.error.code);
 }
 
-void Supervisor::Report(Failure failure) {
+void Supervisor::Report(rendezvous::Failure failure) {
   reported_ = true;
   if (plane_) return plane_->Fail(std::move(failure));
   everyone_knows_ = true;
   OnFailure(failure);
 }
 
-void Supervisor::OnFailure(const Failure& failure) {
+void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (failure_) return;
   failure_ = failure;
   recorder_.Failed(failure);
@@ -56,7 +56,7 @@ void Supervisor::OnFailure(const Failure& failure) {
   CheckDone();
 }
 
-std::string_view Supervisor::Reason(const Failure& failure, bool apart) const {
+std::string_view Supervisor::Reason(const rendezvous::Failure& failure, bool apart) const {
   if (!apart || IsOwn(failure.rank)) return "";
   // "interrupted: rank 3 on gpu02 received SIGINT"
   return failure.as_told ? "ending: " : "ending because ";
@@ -89,14 +89,14 @@ bool Supervisor::IsOwn(int rank) const { return plane_ && std::ranges::count(pla
 
 // Each rank may have a log file of its own (srun -o out-%t): it says there in one line why it ends. Of a pipe
 // or a terminal nobody knows whether it is the root's as well.
-bool Supervisor::TellsApart(const Failure& failure) {
+bool Supervisor::TellsApart(const rendezvous::Failure& failure) {
   const uint64_t own = LogFileNumber();
   return own != 0 && own != failure.told_in;
 }
 
 // A killed supervisor takes its program with it, but not what the program had started. One of its node's
 // survivors sees to that, once it is gone: one that lives ends its program as all others do (muster_abandon).
-void Supervisor::ClearNodeOf(const Failure& failure) {
+void Supervisor::ClearNodeOf(const rendezvous::Failure& failure) {
   const Roster& roster = group_.roster;
   const bool without_status = failure.error.code == Code::kPeerLost && failure.exit_status < 0;
   if (!plane_ || !without_status || failure.rank < 0 || failure.rank >= roster.size()) return;
@@ -107,12 +107,12 @@ void Supervisor::ClearNodeOf(const Failure& failure) {
   if (survivors.empty() || survivors.front() != own_rank) return;
   const pid_t lost = roster.members[static_cast<size_t>(failure.rank)].pid;
   if (lost == getpid()) return;
-  lost_supervisor_ = std::make_unique<ProcessWatch>(*loop_, lost, [this] { ClearOrphans(); });
+  lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, lost, [this] { ClearOrphans(); });
 }
 
 void Supervisor::ClearOrphans() {
   lost_supervisor_.reset();
-  KillProcessesOfRank(group_.roster.group_id, failure_->rank);
+  process::KillProcessesOfRank(group_.roster.group_id, failure_->rank);
 }
 
 void Supervisor::EndPrograms() {
@@ -167,15 +167,15 @@ void Supervisor::Conclude() {
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
   // Of one program for all ranks its own words and the line are enough.
   if (!root_ || plan_.who != WhoRuns::kEveryRank) return;
-  const RunRecord record =
+  const report::RunRecord record =
       recorder_.Finish(*status_, [this](int rank) { return plane_ && plane_->HasLeft(rank); });
   if (failure_ && plane_ && !failure_->as_told && !request_.Explains(Clock::now())) {
-    LogLine(LogLevel::kError, "summary", SummaryFields(record), SummaryText(record));
+    LogLine(LogLevel::kError, "summary", report::SummaryFields(record), report::SummaryText(record));
   }
   LogEvent(MilestoneLevel(), "ended", {{"exit_status", record.exit_status}, {"seconds", record.ended}},
-           "the run has ended after {} with {}", FormatSpan(record.ended), record.exit_status);
+           "the run has ended after {} with {}", report::FormatSpan(record.ended), record.exit_status);
   if (!plan_.config.run.report) return;
-  if (const Status written = WriteReport(*plan_.config.run.report, record, plan_.version); !written) {
+  if (const Status written = report::WriteReport(*plan_.config.run.report, record, plan_.version); !written) {
     LogEvent(LogLevel::kWarning, "report_failed", {{"file", *plan_.config.run.report}}, "{}",
              ToString(written.error()));
   }
@@ -185,4 +185,4 @@ void Supervisor::Finish(int status) {
   if (!status_) status_ = status;
 }
 
-}  // namespace muster
+}  // namespace muster::run

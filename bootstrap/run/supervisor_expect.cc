@@ -1,7 +1,7 @@
 // run.expect: the root looks for the files when all programs have exited with 0.
 #include "bootstrap/run/supervisor.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 // A file system that hangs must not hold the ranks.
@@ -40,8 +40,8 @@ void Supervisor::CheckFiles() {
     std::optional<Error> missing;
   };
   const auto question = std::make_shared<Question>(Question{expected_, **plan_.files_before, {}});
-  file_checker_ = std::make_unique<ThreadWorker>(loop_->mailbox());
-  const EventLoop::TimerId late = loop_->After(kCheckedWithin, [this] {
+  file_checker_ = std::make_unique<net::ThreadWorker>(loop_->mailbox());
+  const net::EventLoop::TimerId late = loop_->After(kCheckedWithin, [this] {
     OnFilesChecked(Error{Code::kDeadline,
                          fmt::format("the files of run.expect could not be looked at within {}",
                                      FormatDuration(kCheckedWithin)),
@@ -63,4 +63,4 @@ void Supervisor::OnFilesChecked(const std::optional<Error>& missing) {
   CheckDone();
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -13,7 +13,7 @@
 #include "comm/base/some_ranges.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 // How long other nodes may take to answer which of their programs still run.
@@ -25,28 +25,29 @@ std::optional<Error> Supervisor::ToldToEnd() const {
   const std::optional<int> signal = request_.Explains(Clock::now());
   if (!signal) return std::nullopt;
   const int rank = plane_ ? plane_->own_ranks().front() : 0;
-  return Error{Code::kPeerLost, DescribeRequest(*signal, Describe(rank)), ""};
+  return Error{Code::kPeerLost, process::DescribeRequest(*signal, Describe(rank)), ""};
 }
 
-void Supervisor::OnSignal(const SignalEvent& event) {
+void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
-  const bool asks = AsksToEnd(event.number);
-  const EndStep step = asks ? TakeRequest(event) : EndStep::kPassOn;
+  const bool asks = process::AsksToEnd(event.number);
+  const process::EndStep step = asks ? TakeRequest(event) : process::EndStep::kPassOn;
   if (!plane_ && programs_.empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (asks && AllEnded()) return OnSignalAfterPrograms(event.number);
   TakeStep(step, &event);
 }
 
-EndStep Supervisor::TakeRequest(const SignalEvent& event) {
+process::EndStep Supervisor::TakeRequest(const process::SignalEvent& event) {
   // Under a launcher only the user at the terminal is known to wait for the end.
   const bool interactive = event.from_kernel && event.number != SIGQUIT;
-  const bool escalates = plan_.ends_programs ? !FromScheduler(event) : interactive;
+  const bool escalates = plan_.ends_programs ? !process::FromScheduler(event) : interactive;
   return request_.Take({event.number, event.sender, event.from_kernel, escalates}, Clock::now());
 }
 
 void Supervisor::OnSignalBeforePrograms(int number) {
   // What is waited for is only to tell it to others.
-  if (const Failure* failure = joiner_ ? joiner_->failure() : nullptr) return OnNotFormed(*failure);
+  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr)
+    return OnNotFormed(*failure);
   NoteWhoCame();
   // All ranks receive the signal; the root logs it.
   LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", number}},
@@ -66,7 +67,7 @@ void Supervisor::OnSignalAfterPrograms(int number) {
   if (Clock::now() - ended_at_ < kOneRequest) return;
   // Only other ranks are still at work: they are told that this process will not wait for them.
   const int rank = plane_ ? plane_->own_ranks().front() : 0;
-  Report({{Code::kPeerLost, DescribeRequest(number, NameUnlessAlone(rank)), ""},
+  Report({{Code::kPeerLost, process::DescribeRequest(number, NameUnlessAlone(rank)), ""},
           rank,
           128 + number,
           "",
@@ -74,25 +75,25 @@ void Supervisor::OnSignalAfterPrograms(int number) {
 }
 
 // `event`: absent when run.grace is over.
-void Supervisor::TakeStep(EndStep step, const SignalEvent* event) {
+void Supervisor::TakeStep(process::EndStep step, const process::SignalEvent* event) {
   const auto because = [&] {
     return event != nullptr
-               ? fmt::format("{} again", SignalName(event->number))
+               ? fmt::format("{} again", process::SignalName(event->number))
                : fmt::format("no exit within run.grace ({})", FormatDuration(plan_.config.run.grace));
   };
   switch (step) {
-    case EndStep::kNothing:
+    case process::EndStep::kNothing:
       break;
-    case EndStep::kPassOn:
+    case process::EndStep::kPassOn:
       PassOn(*event);
       break;
-    case EndStep::kReport:
+    case process::EndStep::kReport:
       ReportWaiting();
       break;
-    case EndStep::kTerminate:
+    case process::EndStep::kTerminate:
       SendToPrograms(SIGTERM, because());
       break;
-    case EndStep::kKill:
+    case process::EndStep::kKill:
       SendToPrograms(SIGKILL, because());
       break;
   }
@@ -103,10 +104,10 @@ void Supervisor::TakeStep(EndStep step, const SignalEvent* event) {
       loop_->After(plan_.config.run.grace, [this] { TakeStep(request_.OnGraceOver(), nullptr); });
 }
 
-void Supervisor::PassOn(const SignalEvent& event) {
+void Supervisor::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
   if (event.number == SIGTERM && kill_timer_ != 0) return;
-  if (ReachedProgram(event, plan_.own_process_groups)) return;
+  if (process::ReachedProgram(event, plan_.own_process_groups)) return;
   for (const auto& program : programs_) {
     if (!program->exit()) program->Signal(event.number);
   }
@@ -122,8 +123,9 @@ void Supervisor::SendToPrograms(int number, std::string_view because) {
     program->Signal(number);
   }
   if (ranks.empty()) return;
-  LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}, {"sent", SignalName(number)}},
-           "waiting for {} to exit; {}: {} sent", NameRanks(ranks), because, SignalName(number));
+  LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}, {"sent", process::SignalName(number)}},
+           "waiting for {} to exit; {}: {} sent", rendezvous::NameRanks(ranks), because,
+           process::SignalName(number));
 }
 
 std::string Supervisor::NameRanks(const std::vector<int>& ranks) const {
@@ -137,15 +139,16 @@ void Supervisor::ReportWaiting() {
     const std::optional<int> signal = request_.Explains(Clock::now());
     if (ranks.empty() || !signal) return;
     LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}},
-             "waiting for {} to exit; no exit within run.grace ({}) of {}", NameRanks(ranks),
-             FormatDuration(plan_.config.run.grace), SignalName(*signal));
+             "waiting for {} to exit; no exit within run.grace ({}) of {}", rendezvous::NameRanks(ranks),
+             FormatDuration(plan_.config.run.grace), process::SignalName(*signal));
   };
   if (!plane_) return log({0});
-  plane_->AskAll(kAnswersWithin, [log](const Surveyed& answer) {
+  plane_->AskAll(kAnswersWithin, [log](const rendezvous::Surveyed& answer) {
     std::vector<int> ranks;
-    for (const RankReport& report : answer.reports) {
-      const bool runs = report.state == RankState::kProgram || report.state == RankState::kOwnGroup ||
-                        report.state == RankState::kInGroup;
+    for (const rendezvous::RankReport& report : answer.reports) {
+      const bool runs = report.state == rendezvous::RankState::kProgram ||
+                        report.state == rendezvous::RankState::kOwnGroup ||
+                        report.state == rendezvous::RankState::kInGroup;
       if (runs && report.process.pid != 0) ranks.push_back(report.rank);
     }
     std::ranges::sort(ranks);
@@ -176,4 +179,4 @@ Status Supervisor::WatchLifeline() {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::run

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 size_t TasksOf(const SlurmAnswer::Layout& layout) {
@@ -103,4 +103,4 @@ std::optional<Placement> ExactLayout(const Placement& known,
   return placement;
 }
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -7,7 +7,7 @@
 #include "bootstrap/slurm/slurm_answer.h"
 #include "comm/meeting.h"
 
-namespace muster {
+namespace muster::slurm {
 
 // `known`: what the environment says, whose nodes and numbers of tasks must come out, and so must the ranks
 // in `here`, those of the node called `node`. The ranks of a component follow those of the components before
@@ -17,4 +17,4 @@ std::optional<Placement> ExactLayout(const Placement& known,
                                      const std::vector<std::optional<SlurmAnswer::Layout>>& components,
                                      const std::string& node, const std::vector<int>& here);
 
-}  // namespace muster
+}  // namespace muster::slurm

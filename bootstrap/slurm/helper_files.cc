@@ -8,7 +8,7 @@
 
 #include "bootstrap/process/exec_path.h"
 
-namespace muster {
+namespace muster::slurm {
 
 std::vector<std::string> VariablesForHelper(const Environment& environment) {
   std::vector<std::string> variables;
@@ -20,7 +20,7 @@ std::vector<std::string> VariablesForHelper(const Environment& environment) {
 
 std::vector<std::string> AbsoluteCandidates(std::string_view name,
                                             const std::vector<std::string>& variables) {
-  std::vector<std::string> candidates = ExecCandidates(name, variables);
+  std::vector<std::string> candidates = process::ExecCandidates(name, variables);
   std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
   return candidates;
 }
@@ -43,4 +43,4 @@ std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
   return candidates;
 }
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -9,7 +9,7 @@
 
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::slurm {
 
 // NAME=VALUE of all variables but the job secret: they ask Slurm alone, and need none for that.
 std::vector<std::string> VariablesForHelper(const Environment& environment);
@@ -23,4 +23,4 @@ std::vector<std::string> AbsoluteCandidates(std::string_view name, const std::ve
 std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
                                      const std::vector<std::string>& variables);
 
-}  // namespace muster
+}  // namespace muster::slurm

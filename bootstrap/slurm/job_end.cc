@@ -10,7 +10,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 using std::chrono::seconds;
@@ -80,4 +80,4 @@ std::string DescribeCap(const TimeoutOptions& configured, std::optional<Duration
       FormatDuration(*left), source, names);
 }
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -11,7 +11,7 @@
 #include "comm/base/deadline.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::slurm {
 
 // From `now` (seconds since 1970). Only Slurm 23.02 and later says it, in SLURM_JOB_END_TIME, as it was when
 // the job started: a time limit that is changed later does not show. Absent where nothing says it, or the
@@ -37,4 +37,4 @@ std::string DescribeCap(const TimeoutOptions& configured, std::optional<Duration
 // Of this process, now.
 std::optional<Duration> TimeLeftOfJob(const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 using nlohmann::json;
@@ -98,4 +98,4 @@ Result<SlurmAnswer> ParseSlurmAnswer(std::string_view text) {
   return answer;
 }
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -11,7 +11,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::slurm {
 
 struct SlurmAnswer {
   struct Node {
@@ -36,4 +36,4 @@ inline constexpr size_t kLongestSlurmAnswer = size_t{64} << 20;
 // Error: kDisagreement, "muster-slurm printed ...".
 Result<SlurmAnswer> ParseSlurmAnswer(std::string_view text);
 
-}  // namespace muster
+}  // namespace muster::slurm

@@ -9,12 +9,12 @@
 #include "bootstrap/slurm/job_end.h"
 #include "bootstrap/slurm/slurm_answer.h"
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 constexpr std::string_view kHelper = "muster-slurm";
 
-class SlurmScheduler : public Scheduler {
+class SlurmScheduler : public rendezvous::Scheduler {
  public:
   struct Params {
     std::vector<std::string> candidates;
@@ -30,20 +30,21 @@ class SlurmScheduler : public Scheduler {
 
   explicit SlurmScheduler(Params params) : params_(std::move(params)) {}
 
-  SchedulerQuestion Unknown() const override {
+  rendezvous::SchedulerQuestion Unknown() const override {
     const Placement& placement = params_.placement;
-    SchedulerQuestion question;
+    rendezvous::SchedulerQuestion question;
     question.layout = placement.nodes.size() > 1 && placement.node_of_rank.empty();
     question.job_end = !params_.job_end_is_known && params_.timeouts.cap_at_job_end;
     return question;
   }
 
-  Result<SchedulerFacts> Ask(const SchedulerQuestion& question, Deadline deadline) const override {
-    CaptureRequest request{std::string(kHelper), params_.candidates, ArgumentsFor(question),
-                           params_.variables, kLongestSlurmAnswer};
-    MUSTER_TRY(const std::string text, Capture(request, deadline));
+  Result<rendezvous::SchedulerFacts> Ask(const rendezvous::SchedulerQuestion& question,
+                                         Deadline deadline) const override {
+    process::CaptureRequest request{std::string(kHelper), params_.candidates, ArgumentsFor(question),
+                                    params_.variables, kLongestSlurmAnswer};
+    MUSTER_TRY(const std::string text, process::Capture(request, deadline));
     MUSTER_TRY(const SlurmAnswer answer, ParseSlurmAnswer(text));
-    SchedulerFacts facts;
+    rendezvous::SchedulerFacts facts;
     facts.addresses = answer.addresses;
     if (question.layout) {
       facts.placement = ExactLayout(params_.placement, answer.layouts, params_.node, params_.here);
@@ -55,7 +56,7 @@ class SlurmScheduler : public Scheduler {
   }
 
  private:
-  std::vector<std::string> ArgumentsFor(const SchedulerQuestion& question) const {
+  std::vector<std::string> ArgumentsFor(const rendezvous::SchedulerQuestion& question) const {
     std::vector<std::string> arguments;
     const auto add = [&](std::string_view flag, std::string value) {
       arguments.emplace_back(flag);
@@ -69,7 +70,7 @@ class SlurmScheduler : public Scheduler {
     return arguments;
   }
 
-  void TakeEnd(const SlurmAnswer& answer, SchedulerFacts& facts) const {
+  void TakeEnd(const SlurmAnswer& answer, rendezvous::SchedulerFacts& facts) const {
     using std::chrono::seconds;
     if (!answer.end_time) return;
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -86,7 +87,7 @@ class SlurmScheduler : public Scheduler {
 std::vector<std::string> JobsOf(const Environment& environment, std::string_view job) {
   std::vector<std::string> jobs;
   for (const std::string_view prefix : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
-    while (IsHeterogeneous(environment)) {
+    while (resolve::IsHeterogeneous(environment)) {
       const auto component = environment.Get(fmt::format("{}{}", prefix, jobs.size()));
       if (!component) break;
       jobs.emplace_back(*component);
@@ -98,10 +99,11 @@ std::vector<std::string> JobsOf(const Environment& environment, std::string_view
 
 }  // namespace
 
-std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environment,
-                                                    const Resolution& resolution, const Placement& placement,
-                                                    const std::optional<std::string>& helper,
-                                                    const TimeoutOptions& timeouts) {
+std::shared_ptr<const rendezvous::Scheduler> MakeSlurmScheduler(const Environment& environment,
+                                                                const resolve::Resolution& resolution,
+                                                                const Placement& placement,
+                                                                const std::optional<std::string>& helper,
+                                                                const TimeoutOptions& timeouts) {
   const RankTuple& tuple = resolution.tuple;
   if (tuple.launcher != "slurm" || tuple.job.step.empty() || helper == "none") return nullptr;
   SlurmScheduler::Params params;
@@ -110,11 +112,12 @@ std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environme
   params.jobs = JobsOf(environment, tuple.job.id);
   params.step = tuple.job.step;
   params.node = tuple.node.value_or("");
-  params.here = ParseTaskIds(environment.Get("SLURM_GTIDS").value_or("")).value_or(std::vector<int>{});
+  params.here =
+      resolve::ParseTaskIds(environment.Get("SLURM_GTIDS").value_or("")).value_or(std::vector<int>{});
   params.placement = placement;
   params.timeouts = timeouts;
   params.job_end_is_known = environment.Has("SLURM_JOB_END_TIME");
   return std::make_shared<SlurmScheduler>(std::move(params));
 }
 
-}  // namespace muster
+}  // namespace muster::slurm

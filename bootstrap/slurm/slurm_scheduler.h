@@ -10,13 +10,14 @@
 #include "comm/options.h"
 #include "comm/rendezvous/join/scheduler.h"
 
-namespace muster {
+namespace muster::slurm {
 
 // `helper`: rendezvous.slurm_helper. Null where Slurm has not started these ranks, or the helper is "none".
 // `placement`: what the environment says. `timeouts` as configured, not cut.
-std::shared_ptr<const Scheduler> MakeSlurmScheduler(const Environment& environment,
-                                                    const Resolution& resolution, const Placement& placement,
-                                                    const std::optional<std::string>& helper,
-                                                    const TimeoutOptions& timeouts);
+std::shared_ptr<const rendezvous::Scheduler> MakeSlurmScheduler(const Environment& environment,
+                                                                const resolve::Resolution& resolution,
+                                                                const Placement& placement,
+                                                                const std::optional<std::string>& helper,
+                                                                const TimeoutOptions& timeouts);
 
-}  // namespace muster
+}  // namespace muster::slurm

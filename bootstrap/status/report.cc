@@ -11,7 +11,7 @@
 #include "comm/base/parse.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
-namespace muster {
+namespace muster::status {
 namespace {
 
 // What waits for a shorter time is just at work.
@@ -26,19 +26,19 @@ struct Row {
 };
 
 // How long the rank has been in its state; 0: not known.
-uint64_t AgeOf(const RankReport& report) {
-  if (report.state == RankState::kInGroup && !report.operations.empty()) {
+uint64_t AgeOf(const rendezvous::RankReport& report) {
+  if (report.state == rendezvous::RankState::kInGroup && !report.operations.empty()) {
     return report.operations.front().milliseconds;
   }
   return report.process.milliseconds;
 }
 
 // One for each state, in the order of the lowest rank.
-std::vector<Row> RowsOf(const std::vector<RankReport>& reports) {
+std::vector<Row> RowsOf(const std::vector<rendezvous::RankReport>& reports) {
   std::vector<Row> rows;
   std::map<std::string, size_t> known;
-  for (const RankReport& report : reports) {
-    const std::string state = DescribeState(report);
+  for (const rendezvous::RankReport& report : reports) {
+    const std::string state = rendezvous::DescribeState(report);
     const auto [entry, fresh] = known.emplace(state, rows.size());
     const uint64_t age = AgeOf(report);
     if (fresh) rows.push_back({{}, state, age, age});
@@ -50,22 +50,22 @@ std::vector<Row> RowsOf(const std::vector<RankReport>& reports) {
   return rows;
 }
 
-std::string NodesOf(const GroupStatus& status, const std::vector<int>& ranks) {
+std::string NodesOf(const rendezvous::GroupStatus& status, const std::vector<int>& ranks) {
   std::set<int> nodes;
   for (const int rank : ranks) nodes.insert(status.node_of_rank[static_cast<size_t>(rank)]);
   std::vector<std::string> names;
   for (const int node : nodes) names.push_back(status.nodes[static_cast<size_t>(node)]);
-  return CompressHostlist(names);
+  return resolve::CompressHostlist(names);
 }
 
 std::string AgeText(const Row& row) {
   if (row.most == 0) return "-";
-  const std::string least = FormatAge(row.least);
-  const std::string most = FormatAge(row.most);
+  const std::string least = rendezvous::FormatAge(row.least);
+  const std::string most = rendezvous::FormatAge(row.most);
   return least == most ? most : fmt::format("{} to {}", least, most);
 }
 
-void AddTable(std::string& out, const GroupStatus& status) {
+void AddTable(std::string& out, const rendezvous::GroupStatus& status) {
   std::vector<std::array<std::string, 4>> cells = {{"ranks", "nodes", "state", "for"}};
   const std::vector<Row> rows = RowsOf(status.reports);
   for (size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) {
@@ -87,27 +87,29 @@ void AddTable(std::string& out, const GroupStatus& status) {
     out += fmt::format("  and {} more states; --json has every rank\n", rows.size() - kMostLines);
 }
 
-void AddWaits(std::string& out, const GroupStatus& status) {
+void AddWaits(std::string& out, const rendezvous::GroupStatus& status) {
   const Roster roster = RosterOf(status);
-  const std::vector<WaitingCall> calls = FindWaitingCalls(status.reports, kWaitsWorthALine);
+  const std::vector<rendezvous::WaitingCall> calls =
+      rendezvous::FindWaitingCalls(status.reports, kWaitsWorthALine);
   if (!calls.empty()) out += "\n";
   for (size_t i = 0; i < std::min(calls.size(), kMostLines); ++i) out += Describe(roster, calls[i]) + "\n";
 }
 
-void AddStacks(std::string& out, const GroupStatus& status) {
+void AddStacks(std::string& out, const rendezvous::GroupStatus& status) {
   const Roster roster = RosterOf(status);
-  for (const RankReport& report : status.reports) {
+  for (const rendezvous::RankReport& report : status.reports) {
     if (report.stack.empty()) continue;
     out += fmt::format("\n{}, pid {} ({}, {} of CPU): {}\n", DescribeRank(roster, report.rank),
-                       report.process.pid, report.process.state, FormatAge(report.process.cpu_milliseconds),
-                       DescribeState(report));
+                       report.process.pid, report.process.state,
+                       rendezvous::FormatAge(report.process.cpu_milliseconds),
+                       rendezvous::DescribeState(report));
     for (const std::string_view line : Split(Trim(report.stack), '\n')) out += fmt::format("  {}\n", line);
   }
 }
 
 }  // namespace
 
-Roster RosterOf(const GroupStatus& status) {
+Roster RosterOf(const rendezvous::GroupStatus& status) {
   Roster roster;
   roster.group_id = status.group_id;
   for (const std::string& node : status.nodes) roster.nodes.push_back({node, {}});
@@ -115,13 +117,13 @@ Roster RosterOf(const GroupStatus& status) {
   return roster;
 }
 
-std::string StatusText(const GroupStatus& status) {
+std::string StatusText(const rendezvous::GroupStatus& status) {
   const std::string job = status.job.empty() ? "" : ", " + status.job;
   if (!status.forming.empty()) {
     return fmt::format("muster status{}: the group is still forming: {}\n", job, status.forming);
   }
   std::string out = fmt::format("muster status: {} ranks on {}{}\n", status.node_of_rank.size(),
-                                CompressHostlist(status.nodes), job);
+                                resolve::CompressHostlist(status.nodes), job);
   if (!status.failure.empty()) out += fmt::format("\nthe group has failed: {}\n", status.failure);
   if (!status.complete) {
     out += fmt::format("\nthe root, {}, does not answer: only this node was asked\n",
@@ -133,14 +135,16 @@ std::string StatusText(const GroupStatus& status) {
   return out;
 }
 
-std::vector<int> RanksToLookAt(const GroupStatus& status, size_t most) {
+std::vector<int> RanksToLookAt(const rendezvous::GroupStatus& status, size_t most) {
   std::set<int> ranks;
-  for (const WaitingCall& call : FindWaitingCalls(status.reports, kWaitsWorthALine)) {
-    for (const WaitingCall::Late& late : call.late) ranks.insert(late.ranks.begin(), late.ranks.end());
+  for (const rendezvous::WaitingCall& call : rendezvous::FindWaitingCalls(status.reports, kWaitsWorthALine)) {
+    for (const rendezvous::WaitingCall::Late& late : call.late)
+      ranks.insert(late.ranks.begin(), late.ranks.end());
   }
   if (ranks.empty()) {
-    for (const RankReport& report : status.reports) {
-      const bool ended = report.state == RankState::kLeft || report.state == RankState::kEnded;
+    for (const rendezvous::RankReport& report : status.reports) {
+      const bool ended =
+          report.state == rendezvous::RankState::kLeft || report.state == rendezvous::RankState::kEnded;
       const bool busy = !report.operations.empty() && report.operations.front().active;
       if (!ended && !busy) ranks.insert(report.rank);
     }
@@ -150,4 +154,4 @@ std::vector<int> RanksToLookAt(const GroupStatus& status, size_t most) {
   return chosen;
 }
 
-}  // namespace muster
+}  // namespace muster::status

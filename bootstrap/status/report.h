@@ -7,18 +7,18 @@
 #include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::status {
 
 // For people: a few lines, however many ranks there are.
-std::string StatusText(const GroupStatus& status);
+std::string StatusText(const rendezvous::GroupStatus& status);
 // For programs: one object with all groups (README.md has its fields).
-std::string StatusJson(const std::vector<GroupStatus>& groups);
+std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups);
 
 // Ranks whose stacks tell most: those that others wait for; where nobody waits, those that are in no
 // operation. At most `most`, ascending.
-std::vector<int> RanksToLookAt(const GroupStatus& status, size_t most);
+std::vector<int> RanksToLookAt(const rendezvous::GroupStatus& status, size_t most);
 
 // Node names and who is where, as much of a roster as a status has.
-Roster RosterOf(const GroupStatus& status);
+Roster RosterOf(const rendezvous::GroupStatus& status);
 
-}  // namespace muster
+}  // namespace muster::status

@@ -3,25 +3,25 @@
 #include "bootstrap/status/report.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
-namespace muster {
+namespace muster::status {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 double Seconds(uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
 
-std::string_view NameOf(RankState state) {
+std::string_view NameOf(rendezvous::RankState state) {
   switch (state) {
-    case RankState::kSilent:
+    case rendezvous::RankState::kSilent:
       return "silent";
-    case RankState::kInGroup:
+    case rendezvous::RankState::kInGroup:
       return "in_group";
-    case RankState::kProgram:
-    case RankState::kOwnGroup:
+    case rendezvous::RankState::kProgram:
+    case rendezvous::RankState::kOwnGroup:
       return "program";
-    case RankState::kEnded:
+    case rendezvous::RankState::kEnded:
       return "ended";
-    case RankState::kLeft:
+    case rendezvous::RankState::kLeft:
       return "left";
   }
   return "silent";
@@ -39,7 +39,7 @@ Json ToJson(const OperationState& operation) {
   return object;
 }
 
-Json ToJson(const ProcessState& process) {
+Json ToJson(const rendezvous::ProcessState& process) {
   if (process.pid == 0) return nullptr;
   Json object;
   object["pid"] = process.pid;
@@ -50,7 +50,7 @@ Json ToJson(const ProcessState& process) {
   return object;
 }
 
-Json ToJson(const GroupStatus& status, const RankReport& report) {
+Json ToJson(const rendezvous::GroupStatus& status, const rendezvous::RankReport& report) {
   Json object;
   object["rank"] = report.rank;
   object["node"] = status.nodes[static_cast<size_t>(status.node_of_rank[static_cast<size_t>(report.rank)])];
@@ -63,7 +63,7 @@ Json ToJson(const GroupStatus& status, const RankReport& report) {
   return object;
 }
 
-Json ToJson(const GroupStatus& status) {
+Json ToJson(const rendezvous::GroupStatus& status) {
   Json object;
   object["job"] = status.job;
   object["group"] = status.group_id.empty() ? Json(nullptr) : Json(status.group_id);
@@ -74,21 +74,23 @@ Json ToJson(const GroupStatus& status) {
   object["root"] = status.root_rank;
   object["waiting"] = Json::array();
   const Roster roster = RosterOf(status);
-  for (const WaitingCall& call : FindWaitingCalls(status.reports, std::chrono::seconds(1))) {
+  for (const rendezvous::WaitingCall& call :
+       rendezvous::FindWaitingCalls(status.reports, std::chrono::seconds(1))) {
     object["waiting"].push_back(Describe(roster, call));
   }
   object["ranks"] = Json::array();
-  for (const RankReport& report : status.reports) object["ranks"].push_back(ToJson(status, report));
+  for (const rendezvous::RankReport& report : status.reports)
+    object["ranks"].push_back(ToJson(status, report));
   return object;
 }
 
 }  // namespace
 
-std::string StatusJson(const std::vector<GroupStatus>& groups) {
+std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups) {
   Json object;
   object["groups"] = Json::array();
-  for (const GroupStatus& group : groups) object["groups"].push_back(ToJson(group));
+  for (const rendezvous::GroupStatus& group : groups) object["groups"].push_back(ToJson(group));
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace muster
+}  // namespace muster::status

@@ -9,18 +9,18 @@
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::store {
 
 namespace {
 
 // All addresses of this machine that can lead to another node.
 std::vector<std::string> AddressesHere() {
   std::vector<std::string> addresses;
-  const auto interfaces = LocalInterfaces();
+  const auto interfaces = net::LocalInterfaces();
   if (!interfaces) return addresses;
-  for (const LocalInterface& interface : *interfaces) {
+  for (const net::LocalInterface& interface : *interfaces) {
     if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    if (!IsNodeLocalInterface(interface.name)) addresses.push_back(interface.address.Host());
+    if (!net::IsNodeLocalInterface(interface.name)) addresses.push_back(interface.address.Host());
   }
   return addresses;
 }
@@ -33,13 +33,14 @@ Bytes Payload(uint16_t port, const std::vector<std::string>& addresses) {
   return writer.Take();
 }
 
-Result<std::shared_ptr<StorePort>> HoldPort(const Config& config, const std::optional<Endpoint>& endpoint,
-                                            bool only_this_node, const JoinRequest& request) {
+Result<std::shared_ptr<StorePort>> HoldPort(const config::Config& config,
+                                            const std::optional<Endpoint>& endpoint, bool only_this_node,
+                                            const rendezvous::JoinRequest& request) {
   const PortRange ports = config.rendezvous.ports;
   const std::vector<uint16_t>& others = request.meeting.ports_of_others;
   std::vector<uint16_t> ladders;
-  for (const std::string& seed : LadderSeeds(request.meeting.key, request.secret)) {
-    std::ranges::copy(PortLadder(seed, ports, others), std::back_inserter(ladders));
+  for (const std::string& seed : rendezvous::LadderSeeds(request.meeting.key, request.secret)) {
+    std::ranges::copy(rendezvous::PortLadder(seed, ports, others), std::back_inserter(ladders));
   }
   MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0}, only_this_node,
                                               std::move(ladders), others}));
@@ -48,11 +49,11 @@ Result<std::shared_ptr<StorePort>> HoldPort(const Config& config, const std::opt
 
 }  // namespace
 
-Result<std::shared_ptr<StorePort>> ChooseMasterPort(const Config& config,
+Result<std::shared_ptr<StorePort>> ChooseMasterPort(const config::Config& config,
                                                     const std::optional<Endpoint>& endpoint,
-                                                    bool only_this_node, JoinRequest& request) {
-  RankClaim& claim = request.self.claims.front();
-  const bool serves = config.run.store == RunStore::kMuster;
+                                                    bool only_this_node, rendezvous::JoinRequest& request) {
+  rendezvous::RankClaim& claim = request.self.claims.front();
+  const bool serves = config.run.store == config::RunStore::kMuster;
   std::vector<std::string> addresses;
   if (serves && !only_this_node && claim.local_rank <= 0) addresses = AddressesHere();
   if (claim.rank != 0) {
@@ -86,4 +87,4 @@ uint16_t MasterPortOf(const Roster& roster) {
   return reader.U16();
 }
 
-}  // namespace muster
+}  // namespace muster::store

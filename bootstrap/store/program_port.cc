@@ -6,23 +6,23 @@
 #include "comm/auth/crypto.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 constexpr int kTries = 64;
 
 Result<uint16_t> TryPort(uint16_t port) {
-  Result<UniqueFd> listener = Listen(SocketAddress::AnyIpv6(port));
-  if (!listener) listener = Listen(SocketAddress::AnyIpv4(port));
+  Result<UniqueFd> listener = net::Listen(net::SocketAddress::AnyIpv6(port));
+  if (!listener) listener = net::Listen(net::SocketAddress::AnyIpv4(port));
   if (!listener) return tl::unexpected<Error>(std::move(listener).error());
-  return LocalAddress(listener->get()).port();
+  return net::LocalAddress(listener->get()).port();
 }
 
 }  // namespace
 
 Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others) {
   std::array<uint8_t, 2> random{};
-  RandomBytes(random);
+  auth::RandomBytes(random);
   const int count = ports.last - ports.first + 1;
   // Somewhere at random, so that two jobs that start on a node at once do not look at the same ports.
   const int start = (random[0] * 256 + random[1]) % count;
@@ -34,4 +34,4 @@ Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& o
   return TryPort(0);
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -4,7 +4,7 @@
 
 #include "bootstrap/store/master_port.h"
 
-namespace muster {
+namespace muster::store {
 
 StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own)
     : own_node_(own_node), own_(own.begin(), own.end()) {
@@ -24,14 +24,14 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
   }
 }
 
-bool StoreAddresses::IsOwn(const SocketAddress& peer) const {
+bool StoreAddresses::IsOwn(const net::SocketAddress& peer) const {
   return peer.IsLoopback() || own_.contains(peer.Host());
 }
 
-std::vector<int> StoreAddresses::NodesOf(const SocketAddress& peer) const {
+std::vector<int> StoreAddresses::NodesOf(const net::SocketAddress& peer) const {
   const auto found = nodes_.find(peer.Host());
   if (found != nodes_.end()) return found->second;
   return IsOwn(peer) ? std::vector<int>{own_node_} : std::vector<int>{};
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -14,7 +14,7 @@
 #include "comm/net/socket.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::store {
 
 class StoreAddresses {
  public:
@@ -22,9 +22,9 @@ class StoreAddresses {
   StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own);
 
   // A connection from there was made on this machine.
-  bool IsOwn(const SocketAddress& peer) const;
+  bool IsOwn(const net::SocketAddress& peer) const;
   // Usually one; several where nodes share a network namespace. Empty: a stranger's.
-  std::vector<int> NodesOf(const SocketAddress& peer) const;
+  std::vector<int> NodesOf(const net::SocketAddress& peer) const;
 
  private:
   int own_node_;
@@ -32,4 +32,4 @@ class StoreAddresses {
   std::unordered_map<std::string, std::vector<int>> nodes_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

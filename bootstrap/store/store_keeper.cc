@@ -7,7 +7,7 @@
 #include "comm/net/hosts.h"
 #include "comm/net/socket_owner.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 // Descriptors that are not clients: standard streams, the control plane's connections, the program's pipes.
@@ -18,19 +18,19 @@ constexpr const char* kForOlderClients =
 
 std::vector<std::string> AddressesHere() {
   std::vector<std::string> addresses;
-  const auto interfaces = LocalInterfaces();
+  const auto interfaces = net::LocalInterfaces();
   if (!interfaces) return addresses;
-  for (const LocalInterface& interface : *interfaces) addresses.push_back(interface.address.Host());
+  for (const net::LocalInterface& interface : *interfaces) addresses.push_back(interface.address.Host());
   return addresses;
 }
 
-Status Screen(const StoreAddresses& addresses, uid_t uid, const SocketAddress& own,
-              const SocketAddress& peer) {
+Status Screen(const StoreAddresses& addresses, uid_t uid, const net::SocketAddress& own,
+              const net::SocketAddress& peer) {
   if (addresses.NodesOf(peer).empty())
     return Fail(Code::kAuthentication, "no node of the group has its address");
   if (!addresses.IsOwn(peer)) return {};
   // Whatever else is wrong with the connection, the gate finds out.
-  const auto owner = OwnerOfConnection(peer, own);
+  const auto owner = net::OwnerOfConnection(peer, own);
   if (!owner || !*owner || (*owner)->uid == uid) return {};
   return Fail(Code::kAuthentication, "it belongs to another user, uid {}", (*owner)->uid);
 }
@@ -40,7 +40,7 @@ Status Screen(const StoreAddresses& addresses, uid_t uid, const SocketAddress& o
 Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort port) {
   std::unique_ptr<StoreKeeper> keeper(new StoreKeeper(std::move(params)));
   MUSTER_TRY(UniqueFd listener, port.KeepOnly(keeper->params_.host));
-  MUSTER_TRY(tcp_store::ServerOptions options, keeper->Options(LocalAddress(listener.get())));
+  MUSTER_TRY(tcp_store::ServerOptions options, keeper->Options(net::LocalAddress(listener.get())));
   MUSTER_TRY(keeper->server_, tcp_store::ServerThread::Start(std::move(listener), std::move(options)));
   LogDebug("the store is at {}", keeper->server_->address().ToString());
   return keeper;
@@ -55,20 +55,20 @@ StoreKeeper::StoreKeeper(Params params)
 
 StoreKeeper::~StoreKeeper() = default;
 
-Result<tcp_store::ServerOptions> StoreKeeper::Options(const SocketAddress& own) {
-  MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
+Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& own) {
+  MUSTER_TRY(const uint64_t descriptors, net::RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t others = kOtherDescriptors + generations_.size();
   options.most_clients = std::min<uint64_t>(
       options.most_clients, descriptors > 2 * others ? descriptors - others : descriptors / 2);
   options.ranks = static_cast<int>(generations_.size());
   options.advice = kForOlderClients;
-  options.screen = [addresses = addresses_, uid = params_.uid, own](const SocketAddress& peer) {
+  options.screen = [addresses = addresses_, uid = params_.uid, own](const net::SocketAddress& peer) {
     return Screen(*addresses, uid, own, peer);
   };
   // The gate is the server thread's; what it asks is answered on the loop's.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](
-                     const SocketAddress& peer, Verdict verdict) {
+                     const net::SocketAddress& peer, Verdict verdict) {
     home->Post([this, alive, peer, verdict = std::move(verdict)] {
       if (!alive.expired()) Judge(peer, verdict);
     });
@@ -76,40 +76,40 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options(const SocketAddress& own) 
   return options;
 }
 
-void StoreKeeper::Judge(const SocketAddress& peer, const Verdict& verdict) {
-  const SocketAddress& own = server_->address();
-  OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
-  OwnerAnswer seen_from_here;
+void StoreKeeper::Judge(const net::SocketAddress& peer, const Verdict& verdict) {
+  const net::SocketAddress& own = server_->address();
+  rendezvous::OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
+  rendezvous::OwnerAnswer seen_from_here;
   if (addresses_->IsOwn(peer)) seen_from_here = params_.look(question);
-  const bool decided =
-      seen_from_here.kind == OwnerKind::kProgram || seen_from_here.kind == OwnerKind::kStranger;
+  const bool decided = seen_from_here.kind == rendezvous::OwnerKind::kProgram ||
+                       seen_from_here.kind == rendezvous::OwnerKind::kStranger;
   const std::vector<int> nodes = addresses_->NodesOf(peer);
   if (decided || nodes.empty()) return Conclude(seen_from_here, verdict);
   const auto asked = std::make_shared<Asked>(nodes.size(), seen_from_here);
   for (const int node : nodes) {
     question.node = node;
-    params_.plane.AskOwner(question, [this, asked, verdict](const OwnerAnswer& answer) {
+    params_.plane.AskOwner(question, [this, asked, verdict](const rendezvous::OwnerAnswer& answer) {
       if (answer.kind > asked->best.kind) asked->best = answer;
       if (--asked->open == 0) Conclude(asked->best, verdict);
     });
   }
 }
 
-void StoreKeeper::Conclude(const OwnerAnswer& answer, const Verdict& verdict) {
+void StoreKeeper::Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict) {
   server_->mailbox()->Post([verdict, member = MemberOf(answer)] { verdict(member); });
 }
 
 // What the user starts beside the programs of the group sees the keys of those that came last.
-Result<tcp_store::Member> StoreKeeper::MemberOf(const OwnerAnswer& answer) {
+Result<tcp_store::Member> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& answer) {
   switch (answer.kind) {
-    case OwnerKind::kProgram:
+    case rendezvous::OwnerKind::kProgram:
       TakeNote(answer.rank, answer.generation);
       return tcp_store::Member{answer.generation, answer.rank};
-    case OwnerKind::kUser:
+    case rendezvous::OwnerKind::kUser:
       return tcp_store::Member{latest_};
-    case OwnerKind::kStranger:
+    case rendezvous::OwnerKind::kStranger:
       return Fail(Code::kAuthentication, "it belongs to another user, uid {}", answer.uid);
-    case OwnerKind::kNobody:
+    case rendezvous::OwnerKind::kNobody:
       break;
   }
   return Fail(Code::kAuthentication, "no node of the group knows whose it is");
@@ -124,4 +124,4 @@ void StoreKeeper::TakeNote(int rank, uint32_t generation) {
   server_->DropBelow(*std::ranges::min_element(generations_));
 }
 
-}  // namespace muster
+}  // namespace muster::store

@@ -22,14 +22,14 @@
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/tcp_store/server_thread.h"
 
-namespace muster {
+namespace muster::store {
 
 class StoreKeeper {
  public:
   struct Params {
-    EventLoop& loop;
-    ControlPlane& plane;  // must outlive this
-    OwnerInquiry::Look look;
+    net::EventLoop& loop;
+    rendezvous::ControlPlane& plane;  // must outlive this
+    rendezvous::OwnerInquiry::Look look;
     std::string host;  // numeric: where the others reach this node
     uid_t uid = 0;     // the group's user
   };
@@ -44,14 +44,14 @@ class StoreKeeper {
   using Verdict = tcp_store::ServerOptions::Verdict;
   struct Asked {
     size_t open = 0;  // nodes that have not answered
-    OwnerAnswer best;
+    rendezvous::OwnerAnswer best;
   };
 
   explicit StoreKeeper(Params params);
-  Result<tcp_store::ServerOptions> Options(const SocketAddress& own);
-  void Judge(const SocketAddress& peer, const Verdict& verdict);
-  void Conclude(const OwnerAnswer& answer, const Verdict& verdict);
-  Result<tcp_store::Member> MemberOf(const OwnerAnswer& answer);
+  Result<tcp_store::ServerOptions> Options(const net::SocketAddress& own);
+  void Judge(const net::SocketAddress& peer, const Verdict& verdict);
+  void Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict);
+  Result<tcp_store::Member> MemberOf(const rendezvous::OwnerAnswer& answer);
   void TakeNote(int rank, uint32_t generation);
 
   Params params_;
@@ -62,4 +62,4 @@ class StoreKeeper {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::store

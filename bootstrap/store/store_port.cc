@@ -10,7 +10,7 @@
 #include "comm/net/hosts.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 constexpr int kTries = 64;
@@ -18,11 +18,11 @@ constexpr int kTries = 64;
 constexpr size_t kMostAddresses = 64;
 constexpr const char* kLoopback = "127.0.0.1";
 
-Result<std::vector<SocketAddress>> AddressesHere(bool only_this_node) {
-  std::vector<SocketAddress> addresses = {*SocketAddress::FromNumeric(kLoopback, 0)};
+Result<std::vector<net::SocketAddress>> AddressesHere(bool only_this_node) {
+  std::vector<net::SocketAddress> addresses = {*net::SocketAddress::FromNumeric(kLoopback, 0)};
   if (only_this_node) return addresses;
-  MUSTER_TRY(const auto interfaces, LocalInterfaces());
-  for (const LocalInterface& interface : interfaces) {
+  MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
+  for (const net::LocalInterface& interface : interfaces) {
     const bool known = std::ranges::find(addresses, interface.address) != addresses.end();
     if (known || interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
     if (addresses.size() < kMostAddresses) addresses.push_back(interface.address);
@@ -31,16 +31,16 @@ Result<std::vector<SocketAddress>> AddressesHere(bool only_this_node) {
 }
 
 // All or none; an address that has just gone is left out.
-Result<std::vector<UniqueFd>> ListenAt(const std::vector<SocketAddress>& addresses, uint16_t port) {
+Result<std::vector<UniqueFd>> ListenAt(const std::vector<net::SocketAddress>& addresses, uint16_t port) {
   std::vector<UniqueFd> listeners;
-  for (SocketAddress address : addresses) {
+  for (net::SocketAddress address : addresses) {
     address.set_port(port);
     int error_number = 0;
-    Result<UniqueFd> listener = Listen(address, &error_number);
+    Result<UniqueFd> listener = net::Listen(address, &error_number);
     if (!listener && error_number == EADDRNOTAVAIL) continue;
     if (!listener) return tl::unexpected<Error>(std::move(listener).error());
     // The kernel's choice for the first is everybody's.
-    port = LocalAddress(listener->get()).port();
+    port = net::LocalAddress(listener->get()).port();
     listeners.push_back(*std::move(listener));
   }
   if (listeners.empty()) return Fail(Code::kSystem, "this node has no address to serve the store at");
@@ -48,7 +48,8 @@ Result<std::vector<UniqueFd>> ListenAt(const std::vector<SocketAddress>& address
 }
 
 bool IsFree(uint16_t port) {
-  return Listen(SocketAddress::AnyIpv6(port)).has_value() || Listen(SocketAddress::AnyIpv4(port)).has_value();
+  return net::Listen(net::SocketAddress::AnyIpv6(port)).has_value() ||
+         net::Listen(net::SocketAddress::AnyIpv4(port)).has_value();
 }
 
 // The ports of a range in turn, from somewhere at random: two jobs that start on a node at once do not look
@@ -57,7 +58,7 @@ class Ports {
  public:
   Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
     std::array<uint8_t, 2> random{};
-    RandomBytes(random);
+    auth::RandomBytes(random);
     next_ = (random[0] * 256 + random[1]) % count();
   }
   std::optional<uint16_t> Next() {
@@ -89,7 +90,7 @@ bool AnotherIsFree(Ports& ports) {
 
 // One of the range, as long as another one is left there.
 std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector<uint16_t>& but_not,
-                                              const std::vector<SocketAddress>& addresses) {
+                                              const std::vector<net::SocketAddress>& addresses) {
   Ports ports(range, but_not);
   while (const auto port = ports.Next()) {
     auto listeners = ListenAt(addresses, *port);
@@ -112,7 +113,7 @@ Result<StorePort> StorePort::Hold(const Wish& wish) {
   if (auto listeners = ListenIn(wish.ports, but_not, addresses)) return StorePort(*std::move(listeners));
   if (auto listeners = ListenIn(wish.ports, never, addresses)) return StorePort(*std::move(listeners));
   MUSTER_TRY(auto listeners, ListenAt(addresses, 0));
-  if (std::ranges::count(never, LocalAddress(listeners.front().get()).port()) == 0)
+  if (std::ranges::count(never, net::LocalAddress(listeners.front().get()).port()) == 0)
     return StorePort(std::move(listeners));
   // The kernel does not choose it again while it is held.
   MUSTER_TRY(auto others, ListenAt(addresses, 0));
@@ -120,16 +121,16 @@ Result<StorePort> StorePort::Hold(const Wish& wish) {
 }
 
 StorePort::StorePort(std::vector<UniqueFd> listeners)
-    : listeners_(std::move(listeners)), port_(LocalAddress(listeners_.front().get()).port()) {}
+    : listeners_(std::move(listeners)), port_(net::LocalAddress(listeners_.front().get()).port()) {}
 
 Result<UniqueFd> StorePort::KeepOnly(const std::string& host) {
   std::vector<UniqueFd> held = std::exchange(listeners_, {});
   for (UniqueFd& listener : held) {
-    if (LocalAddress(listener.get()).Host() == host) return std::move(listener);
+    if (net::LocalAddress(listener.get()).Host() == host) return std::move(listener);
   }
-  const auto address = SocketAddress::FromNumeric(host, port_);
+  const auto address = net::SocketAddress::FromNumeric(host, port_);
   if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: it is no address", host);
-  return Listen(*address);
+  return net::Listen(*address);
 }
 
-}  // namespace muster
+}  // namespace muster::store

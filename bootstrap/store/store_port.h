@@ -10,7 +10,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::store {
 
 class StorePort {
  public:
@@ -41,4 +41,4 @@ class StorePort {
   uint16_t port_;
 };
 
-}  // namespace muster
+}  // namespace muster::store

@@ -9,14 +9,14 @@
 #include "comm/net/socket.h"
 #include "comm/net/socket_owner.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
-std::optional<SocketOwner> OwnerOf(const OwnerQuestion& question) {
-  const auto client = SocketAddress::FromNumeric(question.client_host, question.client_port);
-  const auto server = SocketAddress::FromNumeric(question.server_host, question.server_port);
+std::optional<net::SocketOwner> OwnerOf(const rendezvous::OwnerQuestion& question) {
+  const auto client = net::SocketAddress::FromNumeric(question.client_host, question.client_port);
+  const auto server = net::SocketAddress::FromNumeric(question.server_host, question.server_port);
   if (!client || !server) return std::nullopt;
-  const auto owner = OwnerOfConnection(*client, *server);
+  const auto owner = net::OwnerOfConnection(*client, *server);
   if (owner) return *owner;
   // The same for every connection.
   static std::once_flag logged;
@@ -30,20 +30,21 @@ bool Contains(const std::vector<pid_t>& pids, pid_t pid) {
 
 }  // namespace
 
-OwnerAnswer StoreUsers::Look(const OwnerQuestion& question) {
-  OwnerAnswer answer;
+rendezvous::OwnerAnswer StoreUsers::Look(const rendezvous::OwnerQuestion& question) {
+  rendezvous::OwnerAnswer answer;
   answer.id = question.id;
-  const std::optional<SocketOwner> owner = OwnerOf(question);
+  const std::optional<net::SocketOwner> owner = OwnerOf(question);
   if (!owner) return answer;
   answer.uid = owner->uid;
-  answer.kind = owner->uid == uid_ ? OwnerKind::kUser : OwnerKind::kStranger;
-  if (answer.kind == OwnerKind::kStranger) return answer;
+  answer.kind = owner->uid == uid_ ? rendezvous::OwnerKind::kUser : rendezvous::OwnerKind::kStranger;
+  if (answer.kind == rendezvous::OwnerKind::kStranger) return answer;
   for (const RunningProgram& program : programs_()) {
-    const std::vector<pid_t> tree = ProcessTree(program.pid);
+    const std::vector<pid_t> tree = process::ProcessTree(program.pid);
     // Parents come first: of processes that share the socket by fork, who opened it.
-    const auto holder = std::ranges::find_if(tree, [&](pid_t pid) { return HoldsSocket(pid, owner->inode); });
+    const auto holder =
+        std::ranges::find_if(tree, [&](pid_t pid) { return process::HoldsSocket(pid, owner->inode); });
     if (holder == tree.end()) continue;
-    answer.kind = OwnerKind::kProgram;
+    answer.kind = rendezvous::OwnerKind::kProgram;
     answer.rank = program.rank;
     answer.generation = GenerationOf(program.rank, *holder, tree);
     return answer;
@@ -54,13 +55,14 @@ OwnerAnswer StoreUsers::Look(const OwnerQuestion& question) {
 uint32_t StoreUsers::GenerationOf(int rank, pid_t pid, const std::vector<pid_t>& tree) {
   Use& use = uses_[rank];
   const bool first = use.processes.empty();
-  std::erase_if(use.processes, [&](const ProcessIdentity& process) {
-    return !Contains(tree, process.pid) || IdentityOf(process.pid) != process;
+  std::erase_if(use.processes, [&](const process::ProcessIdentity& process) {
+    return !Contains(tree, process.pid) || process::IdentityOf(process.pid) != process;
   });
   if (!first && use.processes.empty()) ++use.generation;
-  const ProcessIdentity identity = IdentityOf(pid).value_or(ProcessIdentity{pid, 0, 0});
+  const process::ProcessIdentity identity =
+      process::IdentityOf(pid).value_or(process::ProcessIdentity{pid, 0, 0});
   if (std::ranges::find(use.processes, identity) == use.processes.end()) use.processes.push_back(identity);
   return use.generation;
 }
 
-}  // namespace muster
+}  // namespace muster::store

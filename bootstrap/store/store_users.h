@@ -20,7 +20,7 @@
 #include "bootstrap/process/process_tree.h"
 #include "comm/rendezvous/control/owner_messages.h"
 
-namespace muster {
+namespace muster::store {
 
 struct RunningProgram {
   int rank = 0;
@@ -35,14 +35,14 @@ class StoreUsers {
 
   // Whose the connection is, as far as this process can see: the sockets of its network namespace, the
   // processes below it.
-  OwnerAnswer Look(const OwnerQuestion& question);
+  rendezvous::OwnerAnswer Look(const rendezvous::OwnerQuestion& question);
   // Whether a program of that rank has connected to the store.
   bool HaveCome(int rank) const { return uses_.contains(rank); }
 
  private:
   struct Use {
     uint32_t generation = 0;
-    std::vector<ProcessIdentity> processes;  // of this generation; empty: nobody has come yet
+    std::vector<process::ProcessIdentity> processes;  // of this generation; empty: nobody has come yet
   };
   uint32_t GenerationOf(int rank, pid_t pid, const std::vector<pid_t>& tree);
 
@@ -51,4 +51,4 @@ class StoreUsers {
   std::map<int, Use> uses_;  // by rank
 };
 
-}  // namespace muster
+}  // namespace muster::store

@@ -2,7 +2,7 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::auth {
 
 BytesMac::BytesMac(ByteView group_key, std::string_view group_id)
     : key_(DeriveKey(group_key, {AsBytes("muster bytes key"), AsBytes(group_id)})) {}
@@ -17,4 +17,4 @@ Digest BytesMac::Of(const BytesOrigin& origin, ByteView bytes) const {
   return Blake2b(key_.view(), {AsBytes("muster bytes"), place.bytes(), bytes});
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -13,7 +13,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::auth {
 
 // Where in the life of a group some bytes belong.
 struct BytesOrigin {
@@ -35,4 +35,4 @@ class BytesMac {
   SecretKey key_;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -1,6 +1,6 @@
 #include "comm/auth/choose.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr const char* kSecretHint = "export MUSTER_SECRET=$(muster secret) in the batch script, before srun";
@@ -41,4 +41,4 @@ Result<AuthMethod> ChooseAuth(const AuthFacts& facts) {
   return Fail(Code::kInternal, "rendezvous.auth has an unknown value {}", static_cast<int>(facts.configured));
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -6,7 +6,7 @@
 #include "comm/base/error.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::auth {
 
 struct AuthFacts {
   AuthMethod configured = AuthMethod::kAuto;
@@ -22,4 +22,4 @@ struct AuthFacts {
 // advice.
 Result<AuthMethod> ChooseAuth(const AuthFacts& facts);
 
-}  // namespace muster
+}  // namespace muster::auth

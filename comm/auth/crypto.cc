@@ -6,7 +6,7 @@
 
 #include "comm/base/system_calls.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr size_t kTagBytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
@@ -151,4 +151,4 @@ bool EqualInConstantTime(ByteView a, ByteView b) {
   return a.size() == b.size() && (a.empty() || sodium_memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-}  // namespace muster
+}  // namespace muster::auth

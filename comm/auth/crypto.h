@@ -11,7 +11,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 // To be called before X25519 and ChaCha20 are used; again costs next to nothing. Error: kInternal.
 Status CryptoReady();
@@ -93,4 +93,4 @@ class AeadKey {
 // In a time that says nothing about where they differ. False for different lengths.
 bool EqualInConstantTime(ByteView a, ByteView b);
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 SecretKey SenderKey(const SecretKey& connection, Cipher cipher, MemberSide sender) {
@@ -64,4 +64,4 @@ bool RecordOpener::Peek(ByteView record, uint8_t* plaintext) const {
   return !broken_ && keys_.key().Open(keys_.number(), record, plaintext);
 }
 
-}  // namespace muster
+}  // namespace muster::auth

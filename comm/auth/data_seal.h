@@ -12,7 +12,7 @@
 #include "comm/auth/member_proof.h"
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::auth {
 
 // What both ends of a connection have agreed on, as one of them holds it.
 struct DataKeys {
@@ -82,4 +82,4 @@ class RecordOpener {
   bool broken_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

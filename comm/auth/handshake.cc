@@ -4,7 +4,7 @@
 
 #include "comm/auth/handshake_machine.h"
 
-namespace muster {
+namespace muster::auth {
 
 Handshake::Handshake(Params params, Prover& prover, Send send, Done done)
     : machine_(params.role == Role::kClient
@@ -28,4 +28,4 @@ Outcome Handshake::outcome() const { return machine_->outcome(); }
 
 bool Handshake::WaitsForProver() const { return machine_->waits_for_prover(); }
 
-}  // namespace muster
+}  // namespace muster::auth

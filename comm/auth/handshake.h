@@ -18,7 +18,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 class HandshakeMachine;
 
@@ -80,4 +80,4 @@ class Handshake {
   std::shared_ptr<HandshakeMachine> machine_;  // shared with nobody but a call in progress
 };
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 
 #include "comm/auth/handshake_machine.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 class ClientMachine final : public HandshakeMachine {
@@ -75,4 +75,4 @@ std::shared_ptr<HandshakeMachine> MakeClientMachine(Handshake::Params params, Pr
   return std::make_shared<ClientMachine>(std::move(params), prover, std::move(send), std::move(done));
 }
 
-}  // namespace muster
+}  // namespace muster::auth

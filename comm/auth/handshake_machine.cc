@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace muster {
+namespace muster::auth {
 
 HandshakeMachine::HandshakeMachine(Handshake::Params params, Prover& prover, Handshake::Send send,
                                    Handshake::Done done)
@@ -181,4 +181,4 @@ void HandshakeMachine::Finish(HandshakeResult result) {
   done(std::move(result));
 }
 
-}  // namespace muster
+}  // namespace muster::auth

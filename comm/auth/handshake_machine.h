@@ -12,7 +12,7 @@
 #include "comm/auth/handshake_messages.h"
 #include "comm/auth/key_schedule.h"
 
-namespace muster {
+namespace muster::auth {
 
 class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
  public:
@@ -91,4 +91,4 @@ std::shared_ptr<HandshakeMachine> MakeClientMachine(Handshake::Params params, Pr
 std::shared_ptr<HandshakeMachine> MakeServerMachine(Handshake::Params params, Prover& prover,
                                                     Handshake::Send send, Handshake::Done done);
 
-}  // namespace muster
+}  // namespace muster::auth

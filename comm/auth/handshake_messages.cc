@@ -4,7 +4,7 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr size_t kHeaderBytes = kHandshakeMagic.size() + 1;
@@ -176,4 +176,4 @@ std::string_view MessageTypeName(MessageType type) {
   return "unknown";
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -14,7 +14,7 @@
 #include "comm/base/error.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::auth {
 
 inline constexpr std::string_view kHandshakeMagic = "MUSTER";
 inline constexpr uint16_t kProtocolVersion = 2;
@@ -92,4 +92,4 @@ std::optional<VerdictMessage> ParseVerdict(ByteView opened);
 // "hello", "answer", ...
 std::string_view MessageTypeName(MessageType type);
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 
 #include "comm/auth/handshake_machine.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 class ServerMachine final : public HandshakeMachine {
@@ -84,4 +84,4 @@ std::shared_ptr<HandshakeMachine> MakeServerMachine(Handshake::Params params, Pr
   return std::make_shared<ServerMachine>(std::move(params), prover, std::move(send), std::move(done));
 }
 
-}  // namespace muster
+}  // namespace muster::auth

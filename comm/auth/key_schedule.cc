@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 SecretKey SenderKey(const SecretKey& master, std::string_view phase, Role sender) {
@@ -32,4 +32,4 @@ SealedChannel KeySchedule::Channel(std::string_view phase, Role own, const std::
   return {Sealer(SenderKey(master_, phase, own)), Opener(SenderKey(master_, phase, other), peer)};
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -8,7 +8,7 @@
 #include "comm/auth/sealed_channel.h"
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::auth {
 
 // Everything both ends have said in clear: any difference between what one sent and the other got ends the
 // handshake.
@@ -29,4 +29,4 @@ class KeySchedule {
   SecretKey master_;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -2,7 +2,7 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::auth {
 
 Challenge MakeChallenge() {
   Challenge challenge{};
@@ -36,4 +36,4 @@ Status CheckAnswer(const MemberContext& context, MemberSide side, const Challeng
               connecting ? context.connector_rank : context.acceptor_rank);
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -18,7 +18,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 using Challenge = std::array<uint8_t, 32>;
 using MemberAnswer = std::array<uint8_t, 32>;
@@ -46,4 +46,4 @@ MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, cons
 Status CheckAnswer(const MemberContext& context, MemberSide side, const Challenge& connector,
                    const Challenge& acceptor, ByteView answer);
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -11,7 +11,7 @@
 
 #include "comm/auth/proof.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 struct Free {
@@ -175,4 +175,4 @@ Result<MungeCredential> Munge::Decode(ByteView credential) const {
   return decoded;
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -14,7 +14,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 inline constexpr const char* kDefaultMungeSocket = "/run/munge/munge.socket.2";
 inline constexpr const char* kMungeLibrary = "libmunge.so.2";
@@ -62,4 +62,4 @@ class Munge {
   std::string socket_;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

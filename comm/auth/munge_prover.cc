@@ -5,7 +5,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 Bytes PayloadOf(Role role, ByteView transcript_hash) {
@@ -107,4 +107,4 @@ std::unique_ptr<Prover> MakeMungeProver(MungeProverOptions options, BlockingWork
   return std::make_unique<MungeProver>(std::move(options), worker);
 }
 
-}  // namespace muster
+}  // namespace muster::auth

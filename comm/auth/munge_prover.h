@@ -13,7 +13,7 @@
 #include "comm/auth/proof.h"
 #include "comm/base/blocking_worker.h"
 
-namespace muster {
+namespace muster::auth {
 
 struct MungeProverOptions {
   std::string socket = kDefaultMungeSocket;
@@ -26,4 +26,4 @@ struct MungeProverOptions {
 // then.
 std::unique_ptr<Prover> MakeMungeProver(MungeProverOptions options, BlockingWorker& worker);
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 // For methods whose whole proof is that the keys came out right.
@@ -53,4 +53,4 @@ std::unique_ptr<Prover> MakeSecretProver(const JobSecret& secret) {
   return std::make_unique<EmptyProver>(AuthMethod::kSecret, secret.Psk());
 }
 
-}  // namespace muster
+}  // namespace muster::auth

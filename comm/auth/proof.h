@@ -16,7 +16,7 @@
 #include "comm/base/error.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::auth {
 
 // The hint of whoever finds a proof too old or from the future: the fault of neither side's user.
 inline constexpr const char* kSetTheClocks = "set the clocks of the nodes (chrony, ntpd)";
@@ -70,4 +70,4 @@ class Prover {
 std::unique_ptr<Prover> MakeNoneProver();
 std::unique_ptr<Prover> MakeSecretProver(const JobSecret& secret);
 
-}  // namespace muster
+}  // namespace muster::auth

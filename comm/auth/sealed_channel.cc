@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-namespace muster {
+namespace muster::auth {
 
 Bytes Sealer::Seal(ByteView plaintext) { return AeadSeal(key_, next_++, plaintext); }
 
@@ -20,4 +20,4 @@ Result<Bytes> Opener::Open(ByteView sealed) {
   return *std::move(plaintext);
 }
 
-}  // namespace muster
+}  // namespace muster::auth

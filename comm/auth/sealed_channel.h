@@ -14,7 +14,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 // Never copied: two with one key would use a nonce twice.
 class Sealer {
@@ -61,4 +61,4 @@ struct SealedChannel {
   Opener opener;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

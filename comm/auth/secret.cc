@@ -1,6 +1,6 @@
 #include "comm/auth/secret.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr size_t kDigits = 2 * SecretKey::kBytes;
@@ -57,4 +57,4 @@ std::string JobSecret::Text() const {
 
 SecretKey JobSecret::Psk() const { return DeriveKey(key_.view(), {AsBytes("muster job secret: handshake")}); }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -9,7 +9,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::auth {
 
 class JobSecret {
  public:
@@ -33,4 +33,4 @@ class JobSecret {
   SecretKey key_;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -72,23 +72,23 @@ Result<bool> TakesHostMemoryOnly(const Group& group, const Told& told, Backend b
 
 Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options,
                          Deadline deadline) {
-  const NcclRequest request{options.backend,    options.nccl,           options.timeouts,
-                            options.interfaces, options.route_nccl_log, options.nccl_calls_block,
-                            options.protect};
-  MUSTER_TRY(ChosenBackend chosen,
-             TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));
+  const nccl::NcclRequest request{options.backend,    options.nccl,           options.timeouts,
+                                  options.interfaces, options.route_nccl_log, options.nccl_calls_block,
+                                  options.protect};
+  MUSTER_TRY(nccl::ChosenBackend chosen,
+             nccl::TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));
   return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};
 }
 
-Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                         const std::vector<ByteView>& payloads, const DataOptions& options,
                         Deadline deadline) {
   MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
-  SocketOptions socket_options;
+  socket::SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
   socket_options.protect = options.protect;
   MUSTER_TRY(std::unique_ptr<Communicator> host,
-             MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
+             socket::MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
   MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, told, options.backend));
   if (host_only) return DataPlane{std::move(host), {}};
   if (!AsksForGpus(options, told.gpu)) {
@@ -102,7 +102,7 @@ Result<DataPlane> Build(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
 
 }  // namespace
 
-Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
+Bytes DataPayload(const socket::SocketEndpoint& endpoint, const DataOptions& options) {
   WireWriter writer;
   writer.Blob(endpoint.payload());
   const bool asks = !options.host_only && options.backend != Backend::kSocket;
@@ -110,14 +110,14 @@ Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options) {
   return writer.Take();
 }
 
-Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                     const DataOptions& options, Deadline deadline) {
   const Bytes mine = DataPayload(*endpoint, options);
   MUSTER_TRY(const std::vector<Bytes> payloads, group.KeyedAllGather("data endpoints", mine, deadline));
   return Build(group, std::move(endpoint), ViewsOf(payloads), options, deadline);
 }
 
-Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline) {
   std::vector<ByteView> payloads;
   for (const Roster::Member& member : group.roster().members) payloads.push_back(member.payload.view());
@@ -125,7 +125,7 @@ Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<Sock
 }
 
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline) {
-  std::unique_ptr<Communicator> host = MakeSingleCommunicator(group.roster());
+  std::unique_ptr<Communicator> host = socket::MakeSingleCommunicator(group.roster());
   if (options.host_only) {
     if (options.backend == Backend::kNccl) WarnThatNcclIsUnused(group.rank());
     return DataPlane{std::move(host), {}};

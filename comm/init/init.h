@@ -25,30 +25,30 @@ struct DataOptions {
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
   bool nccl_calls_block = false;        // NCCL_COMM_BLOCKING is set; it is taken away
-  GpuSurroundings gpu = RealSurroundings({}, "");
+  nccl::GpuSurroundings gpu = nccl::RealSurroundings({}, "");
 };
 
 struct DataPlane {
   std::unique_ptr<Communicator> communicator;
-  std::vector<GpuHello> gpus;  // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;  // by rank; empty where nobody had a reason to look
 };
 
 // What this rank tells the others of its data plane: where it can be reached, and whether it may have a GPU,
 // as far as files say it.
-Bytes DataPayload(const SocketEndpoint& endpoint, const DataOptions& options);
+Bytes DataPayload(const socket::SocketEndpoint& endpoint, const DataOptions& options);
 
 // Makes `endpoint`'s addresses known to all ranks over the control plane, then builds the communicator.
 // BLOCKS until every rank of the group has got here and, where there are GPUs, NCCL has started, at most
 // until the one deadline for all of it; TakeNcclWhereAgreed's errors are among this one's. kDisagreement
 // if `backend` is nccl and some ranks, but not all, take host memory only. `group` must outlive the
 // communicator.
-Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                     const DataOptions& options, Deadline deadline);
 
 // The same where every rank brought DataPayload() to the rendezvous: the roster has it all, and where nobody
 // has a GPU nobody is asked or waited for again. Error: kDisagreement, names a rank that brought something
 // else.
-Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
+Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline);
 
 // Nothing is opened, nothing blocks, unless device memory may be passed (not host_only) and `backend` is nccl,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr size_t kNamedNodes = 8;
@@ -90,4 +90,4 @@ Status CheckNcclProtection(Protect protect, const Roster& roster) {
       "trust");
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -10,7 +10,7 @@
 #include "comm/options.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct BackendChoice {
   Backend backend = Backend::kSocket;  // never kAuto
@@ -29,4 +29,4 @@ Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
 // what was asked for must not be missing silently, nor a whole group go without its GPUs.
 Status CheckNcclProtection(Protect protect, const Roster& roster);
 
-}  // namespace muster
+}  // namespace muster::nccl

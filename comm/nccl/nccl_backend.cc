@@ -13,7 +13,7 @@
 #include "comm/nccl/nccl_environment.h"
 #include "comm/nccl/nccl_log.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // What a rank finds out; owned by the thread that asks, which may be left behind.
@@ -179,4 +179,4 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
   return chosen;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -16,7 +16,7 @@
 #include "comm/nccl/libraries/nccl_api.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Where this process finds GPUs and libraries. Functions that BLOCK are called where they can be left behind.
 struct GpuSurroundings {
@@ -52,4 +52,4 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
                                           const GpuSurroundings& surroundings, const NcclRequest& request,
                                           Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::nccl

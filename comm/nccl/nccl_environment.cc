@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 std::string_view NameOf(NcclDebug debug) {
@@ -42,4 +42,4 @@ void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& v
 
 void UnsetCommBlocking() { unsetenv("NCCL_COMM_BLOCKING"); }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,7 +8,7 @@
 
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // NCCL's variables for these options. `interfaces` are names, best first; empty: NCCL chooses.
 std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions& options,
@@ -21,4 +21,4 @@ void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& v
 // It would overrule what each communicator asks for. The same restriction.
 void UnsetCommBlocking();
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -13,7 +13,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // A line without an end is one all the same.
@@ -75,4 +75,4 @@ Result<std::string> OpenNcclLog() {
   return fmt::format("/proc/self/fd/{}", writer);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

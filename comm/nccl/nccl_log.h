@@ -7,7 +7,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Starts a thread that logs every line written to the file whose path is the result, for the rest of the
 // process's life (NCCL never closes it). What NCCL calls a warning is one; the rest is info. Error: kSystem:
@@ -17,4 +17,4 @@ Result<std::string> OpenNcclLog();
 // Without NCCL's own "host:pid:thread [device] " in front.
 std::string_view MessageOfNcclLine(std::string_view line);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -5,7 +5,7 @@
 #include "comm/log/log.h"
 #include "comm/net/fork_guard.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 constexpr Duration kRest = std::chrono::milliseconds(100);
@@ -72,4 +72,4 @@ void Acceptor::UpdateInterest() {
   loop_.Change(listener_.get(), paused_ || resting_ ? 0U : static_cast<uint32_t>(EPOLLIN));
 }
 
-}  // namespace muster
+}  // namespace muster::net

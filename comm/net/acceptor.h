@@ -11,7 +11,7 @@
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::net {
 
 class Acceptor {
  public:
@@ -46,4 +46,4 @@ class Acceptor {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::net

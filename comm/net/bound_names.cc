@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 struct BoundName {
@@ -75,4 +75,4 @@ bool ForgetBoundName(const std::string& path) {
   return true;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::net {
 
 // `path`: of the name; `directory`: its directory.
 void RememberBoundName(std::string path, std::string directory);
@@ -18,4 +18,4 @@ void RememberBoundName(std::string path, std::string directory);
 // False if exit() has removed the name: it may be another process's now.
 bool ForgetBoundName(const std::string& path);
 
-}  // namespace muster
+}  // namespace muster::net

@@ -5,7 +5,7 @@
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::net {
 
 std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern) {
   if (!pattern) return {};
@@ -23,4 +23,4 @@ std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& patt
   return names;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace muster {
+namespace muster::net {
 
 // Those whose addresses AddressesToAdvertise offers, each once, in the same order; empty without a pattern,
 // or where it matches nothing.
 std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern);
 
-}  // namespace muster
+}  // namespace muster::net

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <mutex>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 // Standard descriptors, event loops, listeners, the log, half-open connections of strangers.
@@ -76,4 +76,4 @@ std::optional<rlimit> DescriptorLimitBefore() {
   return before.limit;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -13,7 +13,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::net {
 
 // Room for so many beside the ones of everyday use. Raises the soft limit as far as is needed and allowed.
 // Error: kSystem where the hard limit is too low; says what for.
@@ -29,4 +29,4 @@ bool DescriptorsAreScarce(int newest);
 // What was in force before the first of these changed it; absent where none did.
 std::optional<rlimit> DescriptorLimitBefore();
 
-}  // namespace muster
+}  // namespace muster::net

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 // The tag in epoll's data tells a descriptor from a later one with the same number.
@@ -155,4 +155,4 @@ void EventLoop::RunMail() {
   for (const auto& work : mailbox_->TakeAll()) work();
 }
 
-}  // namespace muster
+}  // namespace muster::net

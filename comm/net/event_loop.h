@@ -18,7 +18,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::net {
 
 // Where other threads leave work for a loop; outlives the loop, after which what is posted is dropped.
 class Mailbox {
@@ -89,4 +89,4 @@ class EventLoop {
   TimerId next_timer_ = 1;
 };
 
-}  // namespace muster
+}  // namespace muster::net

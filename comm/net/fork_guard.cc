@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 struct List {
@@ -63,4 +63,4 @@ void ForgetForForks(int fd) {
 
 int ForkDepth() { return TheList().depth.load(std::memory_order_relaxed); }
 
-}  // namespace muster
+}  // namespace muster::net

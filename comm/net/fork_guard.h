@@ -7,7 +7,7 @@
 // One list for the process, since fork is of the process. Threads: any.
 #pragma once
 
-namespace muster {
+namespace muster::net {
 
 void CloseInForkedChildren(int fd);
 // Before the descriptor is closed.
@@ -17,4 +17,4 @@ void ForgetForForks(int fd);
 // creation detects that it is used in a child; unlike getpid() this costs no system call.
 int ForkDepth();
 
-}  // namespace muster
+}  // namespace muster::net

@@ -9,7 +9,7 @@
 
 #include "comm/net/fork_guard.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 constexpr size_t kLengthBytes = 4;
@@ -80,7 +80,7 @@ void FrameStream::Start(FrameHandler on_frame, CloseHandler on_close) {
   }
 }
 
-void FrameStream::Seal(Sealer sealer, Opener opener) {
+void FrameStream::Seal(auth::Sealer sealer, auth::Opener opener) {
   sealer_.emplace(std::move(sealer));
   opener_.emplace(std::move(opener));
 }
@@ -257,4 +257,4 @@ void FrameStream::Close(const Error& reason) {
   if (handler) handler(reason);
 }
 
-}  // namespace muster
+}  // namespace muster::net

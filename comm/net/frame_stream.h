@@ -20,7 +20,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::net {
 
 class FrameStream {
  public:
@@ -43,7 +43,7 @@ class FrameStream {
   void Send(ByteView frame);
   // Delivers what has arrived without waiting for the loop.
   void ReadNow() { OnEvents(EPOLLIN); }
-  void Seal(Sealer sealer, Opener opener);
+  void Seal(auth::Sealer sealer, auth::Opener opener);
   void set_longest_frame(size_t bytes) { longest_frame_ = bytes; }
 
   bool open() const { return static_cast<bool>(fd_); }
@@ -76,8 +76,8 @@ class FrameStream {
   size_t longest_frame_;
   FrameHandler on_frame_;
   CloseHandler on_close_;
-  std::optional<Sealer> sealer_;
-  std::optional<Opener> opener_;
+  std::optional<auth::Sealer> sealer_;
+  std::optional<auth::Opener> opener_;
   Bytes input_;
   size_t input_start_ = 0;
   std::deque<Bytes> output_;
@@ -90,4 +90,4 @@ class FrameStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::net

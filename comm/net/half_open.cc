@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::net {
 
 HalfOpenTable::Id HalfOpenTable::Add(const std::string& address, Clock::time_point now) {
   const Id id = next_++;
@@ -96,4 +96,4 @@ Deadline HalfOpenTable::NextVictim() const {
   return next;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -26,7 +26,7 @@
 
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::net {
 
 class HalfOpenTable {
  public:
@@ -76,4 +76,4 @@ class HalfOpenTable {
   Id next_ = 1;
 };
 
-}  // namespace muster
+}  // namespace muster::net

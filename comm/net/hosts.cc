@@ -13,7 +13,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 // The address part as bytes, network order; empty for other families.
@@ -100,4 +100,4 @@ bool MatchesInterface(const LocalInterface& interface, std::string_view pattern)
   return bits && network && SameNetwork(AddressBytes(interface.address), AddressBytes(*network), *bits);
 }
 
-}  // namespace muster
+}  // namespace muster::net

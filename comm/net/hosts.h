@@ -9,7 +9,7 @@
 #include "comm/base/error.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::net {
 
 // All addresses of a name (or of a numeric address), in the resolver's order, each once, with `port`. BLOCKS
 // for as long as the site's name service likes: call it on a BlockingWorker. Error: kSystem, names the host.
@@ -30,4 +30,4 @@ bool IsNodeLocalInterface(std::string_view name);
 // `pattern`: a name, a glob over names ("eth*") or a CIDR ("10.1.0.0/16", "fd00::/8").
 bool MatchesInterface(const LocalInterface& interface, std::string_view pattern);
 
-}  // namespace muster
+}  // namespace muster::net

@@ -17,7 +17,7 @@
 #include "comm/base/system_calls.h"
 #include "comm/net/bound_names.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 constexpr size_t kRandomDigits = 8;
@@ -328,4 +328,4 @@ bool IsListedByKernel(std::string_view socket) {
   return ReadText("/proc/net/unix").find(fmt::format("/{}{}", socket, kNotReady)) != std::string::npos;
 }
 
-}  // namespace muster
+}  // namespace muster::net

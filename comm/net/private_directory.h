@@ -31,7 +31,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::net {
 
 // Where private directories are made and looked for: /dev/shm, /tmp, `temporary` ($TMPDIR, may be empty) and
 // /run/user/UID if it exists. The first two are always among them: $TMPDIR may be that of the login node.
@@ -133,4 +133,4 @@ std::optional<PrivateDirectory> FindPrivateSocket(const std::vector<std::string>
 // is good for a reason in a message and for not waiting, and proves nothing.
 bool IsListedByKernel(std::string_view socket);
 
-}  // namespace muster
+}  // namespace muster::net

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::milliseconds(100);
@@ -39,4 +39,4 @@ void ProcessWatch::Look() {
   on_end();
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -9,7 +9,7 @@
 #include "comm/base/process_end.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::net {
 
 class ProcessWatch {
  public:
@@ -34,4 +34,4 @@ class ProcessWatch {
   EventLoop::TimerId timer_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::net

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace muster {
+namespace muster::net {
 
 ReachProbe::ReachProbe(EventLoop& loop, const std::vector<SocketAddress>& nodes)
     : loop_(loop), asked_(static_cast<int>(nodes.size())) {
@@ -33,4 +33,4 @@ void ReachProbe::OnEvent(int fd) {
   open_.erase(fd);
 }
 
-}  // namespace muster
+}  // namespace muster::net

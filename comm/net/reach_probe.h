@@ -11,7 +11,7 @@
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::net {
 
 class ReachProbe {
  public:
@@ -33,4 +33,4 @@ class ReachProbe {
   std::map<int, UniqueFd> open_;
 };
 
-}  // namespace muster
+}  // namespace muster::net

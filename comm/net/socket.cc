@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 constexpr int kKeepAliveIdleSeconds = 15;
@@ -224,4 +224,4 @@ uint32_t OwnNetworkNamespace() {
   return stat("/proc/self/ns/net", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -14,7 +14,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::net {
 
 // One socket address of any family, comparable and printable. A value.
 class SocketAddress {
@@ -77,4 +77,4 @@ std::optional<PeerCredentials> CredentialsOf(int fd);
 // A number that differs between network namespaces of one machine; 0 if the kernel does not say.
 uint32_t OwnNetworkNamespace();
 
-}  // namespace muster
+}  // namespace muster::net

@@ -16,7 +16,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 // The kernel answers while it takes the request; this is for a kernel that does not.
@@ -76,7 +76,7 @@ DiagRequest RequestFor(const End& local, const End& remote) {
 
 // Absent: the kernel cannot say (no such module, netlink forbidden).
 std::optional<std::optional<SocketOwner>> AskKernel(const End& local, const End& remote) {
-  const UniqueFd netlink(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!netlink) return std::nullopt;
   const DiagRequest request = RequestFor(local, remote);
   if (send(netlink.get(), &request, sizeof request, 0) != sizeof request) return std::nullopt;
@@ -182,4 +182,4 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
   return FindInProcNet(FileText("/proc/net/tcp6"), local, remote);
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -12,7 +12,7 @@
 #include "comm/base/error.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::net {
 
 struct SocketOwner {
   uid_t uid = 0;
@@ -30,4 +30,4 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
 std::optional<SocketOwner> FindInProcNet(std::string_view text, const SocketAddress& local,
                                          const SocketAddress& remote);
 
-}  // namespace muster
+}  // namespace muster::net

@@ -10,7 +10,7 @@
 
 #include "comm/base/detached_thread.h"
 
-namespace muster {
+namespace muster::net {
 
 struct ThreadWorker::Shared {
   struct Job {
@@ -133,4 +133,4 @@ uint64_t ThreadWorker::Submit(const std::string& source, std::function<void()> b
   return 0;
 }
 
-}  // namespace muster
+}  // namespace muster::net

@@ -9,7 +9,7 @@
 #include "comm/base/blocking_worker.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::net {
 
 class ThreadWorker : public BlockingWorker {
  public:
@@ -31,4 +31,4 @@ class ThreadWorker : public BlockingWorker {
   bool started_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::net

@@ -2,7 +2,7 @@
 #include "comm/ops/arguments.h"
 #include "comm/socket/communicator_impl.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 ByteView BytesOf(const ConstBuffer& buffer) {
@@ -124,4 +124,4 @@ Result<Bytes> SocketCommunicator::BroadcastBytes(ByteView mine, int root, const 
   return data;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -9,7 +9,7 @@
 #include "comm/socket/shm/agreement.h"
 #include "comm/socket/split.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // So much that making the shared memory costs little beside it.
@@ -191,4 +191,4 @@ Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int k
   return Create(core_, *std::move(members));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

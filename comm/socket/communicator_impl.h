@@ -16,7 +16,7 @@
 #include "comm/socket/point_to_point.h"
 #include "comm/socket/transport/call_history.h"
 
-namespace muster {
+namespace muster::socket {
 
 class SocketCommunicator final : public Communicator {
  public:
@@ -83,4 +83,4 @@ class SocketCommunicator final : public Communicator {
   PointToPoint point_to_point_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -14,19 +14,19 @@
 #include "comm/socket/socket_communicator.h"
 #include "comm/socket/transport/mesh.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct SocketCore {
   Group& group;
   std::shared_ptr<Mesh> mesh;
   SocketOptions options;
   bool spin = false;
-  std::optional<BytesMac> mac = {};  // absent where connections are sealed
-  int fork_depth = ForkDepth();
+  std::optional<auth::BytesMac> mac = {};  // absent where connections are sealed
+  int fork_depth = net::ForkDepth();
   pid_t owner = getpid();
 
   // There the connections, the listeners and the epoll descriptor are the parent's.
-  bool InForkedChild() const { return ForkDepth() != fork_depth; }
+  bool InForkedChild() const { return net::ForkDepth() != fork_depth; }
   ProgressEngineOptions engine_options() const {
     return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
   }
@@ -40,4 +40,4 @@ struct Members {
   std::vector<int> world_ranks;          // the group's number of each
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,7 +3,7 @@
 #include "comm/base/parse.h"
 #include "comm/socket/engine/progress_engine.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buffer) {
@@ -80,4 +80,4 @@ Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::socket

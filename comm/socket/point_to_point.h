@@ -19,7 +19,7 @@
 #include "comm/socket/core.h"
 #include "comm/socket/engine/connection_set.h"
 
-namespace muster {
+namespace muster::socket {
 
 class PointToPoint {
  public:
@@ -60,4 +60,4 @@ class PointToPoint {
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -5,7 +5,7 @@
 
 #include "comm/ops/arguments.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // With one rank every collective is the identity: what was sent is what is received.
@@ -97,4 +97,4 @@ std::unique_ptr<Communicator> MakeSingleCommunicator(Roster roster) {
   return std::make_unique<SingleCommunicator>(std::move(roster));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,9 +7,9 @@
 
 #include "comm/communicator.h"
 
-namespace muster {
+namespace muster::socket {
 
 // `roster` has exactly one member.
 std::unique_ptr<Communicator> MakeSingleCommunicator(Roster roster);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -12,7 +12,7 @@
 #include "comm/socket/core.h"
 #include "comm/socket/transport/mesh.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<ByteView>& endpoints) {
@@ -47,7 +47,7 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
   const Roster& roster = group.roster();
   // A connection to each of the others, in the worst case. Where there is no room for that, the first one too
   // many says so.
-  if (const Status room = MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
+  if (const Status room = net::MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
       !room) {
     LogDebug("{}", room.error().message);
   }
@@ -57,8 +57,8 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                            options.called_back_within,
                            {options.timeouts.handshake, options.half_open_limit}};
   if (options.protect == Protect::kAll) {
-    MUSTER_CHECK(CryptoReady());
-    mesh_options.ciphers = OwnCiphers();
+    MUSTER_CHECK(auth::CryptoReady());
+    mesh_options.ciphers = auth::OwnCiphers();
   }
   MUSTER_TRY(std::shared_ptr<Mesh> mesh,
              Mesh::Create(group, std::move(endpoint), std::move(addresses), mesh_options));
@@ -67,11 +67,11 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                   std::shared_ptr<const Roster>(std::shared_ptr<void>(), &roster),
                   std::vector<int>(static_cast<size_t>(roster.size()))};
   std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
-  std::optional<BytesMac> mac;
+  std::optional<auth::BytesMac> mac;
   if (options.protect != Protect::kAll) mac.emplace(group.key(), roster.group_id);
   auto core = std::make_shared<const SocketCore>(SocketCore{
       group, std::move(mesh), options, options.spin.value_or(MaySpin(roster, group.rank())), std::move(mac)});
   return SocketCommunicator::Create(std::move(core), std::move(members));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

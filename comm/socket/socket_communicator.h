@@ -38,7 +38,7 @@
 #include "comm/socket/algorithms/choice.h"
 #include "comm/socket/transport/endpoint.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct SocketOptions {
   TimeoutOptions timeouts;  // handshake, connect, collective, barrier
@@ -77,4 +77,4 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              const std::vector<ByteView>& endpoints_by_rank,
                                                              const SocketOptions& options);
 
-}  // namespace muster
+}  // namespace muster::socket

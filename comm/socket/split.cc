@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (2014): SplitMix64's finaliser.
@@ -57,4 +57,4 @@ Roster SelectRanks(const Roster& roster, const std::vector<int>& ranks) {
   return selected;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

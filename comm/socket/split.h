@@ -8,7 +8,7 @@
 #include "comm/roster.h"
 #include "comm/socket/core.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct SplitChoice {
   int color = 0;
@@ -23,4 +23,4 @@ std::optional<Members> FormSubgroup(const Members& parent, const std::vector<Spl
 // The members `ranks` of a roster with nodes and local ranks renumbered; group id and payloads stay.
 Roster SelectRanks(const Roster& roster, const std::vector<int>& ranks);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -60,8 +60,8 @@ Status Measure(Communicator& group, const Size& size) {
 }
 
 Status RunRank(const Launch& launch, int rank, Protect protect, const std::vector<Size>& sizes) {
-  MUSTER_TRY(auto endpoint, SocketEndpoint::Open());
-  MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(MakeRequest(launch, rank)));
+  MUSTER_TRY(auto endpoint, socket::SocketEndpoint::Open());
+  MUSTER_TRY(const std::unique_ptr<Group> group, rendezvous::JoinGroup(MakeRequest(launch, rank)));
   DataOptions options;
   options.protect = protect;
   MUSTER_TRY(DataPlane plane, BuildCommunicator(*group, std::move(endpoint), options,

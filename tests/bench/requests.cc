@@ -10,9 +10,9 @@
 
 namespace muster::bench {
 
-JoinRequest MakeRequest(const Launch& launch, int rank) {
+rendezvous::JoinRequest MakeRequest(const Launch& launch, int rank) {
   const bool one_node = launch.port == 0;
-  JoinRequest request;
+  rendezvous::JoinRequest request;
   request.meeting.key = launch.key;
   request.meeting.job_key = launch.key;
   request.meeting.find_root = one_node ? FindRoot::kSameNode : FindRoot::kEndpoint;
@@ -28,14 +28,14 @@ JoinRequest MakeRequest(const Launch& launch, int rank) {
   request.timeouts.rendezvous = std::chrono::seconds(60);
   request.uid = getuid();
   request.secret = launch.secret;
-  request.munge_socket = kDefaultMungeSocket;
+  request.munge_socket = auth::kDefaultMungeSocket;
   return request;
 }
 
 uint16_t FreePort() {
-  const auto loopback = SocketAddress::FromNumeric("127.0.0.1", 0);
+  const auto loopback = net::SocketAddress::FromNumeric("127.0.0.1", 0);
   if (loopback) {
-    if (const auto listener = Listen(*loopback)) return LocalAddress(listener->get()).port();
+    if (const auto listener = net::Listen(*loopback)) return net::LocalAddress(listener->get()).port();
   }
   std::fputs("no free port\n", stderr);
   std::exit(1);

@@ -13,11 +13,11 @@ struct Launch {
   int world_size = 0;
   uint16_t port = 0;  // of the root, on 127.0.0.1; 0: all ranks are on one node
   AuthMethod auth = AuthMethod::kNone;
-  std::optional<JobSecret> secret;
+  std::optional<auth::JobSecret> secret;
 };
 
 // Rank `rank`, alone on a node of its own, or where the launch has no port one of all those of one node.
-JoinRequest MakeRequest(const Launch& launch, int rank);
+rendezvous::JoinRequest MakeRequest(const Launch& launch, int rank);
 
 // Of loopback, and nobody's; ends the process where there is none.
 uint16_t FreePort();

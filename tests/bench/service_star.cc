@@ -21,16 +21,17 @@ constexpr Duration kLimit = std::chrono::seconds(60);
 
 // The root is rank 0, on a node of its own. Ends when all others have taken their roster and hung up.
 int ServeGroup(const Launch& launch) {
-  auto loop = EventLoop::Create();
+  auto loop = net::EventLoop::Create();
   if (!loop) return 1;
-  std::optional<Joined> joined;
+  std::optional<rendezvous::Joined> joined;
   bool failed = false;
-  Joiner joiner(**loop, MakeRequest(launch, 0), [&](tl::expected<Joined, Failure> outcome) {
-    failed = !outcome;
-    if (failed) return LogError("{}", ToString(outcome.error().error));
-    joined = *std::move(outcome);
-    joined->children->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
-  });
+  rendezvous::Joiner joiner(
+      **loop, MakeRequest(launch, 0), [&](tl::expected<rendezvous::Joined, rendezvous::Failure> outcome) {
+        failed = !outcome;
+        if (failed) return LogError("{}", ToString(outcome.error().error));
+        joined = *std::move(outcome);
+        joined->children->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
+      });
   joiner.Start();
   (*loop)->RunUntil([&] { return failed || (joined && joined->children->empty()); }, Deadline::After(kLimit));
   return joined && joined->children->empty() ? 0 : 1;
@@ -39,17 +40,17 @@ int ServeGroup(const Launch& launch) {
 // All leaders but the root's, on one loop.
 class Leaders {
  public:
-  Leaders(EventLoop& loop, const Launch& launch, Prover& prover, const SocketAddress& root)
+  Leaders(net::EventLoop& loop, const Launch& launch, auth::Prover& prover, const net::SocketAddress& root)
       : clock_(launch.world_size - 1) {
     for (int rank = 1; rank < launch.world_size; ++rank) {
-      hello_ = Encode(
-          Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)}, {MakeRequest(launch, rank).self}});
+      hello_ = Encode(rendezvous::Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)},
+                                        {MakeRequest(launch, rank).self}});
       leaders_.push_back({hello_, nullptr, nullptr});
     }
     for (Leader& leader : leaders_) {
-      leader.dialer = std::make_unique<RootDialer>(
-          loop, RootDialer::Params{MeetingIdOf(launch.key), kLimit, kLimit}, prover,
-          [this, &leader](std::unique_ptr<FrameStream> link) { OnLink(leader, std::move(link)); },
+      leader.dialer = std::make_unique<rendezvous::RootDialer>(
+          loop, rendezvous::RootDialer::Params{auth::MeetingIdOf(launch.key), kLimit, kLimit}, prover,
+          [this, &leader](std::unique_ptr<net::FrameStream> link) { OnLink(leader, std::move(link)); },
           [](const Error& error) { LogError("{}", ToString(error)); });
       leader.dialer->AddCandidates({root});
     }
@@ -63,16 +64,16 @@ class Leaders {
  private:
   struct Leader {
     Bytes hello;
-    std::unique_ptr<RootDialer> dialer;
-    std::unique_ptr<FrameStream> link;
+    std::unique_ptr<rendezvous::RootDialer> dialer;
+    std::unique_ptr<net::FrameStream> link;
   };
 
-  void OnLink(Leader& leader, std::unique_ptr<FrameStream> link) {
+  void OnLink(Leader& leader, std::unique_ptr<net::FrameStream> link) {
     clock_.OnLinked();
     leader.link = std::move(link);
     leader.link->Start(
         [this](ByteView frame) {
-          if (ControlTypeOf(frame) != ControlType::kRoster) return;
+          if (rendezvous::ControlTypeOf(frame) != rendezvous::ControlType::kRoster) return;
           roster_bytes_ = frame.size();
           clock_.OnRoster();
         },
@@ -87,7 +88,7 @@ class Leaders {
 };
 
 // The root says nothing before somebody talks to it: whoever gets through hangs up at once.
-bool AwaitRoot(const SocketAddress& root) {
+bool AwaitRoot(const net::SocketAddress& root) {
   const Deadline deadline = Deadline::After(kLimit);
   while (!deadline.Expired()) {
     const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -98,11 +99,11 @@ bool AwaitRoot(const SocketAddress& root) {
 }
 
 int LoadService(const Launch& launch, pid_t server) {
-  auto loop = EventLoop::Create();
-  const auto root = SocketAddress::FromNumeric("127.0.0.1", launch.port);
+  auto loop = net::EventLoop::Create();
+  const auto root = net::SocketAddress::FromNumeric("127.0.0.1", launch.port);
   if (!loop || !root || !AwaitRoot(*root)) return 1;
-  ThreadWorker worker((*loop)->mailbox());
-  auto prover = ChooseProver(MakeRequest(launch, 1), worker);
+  net::ThreadWorker worker((*loop)->mailbox());
+  auto prover = rendezvous::ChooseProver(MakeRequest(launch, 1), worker);
   if (!prover) {
     LogError("{}", ToString(prover.error()));
     kill(server, SIGKILL);
@@ -127,7 +128,7 @@ int Main(int argc, char** argv) {
   if (method == "munge") launch.auth = AuthMethod::kMunge;
   if (method == "secret") {
     launch.auth = AuthMethod::kSecret;
-    launch.secret = JobSecret::Generate().value();
+    launch.secret = auth::JobSecret::Generate().value();
   }
   const pid_t server = fork();
   if (server == 0) _exit(ServeGroup(launch));

@@ -29,16 +29,16 @@ class Step {
 };
 
 // Both sides, without sockets; the root's half of it is half the time.
-SealedChannel ShakeHands(Prover& prover, const MeetingId& meeting) {
+auth::SealedChannel ShakeHands(auth::Prover& prover, const auth::MeetingId& meeting) {
   std::deque<std::pair<bool, Bytes>> wire;  // whether it is for the server
-  std::optional<SealedChannel> channel;
-  Handshake client(
-      {Role::kClient, meeting, "root"}, prover,
-      [&](Bytes message) { wire.emplace_back(true, std::move(message)); }, [](HandshakeResult) {});
-  Handshake server(
-      {Role::kServer, meeting, "leader"}, prover,
+  std::optional<auth::SealedChannel> channel;
+  auth::Handshake client(
+      {auth::Role::kClient, meeting, "root"}, prover,
+      [&](Bytes message) { wire.emplace_back(true, std::move(message)); }, [](auth::HandshakeResult) {});
+  auth::Handshake server(
+      {auth::Role::kServer, meeting, "leader"}, prover,
       [&](Bytes message) { wire.emplace_back(false, std::move(message)); },
-      [&](HandshakeResult result) { channel = std::move(result.channel); });
+      [&](auth::HandshakeResult result) { channel = std::move(result.channel); });
   server.Start();
   client.Start();
   while (!wire.empty()) {
@@ -49,9 +49,9 @@ SealedChannel ShakeHands(Prover& prover, const MeetingId& meeting) {
   return std::move(*channel);
 }
 
-std::vector<SealedChannel> ShakeAllHands(const Launch& launch, Prover& prover, const char* name) {
-  const MeetingId meeting = MeetingIdOf(launch.key);
-  std::vector<SealedChannel> channels;
+std::vector<auth::SealedChannel> ShakeAllHands(const Launch& launch, auth::Prover& prover, const char* name) {
+  const auth::MeetingId meeting = auth::MeetingIdOf(launch.key);
+  std::vector<auth::SealedChannel> channels;
   const Step step(name);
   for (int rank = 1; rank < launch.world_size; ++rank) channels.push_back(ShakeHands(prover, meeting));
   return channels;
@@ -60,22 +60,22 @@ std::vector<SealedChannel> ShakeAllHands(const Launch& launch, Prover& prover, c
 std::vector<Bytes> Hellos(const Launch& launch) {
   std::vector<Bytes> hellos;
   for (int rank = 0; rank < launch.world_size; ++rank) {
-    hellos.push_back(
-        Encode(Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)}, {MakeRequest(launch, rank).self}}));
+    hellos.push_back(Encode(rendezvous::Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)},
+                                              {MakeRequest(launch, rank).self}}));
   }
   return hellos;
 }
 
 Bytes AssembleAndEncode(const Launch& launch) {
   const std::vector<Bytes> hellos = Hellos(launch);
-  RosterBuilder roster_builder(MakeRequest(launch, 0).self, {});
+  rendezvous::RosterBuilder roster_builder(MakeRequest(launch, 0).self, {});
   {
     const Step step("assembly");
     for (size_t source = 0; source < hellos.size(); ++source)
-      roster_builder.Add(source, DecodeHello(hellos[source]).value());
+      roster_builder.Add(source, rendezvous::DecodeHello(hellos[source]).value());
   }
   const Step step("roster");
-  FormedGroup formed{roster_builder.MakeRoster().value(), {}, 0};
+  rendezvous::FormedGroup formed{roster_builder.MakeRoster().value(), {}, 0};
   return Encode(formed);
 }
 
@@ -86,14 +86,14 @@ int Main(int argc, char** argv) {
     return 64;
   }
   const Launch launch{"service_steps", *ranks, 1, AuthMethod::kNone, std::nullopt};
-  const auto none = MakeNoneProver();
-  const auto secret = MakeSecretProver(JobSecret::Generate().value());
+  const auto none = auth::MakeNoneProver();
+  const auto secret = auth::MakeSecretProver(auth::JobSecret::Generate().value());
   ShakeAllHands(launch, *none, "handshakes-none");
-  std::vector<SealedChannel> channels = ShakeAllHands(launch, *secret, "handshakes-secret");
+  std::vector<auth::SealedChannel> channels = ShakeAllHands(launch, *secret, "handshakes-secret");
   const Bytes roster = AssembleAndEncode(launch);
   const Step step("sealing");
   size_t sealed = 0;
-  for (SealedChannel& channel : channels) sealed += channel.sealer.Seal(roster).size();
+  for (auth::SealedChannel& channel : channels) sealed += channel.sealer.Seal(roster).size();
   return sealed > roster.size() || *ranks == 2 ? 0 : 1;
 }
 

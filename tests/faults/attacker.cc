@@ -45,7 +45,7 @@ constexpr size_t kGarbageBytes = 4096;
 constexpr Duration kGivenUpAfter = std::chrono::milliseconds(500);
 
 struct Target {
-  SocketAddress address;
+  net::SocketAddress address;
   int type = SOCK_STREAM;
 };
 
@@ -66,7 +66,7 @@ std::string ToHex(std::string_view bytes) {
   return text;
 }
 
-SocketAddress UnixAddress(std::string_view name) {
+net::SocketAddress UnixAddress(std::string_view name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path, sizeof address.sun_path);
@@ -80,7 +80,7 @@ Target ParseTarget(std::string_view text) {
   if (kind == "tcp") {
     const size_t colon = where.rfind(':');
     const auto port = ParseInteger<uint16_t>(where.substr(colon + 1));
-    const auto address = SocketAddress::FromNumeric(where.substr(0, colon), port.value_or(0));
+    const auto address = net::SocketAddress::FromNumeric(where.substr(0, colon), port.value_or(0));
     if (!address) std::exit(64);
     return {*address, SOCK_STREAM};
   }
@@ -149,9 +149,9 @@ class Attacker {
   const Target& Next() { return targets_[attempts_ % targets_.size()]; }
 
   bool Flood() {
-    if (!sender_) sender_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!sender_) sender_ = UniqueFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     for (size_t i = 0; i < kPerRound; ++i, ++attempts_) {
-      const SocketAddress& to = Next().address;
+      const net::SocketAddress& to = Next().address;
       if (sendto(sender_.get(), "x", 1, MSG_NOSIGNAL, to.get(), to.length()) == 1) {
         ++connected_;
       } else {
@@ -166,7 +166,7 @@ class Attacker {
     for (size_t i = 0; i < kPerRound; ++i) {
       if (open_ >= (stays_ ? kHeld : kInFlight)) return false;
       ++attempts_;
-      const SocketAddress& to = Next().address;
+      const net::SocketAddress& to = Next().address;
       UniqueFd fd(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       if (!fd) return Refuse(errno);
       const bool done = connect(fd.get(), to.get(), to.length()) == 0;
@@ -232,7 +232,7 @@ class Attacker {
   void OnEvent(Connection& connection) {
     if (!connection.fd) return;
     if (!connection.connected) {
-      const int error = ConnectError(connection.fd.get());
+      const int error = net::ConnectError(connection.fd.get());
       if (error == 0) return Strike(connection);
       last_error_ = error;
       return Close(connection);
@@ -276,14 +276,14 @@ class Sink {
  public:
   Sink() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     const sockaddr any_name{AF_UNIX, {}};
-    const SocketAddress unnamed(&any_name, sizeof any_name.sa_family);
-    tcp_ = Bound(SocketAddress::AnyIpv4(0), SOCK_STREAM);
+    const net::SocketAddress unnamed(&any_name, sizeof any_name.sa_family);
+    tcp_ = Bound(net::SocketAddress::AnyIpv4(0), SOCK_STREAM);
     unix_ = Bound(unnamed, SOCK_STREAM);
     datagrams_ = Bound(unnamed, SOCK_DGRAM);
     for (const int fd : {tcp_.get(), unix_.get()}) listen(fd, SOMAXCONN);
     for (const int fd : {tcp_.get(), unix_.get(), datagrams_.get()}) Watch(fd);
-    std::printf("tcp:%d\nunix:%s\ndgram:%s\n", LocalAddress(tcp_.get()).port(), Name(unix_.get()).c_str(),
-                Name(datagrams_.get()).c_str());
+    std::printf("tcp:%d\nunix:%s\ndgram:%s\n", net::LocalAddress(tcp_.get()).port(),
+                Name(unix_.get()).c_str(), Name(datagrams_.get()).c_str());
     std::fflush(stdout);
   }
 
@@ -293,7 +293,7 @@ class Sink {
   }
 
  private:
-  static UniqueFd Bound(const SocketAddress& address, int type) {
+  static UniqueFd Bound(const net::SocketAddress& address, int type) {
     UniqueFd fd(socket(address.family(), type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd || bind(fd.get(), address.get(), address.length()) != 0) std::exit(71);
     return fd;

@@ -10,13 +10,14 @@ namespace {
 
 Status PrintGreeting() {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, {}));
-  const auto resolution = ResolveLaunch(environment, effective.config, {});
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, {}));
+  const auto resolution = join::ResolveLaunch(environment, effective.config, {});
   if (!resolution) return Fail(resolution.error().error);
-  MUSTER_TRY(const JoinRequest request, MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
-  HelloMessage hello;
+  MUSTER_TRY(const rendezvous::JoinRequest request,
+             join::MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+  auth::HelloMessage hello;
   hello.method = AuthMethod::kMunge;
-  hello.meeting = MeetingIdOf(request.meeting.key);
+  hello.meeting = auth::MeetingIdOf(request.meeting.key);
   hello.public_key.fill(9);
   const Bytes message = Encode(hello);
   std::printf("%08x", static_cast<unsigned>(__builtin_bswap32(static_cast<uint32_t>(message.size()))));

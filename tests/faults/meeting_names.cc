@@ -12,13 +12,15 @@ namespace {
 
 Status PrintNames() {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const EffectiveConfig effective, LoadConfiguration(environment, {}));
-  const auto resolution = ResolveLaunch(environment, effective.config, {});
+  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, {}));
+  const auto resolution = join::ResolveLaunch(environment, effective.config, {});
   if (!resolution) return Fail(resolution.error().error);
-  MUSTER_TRY(const JoinRequest request, MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+  MUSTER_TRY(const rendezvous::JoinRequest request,
+             join::MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
   const std::string& key = request.meeting.key;
-  fmt::print("{}\n", LocalSocketName(key, request.self.node));
-  for (const uint16_t port : PortLadder(key, request.options.ports, request.meeting.ports_of_others))
+  fmt::print("{}\n", rendezvous::LocalSocketName(key, request.self.node));
+  for (const uint16_t port :
+       rendezvous::PortLadder(key, request.options.ports, request.meeting.ports_of_others))
     fmt::print("{}\n", port);
   return {};
 }

@@ -41,7 +41,7 @@ struct Nccl {
 };
 
 Result<Nccl> OpenNccl() {
-  const LibraryFiles files = FindNcclFiles(PlacesOfThisProcess());
+  const nccl::LibraryFiles files = nccl::FindNcclFiles(PlacesOfThisProcess());
   MUSTER_TRY(const SharedLibrary library,
              SharedLibrary::Open({"libnccl.so.2"}, files.preferred, files.last_resorts));
   Nccl nccl;
@@ -178,15 +178,15 @@ Status Start(int ranks, const std::vector<TimedSize>& sizes) {
 
 Status PrintVersions() {
   MUSTER_TRY(const Device device, Device::Open());
-  MUSTER_TRY(const auto nccl, LoadNccl(FindNcclFiles(PlacesOfThisProcess())));
+  MUSTER_TRY(const auto nccl, nccl::LoadNccl(nccl::FindNcclFiles(PlacesOfThisProcess())));
   int driver = 0;
   int count = 0;
-  CudaDevice gpu;
+  nccl::CudaDevice gpu;
   MUSTER_CHECK(device.Check(device.cuda().DriverVersion(&driver), "say the driver's version"));
   MUSTER_CHECK(device.Check(device.cuda().DeviceCount(&count), "count the GPUs"));
   MUSTER_CHECK(device.Check(device.cuda().Describe(0, &gpu), "describe the GPU"));
   fmt::print("NCCL {}, CUDA {}, driver for CUDA {}, {} GPU{}, {}\n", ToString(nccl->version()),
-             FormatCudaVersion(device.cuda().runtime_version()), FormatCudaVersion(driver), count,
+             nccl::FormatCudaVersion(device.cuda().runtime_version()), nccl::FormatCudaVersion(driver), count,
              count == 1 ? "" : "s", gpu.name);
   return {};
 }

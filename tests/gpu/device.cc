@@ -6,7 +6,7 @@
 namespace muster {
 
 Result<Device> Device::Open() {
-  MUSTER_TRY(std::unique_ptr<CudaApi> cuda, LoadCuda(FindCudaFiles(PlacesOfThisProcess())));
+  MUSTER_TRY(std::unique_ptr<nccl::CudaApi> cuda, nccl::LoadCuda(nccl::FindCudaFiles(PlacesOfThisProcess())));
   Device device(std::move(cuda));
   MUSTER_CHECK(device.Check(device.cuda_->CreateStream(&device.stream_), "make a stream"));
   return device;
@@ -14,11 +14,11 @@ Result<Device> Device::Open() {
 
 Device::~Device() {
   if (!cuda_ || stream_ == nullptr) return;
-  [[maybe_unused]] const CudaResult result = cuda_->DestroyStream(stream_);
+  [[maybe_unused]] const nccl::CudaResult result = cuda_->DestroyStream(stream_);
 }
 
-Status Device::Check(CudaResult result, std::string_view what) const {
-  if (result == CudaResult::kSuccess) return {};
+Status Device::Check(nccl::CudaResult result, std::string_view what) const {
+  if (result == nccl::CudaResult::kSuccess) return {};
   return Fail(Code::kSystem, "CUDA cannot {}: {}", what, cuda_->Explain(result));
 }
 
@@ -34,7 +34,7 @@ Result<DeviceArray> DeviceArray::Filled(const Device& device, const Bytes& bytes
 
 DeviceArray::~DeviceArray() {
   if (data_ == nullptr) return;
-  [[maybe_unused]] const CudaResult result = device_.cuda().Free(data_);
+  [[maybe_unused]] const nccl::CudaResult result = device_.cuda().Free(data_);
 }
 
 Result<Bytes> DeviceArray::Fetch() const {

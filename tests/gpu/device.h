@@ -19,19 +19,19 @@ class Device {
   Device& operator=(Device&&) = delete;
   ~Device();
 
-  CudaApi& cuda() const { return *cuda_; }
-  CudaStream stream() const { return stream_; }
+  nccl::CudaApi& cuda() const { return *cuda_; }
+  nccl::CudaStream stream() const { return stream_; }
   CallOptions options() const { return {{}, stream_}; }
   // kSystem with CUDA's words, unless it is success.
-  Status Check(CudaResult result, std::string_view what) const;
+  Status Check(nccl::CudaResult result, std::string_view what) const;
   // BLOCKS until the stream is empty.
   Status Wait() const { return Check(cuda_->Synchronize(stream_), "wait for a stream"); }
 
  private:
-  explicit Device(std::unique_ptr<CudaApi> cuda) : cuda_(std::move(cuda)) {}
+  explicit Device(std::unique_ptr<nccl::CudaApi> cuda) : cuda_(std::move(cuda)) {}
 
-  std::unique_ptr<CudaApi> cuda_;
-  CudaStream stream_ = nullptr;
+  std::unique_ptr<nccl::CudaApi> cuda_;
+  nccl::CudaStream stream_ = nullptr;
 };
 
 // An array on the device. Move-only; the Device outlives it.

@@ -74,7 +74,7 @@ Bytes Pack(DataType type, const Values& values) {
     default: {
       const std::vector<float> wide(values.begin(), values.end());
       Bytes bytes(values.size() * SizeOf(type));
-      Narrow(type, wide.data(), bytes.data(), wide.size());
+      socket::Narrow(type, wide.data(), bytes.data(), wide.size());
       return bytes;
     }
   }
@@ -98,7 +98,7 @@ Values Unpack(DataType type, const Bytes& bytes) {
       return UnpackAs<double>(bytes);
     default: {
       std::vector<float> wide(bytes.size() / SizeOf(type));
-      Widen(type, bytes.data(), wide.data(), wide.size());
+      socket::Widen(type, bytes.data(), wide.data(), wide.size());
       return {wide.begin(), wide.end()};
     }
   }
@@ -117,7 +117,7 @@ Values Reduced(DataType type, ReduceOp operation, uint64_t seed, int ranks, size
   Values result = RandomValues(type, seed, 0, count);
   for (int rank = 1; rank < ranks; ++rank) {
     const Values more = RandomValues(type, seed, rank, count);
-    for (size_t i = 0; i < count; ++i) result[i] = Combine(operation, result[i], more[i]);
+    for (size_t i = 0; i < count; ++i) result[i] = socket::Combine(operation, result[i], more[i]);
   }
   if (operation != ReduceOp::kAvg) return result;
   for (double& value : result) value = IsFloat(type) ? value / ranks : CutOff(value / ranks);

@@ -5,6 +5,6 @@
 
 namespace muster {
 
-LibraryPlaces PlacesOfThisProcess() { return LibraryPlacesIn(Environment::OfThisProcess()); }
+nccl::LibraryPlaces PlacesOfThisProcess() { return join::LibraryPlacesIn(Environment::OfThisProcess()); }
 
 }  // namespace muster

@@ -5,6 +5,6 @@
 
 namespace muster {
 
-LibraryPlaces PlacesOfThisProcess();
+nccl::LibraryPlaces PlacesOfThisProcess();
 
 }  // namespace muster

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr int kHalfMantissa = 10, kHalfBias = 15, kFloatMantissa = 23, kFloatBias = 127;
@@ -87,4 +87,4 @@ double Elements::Get(size_t index) const {
   return NAN;
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -6,7 +6,7 @@
 #include "comm/communicator.h"
 #include "comm/data_type.h"
 
-namespace muster {
+namespace muster::check {
 
 class Elements {
  public:
@@ -22,4 +22,4 @@ class Elements {
   Bytes bytes_;
 };
 
-}  // namespace muster
+}  // namespace muster::check

@@ -11,7 +11,7 @@
 #include "comm/base/deadline.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::check {
 
 struct WrongOnRank {
   int rank = 0;
@@ -37,4 +37,4 @@ struct Evidence {
   std::optional<Error> broken;  // what ended them before they were through
 };
 
-}  // namespace muster
+}  // namespace muster::check

@@ -1,6 +1,6 @@
 #include "bootstrap/check/findings/facts.h"
 
-namespace muster {
+namespace muster::check {
 
 void Write(WireWriter& writer, const RankFacts& facts) {
   writer.U64(facts.open_files);
@@ -49,4 +49,4 @@ NodeFacts ReadNodeFacts(WireReader& reader) {
   return facts;
 }
 
-}  // namespace muster
+}  // namespace muster::check

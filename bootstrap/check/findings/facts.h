@@ -10,7 +10,7 @@
 #include "comm/base/error.h"
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::check {
 
 inline constexpr uint64_t kUnlimited = UINT64_MAX;
 
@@ -52,4 +52,4 @@ void Write(WireWriter& writer, const NodeFacts& facts);
 RankFacts ReadRankFacts(WireReader& reader);
 NodeFacts ReadNodeFacts(WireReader& reader);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr size_t kMostOneByOne = 10;
@@ -53,4 +53,4 @@ Verdict Judge(const Evidence& evidence) {
   return verdict;
 }
 
-}  // namespace muster
+}  // namespace muster::check

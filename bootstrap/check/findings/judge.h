@@ -7,7 +7,7 @@
 
 #include "bootstrap/check/findings/evidence.h"
 
-namespace muster {
+namespace muster::check {
 
 struct Finding {
   std::string code;  // stable: ../README.md has the list
@@ -37,4 +37,4 @@ void JudgeLimits(const Evidence& evidence, Verdict& verdict);
 void JudgeDifferences(const Evidence& evidence, Verdict& verdict);
 void JudgeDevices(const Evidence& evidence, Verdict& verdict);
 
-}  // namespace muster
+}  // namespace muster::check

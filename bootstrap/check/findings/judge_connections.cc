@@ -8,7 +8,7 @@
 #include "bootstrap/check/findings/slow_nodes.h"
 #include "bootstrap/check/findings/units.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr size_t kMostOneByOne = 10;
@@ -143,4 +143,4 @@ void JudgeSpeed(const Evidence& evidence, Verdict& verdict) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -10,7 +10,7 @@
 #include "comm/base/wire.h"
 #include "comm/socket/probe/measure.h"
 
-namespace muster {
+namespace muster::check {
 
 struct LinkTrouble {
   int node = 0;        // of the other end
@@ -21,17 +21,17 @@ struct LinkTrouble {
 
 struct NodeLinks {
   std::vector<LinkTrouble> troubles;
-  int32_t measured = 0;  // connections behind the medians
-  LinkFigures median;    // of two middle ones the better
+  int32_t measured = 0;        // connections behind the medians
+  socket::LinkFigures median;  // of two middle ones the better
 
   friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
 };
 
 // Of two middle values the better: with two other nodes, one bad pair is not "most".
-LinkFigures MedianOf(const std::vector<LinkFigures>& figures);
+socket::LinkFigures MedianOf(const std::vector<socket::LinkFigures>& figures);
 
 void Write(WireWriter& writer, const NodeLinks& links);
 // The reader says afterwards whether all was well. A node outside 0..nodes-1 is not.
 NodeLinks ReadNodeLinks(WireReader& reader, int nodes);
 
-}  // namespace muster
+}  // namespace muster::check

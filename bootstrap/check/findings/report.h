@@ -7,7 +7,7 @@
 #include "bootstrap/check/findings/evidence.h"
 #include "bootstrap/check/findings/judge.h"
 
-namespace muster {
+namespace muster::check {
 
 // Up to 16 nodes have a line each; of more, only those that a finding names.
 std::string CheckText(const Evidence& evidence, const Verdict& verdict);
@@ -18,4 +18,4 @@ std::string CheckJson(const Evidence& evidence, const Verdict& verdict);
 // The figures to show of each node: those of the second look where there was one.
 const std::vector<NodeLinks>& LinksToShow(const Evidence& evidence);
 
-}  // namespace muster
+}  // namespace muster::check

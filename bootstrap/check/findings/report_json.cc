@@ -3,7 +3,7 @@
 #include "bootstrap/check/findings/report.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -23,7 +23,7 @@ uint64_t Least(const Evidence& evidence, const std::vector<int>& ranks, Field fi
 
 Json LinksJson(const NodeLinks& links) {
   if (links.measured == 0) return nullptr;
-  const LinkFigures& median = links.median;
+  const socket::LinkFigures& median = links.median;
   const auto rate = [](uint64_t value) { return value == 0 ? Json(nullptr) : Json(value); };
   return {{"measured", links.measured},
           {"round_trip_us", static_cast<double>(median.round_trip_ns) / 1e3},
@@ -111,4 +111,4 @@ std::string CheckJson(const Evidence& evidence, const Verdict& verdict) {
   return report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -10,7 +10,7 @@
 #include "bootstrap/resolve/slurm/hostlist.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr size_t kMostNodesOneByOne = 16;
@@ -18,7 +18,7 @@ constexpr size_t kMostNodesOneByOne = 16;
 std::string NodeNames(const Evidence& evidence) {
   std::vector<std::string> names;
   for (const Roster::Node& node : evidence.roster.nodes) names.push_back(node.name);
-  return CompressHostlist(names);
+  return resolve::CompressHostlist(names);
 }
 
 void AddLine(std::string& out, std::string_view what, std::string_view state, const std::string& text) {
@@ -50,7 +50,7 @@ size_t Failures(const Verdict& verdict, std::string_view suffix) {
 
 // The least, the median and the largest, with the nodes that have them.
 void AddFigure(std::string& out, const Evidence& evidence, std::string_view what,
-               const std::function<int64_t(const LinkFigures&)>& of,
+               const std::function<int64_t(const socket::LinkFigures&)>& of,
                const std::function<std::string(int64_t)>& show) {
   std::vector<std::pair<int64_t, std::string>> values;
   const std::vector<NodeLinks>& links = LinksToShow(evidence);
@@ -76,14 +76,16 @@ void AddLinks(std::string& out, const Evidence& evidence, const Verdict& verdict
       pairs == 1 ? "the one pair" : fmt::format("{} {} pairs", fine ? "all" : "not all of", pairs);
   AddLine(out, "connections", fine ? "ok" : "FAILED", which + " of nodes, both ways");
   AddFigure(
-      out, evidence, "round trip", [](const LinkFigures& f) { return f.round_trip_ns; }, ShowNanoseconds);
+      out, evidence, "round trip", [](const socket::LinkFigures& f) { return f.round_trip_ns; },
+      ShowNanoseconds);
   if (!evidence.bandwidth) return;
   const auto rate = [](int64_t value) { return ShowRate(static_cast<uint64_t>(value)); };
   AddFigure(
-      out, evidence, "out", [](const LinkFigures& f) { return static_cast<int64_t>(f.out_bytes_per_s); },
-      rate);
+      out, evidence, "out",
+      [](const socket::LinkFigures& f) { return static_cast<int64_t>(f.out_bytes_per_s); }, rate);
   AddFigure(
-      out, evidence, "in", [](const LinkFigures& f) { return static_cast<int64_t>(f.in_bytes_per_s); }, rate);
+      out, evidence, "in",
+      [](const socket::LinkFigures& f) { return static_cast<int64_t>(f.in_bytes_per_s); }, rate);
 }
 
 void AddCollectives(std::string& out, const Evidence& evidence) {
@@ -146,7 +148,7 @@ void AddGpus(std::string& out, const Evidence& evidence) {
   for (const auto& [text, names] : nodes) {
     const bool all = names.size() == evidence.nodes.size();
     AddLine(out, "GPUs", evidence.nodes.front().nccl.empty() ? "" : "ok",
-            all ? text : fmt::format("{}: {}", CompressHostlist(names), text));
+            all ? text : fmt::format("{}: {}", resolve::CompressHostlist(names), text));
   }
 }
 
@@ -180,7 +182,7 @@ void AddNodeTable(std::string& out, const Evidence& evidence, const Verdict& ver
     if (links.size() > kMostNodesOneByOne && !named.contains(name)) continue;
     std::vector<int> ranks = evidence.roster.RanksOn(static_cast<int>(i));
     std::ranges::sort(ranks);
-    const LinkFigures& median = links[i].median;
+    const socket::LinkFigures& median = links[i].median;
     const bool measured = links[i].measured > 0;
     const auto or_none = [](bool there, const std::string& text) { return there ? text : std::string("-"); };
     lines += fmt::format("  {:<{}}  {:<10}  {:>10}  {:>9}  {:>9}  {:>9}\n", name, width, FormatRanges(ranks),
@@ -223,7 +225,8 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
   AddNodeTable(out, evidence, verdict);
   AddFindings(out, "FAILED", verdict.failures);
   AddFindings(out, "warning", verdict.warnings);
-  if (!verdict.exclude.empty()) out += fmt::format("\n--exclude={}\n", CompressHostlist(verdict.exclude));
+  if (!verdict.exclude.empty())
+    out += fmt::format("\n--exclude={}\n", resolve::CompressHostlist(verdict.exclude));
   out +=
       fmt::format("\n{} in {}", verdict.failures.empty() ? "passed" : "failed", FormatSeconds(evidence.took));
   if (!verdict.failures.empty()) out += fmt::format(": {}", Counted(verdict.failures.size(), "failure"));
@@ -234,4 +237,4 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
   return out + "\n";
 }
 
-}  // namespace muster
+}  // namespace muster::check

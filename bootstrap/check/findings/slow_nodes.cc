@@ -7,7 +7,7 @@
 
 #include "bootstrap/check/findings/units.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 constexpr size_t kFewestNodes = 3;
@@ -40,7 +40,7 @@ Spread SpreadOf(std::vector<double> values) {
 
 struct Figure {
   const char* name;
-  std::function<double(const LinkFigures&)> of;
+  std::function<double(const socket::LinkFigures&)> of;
   std::function<std::string(double)> show;
   bool time;  // more is worse
 };
@@ -48,10 +48,12 @@ struct Figure {
 std::vector<Figure> Figures() {
   const auto time = [](double value) { return ShowNanoseconds(static_cast<int64_t>(value)); };
   const auto rate = [](double value) { return ShowRate(static_cast<uint64_t>(value)); };
-  return {
-      {"round trip", [](const LinkFigures& f) { return static_cast<double>(f.round_trip_ns); }, time, true},
-      {"out", [](const LinkFigures& f) { return static_cast<double>(f.out_bytes_per_s); }, rate, false},
-      {"in", [](const LinkFigures& f) { return static_cast<double>(f.in_bytes_per_s); }, rate, false}};
+  return {{"round trip", [](const socket::LinkFigures& f) { return static_cast<double>(f.round_trip_ns); },
+           time, true},
+          {"out", [](const socket::LinkFigures& f) { return static_cast<double>(f.out_bytes_per_s); }, rate,
+           false},
+          {"in", [](const socket::LinkFigures& f) { return static_cast<double>(f.in_bytes_per_s); }, rate,
+           false}};
 }
 
 bool IsOff(const Figure& figure, double value, const Spread& all) {
@@ -87,4 +89,4 @@ std::vector<SlowNode> FindSlowNodes(const std::vector<NodeLinks>& links) {
   return slow;
 }
 
-}  // namespace muster
+}  // namespace muster::check

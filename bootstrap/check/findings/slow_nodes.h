@@ -13,7 +13,7 @@
 
 #include "bootstrap/check/findings/links.h"
 
-namespace muster {
+namespace muster::check {
 
 struct SlowNode {
   int node = 0;
@@ -25,4 +25,4 @@ struct SlowNode {
 // `links[i]` is what node i tells; those that measured nothing are passed over.
 std::vector<SlowNode> FindSlowNodes(const std::vector<NodeLinks>& links);
 
-}  // namespace muster
+}  // namespace muster::check

@@ -8,7 +8,7 @@
 
 #include "bootstrap/check/findings/elements.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using Wanted = std::function<double(size_t)>;
@@ -268,4 +268,4 @@ Result<std::vector<WrongResult>> RunTrials(Communicator& communicator) {
   return wrong;
 }
 
-}  // namespace muster
+}  // namespace muster::check

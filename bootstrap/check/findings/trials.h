@@ -8,7 +8,7 @@
 
 #include "comm/communicator.h"
 
-namespace muster {
+namespace muster::check {
 
 struct Trial {
   std::string name;  // "AllReduce sum f16"
@@ -29,4 +29,4 @@ struct WrongResult {
 // BLOCKS: collective. What this rank found wrong. Error: the first of the communicator, which is broken then.
 Result<std::vector<WrongResult>> RunTrials(Communicator& communicator);
 
-}  // namespace muster
+}  // namespace muster::check

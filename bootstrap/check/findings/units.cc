@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 // Two digits where they tell something: "1.2", "45", "310".
@@ -44,4 +44,4 @@ std::string ShowBytes(uint64_t bytes) {
 
 std::string ShowCount(uint64_t count) { return count == UINT64_MAX ? "unlimited" : std::to_string(count); }
 
-}  // namespace muster
+}  // namespace muster::check

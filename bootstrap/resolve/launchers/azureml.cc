@@ -8,7 +8,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kMpi{
@@ -61,4 +61,4 @@ Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

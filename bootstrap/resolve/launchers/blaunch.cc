@@ -7,7 +7,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr std::string_view kTask = "LSF_PM_TASKID";
@@ -52,4 +52,4 @@ Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context)
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

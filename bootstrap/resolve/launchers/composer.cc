@@ -6,7 +6,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -47,4 +47,4 @@ Probed ProbeComposer(const Environment& environment, const ProbeContext& context
   return ProbeTorchRow(environment, kRow);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -28,4 +28,4 @@ Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
   return ProbeTorchRow(environment, kRow);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

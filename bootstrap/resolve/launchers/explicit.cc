@@ -2,7 +2,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kFlags{
@@ -43,4 +43,4 @@ Probed ProbeExplicit(const Environment&, const ProbeContext& context) {
   return candidate;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -5,7 +5,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -21,4 +21,4 @@ constexpr LauncherRow kRow{
 
 Probed ProbeFlux(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
 
-}  // namespace muster
+}  // namespace muster::resolve

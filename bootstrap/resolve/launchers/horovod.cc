@@ -8,7 +8,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -47,4 +47,4 @@ Probed ProbeHorovod(const Environment& environment, const ProbeContext&) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

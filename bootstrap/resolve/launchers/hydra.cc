@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -50,4 +50,4 @@ Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -22,4 +22,4 @@ constexpr LauncherRow kRow{
 
 Probed ProbeJsrun(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -8,7 +8,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 
 Probed ProbeKubeflow(const Environment& environment, const ProbeContext&) {
   const auto node = environment.Get("PET_NODE_RANK");
@@ -25,4 +25,4 @@ Probed ProbeKubeflow(const Environment& environment, const ProbeContext&) {
       "start the ranks of this pod with torchrun, which reads PET_*");
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

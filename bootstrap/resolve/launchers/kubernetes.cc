@@ -5,7 +5,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -40,4 +40,4 @@ Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
   return ProbeTorchRow(environment, kRow);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -2,7 +2,7 @@
 
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr Launcher kLaunchers[] = {
@@ -36,4 +36,4 @@ std::string LauncherNames() {
   return names;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

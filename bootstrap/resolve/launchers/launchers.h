@@ -10,7 +10,7 @@
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::resolve {
 
 struct Launcher {
   std::string_view name;
@@ -40,4 +40,4 @@ Launcher::Traits TraitsOf(std::string_view name);
 // "explicit, muster, torchrun, ..., none"
 std::string LauncherNames();
 
-}  // namespace muster
+}  // namespace muster::resolve

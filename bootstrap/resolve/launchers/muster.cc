@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -59,4 +59,4 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

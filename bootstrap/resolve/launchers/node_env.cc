@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 struct Counts {
@@ -114,4 +114,4 @@ Probed ProbeNodeEnv(const Environment& environment, const ProbeContext& context)
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/slurm/allocation.h"
 
-namespace muster {
+namespace muster::resolve {
 
 Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
   const auto allocation = FindAllocation(environment);
@@ -24,4 +24,4 @@ Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
   return candidate;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -37,4 +37,4 @@ Probed ProbeOpenmpi(const Environment& environment, const ProbeContext&) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

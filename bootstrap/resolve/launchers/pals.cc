@@ -5,7 +5,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 
 Probed ProbePals(const Environment& environment, const ProbeContext&) {
   // PMI_SIZE alone is anybody's.
@@ -32,4 +32,4 @@ Probed ProbePals(const Environment& environment, const ProbeContext&) {
                    .job_id = "PALS_APID"});
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -32,4 +32,4 @@ Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -10,7 +10,7 @@
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -109,4 +109,4 @@ Probed ProbePmix(const Environment& environment, const ProbeContext& context) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

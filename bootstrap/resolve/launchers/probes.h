@@ -4,11 +4,11 @@
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::resolve {
 
 #define MUSTER_LAUNCHER(name, probe, ...) \
   Probed probe(const Environment& environment, const ProbeContext& context);
 #include "bootstrap/resolve/launchers/launchers.inc"
 #undef MUSTER_LAUNCHER
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
@@ -36,4 +36,4 @@ Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
   return ProbeTorchRow(environment, kRow);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/probes.h"
 
-namespace muster {
+namespace muster::resolve {
 
 Probed ProbeSagemaker(const Environment& environment, const ProbeContext&) {
   const auto host = environment.Get("SM_CURRENT_HOST");
@@ -19,4 +19,4 @@ Probed ProbeSagemaker(const Environment& environment, const ProbeContext&) {
       "start the ranks of this host with torchrun or mpirun (SageMaker's distribution setting)");
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

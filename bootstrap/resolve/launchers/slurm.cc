@@ -14,7 +14,7 @@
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr TupleVariables kVariables{
@@ -190,4 +190,4 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   return *std::move(candidate);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -7,7 +7,7 @@
 #include "bootstrap/resolve/launchers/probes.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 TupleVariables Variables(const Environment& environment) {
@@ -65,4 +65,4 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
   return probed;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

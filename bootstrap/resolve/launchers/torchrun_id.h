@@ -6,7 +6,7 @@
 
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // It begins so where `muster run` set it: then no torchrun is behind RANK and its like.
 inline constexpr std::string_view kMusterRunId = "muster-";
@@ -16,4 +16,4 @@ inline bool HasTorchrun(const Environment& environment) {
   return run_id && !run_id->starts_with(kMusterRunId);
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -5,7 +5,7 @@
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "bootstrap/resolve/slurm/tasks_per_node.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr int64_t kInteractiveStep = 0xfffffffa;
@@ -68,4 +68,4 @@ bool IsSingleTask(const Allocation& allocation, const Environment& environment) 
          tasks->value_or(1) == 1;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

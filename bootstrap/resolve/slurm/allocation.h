@@ -7,7 +7,7 @@
 
 #include "bootstrap/environment/environment.h"
 
-namespace muster {
+namespace muster::resolve {
 
 struct Allocation {
   std::string manager;  // "slurm"
@@ -28,4 +28,4 @@ std::optional<Allocation> FindAllocation(const Environment& environment);
 // Exactly one task on one node and not heterogeneous: a world of one needs no launcher.
 bool IsSingleTask(const Allocation& allocation, const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr size_t kMostNames = 262144;
@@ -206,4 +206,4 @@ std::string CompressHostlist(const std::vector<std::string>& names) {
   return out;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -9,7 +9,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // Every name, in Slurm's order, duplicates kept. Error: kBadEnvironment naming the text and what is wrong
 // with it. A range holds at most 65536 numbers, a list at most 262144 names, a name at most 255 characters.
@@ -19,4 +19,4 @@ Result<std::vector<std::string>> ExpandHostlist(std::string_view text);
 // it back.
 std::string CompressHostlist(const std::vector<std::string>& names);
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -9,7 +9,7 @@
 #include "bootstrap/resolve/slurm/tasks_per_node.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 // Beyond this a layout is not worth its memory; the nodes and their counts still are.
@@ -132,4 +132,4 @@ Result<Placement> NodesOfSlurmJob(const Environment& environment) {
   return nodes;
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

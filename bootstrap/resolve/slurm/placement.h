@@ -5,7 +5,7 @@
 #include "comm/base/error.h"
 #include "comm/meeting.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // The nodes of this process's step in the order of SLURM_STEP_NODELIST, with their task counts. node_of_rank
 // where the layout is block, cyclic or plane and agrees with what this process knows of itself; never for
@@ -17,4 +17,4 @@ Result<Placement> PlacementOfSlurmStep(const Environment& environment);
 // SLURM_NODELIST still lists the job's.
 Result<Placement> NodesOfSlurmJob(const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::resolve

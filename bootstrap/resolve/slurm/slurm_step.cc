@@ -9,7 +9,7 @@
 #include "bootstrap/resolve/slurm/tasks_per_node.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using Names = std::unordered_set<std::string>;
@@ -110,4 +110,4 @@ Status CheckTaskIds(const Environment& environment, const RankTuple& tuple) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -9,7 +9,7 @@
 #include "comm/base/error.h"
 #include "comm/rank_tuple.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // Why the step variables are left over from another step; nullopt: nothing speaks against them. `tuple` is
 // what they say. Tests: notes of slurm.h's special step ids, SLURMD_NODENAME in the step, the step's nodes in
@@ -20,4 +20,4 @@ Result<std::optional<std::string>> WhyNotThisStep(const Environment& environment
 // SLURM_PROCID, SLURM_LOCALID and SLURM_GTIDS agree. Error: kBadEnvironment naming them.
 Status CheckTaskIds(const Environment& environment, const RankTuple& tuple);
 
-}  // namespace muster
+}  // namespace muster::resolve

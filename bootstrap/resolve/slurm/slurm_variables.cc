@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr int64_t kFirstSpecialStep = 0xfffffff0;
@@ -90,4 +90,4 @@ std::optional<std::string_view> SlurmJobNodelist(const Environment& environment)
   return FirstOf(environment, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

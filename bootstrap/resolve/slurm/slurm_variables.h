@@ -11,7 +11,7 @@
 #include "bootstrap/environment/environment.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // SLURM_JOB_ID, else its old name SLURM_JOBID; of a heterogeneous job the leader's, in all components.
 std::optional<std::string_view> SlurmJobId(const Environment& environment);
@@ -38,4 +38,4 @@ Result<std::vector<int>> ParseTaskIds(std::string_view text);
 // SLURM_JOB_NODELIST, else SLURM_NODELIST (the job's as well, also in a step).
 std::optional<std::string_view> SlurmJobNodelist(const Environment& environment);
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -4,7 +4,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 constexpr size_t kMostNodes = 262144;
@@ -42,4 +42,4 @@ int64_t SumOf(const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-}  // namespace muster
+}  // namespace muster::resolve

@@ -7,11 +7,11 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::resolve {
 
 // One count per node. Error: kBadEnvironment naming the text. At most 262144 nodes.
 Result<std::vector<int>> ParseTasksPerNode(std::string_view text);
 
 int64_t SumOf(const std::vector<int>& counts);
 
-}  // namespace muster
+}  // namespace muster::resolve

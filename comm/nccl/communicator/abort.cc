@@ -4,7 +4,7 @@
 #include "comm/log/log.h"
 #include "comm/nccl/communicator/bounded_call.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& comms) {
@@ -59,4 +59,4 @@ bool AbortComm(const NcclCore& core, NcclComm comm, const Error& cause) {
   return comm == nullptr || AbortWithin(core, {comm}, cause);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

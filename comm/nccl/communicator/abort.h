@@ -8,7 +8,7 @@
 #include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/live_comm.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Aborts the communicators that were not taken yet, all in one group, so that none waits for another. BLOCKS
 // for at most settings.abort_within; where NCCL has not come back by then settings.end_process is called with
@@ -18,4 +18,4 @@ bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>
 // The same for one that nobody else has.
 bool AbortComm(const NcclCore& core, NcclComm comm, const Error& cause);
 
-}  // namespace muster
+}  // namespace muster::nccl

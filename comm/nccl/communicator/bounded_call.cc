@@ -14,7 +14,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Without a signal, whatever the caller's thread takes.
@@ -65,4 +65,4 @@ bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   return read(ended->get(), &taken, sizeof taken) == sizeof taken;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

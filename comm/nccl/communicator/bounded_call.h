@@ -6,7 +6,7 @@
 
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Runs `call` on a thread of its own, without signals, and waits for its end. False: it had not ended by the
 // deadline, or when `stop_fd` became readable (-1: none; or no thread could be had), and goes on alone: so it
@@ -14,4 +14,4 @@ namespace muster {
 // has no descriptor left.
 bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
 
-}  // namespace muster
+}  // namespace muster::nccl

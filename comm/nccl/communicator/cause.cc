@@ -6,7 +6,7 @@
 
 #include "comm/ops/group_failure.h"
 
-namespace muster {
+namespace muster::nccl {
 
 bool WaitForFailure(const Group& group, Duration patience) {
   const Deadline deadline = Deadline::After(patience);
@@ -22,4 +22,4 @@ Error FailWithCause(const NcclCore& core, const Error& error) {
   return FailGroup(core.group, error);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -4,7 +4,7 @@
 #include "comm/base/error.h"
 #include "comm/nccl/communicator/core.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // True where the group has failed, or does within `patience`.
 bool WaitForFailure(const Group& group, Duration patience);
@@ -14,4 +14,4 @@ bool WaitForFailure(const Group& group, Duration patience);
 // before the control plane has its word through. BLOCKS for that and a second more.
 Error FailWithCause(const NcclCore& core, const Error& error);
 
-}  // namespace muster
+}  // namespace muster::nccl

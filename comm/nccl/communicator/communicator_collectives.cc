@@ -4,7 +4,7 @@
 #include "comm/nccl/devices/device_arguments.h"
 #include "comm/ops/arguments.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 bool OnHost(const ConstBuffer& buffer) { return buffer.memory == Memory::kHost; }
@@ -220,4 +220,4 @@ Result<Bytes> NcclCommunicator::BroadcastBytes(ByteView mine, int root, const Ca
   return host_->BroadcastBytes(mine, root, options);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

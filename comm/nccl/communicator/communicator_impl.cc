@@ -11,7 +11,7 @@
 #include "comm/ops/arguments.h"
 #include "comm/ops/entry.h"
 
-namespace muster {
+namespace muster::nccl {
 
 NcclCommunicator::NcclCommunicator(Shared shared, std::unique_ptr<Communicator> host,
                                    std::shared_ptr<LiveComm> live, std::vector<int> world_ranks)
@@ -246,4 +246,4 @@ Status NcclCommunicator::Synchronize(const CallOptions& options) {
                 "look at what the other ranks are doing, or raise timeouts.collective"});
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -16,7 +16,7 @@
 #include "comm/nccl/communicator/watchdog.h"
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class NcclCommunicator final : public Communicator {
  public:
@@ -115,4 +115,4 @@ class NcclCommunicator final : public Communicator {
   std::vector<Queued> grouped_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -11,7 +11,7 @@
 #include "comm/ops/arguments.h"
 #include "comm/ops/entry.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr Duration kShortest = std::chrono::milliseconds(1);
@@ -115,4 +115,4 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::MakePart(std::unique_ptr
                                             std::move(world_ranks));
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

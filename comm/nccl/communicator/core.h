@@ -13,7 +13,7 @@
 #include "comm/nccl/libraries/nccl_api.h"
 #include "comm/ops/first_error.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct NcclCore {
   Group& group;
@@ -26,4 +26,4 @@ struct NcclCore {
   bool InForkedChild() const { return getpid() != owner; }
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

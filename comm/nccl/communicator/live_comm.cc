@@ -5,7 +5,7 @@
 
 #include "comm/base/timed_lock.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // An abort does not wait longer for a call under way.
@@ -77,4 +77,4 @@ NcclComm LiveComm::Take() {
   return std::exchange(comm_, nullptr);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -16,7 +16,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class LiveComm {
  public:
@@ -66,4 +66,4 @@ class LiveComm {
   std::vector<std::unique_ptr<NcclComm>> slots_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

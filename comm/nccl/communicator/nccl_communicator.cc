@@ -7,7 +7,7 @@
 #include "comm/nccl/communicator/communicator_impl.h"
 #include "comm/nccl/communicator/start.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // The whole group's, beside kWorldCommunicator of the sockets.
@@ -33,4 +33,4 @@ Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Group& group, NcclPar
                                             std::move(parts.host), std::move(live), std::move(world_ranks));
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

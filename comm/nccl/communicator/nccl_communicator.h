@@ -31,7 +31,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct NcclParts {
   std::shared_ptr<NcclApi> nccl;
@@ -44,4 +44,4 @@ struct NcclParts {
 Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Group& group, NcclParts parts,
                                                            const NcclSettings& settings, Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::nccl

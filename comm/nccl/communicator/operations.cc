@@ -5,7 +5,7 @@
 
 #include "comm/socket/transport/call_history.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 uint64_t MillisecondsSince(Clock::time_point when) {
@@ -129,16 +129,16 @@ void Operations::Close() {
 OperationState Operations::Look() const {
   const std::lock_guard lock(mutex_);
   if (!entries_.empty()) {
-    OperationState state = StateOf(entries_.front().call);
+    OperationState state = socket::StateOf(entries_.front().call);
     state.active = true;
     state.milliseconds = MillisecondsSince(entries_.front().began);
     if (entries_.front().peer) state.waiting_for = {*entries_.front().peer};
     return state;
   }
   OperationState state =
-      last_ ? StateOf(last_->call) : OperationState{id_, true, false, "Start", 0, "", 0, {}};
+      last_ ? socket::StateOf(last_->call) : OperationState{id_, true, false, "Start", 0, "", 0, {}};
   state.milliseconds = MillisecondsSince(ended_);
   return state;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

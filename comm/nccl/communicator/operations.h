@@ -17,7 +17,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::nccl {
 
 inline Deadline LaterOf(Deadline one, Deadline other) { return one.when() > other.when() ? one : other; }
 
@@ -82,4 +82,4 @@ class Operations final : public ActivitySource {
   Clock::time_point ended_ = Clock::now();
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -4,7 +4,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::nccl {
 
 void EndProcess(const Error& error) {
   LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
@@ -12,4 +12,4 @@ void EndProcess(const Error& error) {
   _exit(ExitStatus(error.code));
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,7 +8,7 @@
 #include "comm/base/error.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // The process has no way on: the error is logged, and the process ends at once with the error's exit status
 // (69), running nothing more, since NCCL's threads hang in the GPU's driver.
@@ -29,4 +29,4 @@ struct NcclSettings {
   std::function<void(const Error&)> end_process = EndProcess;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

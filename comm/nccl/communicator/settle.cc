@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // A launch takes some tens of microseconds: so long the processor is given away but not slept on.
@@ -49,4 +49,4 @@ std::string ExplainNccl(const NcclApi& nccl, NcclResult result) {
   return nccl.Describe(result) + (last.empty() ? "" : ": " + last);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 #include "comm/base/deadline.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Asks again and again, ever more slowly (at most every 10 ms), until the answer is another one than
 // kInProgress; that is the result. kInProgress: the deadline has passed, or `stop_fd` is readable (-1: none).
@@ -19,4 +19,4 @@ NcclResult WorseOf(NcclResult one, NcclResult other);
 // "unhandled cuda error: ..." with NCCL's last words in this process.
 std::string ExplainNccl(const NcclApi& nccl, NcclResult result);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -12,7 +12,7 @@
 #include "comm/nccl/unique_ids/unique_ids.h"
 #include "comm/ops/group_failure.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Everybody's deadline is the same one but for the moments in which they left the exchange of the ids.
@@ -128,4 +128,4 @@ Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
   return Fail(all_through.error());
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

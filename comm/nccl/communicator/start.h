@@ -5,7 +5,7 @@
 #include "comm/base/error.h"
 #include "comm/nccl/communicator/core.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Collective. The unique ids travel over the control plane (unique_ids.h); then every rank starts NCCL on its
 // device without blocking and asks until it is done. BLOCKS until all ranks are through, at most until the
@@ -16,4 +16,4 @@ namespace muster {
 // names who had not come to it, or else whose NCCL was still starting, and what its last words were.
 Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // NCCL's last words are a line; who sends more is not asked to be brief.
@@ -76,4 +76,4 @@ Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports,
                   "(nccl.interface) or a firewall; timeouts.init says how long to wait");
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -11,7 +11,7 @@
 #include "comm/base/error.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::nccl {
 
 enum class StartStage : uint8_t {
   kNotEntered,   // CUDA has not given it its device yet
@@ -36,4 +36,4 @@ Result<StartReport> DecodeStartReport(ByteView bytes);
 // waited in it; the other ranks were through". The same on every rank.
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -13,7 +13,7 @@
 #include "comm/nccl/communicator/cause.h"
 #include "comm/nccl/communicator/settle.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Who asks everybody what they are doing when a deadline has passed; the others wait for the answer.
@@ -167,4 +167,4 @@ void Watchdog::End(const Error& error) {
   finished_changed_.notify_all();
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

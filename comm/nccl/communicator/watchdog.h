@@ -16,7 +16,7 @@
 #include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/live_comm.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class Watchdog {
  public:
@@ -56,4 +56,4 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

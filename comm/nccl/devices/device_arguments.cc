@@ -2,7 +2,7 @@
 
 #include "comm/ops/arguments.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 std::string_view Name(Memory memory) { return memory == Memory::kDevice ? "device" : "host"; }
@@ -34,4 +34,4 @@ Status CheckSameMemory(Operation operation, std::string_view one_name, const Con
               one_name, Name(one.memory), other_name, Name(other.memory));
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -9,7 +9,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Memory that GPU `device` can work on, where the caller says so and CUDA agrees.
 Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::string_view name,
@@ -19,4 +19,4 @@ Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::st
 Status CheckSameMemory(Operation operation, std::string_view one_name, const ConstBuffer& one,
                        std::string_view other_name, const ConstBuffer& other);
 
-}  // namespace muster
+}  // namespace muster::nccl

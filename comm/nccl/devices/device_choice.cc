@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 std::string DescribeVisible(const DeviceQuestion& question) {
@@ -56,4 +56,4 @@ Status CheckDistinctDevices(const Roster& roster, const std::vector<std::string>
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

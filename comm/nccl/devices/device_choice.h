@@ -8,7 +8,7 @@
 #include "comm/base/error.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct DeviceQuestion {
   int visible = 0;            // what cudaGetDeviceCount says; at least 1
@@ -34,4 +34,4 @@ Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question);
 Status CheckDistinctDevices(const Roster& roster, const std::vector<std::string>& uuid_of_rank,
                             bool share_device);
 
-}  // namespace muster
+}  // namespace muster::nccl

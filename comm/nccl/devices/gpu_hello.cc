@@ -2,7 +2,7 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Sentences; longer ones are cut.
@@ -52,4 +52,4 @@ Result<GpuHello> DecodeGpuHello(ByteView bytes) {
   return hello;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -11,7 +11,7 @@
 #include "comm/base/error.h"
 #include "comm/nccl/devices/gpu_verdict.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct GpuHello {
   GpuVerdict verdict;
@@ -30,4 +30,4 @@ Bytes EncodeGpuHello(const GpuHello& hello);
 // Strict: kInternal "malformed GPU hello: ...".
 Result<GpuHello> DecodeGpuHello(ByteView bytes);
 
-}  // namespace muster
+}  // namespace muster::nccl

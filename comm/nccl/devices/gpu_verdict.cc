@@ -1,6 +1,6 @@
 #include "comm/nccl/devices/gpu_verdict.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 GpuVerdict None(std::string problem) {
@@ -43,4 +43,4 @@ Result<GpuVerdict> ExamineGpu(CudaApi& cuda, DeviceQuestion question) {
   return GpuVerdict{"", choice.ordinal, FormatGpuUuid(device.uuid), device.name, choice.peers_hidden};
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

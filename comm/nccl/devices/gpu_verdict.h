@@ -7,7 +7,7 @@
 #include "comm/nccl/devices/device_choice.h"
 #include "comm/nccl/libraries/cuda_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // A value. Without a GPU `problem` says why, and the rest means nothing.
 struct GpuVerdict {
@@ -28,4 +28,4 @@ struct GpuVerdict {
 // which takes seconds on a large node: call it where it can be abandoned.
 Result<GpuVerdict> ExamineGpu(CudaApi& cuda, DeviceQuestion question);
 
-}  // namespace muster
+}  // namespace muster::nccl

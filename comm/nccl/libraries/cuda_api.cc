@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-namespace muster {
+namespace muster::nccl {
 
 std::string FormatGpuUuid(const std::array<uint8_t, 16>& uuid) {
   std::string text = "GPU-";
@@ -15,4 +15,4 @@ std::string FormatGpuUuid(const std::array<uint8_t, 16>& uuid) {
 
 std::string FormatCudaVersion(int code) { return fmt::format("{}.{}", code / 1000, code % 1000 / 10); }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -17,7 +17,7 @@
 struct CUstream_st;
 struct CUevent_st;
 
-namespace muster {
+namespace muster::nccl {
 
 // The values of cudaError_t that muster tells apart; every other one is passed on as it is.
 enum class CudaResult : int {
@@ -91,4 +91,4 @@ class CudaApi {
   virtual std::string Explain(CudaResult result) const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

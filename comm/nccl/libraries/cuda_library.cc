@@ -7,7 +7,7 @@
 
 #include "comm/base/shared_library.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 static_assert(static_cast<int>(CudaResult::kUnloading) == cudaErrorCudartUnloading);
@@ -187,4 +187,4 @@ Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files) {
   return std::make_unique<CudaLibrary>(library->path(), version, functions);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -11,7 +11,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/nccl/libraries/library_files.h"
 
-namespace muster {
+namespace muster::nccl {
 
 inline constexpr int kLeastCuda = 11'040;  // 11.4
 
@@ -19,4 +19,4 @@ inline constexpr int kLeastCuda = 11'040;  // 11.4
 // Error: kConfiguration: not found, too old, or this muster was built without CUDA's headers.
 Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 
 #include "comm/nccl/libraries/cuda_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class DeviceScope {
  public:
@@ -28,4 +28,4 @@ class DeviceScope {
   std::optional<int> before_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -3,7 +3,7 @@
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 tl::unexpected<Error> BuiltWithout(std::string_view what) {
@@ -19,4 +19,4 @@ Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles&) { return BuiltWit
 
 Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles&) { return BuiltWithout("the CUDA runtime"); }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +82,4 @@ LibraryFiles FindCudaFiles(const LibraryPlaces& places) {
   return files;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

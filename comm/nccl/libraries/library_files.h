@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace muster {
+namespace muster::nccl {
 
 // The first four are the values of the variables of these names; empty: not set.
 struct LibraryPlaces {
@@ -30,4 +30,4 @@ struct LibraryFiles {
 LibraryFiles FindNcclFiles(const LibraryPlaces& places);
 LibraryFiles FindCudaFiles(const LibraryPlaces& places);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-namespace muster {
+namespace muster::nccl {
 
 bool NcclVersion::AtLeast(const NcclVersion& least) const {
   if (major != least.major) return major > least.major;
@@ -20,4 +20,4 @@ NcclVersion ParseNcclVersion(int code) {
   return {code / scale, code % scale / 100, code % 100};
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -21,7 +21,7 @@
 // NCCL's own.
 struct ncclComm;
 
-namespace muster {
+namespace muster::nccl {
 
 // The values of ncclResult_t. Later versions may add to them.
 enum class NcclResult : int {
@@ -106,4 +106,4 @@ class NcclApi {
   virtual std::string LastError() const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 
 #include "comm/base/shared_library.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
@@ -226,4 +226,4 @@ Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files) {
   return std::make_unique<NcclLibrary>(library->path(), version, functions);
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

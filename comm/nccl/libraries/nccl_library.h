@@ -10,7 +10,7 @@
 #include "comm/nccl/libraries/library_files.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Non-blocking communicators that can be split and aborted.
 inline constexpr NcclVersion kLeastNccl = {2, 18, 0};
@@ -19,4 +19,4 @@ inline constexpr NcclVersion kLeastNccl = {2, 18, 0};
 // Error: kConfiguration: not found, too old, or this muster was built without NCCL's headers.
 Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace muster {
+namespace muster::nccl {
 
 bool HasNvidiaFiles(const std::string& root) {
   constexpr std::array kFiles = {"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"};
@@ -13,4 +13,4 @@ bool HasNvidiaFiles(const std::string& root) {
                              [&](const char* file) { return access((root + file).c_str(), F_OK) == 0; });
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

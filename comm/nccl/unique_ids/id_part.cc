@@ -4,7 +4,7 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 enum class Kind : uint8_t { kNone, kDrawn, kFailed };
@@ -53,4 +53,4 @@ Result<NcclIdPart> DecodeIdPart(ByteView bytes) {
   return part;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -13,7 +13,7 @@
 #include "comm/base/error.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct NcclIdPart {
   NcclVersion version;
@@ -28,4 +28,4 @@ Bytes EncodeIdPart(const NcclIdPart& part);
 // Strict: kInternal "malformed NCCL id: ..." for anything that EncodeIdPart does not write.
 Result<NcclIdPart> DecodeIdPart(ByteView bytes);
 
-}  // namespace muster
+}  // namespace muster::nccl

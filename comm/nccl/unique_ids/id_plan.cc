@@ -1,6 +1,6 @@
 #include "comm/nccl/unique_ids/id_plan.h"
 
-namespace muster {
+namespace muster::nccl {
 
 std::vector<int> NcclIdOwners(int size, bool scalable) {
   const int ids = scalable ? (size + kRanksPerNcclId - 1) / kRanksPerNcclId : 1;
@@ -15,4 +15,4 @@ std::vector<int> NcclIdOwners(int size, bool scalable) {
   return owners;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace muster {
+namespace muster::nccl {
 
 inline constexpr int kRanksPerNcclId = 128;
 
@@ -15,4 +15,4 @@ inline constexpr int kRanksPerNcclId = 128;
 // NCCL's own blocks are. One owner, rank 0, up to 128 ranks and where the library takes only one id.
 std::vector<int> NcclIdOwners(int size, bool scalable);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 #include "comm/nccl/unique_ids/id_part.h"
 #include "comm/nccl/unique_ids/id_plan.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr auto kForEver = std::numeric_limits<uint32_t>::max();
@@ -81,4 +81,4 @@ Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view 
   return terms;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -10,7 +10,7 @@
 #include "comm/group/group.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct NcclTerms {
   std::vector<NcclId> ids;  // in the same order on every rank, as NcclApi::Init takes them
@@ -26,4 +26,4 @@ struct NcclTerms {
 // (names the rank, on all ranks alike).
 Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view name, Deadline deadline);
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -5,23 +5,25 @@
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
-Result<std::unique_ptr<AdoptionServer>> AdoptionServer::Open(EventLoop& loop, ControlPlane& plane,
+Result<std::unique_ptr<AdoptionServer>> AdoptionServer::Open(net::EventLoop& loop, ControlPlane& plane,
                                                              Params params, OnLost on_lost) {
   std::unique_ptr<AdoptionServer> server(
       new AdoptionServer(loop, plane, std::move(params), std::move(on_lost)));
-  MUSTER_TRY(PrivateSocket socket, PrivateSocket::Open(server->params_.bases, UniqueSocketName("control"),
-                                                       PrivateSocket::Kind::kListener));
+  MUSTER_TRY(net::PrivateSocket socket,
+             net::PrivateSocket::Open(server->params_.bases, net::UniqueSocketName("control"),
+                                      net::PrivateSocket::Kind::kListener));
   AdoptionServer* raw = server.get();
-  server->acceptor_ = std::make_unique<Acceptor>(
-      loop, std::move(socket.fd), [raw](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+  server->acceptor_ = std::make_unique<net::Acceptor>(
+      loop, std::move(socket.fd),
+      [raw](UniqueFd fd, const net::SocketAddress&) { raw->Admit(std::move(fd)); });
   server->name_ = std::move(socket.name);
   MUSTER_CHECK(server->acceptor_->Start());
   return server;
 }
 
-AdoptionServer::AdoptionServer(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost)
+AdoptionServer::AdoptionServer(net::EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost)
     : loop_(loop),
       plane_(plane),
       params_(std::move(params)),
@@ -42,13 +44,13 @@ AdoptionServer::AdoptionServer(EventLoop& loop, ControlPlane& plane, Params para
 AdoptionServer::~AdoptionServer() = default;
 
 void AdoptionServer::Admit(UniqueFd fd) {
-  const auto credentials = CredentialsOf(fd.get());
+  const auto credentials = net::CredentialsOf(fd.get());
   if (!credentials || credentials->uid != params_.uid) {
     const uid_t uid = credentials ? credentials->uid : 0;
     return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
                            fmt::format("refused a program of uid {}", uid));
   }
-  programs_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+  programs_.Add(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage),
                 fmt::format("pid {}", credentials->pid), true);
 }
 
@@ -137,4 +139,4 @@ void AdoptionServer::TellJobEnd(Deadline latest) {
   programs_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

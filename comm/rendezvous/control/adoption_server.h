@@ -22,7 +22,7 @@
 #include "comm/rendezvous/messages/versions.h"
 #include "comm/rendezvous/survey/surveyor.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class AdoptionServer {
  public:
@@ -30,15 +30,15 @@ class AdoptionServer {
     uid_t uid = 0;
     std::string configuration;  // handed to the programs
     std::string job_key;
-    std::vector<std::string> bases = PrivateBases();  // where the socket may be, in turn
+    std::vector<std::string> bases = net::PrivateBases();  // where the socket may be, in turn
     Versions versions{};
   };
   // A program of this rank is gone that had been adopted and has not left.
   using OnLost = std::function<void(int rank)>;
 
   // Listens from now on. `plane` must outlive it. Error: kSystem.
-  static Result<std::unique_ptr<AdoptionServer>> Open(EventLoop& loop, ControlPlane& plane, Params params,
-                                                      OnLost on_lost);
+  static Result<std::unique_ptr<AdoptionServer>> Open(net::EventLoop& loop, ControlPlane& plane,
+                                                      Params params, OnLost on_lost);
   AdoptionServer(const AdoptionServer&) = delete;
   AdoptionServer& operator=(const AdoptionServer&) = delete;
   ~AdoptionServer();
@@ -56,7 +56,7 @@ class AdoptionServer {
   void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
 
  private:
-  AdoptionServer(EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
+  AdoptionServer(net::EventLoop& loop, ControlPlane& plane, Params params, OnLost on_lost);
   void Admit(UniqueFd fd);
   void OnFrame(ChildLinks::Source source, ByteView frame);
   void OnClosed(ChildLinks::Source source, const ChildLinks::Child& child);
@@ -64,13 +64,13 @@ class AdoptionServer {
   void RefuseUnversioned(ChildLinks::Source source);
   void Adopt(ChildLinks::Source source, int rank);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   ControlPlane& plane_;
   Params params_;
   OnLost on_lost_;
   RejectionLog rejections_{"connections of programs"};
-  std::unique_ptr<Acceptor> acceptor_;
-  PrivateName name_;
+  std::unique_ptr<net::Acceptor> acceptor_;
+  net::PrivateName name_;
   ChildLinks programs_;
   Surveyor surveyor_;
   // Of each program: the newest version that both speak; none if it was refused.
@@ -79,4 +79,4 @@ class AdoptionServer {
   Deadline latest_ = Deadline::Never();
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -36,7 +36,7 @@ std::vector<ChildLinks::Child> TakeUnheard(ChildLinks& children) {
 
 }  // namespace
 
-ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_ranks,
+ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int> own_ranks,
                            LivenessOptions liveness, Events events)
     : loop_(loop),
       group_(std::move(joined.group)),
@@ -70,7 +70,7 @@ ControlPlane::ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_
     if (events_.on_job_end) events_.on_job_end(latest);
   });
   if (upstream_) {
-    upstream_same_node_ = LocalAddress(upstream_->fd()).family() == AF_UNIX;
+    upstream_same_node_ = net::LocalAddress(upstream_->fd()).family() == AF_UNIX;
     upstream_ranks_ = UpstreamRanks();
     if (upstream_same_node_) WatchProcess(kUpstream, upstream_->fd());
     upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
@@ -327,7 +327,7 @@ std::vector<int> ControlPlane::UpstreamRanks() const {
   if (!upstream_same_node_) return RanksOfProcess(group_.root_rank);
   const Roster& roster = group_.roster;
   const std::vector<int> on_node = roster.RanksOn(roster.NodeOf(own_ranks_.front()));
-  const auto credentials = CredentialsOf(upstream_->fd());
+  const auto credentials = net::CredentialsOf(upstream_->fd());
   for (const int rank : on_node) {
     if (credentials && roster.members[static_cast<size_t>(rank)].pid == credentials->pid) {
       return RanksOfProcess(rank);
@@ -379,7 +379,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       LogEvent(LogLevel::kWarning, "retired", {},
                "the group's control plane has ended; a rank that dies is no longer noticed");
       processes_.erase(kUpstream);
-      loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
+      loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
       return CheckReleased();
     case ControlType::kOwnerAsked:
     case ControlType::kOwnerTold:
@@ -395,7 +395,7 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
   // Let go of already: its end may come with its last message.
   if (!upstream_) return;
   processes_.erase(kUpstream);
-  loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
+  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
   if (released_) return;
   if (failure_) {
     // Whoever hung up knows of the failure; nobody above is left to say that all do.
@@ -454,4 +454,4 @@ void ControlPlane::OnChildClosed(ChildLinks::Source source, const ChildLinks::Ch
   if (!failure_) TakeFailure(LostChild(child, reason));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -32,7 +32,7 @@
 #include "comm/rendezvous/survey/straggler_watch.h"
 #include "comm/rendezvous/survey/surveyor.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class ControlPlane {
  public:
@@ -53,7 +53,7 @@ class ControlPlane {
   };
 
   // Takes over the connections of a rendezvous (or of an adoption).
-  ControlPlane(EventLoop& loop, Joined joined, std::vector<int> own_ranks, LivenessOptions liveness,
+  ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int> own_ranks, LivenessOptions liveness,
                Events events);
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
@@ -132,9 +132,9 @@ class ControlPlane {
   void SendLate();
   void OnHopeless(const WaitingCall& call);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   FormedGroup group_;
-  std::unique_ptr<FrameStream> upstream_;
+  std::unique_ptr<net::FrameStream> upstream_;
   std::string upstream_name_;
   bool upstream_same_node_ = false;
   std::vector<int> upstream_ranks_;  // those of the process at its other end
@@ -155,8 +155,8 @@ class ControlPlane {
   bool leaving_ = false;
   bool released_ = false;
   std::unique_ptr<HeartbeatMonitor> heartbeat_;
-  std::unique_ptr<ReachProbe> probe_;  // while nothing is heard from above
-  uint16_t probe_port_ = 0;            // 0: the other nodes cannot be asked
+  std::unique_ptr<net::ReachProbe> probe_;  // while nothing is heard from above
+  uint16_t probe_port_ = 0;                 // 0: the other nodes cannot be asked
   std::unique_ptr<Surveyor> surveyor_;
   std::unique_ptr<StatusServer> server_;
   std::unique_ptr<StragglerWatch> stragglers_;  // the root's
@@ -166,14 +166,14 @@ class ControlPlane {
   std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<OwnerInquiry> inquiry_;
   std::unique_ptr<JobClock> job_clock_;
-  std::map<ChildLinks::Source, std::unique_ptr<ProcessWatch>> processes_;  // kSelf: the process above
-  EventLoop::TimerId own_failure_timer_ = 0;
-  EventLoop::TimerId told_timer_ = 0;
-  EventLoop::TimerId release_timer_ = 0;
-  EventLoop::TimerId leave_timer_ = 0;
-  EventLoop::TimerId late_timer_ = 0;
-  std::map<std::string, EventLoop::TimerId> exchange_timers_;
+  std::map<ChildLinks::Source, std::unique_ptr<net::ProcessWatch>> processes_;  // kSelf: the process above
+  net::EventLoop::TimerId own_failure_timer_ = 0;
+  net::EventLoop::TimerId told_timer_ = 0;
+  net::EventLoop::TimerId release_timer_ = 0;
+  net::EventLoop::TimerId leave_timer_ = 0;
+  net::EventLoop::TimerId late_timer_ = 0;
+  std::map<std::string, net::EventLoop::TimerId> exchange_timers_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

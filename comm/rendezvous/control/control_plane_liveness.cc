@@ -6,7 +6,7 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/control/control_plane.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
@@ -63,10 +63,10 @@ Failure ControlPlane::LostConnection(const std::vector<int>& ranks, const Error&
 // A forked worker may hold the connection open long after its rank has died: the process itself is watched as
 // well.
 void ControlPlane::WatchProcess(ChildLinks::Source source, int fd) {
-  const auto credentials = CredentialsOf(fd);
+  const auto credentials = net::CredentialsOf(fd);
   if (!credentials || credentials->pid == 0) return;
-  processes_[source] =
-      std::make_unique<ProcessWatch>(loop_, credentials->pid, [this, source] { OnProcessEnded(source); });
+  processes_[source] = std::make_unique<net::ProcessWatch>(loop_, credentials->pid,
+                                                           [this, source] { OnProcessEnded(source); });
 }
 
 void ControlPlane::OnProcessEnded(ChildLinks::Source source) {
@@ -99,16 +99,17 @@ std::vector<HeartbeatMonitor::Peer> ControlPlane::OtherNodes() {
 void ControlPlane::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   if (!upstream_ || peer.stream != upstream_.get() || probe_port_ == 0) return;
   const Roster& roster = group_.roster;
-  std::vector<SocketAddress> others;
+  std::vector<net::SocketAddress> others;
   for (size_t node = 0; node < roster.nodes.size() && others.size() < kMostAsked; ++node) {
     const auto number = static_cast<int>(node);
     if (number == roster.NodeOf(own_ranks_.front()) || number == roster.NodeOf(group_.root_rank)) continue;
     if (roster.nodes[node].addresses.empty()) continue;
-    if (const auto address = SocketAddress::FromNumeric(roster.nodes[node].addresses.front(), probe_port_)) {
+    if (const auto address =
+            net::SocketAddress::FromNumeric(roster.nodes[node].addresses.front(), probe_port_)) {
       others.push_back(*address);
     }
   }
-  probe_ = others.empty() ? nullptr : std::make_unique<ReachProbe>(loop_, others);
+  probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(loop_, others);
 }
 
 bool ControlPlane::NobodyElseAnswers() const { return probe_ && probe_->answered() == 0; }
@@ -167,4 +168,4 @@ void ControlPlane::OnChildrenSilent(const std::vector<HeartbeatMonitor::Silence>
   CheckEveryoneKnows();
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,7 +3,7 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/control/control_plane.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // More than that says nothing new.
@@ -95,4 +95,4 @@ void ControlPlane::OnHopeless(const WaitingCall& call) {
                ""});
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,14 +5,14 @@
 
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kReleaseWithin = std::chrono::seconds(2);
 
 }  // namespace
 
-ExitReports::ExitReports(EventLoop& loop, ChildLinks& children, Events events)
+ExitReports::ExitReports(net::EventLoop& loop, ChildLinks& children, Events events)
     : loop_(loop), children_(children), events_(std::move(events)) {}
 
 ExitReports::~ExitReports() { loop_.Cancel(timer_); }
@@ -69,4 +69,4 @@ void ExitReports::Told() {
   if (events_.on_told) events_.on_told();
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -13,7 +13,7 @@
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/exit_report.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class ExitReports {
  public:
@@ -22,7 +22,7 @@ class ExitReports {
     std::function<void(const std::vector<RankEnd>&)> on_ends;  // where there is not
     std::function<void()> on_told;                             // once, after Finish: this process may end
   };
-  ExitReports(EventLoop& loop, ChildLinks& children, Events events);
+  ExitReports(net::EventLoop& loop, ChildLinks& children, Events events);
   ExitReports(const ExitReports&) = delete;
   ExitReports& operator=(const ExitReports&) = delete;
   ~ExitReports();
@@ -44,14 +44,14 @@ class ExitReports {
   void Check();
   void Told();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   ChildLinks& children_;
   Events events_;
   std::set<ChildLinks::Source> silent_;  // those that have said their last, or never will
   bool finishing_ = false;               // the own programs have ended
   bool passed_ = false;                  // and all of those below
   bool told_ = false;
-  EventLoop::TimerId timer_ = 0;
+  net::EventLoop::TimerId timer_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,9 +6,9 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
-HeartbeatMonitor::HeartbeatMonitor(EventLoop& loop, LivenessOptions liveness,
+HeartbeatMonitor::HeartbeatMonitor(net::EventLoop& loop, LivenessOptions liveness,
                                    std::function<std::vector<Peer>()> peers, Events events, Now now)
     : loop_(loop),
       liveness_(liveness),
@@ -80,4 +80,4 @@ void HeartbeatMonitor::Suspect(const std::vector<Silence>& suspects) {
   for (const Silence& suspect : suspects) events_.on_suspect(suspect);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

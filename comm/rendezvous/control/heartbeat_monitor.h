@@ -14,18 +14,18 @@
 #include "comm/net/frame_stream.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class HeartbeatMonitor {
  public:
   // Looked at within one heartbeat: it owns nothing, and costs nothing to make.
   struct Peer {
-    FrameStream* stream = nullptr;
+    net::FrameStream* stream = nullptr;
     std::span<const int> ranks;
     Clock::time_point heard{};  // when something came from there
   };
   struct Silence {
-    const FrameStream* stream = nullptr;
+    const net::FrameStream* stream = nullptr;
     std::vector<int> ranks;
     Duration silent{};
   };
@@ -43,7 +43,7 @@ class HeartbeatMonitor {
   using Now = std::function<Clock::time_point()>;
   // `peers` is asked at each heartbeat, `now` once before it; the timer is the loop's.
   HeartbeatMonitor(
-      EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers, Events events,
+      net::EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers, Events events,
       Now now = [] { return Clock::now(); });
   HeartbeatMonitor(const HeartbeatMonitor&) = delete;
   HeartbeatMonitor& operator=(const HeartbeatMonitor&) = delete;
@@ -55,15 +55,15 @@ class HeartbeatMonitor {
   void Judge(const std::vector<Peer>& peers, Clock::time_point now);
   void Suspect(const std::vector<Silence>& suspects);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   LivenessOptions liveness_;
   std::function<std::vector<Peer>()> peers_;
   Events events_;
   Now now_;
   Clock::time_point last_tick_ = now_();
   Clock::time_point clocks_from_ = last_tick_;
-  std::set<const FrameStream*> suspects_;
-  EventLoop::TimerId timer_ = 0;
+  std::set<const net::FrameStream*> suspects_;
+  net::EventLoop::TimerId timer_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

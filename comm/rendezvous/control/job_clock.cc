@@ -2,14 +2,14 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kAskAfter = std::chrono::seconds(10);
 
 }  // namespace
 
-JobClock::JobClock(EventLoop& loop, ChildLinks& children, OnEnd on_end)
+JobClock::JobClock(net::EventLoop& loop, ChildLinks& children, OnEnd on_end)
     : loop_(loop), children_(children), on_end_(std::move(on_end)) {}
 
 JobClock::~JobClock() { loop_.Cancel(timer_); }
@@ -42,4 +42,4 @@ void JobClock::Tell(Deadline latest) {
   on_end_(latest);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

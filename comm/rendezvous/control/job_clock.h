@@ -16,13 +16,13 @@
 #include "comm/rendezvous/join/scheduler_inquiry.h"
 #include "comm/rendezvous/messages/child_links.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class JobClock {
  public:
   using OnEnd = std::function<void(Deadline latest)>;
 
-  JobClock(EventLoop& loop, ChildLinks& children, OnEnd on_end);
+  JobClock(net::EventLoop& loop, ChildLinks& children, OnEnd on_end);
   JobClock(const JobClock&) = delete;
   JobClock& operator=(const JobClock&) = delete;
   ~JobClock();
@@ -36,11 +36,11 @@ class JobClock {
  private:
   void Tell(Deadline latest);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   ChildLinks& children_;
   OnEnd on_end_;
-  EventLoop::TimerId timer_ = 0;
+  net::EventLoop::TimerId timer_ = 0;
   std::unique_ptr<SchedulerInquiry> inquiry_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

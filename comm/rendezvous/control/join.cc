@@ -13,7 +13,7 @@
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/join/joiner.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Leaves time to go to the root without a leader.
@@ -59,7 +59,7 @@ std::string SocketOf(const std::string& control) { return control.substr(control
 // A supervisor runs, but in another mount namespace. Its directory must have been given as a path.
 bool IsOutOfSight(const std::string& control) {
   return control.starts_with('/') && access(control.c_str(), F_OK) != 0 &&
-         IsListedByKernel(SocketOf(control));
+         net::IsListedByKernel(SocketOf(control));
 }
 
 Error OutOfSight(const std::string& control) {
@@ -75,20 +75,20 @@ Error OutOfSight(const std::string& control) {
 
 // Also if the path is too long for a socket.
 Result<UniqueFd> DialPath(const std::string& path) {
-  if (const auto address = SocketAddress::Path(path)) return StartConnect(*address);
+  if (const auto address = net::SocketAddress::Path(path)) return net::StartConnect(*address);
   const std::string directory = path.substr(0, path.rfind('/'));
   const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", directory, ErrnoText(errno));
-  MUSTER_TRY(const SocketAddress address,
-             SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}", fd.get(), SocketOf(path))));
-  return StartConnect(address);
+  MUSTER_TRY(const net::SocketAddress address,
+             net::SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}", fd.get(), SocketOf(path))));
+  return net::StartConnect(address);
 }
 
 Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
   if (!control.starts_with('/'))
     return WithHint(Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} is not the path of a socket", control),
                     std::string(kEndedHint));
-  if (!UserIdsAreReliable()) {
+  if (!net::UserIdsAreReliable()) {
     return WithHint(
         Fail(Code::kBadEnvironment,
              "MUSTER_CONTROL={} cannot be verified: this user namespace does not map this user", control),
@@ -102,7 +102,7 @@ Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
                     std::string(kEndedHint));
   }
   UniqueFd fd = *std::move(dialed);
-  const auto credentials = CredentialsOf(fd.get());
+  const auto credentials = net::CredentialsOf(fd.get());
   if (!credentials || credentials->uid != uid) {
     return WithHint(
         Fail(Code::kBadEnvironment, "the socket in MUSTER_CONTROL={} belongs to another user", control),
@@ -145,7 +145,7 @@ ToldRefusal TellRefusal(JoinRequest request) {
   request.timeouts.rendezvous = std::min(request.timeouts.rendezvous, kRefusedPatience);
   request.late_nodes = std::min(request.late_nodes, kRefusedPatience);
   request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
-  auto loop = EventLoop::Create();
+  auto loop = net::EventLoop::Create();
   if (!loop) return told;
   if (!request.kvs) request.kvs = OpenLauncherKvs(request.meeting);
   const std::shared_ptr<LauncherKvs> kvs = request.kvs;
@@ -164,7 +164,7 @@ ToldRefusal TellRefusal(JoinRequest request) {
 
 bool IsSupervisorThere(const std::string& control, uid_t uid) {
   if (!control.starts_with('/')) return false;
-  if (!UserIdsAreReliable()) return access(control.c_str(), F_OK) == 0;
+  if (!net::UserIdsAreReliable()) return access(control.c_str(), F_OK) == 0;
   return DialSupervisor(control, uid).has_value() || IsOutOfSight(control);
 }
 
@@ -180,7 +180,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
                "install the same release of muster inside and outside");
   bool closed = false;
   const auto fits = [&] { return adoption->group.roster.group_id == group_id && adoption->rank == rank; };
-  auto stream = std::make_unique<FrameStream>(group->loop(), std::move(fd), kLongestMessage);
+  auto stream = std::make_unique<net::FrameStream>(group->loop(), std::move(fd), kLongestMessage);
   stream->Start(
       [&](ByteView frame) {
         if (ControlTypeOf(frame) == ControlType::kVersions) {
@@ -224,4 +224,4 @@ std::unique_ptr<Group> MakeGroupOfOne(std::string node) {
   return std::make_unique<GroupOfOne>(std::move(node));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/messages/versions.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // BLOCKS until the group is formed or has failed; timeouts.rendezvous bounds it. Afterwards one thread of the
 // Group's own serves the control plane.
@@ -49,4 +49,4 @@ bool IsSupervisorThere(const std::string& control, uid_t uid);
 // Opens nothing and starts nothing.
 std::unique_ptr<Group> MakeGroupOfOne(std::string node);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/some_ranges.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Without the part that tells one program of a rank from the next.
@@ -99,4 +99,4 @@ std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class MembershipTracker {
  public:
@@ -46,4 +46,4 @@ class MembershipTracker {
 // "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.
 std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

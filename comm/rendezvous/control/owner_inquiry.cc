@@ -4,7 +4,7 @@
 
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -126,4 +126,4 @@ void OwnerInquiry::Deliver(const OwnerAnswer& answer) {
   node.mapped().on_answer(answer);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -18,14 +18,14 @@
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class OwnerInquiry {
  public:
   using Look = std::function<OwnerAnswer(const OwnerQuestion&)>;
   using OnAnswer = std::function<void(const OwnerAnswer&)>;
   struct Params {
-    EventLoop& loop;
+    net::EventLoop& loop;
     const Roster& roster;
     ChildLinks& children;
     bool is_root = false;
@@ -49,13 +49,13 @@ class OwnerInquiry {
  private:
   struct Asked {
     OnAnswer on_answer;
-    EventLoop::TimerId timer = 0;
+    net::EventLoop::TimerId timer = 0;
   };
   struct Collected {
     ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, who is above
     OwnerAnswer best;
     std::set<ChildLinks::Source> waits_for;
-    EventLoop::TimerId timer = 0;
+    net::EventLoop::TimerId timer = 0;
   };
 
   void Collect(const OwnerQuestion& question, ChildLinks::Source asker);
@@ -71,4 +71,4 @@ class OwnerInquiry {
   std::map<uint64_t, Collected> collected_;           // questions that came from above, or are the root's
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -2,7 +2,7 @@
 
 #include "comm/rendezvous/messages/control_frame.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using control_frame::Begin;
@@ -59,4 +59,4 @@ Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
   return Finish(reader, answer, "answer about an owner");
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -10,7 +10,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct OwnerQuestion {
   uint64_t id = 0;          // the asker's; one process of a group asks
@@ -47,4 +47,4 @@ Bytes Encode(const OwnerAnswer& answer);
 Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame);
 Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

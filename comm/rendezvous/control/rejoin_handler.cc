@@ -4,14 +4,14 @@
 #include "comm/rendezvous/join/agreement.h"
 #include "comm/rendezvous/join/prover_choice.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kLongestHello = size_t{16} << 20;
 
 }  // namespace
 
-RejoinHandler::RejoinHandler(EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
+RejoinHandler::RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
                              StillHere still_here)
     : loop_(loop),
       request_(std::move(request)),
@@ -26,12 +26,12 @@ void RejoinHandler::OpenLadder() {
   if (!is_root_ || listener_ || request_->meeting.find_root == FindRoot::kSameNode) return;
   // The launcher's key-value store may be in the hands of a program by now; those who come look for the next root address.
   if (request_->kvs) return;
-  Result<std::unique_ptr<Prover>> prover = ChooseProver(*request_, munge_worker_);
+  Result<std::unique_ptr<auth::Prover>> prover = ChooseProver(*request_, munge_worker_);
   if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);
   prover_ = *std::move(prover);
   listener_ = std::make_unique<RootListener>(
       loop_, *request_, *prover_,
-      [this](std::unique_ptr<FrameStream> link, const SocketAddress& peer) {
+      [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
         visitors_.Add(std::move(link), peer.ToString(), false);
       },
       [](const Error&) {});
@@ -39,8 +39,8 @@ void RejoinHandler::OpenLadder() {
 }
 
 void RejoinHandler::OpenLocally(std::unique_ptr<NodeListener> listener) {
-  const auto admit = [this](UniqueFd fd, PeerCredentials credentials) {
-    visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestHello),
+  const auto admit = [this](UniqueFd fd, net::PeerCredentials credentials) {
+    visitors_.Add(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestHello),
                   fmt::format("pid {} on this node", credentials.pid), true);
   };
   node_listener_ = std::move(listener);
@@ -83,4 +83,4 @@ std::optional<Failure> RejoinHandler::Refuse(const Hello& hello) const {
   return std::nullopt;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -18,14 +18,14 @@
 #include "comm/rendezvous/link/node_listener.h"
 #include "comm/rendezvous/messages/child_links.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RejoinHandler {
  public:
   // Why a claim for this rank cannot be put off: it is still at work. Absent: it has left, or will soon.
   using StillHere = std::function<std::optional<Error>(int rank)>;
 
-  RejoinHandler(EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
+  RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
                 StillHere still_here);
   RejoinHandler(const RejoinHandler&) = delete;
   RejoinHandler& operator=(const RejoinHandler&) = delete;
@@ -42,15 +42,15 @@ class RejoinHandler {
   std::optional<Failure> Refuse(const Hello& hello) const;
   void OnFrame(ChildLinks::Source source, ByteView frame);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   std::shared_ptr<const JoinRequest> request_;
   bool is_root_;
   StillHere still_here_;
   ChildLinks visitors_;
-  ThreadWorker munge_worker_;
-  std::unique_ptr<Prover> prover_;
+  net::ThreadWorker munge_worker_;
+  std::unique_ptr<auth::Prover> prover_;
   std::unique_ptr<NodeListener> node_listener_;
   std::unique_ptr<RootListener> listener_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

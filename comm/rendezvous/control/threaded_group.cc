@@ -11,7 +11,7 @@
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // The root names who is missing; its word may arrive a little after the own clock has run out.
@@ -20,13 +20,13 @@ constexpr Duration kVerdictGrace = std::chrono::seconds(2);
 }  // namespace
 
 Result<std::unique_ptr<ThreadedGroup>> ThreadedGroup::Create(int rank) {
-  MUSTER_TRY(auto loop, EventLoop::Create());
+  MUSTER_TRY(auto loop, net::EventLoop::Create());
   UniqueFd failure_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!failure_fd) return muster::Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   return std::unique_ptr<ThreadedGroup>(new ThreadedGroup(std::move(loop), std::move(failure_fd), rank));
 }
 
-ThreadedGroup::ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank)
+ThreadedGroup::ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank)
     : loop_(std::move(loop)), failure_fd_(std::move(failure_fd)), rank_(rank) {}
 
 ThreadedGroup::~ThreadedGroup() {
@@ -57,7 +57,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   key_ = joined.group.key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
-  events.on_exchanged = [this](const muster::KeyedAllGather& whole) { OnExchanged(whole); };
+  events.on_exchanged = [this](const muster::rendezvous::KeyedAllGather& whole) { OnExchanged(whole); };
   events.on_released = [this] {
     const std::lock_guard lock(mutex_);
     // What came first counts: a failed group releases its ranks as well, once nobody is left.
@@ -111,7 +111,7 @@ void ThreadedGroup::OnFailure(const Failure& failure) {
   changed_.notify_all();
 }
 
-void ThreadedGroup::OnExchanged(const muster::KeyedAllGather& whole) {
+void ThreadedGroup::OnExchanged(const muster::rendezvous::KeyedAllGather& whole) {
   const std::lock_guard lock(mutex_);
   std::vector<Bytes>& by_rank = exchanged_[whole.name];
   by_rank.resize(static_cast<size_t>(roster_->size()));
@@ -124,7 +124,7 @@ void ThreadedGroup::OnExchanged(const muster::KeyedAllGather& whole) {
 Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, ByteView mine,
                                                          Deadline deadline) {
   const std::string full_name = exchange_prefix_ + std::string(name);
-  muster::KeyedAllGather part{
+  muster::rendezvous::KeyedAllGather part{
       full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
   loop_->Post([this, part = std::move(part)] { plane_->Contribute(part); });
   std::unique_lock lock(mutex_);
@@ -194,4 +194,4 @@ Status ThreadedGroup::Leave(Deadline deadline) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

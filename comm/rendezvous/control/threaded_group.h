@@ -18,7 +18,7 @@
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class ThreadedGroup : public Group {
  public:
@@ -26,7 +26,7 @@ class ThreadedGroup : public Group {
   ~ThreadedGroup() override;
 
   // Set-up, before Serve, on the thread that made it.
-  EventLoop& loop() { return *loop_; }
+  net::EventLoop& loop() { return *loop_; }
   void Attach(Joined joined, LivenessOptions liveness);
   // Keeps the exchanges of one program of a rank apart from those of the next.
   void set_exchange_prefix(std::string prefix) { exchange_prefix_ = std::move(prefix); }
@@ -46,16 +46,16 @@ class ThreadedGroup : public Group {
   Status Leave(Deadline deadline) override;
 
  private:
-  ThreadedGroup(std::unique_ptr<EventLoop> loop, UniqueFd failure_fd, int rank);
+  ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank);
   void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
-  void OnExchanged(const muster::KeyedAllGather& whole);
+  void OnExchanged(const muster::rendezvous::KeyedAllGather& whole);
   // Until `condition` holds (with mutex_ locked); false at the deadline.
   bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
 
   const pid_t owner_ = getpid();
-  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<net::EventLoop> loop_;
   UniqueFd failure_fd_;
   int rank_;
   std::string exchange_prefix_;
@@ -73,4 +73,4 @@ class ThreadedGroup : public Group {
   bool stop_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,7 +3,7 @@
 #include "comm/address.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr std::string_view kHeading = "muster-notice";
@@ -17,10 +17,10 @@ tl::unexpected<Error> NoRootAddress(std::string_view problem) {
               "what the root left there is no root address of this release of muster: {}", problem);
 }
 
-Result<SocketAddress> DecodeAddress(std::string_view text) {
+Result<net::SocketAddress> DecodeAddress(std::string_view text) {
   const Result<Endpoint> endpoint = ParseEndpoint(text);
   if (!endpoint) return NoRootAddress(endpoint.error().message);
-  const auto address = SocketAddress::FromNumeric(endpoint->host, endpoint->port);
+  const auto address = net::SocketAddress::FromNumeric(endpoint->host, endpoint->port);
   if (!address) return NoRootAddress(fmt::format("\"{}\" is not an address", text));
   return *address;
 }
@@ -30,7 +30,7 @@ Result<SocketAddress> DecodeAddress(std::string_view text) {
 std::string Encode(const RootAddress& root_address) {
   std::string text = fmt::format("{} {} {}", kHeading, kVersion,
                                  root_address.secret ? root_address.secret->Text() : std::string(kNoSecret));
-  for (const SocketAddress& address : root_address.addresses) text += " " + address.ToString();
+  for (const net::SocketAddress& address : root_address.addresses) text += " " + address.ToString();
   return text;
 }
 
@@ -44,15 +44,15 @@ Result<RootAddress> DecodeRootAddress(std::string_view text) {
     return NoRootAddress(fmt::format("it has {} addresses", words.size() - 3));
   RootAddress root_address;
   if (words[2] != kNoSecret) {
-    const Result<JobSecret> secret = JobSecret::Parse(words[2], "its second word");
+    const Result<auth::JobSecret> secret = auth::JobSecret::Parse(words[2], "its second word");
     if (!secret) return NoRootAddress(secret.error().message);
     root_address.secret = *secret;
   }
   for (size_t i = 3; i < words.size(); ++i) {
-    MUSTER_TRY(SocketAddress address, DecodeAddress(words[i]));
+    MUSTER_TRY(net::SocketAddress address, DecodeAddress(words[i]));
     root_address.addresses.push_back(address);
   }
   return root_address;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -16,13 +16,13 @@
 #include "comm/base/error.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // What the root says. A value.
 struct RootAddress {
-  std::vector<SocketAddress> addresses;  // where it listens, with ports
+  std::vector<net::SocketAddress> addresses;  // where it listens, with ports
   // Drawn for this group alone; absent where nothing needs it (munge, MUSTER_SECRET, no authentication).
-  std::optional<JobSecret> secret;
+  std::optional<auth::JobSecret> secret;
 
   friend bool operator==(const RootAddress&, const RootAddress&) = default;
 };
@@ -54,4 +54,4 @@ class EndpointStore {
   virtual std::string Describe() const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -4,7 +4,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -16,7 +16,7 @@ constexpr Duration kPauseWithRootAddress = milliseconds(500);
 
 }  // namespace
 
-EndpointStoreSearch::EndpointStoreSearch(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
+EndpointStoreSearch::EndpointStoreSearch(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
                                          RootDialer::Params params, MakeProver make_prover,
                                          RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected)
     : loop_(loop),
@@ -77,7 +77,7 @@ void EndpointStoreSearch::OnRootAddress(const std::string& text) {
 }
 
 void EndpointStoreSearch::Dial(const RootAddress& root_address) {
-  Result<std::unique_ptr<Prover>> prover = make_prover_(root_address.secret);
+  Result<std::unique_ptr<auth::Prover>> prover = make_prover_(root_address.secret);
   if (!prover) {
     const RootDialer::OnRejected on_rejected = on_rejected_;
     return on_rejected(prover.error());
@@ -96,4 +96,4 @@ std::optional<Error> EndpointStoreSearch::rejection() const {
   return dialer_ ? dialer_->rejection() : std::nullopt;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

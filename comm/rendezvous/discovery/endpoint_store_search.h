@@ -17,15 +17,16 @@
 #include "comm/rendezvous/discovery/root_finder.h"
 #include "comm/rendezvous/link/root_dialer.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class EndpointStoreSearch : public RootFinder {
  public:
   // For the secret of a root address.
-  using MakeProver = std::function<Result<std::unique_ptr<Prover>>(const std::optional<JobSecret>&)>;
+  using MakeProver =
+      std::function<Result<std::unique_ptr<auth::Prover>>(const std::optional<auth::JobSecret>&)>;
 
   // One look is given up after params.handshake_timeout.
-  EndpointStoreSearch(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
+  EndpointStoreSearch(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
                       RootDialer::Params params, MakeProver make_prover, RootDialer::OnLink on_link,
                       RootDialer::OnRejected on_rejected);
   ~EndpointStoreSearch() override;
@@ -40,19 +41,19 @@ class EndpointStoreSearch : public RootFinder {
   void Dial(const RootAddress& root_address);
   void DropDialer();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   std::shared_ptr<EndpointStore> endpoint_store_;  // shared with a look that is left behind
   RootDialer::Params params_;
   MakeProver make_prover_;
   RootDialer::OnLink on_link_;
   RootDialer::OnRejected on_rejected_;
-  ThreadWorker worker_;
-  EventLoop::TimerId timer_ = 0;
+  net::ThreadWorker worker_;
+  net::EventLoop::TimerId timer_ = 0;
   Duration pause_;
   std::string newest_;
   std::string problem_;
-  std::shared_ptr<Prover> prover_;
+  std::shared_ptr<auth::Prover> prover_;
   std::unique_ptr<RootDialer> dialer_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

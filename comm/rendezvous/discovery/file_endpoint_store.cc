@@ -11,7 +11,7 @@
 
 #include "comm/rendezvous/discovery/root_address_file.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr int kLooksForEachTrace = 8;
@@ -204,4 +204,4 @@ void FileEndpointStore::Withdraw(std::string_view root_address) {
   if (found && *found && **found == root_address) unlinkat(own->get(), name_.c_str(), 0);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -17,7 +17,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/rendezvous/discovery/endpoint_store.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // BLOCKS for as long as the file system does, whatever the deadline.
 class FileEndpointStore : public EndpointStore {
@@ -47,4 +47,4 @@ class FileEndpointStore : public EndpointStore {
   int absences_ = 0;            // in a row
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

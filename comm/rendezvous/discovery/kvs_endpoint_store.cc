@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Slurm reads a request of 1024 bytes at most, name and words of the protocol included.
@@ -33,4 +33,4 @@ Result<std::optional<std::string>> KvsEndpointStore::LookUp(Deadline deadline) {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

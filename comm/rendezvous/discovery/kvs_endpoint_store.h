@@ -7,7 +7,7 @@
 #include "comm/rendezvous/discovery/endpoint_store.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class KvsEndpointStore : public EndpointStore {
  public:
@@ -24,4 +24,4 @@ class KvsEndpointStore : public EndpointStore {
   std::string name_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

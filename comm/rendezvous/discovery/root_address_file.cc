@@ -4,11 +4,11 @@
 
 #include "comm/auth/crypto.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 std::string CheckOf(std::string_view root_address) {
-  const Digest digest = Blake2b({}, {AsBytes("muster notice file"), AsBytes(root_address)});
+  const auth::Digest digest = auth::Blake2b({}, {AsBytes("muster notice file"), AsBytes(root_address)});
   std::string text;
   for (size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest.at(i));
   return text;
@@ -27,4 +27,4 @@ std::optional<std::string> DecodeRootAddressFile(std::string_view content) {
   return std::string(root_address);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Longer is no root address of ours.
 inline constexpr size_t kLongestRootAddressFile = size_t{16} * 1024;
@@ -17,4 +17,4 @@ std::string EncodeRootAddressFile(std::string_view root_address);
 // The root's address; absent where this is not a whole file. What the root's address says is judged by DecodeRootAddress.
 std::optional<std::string> DecodeRootAddressFile(std::string_view content);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

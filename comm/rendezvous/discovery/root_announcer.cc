@@ -4,14 +4,14 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kPublishAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
-RootAnnouncer::RootAnnouncer(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
+RootAnnouncer::RootAnnouncer(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
                              Duration patience, OnHopeless on_hopeless)
     : loop_(loop),
       endpoint_store_(std::move(endpoint_store)),
@@ -64,4 +64,4 @@ void RootAnnouncer::OnPublished(const Status& published) {
   timer_ = loop_.After(kPublishAgain, [this] { Publish(); });
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -13,7 +13,7 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/discovery/endpoint_store.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // A file system that does not answer for so long is left with the root's address.
 inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
@@ -24,7 +24,7 @@ class RootAnnouncer {
   using OnHopeless = std::function<void(const Error& error)>;
 
   // One try is given up after `patience`.
-  RootAnnouncer(EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store, Duration patience,
+  RootAnnouncer(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store, Duration patience,
                 OnHopeless on_hopeless);
   RootAnnouncer(const RootAnnouncer&) = delete;
   RootAnnouncer& operator=(const RootAnnouncer&) = delete;
@@ -43,16 +43,16 @@ class RootAnnouncer {
   void Publish();
   void OnPublished(const Status& published);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   std::shared_ptr<EndpointStore> endpoint_store_;  // shared with a call that is left behind
   Duration patience_;
   OnHopeless on_hopeless_;
-  ThreadWorker worker_;
-  EventLoop::TimerId timer_ = 0;
+  net::ThreadWorker worker_;
+  net::EventLoop::TimerId timer_ = 0;
   std::string text_;
   std::string problem_;
   bool withdrawing_ = false;
   std::future<void> withdrawn_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RootFinder {
  public:
@@ -21,4 +21,4 @@ class RootFinder {
   virtual std::optional<Error> rejection() const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

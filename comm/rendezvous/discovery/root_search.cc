@@ -7,7 +7,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // A root that is there is found long before.
@@ -18,37 +18,38 @@ constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
 
 Duration Stagger(size_t crowd) {
   std::array<uint8_t, 2> random{};
-  RandomBytes(random);
+  auth::RandomBytes(random);
   const auto part = static_cast<Duration::rep>(random[0]) * 256 + random[1];
   return kElsewhereApart * static_cast<Duration::rep>(crowd) * part / 65536;
 }
 
-bool LeadsHere(const std::vector<SocketAddress>& addresses) {
-  return std::ranges::all_of(addresses, [](const SocketAddress& address) { return address.IsLoopback(); });
+bool LeadsHere(const std::vector<net::SocketAddress>& addresses) {
+  return std::ranges::all_of(addresses,
+                             [](const net::SocketAddress& address) { return address.IsLoopback(); });
 }
 
 // BLOCKS as reading the interfaces does: runs on the worker.
-bool IsOwn(const std::vector<SocketAddress>& addresses) {
-  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
-  return interfaces && std::ranges::any_of(*interfaces, [&](const LocalInterface& interface) {
-           return std::ranges::any_of(addresses, [&](const SocketAddress& address) {
+bool IsOwn(const std::vector<net::SocketAddress>& addresses) {
+  const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
+  return interfaces && std::ranges::any_of(*interfaces, [&](const net::LocalInterface& interface) {
+           return std::ranges::any_of(addresses, [&](const net::SocketAddress& address) {
              return address.Host() == interface.address.Host();
            });
          });
 }
 
 // A name that means another node here must not lead back to this one (127.0.1.1 in /etc/hosts).
-std::vector<SocketAddress> WithoutLoopback(std::vector<SocketAddress> addresses) {
-  const auto is_loopback = [](const SocketAddress& address) { return address.IsLoopback(); };
+std::vector<net::SocketAddress> WithoutLoopback(std::vector<net::SocketAddress> addresses) {
+  const auto is_loopback = [](const net::SocketAddress& address) { return address.IsLoopback(); };
   if (!std::ranges::all_of(addresses, is_loopback)) std::erase_if(addresses, is_loopback);
   return addresses;
 }
 
-std::vector<SocketAddress> Candidates(const std::vector<SocketAddress>& addresses,
-                                      const std::vector<uint16_t>& ports) {
-  std::vector<SocketAddress> candidates;
+std::vector<net::SocketAddress> Candidates(const std::vector<net::SocketAddress>& addresses,
+                                           const std::vector<uint16_t>& ports) {
+  std::vector<net::SocketAddress> candidates;
   for (const uint16_t port : ports) {
-    for (SocketAddress address : addresses) {
+    for (net::SocketAddress address : addresses) {
       address.set_port(port);
       candidates.push_back(address);
     }
@@ -58,7 +59,7 @@ std::vector<SocketAddress> Candidates(const std::vector<SocketAddress>& addresse
 
 }  // namespace
 
-RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
+RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params params, auth::Prover& prover,
                        RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected)
     : loop_(loop),
       where_(std::move(where)),
@@ -70,7 +71,7 @@ RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, 
   RootDialer::Further further;
   further.count = [this] { return where_.further_ports.size() * addresses_.size(); };
   further.at = [this](size_t index) {
-    SocketAddress address = addresses_[index % addresses_.size()];
+    net::SocketAddress address = addresses_[index % addresses_.size()];
     address.set_port(where_.further_ports[index / addresses_.size()]);
     return address;
   };
@@ -78,7 +79,7 @@ RootSearch::RootSearch(EventLoop& loop, Where where, RootDialer::Params params, 
   dialer_.SetFurther(std::move(further));
 }
 
-void RootSearch::OnAddresses(std::vector<SocketAddress> addresses) {
+void RootSearch::OnAddresses(std::vector<net::SocketAddress> addresses) {
   addresses = WithoutLoopback(std::move(addresses));
   addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   dialer_.AddCandidates(Candidates(addresses, where_.ports));
@@ -90,14 +91,14 @@ void RootSearch::OnAddresses(std::vector<SocketAddress> addresses) {
 
 void RootSearch::LookUp(const std::string& host) {
   struct Found {
-    Result<std::vector<SocketAddress>> addresses;
+    Result<std::vector<net::SocketAddress>> addresses;
     bool own = false;
   };
   const auto found = std::make_shared<Found>();
   const bool ask = where_.on_own_host != nullptr;
   names_.Run(
       [found, host, ask] {
-        found->addresses = ResolveHost(host, 0);
+        found->addresses = net::ResolveHost(host, 0);
         found->own = ask && found->addresses && IsOwn(*found->addresses);
       },
       [this, found, host] {
@@ -123,7 +124,7 @@ void RootSearch::After(Duration pause, std::function<void()> step) {
 void RootSearch::LookElsewhere(const std::string& host) {
   if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
   After(kLookUpAgain + Stagger(where_.crowd), [this, host] {
-    const auto found = std::make_shared<std::vector<SocketAddress>>();
+    const auto found = std::make_shared<std::vector<net::SocketAddress>>();
     elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
                    [this, found] { OnAddresses(*found); });
   });
@@ -134,4 +135,4 @@ std::string RootSearch::Problem() const {
   return problem.empty() ? name_problem_ : problem;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

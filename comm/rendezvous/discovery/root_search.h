@@ -16,7 +16,7 @@
 #include "comm/rendezvous/discovery/root_finder.h"
 #include "comm/rendezvous/link/root_dialer.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RootSearch : public RootFinder {
  public:
@@ -27,7 +27,7 @@ class RootSearch : public RootFinder {
     std::function<void()> on_own_host = nullptr;
     // For a host whose name leads nowhere, or to this machine alone. Where set: called once for each, off the
     // loop; may block. `crowd`: so many may do the same at this moment, and should not do it at once.
-    std::function<std::vector<SocketAddress>(const std::string& host)> elsewhere = nullptr;
+    std::function<std::vector<net::SocketAddress>(const std::string& host)> elsewhere = nullptr;
     size_t crowd = 1;
     // Tried as well if the root is not found soon at the ports above.
     std::vector<uint16_t> later_ports = {};
@@ -35,7 +35,7 @@ class RootSearch : public RootFinder {
     std::vector<uint16_t> further_ports = {};
   };
 
-  RootSearch(EventLoop& loop, Where where, RootDialer::Params params, Prover& prover,
+  RootSearch(net::EventLoop& loop, Where where, RootDialer::Params params, auth::Prover& prover,
              RootDialer::OnLink on_link, RootDialer::OnRejected on_rejected);
 
   std::string Problem() const override;
@@ -44,18 +44,18 @@ class RootSearch : public RootFinder {
  private:
   void LookUp(const std::string& host);
   void LookElsewhere(const std::string& host);
-  void OnAddresses(std::vector<SocketAddress> addresses);
+  void OnAddresses(std::vector<net::SocketAddress> addresses);
   void After(Duration pause, std::function<void()> step);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   Where where_;
-  ThreadWorker names_;
-  ThreadWorker elsewhere_;
+  net::ThreadWorker names_;
+  net::ThreadWorker elsewhere_;
   std::set<std::string> sought_elsewhere_;
-  std::vector<SocketAddress> addresses_;  // of all hosts, without a port
+  std::vector<net::SocketAddress> addresses_;  // of all hosts, without a port
   RootDialer dialer_;
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

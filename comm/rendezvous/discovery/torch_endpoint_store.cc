@@ -4,7 +4,7 @@
 
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // An agent may be slow once or twice on a crowded node, or about to end. A store of an older dialect never
@@ -22,7 +22,7 @@ std::string TorchEndpointStore::Describe() const {
 
 Status TorchEndpointStore::Connect(Deadline deadline) {
   if (client_ && client_->open()) return {};
-  MUSTER_TRY(const auto addresses, ResolveHost(endpoint_.host, endpoint_.port));
+  MUSTER_TRY(const auto addresses, net::ResolveHost(endpoint_.host, endpoint_.port));
   Error problem;
   for (size_t i = 0; i < addresses.size(); ++i) {
     // One address that leads nowhere must not use up the time of the others.
@@ -69,4 +69,4 @@ Result<std::optional<std::string>> TorchEndpointStore::LookUp(Deadline deadline)
   return root_address;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 #include "comm/rendezvous/discovery/endpoint_store.h"
 #include "comm/rendezvous/tcp_store/client.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class TorchEndpointStore : public EndpointStore {
  public:
@@ -31,4 +31,4 @@ class TorchEndpointStore : public EndpointStore {
   Clock::time_point silent_since_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

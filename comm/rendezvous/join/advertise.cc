@@ -4,18 +4,18 @@
 
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
                                                       const std::vector<std::string>& proven) {
   if (!pattern) return proven;
-  MUSTER_TRY(const auto interfaces, LocalInterfaces());
+  MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
   std::vector<std::string> matching;
   std::vector<std::string> all;
-  for (const LocalInterface& interface : interfaces) {
+  for (const net::LocalInterface& interface : interfaces) {
     all.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
     if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    if (IsNodeLocalInterface(interface.name) || !MatchesInterface(interface, *pattern)) continue;
+    if (net::IsNodeLocalInterface(interface.name) || !net::MatchesInterface(interface, *pattern)) continue;
     matching.push_back(interface.address.Host());
   }
   if (!matching.empty()) return matching;
@@ -24,4 +24,4 @@ Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::s
                   fmt::format("this node has {}", fmt::join(all, ", ")));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // `pattern`: rendezvous.interface (a name, a glob, a CIDR): all addresses of this node that match, never
 // loopback, link-local or a network that exists on every node alike. Absent: `proven`, the local addresses
@@ -16,4 +16,4 @@ namespace muster {
 Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
                                                       const std::vector<std::string>& proven);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

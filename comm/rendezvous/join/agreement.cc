@@ -6,7 +6,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/some_ranges.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using Settings = std::map<std::string_view, std::string_view>;
@@ -110,4 +110,4 @@ std::optional<Error> FindLeftover(const ProcessInfo& mine, const Hello& hello) {
   return std::nullopt;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

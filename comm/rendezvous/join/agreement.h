@@ -6,7 +6,7 @@
 
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // "rank 5 on gpu03", "ranks 0-3 on gpu01".
 std::string DescribeProcess(const ProcessInfo& member);
@@ -24,4 +24,4 @@ int FirstRankOf(const Hello& hello);
 // must not take the new group down with it. Error: kDisagreement.
 std::optional<Error> FindLeftover(const ProcessInfo& mine, const Hello& hello);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

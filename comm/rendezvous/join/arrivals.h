@@ -6,7 +6,7 @@
 
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct Arrival {
   Duration at{};  // since the root began to wait
@@ -17,4 +17,4 @@ struct Arrival {
 
 using Arrivals = std::map<int, Arrival>;  // by rank
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 #include "comm/rendezvous/pmi/pmi_kvs.h"
 #include "comm/rendezvous/pmi/pmix_kvs.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 std::shared_ptr<LauncherKvs> OpenLauncherKvs(const Meeting& meeting) {
   if (meeting.find_root != FindRoot::kEndpointStore) return nullptr;
@@ -26,4 +26,4 @@ std::unique_ptr<EndpointStore> OpenEndpointStore(const JoinRequest& request) {
                                               EndpointTopic(meeting.key));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // The launcher's, where the ranks meet on it; else null. At most one of a process at a time. Does not block.
 std::shared_ptr<LauncherKvs> OpenLauncherKvs(const Meeting& meeting);
@@ -16,4 +16,4 @@ std::shared_ptr<LauncherKvs> OpenLauncherKvs(const Meeting& meeting);
 // The one that request.meeting names (FindRoot::kEndpointStore). Does no I/O before its first call.
 std::unique_ptr<EndpointStore> OpenEndpointStore(const JoinRequest& request);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

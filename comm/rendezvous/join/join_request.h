@@ -20,7 +20,7 @@
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 #include "comm/rendezvous/survey/status_server.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct JoinRequest {
   Meeting meeting;
@@ -35,10 +35,10 @@ struct JoinRequest {
   // self.node is what this machine calls itself: nobody else of the launch has its addresses.
   bool named_by_host = false;
   // Where the processes of this node meet, in directories of their own below these (net/private_directory.h).
-  std::vector<std::string> shared_directories = PrivateBases();
-  std::optional<JobSecret> secret;
+  std::vector<std::string> shared_directories = net::PrivateBases();
+  std::optional<auth::JobSecret> secret;
   // FindRoot::kEndpointStore without `secret`: drawn by the root, and read from its address by the others.
-  std::optional<JobSecret> root_address_secret;
+  std::optional<auth::JobSecret> root_address_secret;
   // FindRoot::kEndpointStore on the launcher's key-value store: this process's (endpoint_store_choice.h). Whoever owns it lets it
   // be left when the group is over.
   std::shared_ptr<LauncherKvs> kvs;
@@ -59,8 +59,8 @@ struct JoinRequest {
 
 struct Joined {
   FormedGroup group;
-  std::unique_ptr<FrameStream> upstream;  // null at the root
-  std::unique_ptr<ChildLinks> children;   // never null
+  std::unique_ptr<net::FrameStream> upstream;  // null at the root
+  std::unique_ptr<ChildLinks> children;        // never null
   // What this process had asked for, where others come to it: a leader, the root. Else null.
   std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
@@ -68,4 +68,4 @@ struct Joined {
   std::unique_ptr<NodeListener> node_listener{};  // a leader's, open: a node's ranks find it without a gap
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 #include "comm/rendezvous/join/advertise.h"
 #include "comm/rendezvous/join/agreement.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -27,7 +27,7 @@ constexpr Duration kLateComers = milliseconds(500);
 
 }  // namespace
 
-Joiner::Joiner(EventLoop& loop, JoinRequest request, OnDone on_done)
+Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
     : loop_(loop),
       request_(std::move(request)),
       on_done_(std::move(on_done)),
@@ -57,9 +57,10 @@ bool Joiner::SoleRankOfNode() const {
 
 // ---- upstream and below
 
-void Joiner::AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name) {
+void Joiner::AttachUpstream(std::unique_ptr<net::FrameStream> stream, std::string name) {
   if (ended_) return;
-  for (EventLoop::TimerId* timer : {&patience_timer_, &local_timer_}) loop_.Cancel(std::exchange(*timer, 0));
+  for (net::EventLoop::TimerId* timer : {&patience_timer_, &local_timer_})
+    loop_.Cancel(std::exchange(*timer, 0));
   search_.reset();
   upstream_ = std::move(stream);
   upstream_name_ = std::move(name);
@@ -68,7 +69,7 @@ void Joiner::AttachUpstream(std::unique_ptr<FrameStream> stream, std::string nam
   if (members_.empty()) members_.emplace_back(ChildLinks::kSelf, request_.self);
   sent_ = 0;
   // On another node the handshake compares them.
-  if (LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
+  if (net::LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
   if (failure_below_) upstream_->Send(Encode(*failure_below_));
   if (leader_) return ScheduleHello();
   SendHello();
@@ -92,7 +93,7 @@ void Joiner::ScheduleHello() {
 void Joiner::SendHello() {
   if (!upstream_ || sent_ == members_.size()) return;
   Hello hello;
-  const SocketAddress local = LocalAddress(upstream_->fd());
+  const net::SocketAddress local = net::LocalAddress(upstream_->fd());
   if (local.family() != AF_UNIX) {
     Result<std::vector<std::string>> advertised =
         AddressesToAdvertise(request_.options.interface, {local.Host()});
@@ -153,7 +154,7 @@ void Joiner::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
 void Joiner::OnUpstreamClosed(const Error& reason) {
   if (ended_) return;
   // From here the stream is of no use; it must not be destroyed within its own call.
-  loop_.Post([stream = std::shared_ptr<FrameStream>(std::move(upstream_))] {});
+  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
   if (parked_) return Restart();
   // Who has not heard us is no peer of ours that died, but the previous group's process, just ended.
   if (!accepted_) return RetryLocally(leader_ ? &Joiner::GoToRoot : &Joiner::MeetLocally);
@@ -304,7 +305,7 @@ Deadline Joiner::VerdictDeadline() const {
 }
 
 void Joiner::CancelTimers() {
-  for (EventLoop::TimerId* timer :
+  for (net::EventLoop::TimerId* timer :
        {&deadline_timer_, &local_timer_, &patience_timer_, &directory_timer_, &hello_timer_}) {
     loop_.Cancel(std::exchange(*timer, 0));
   }
@@ -442,4 +443,4 @@ void Joiner::FinishFailed() {
   on_done(tl::unexpected<Failure>(*ended_));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -32,7 +32,7 @@
 #include "comm/rendezvous/join/waiting.h"
 #include "comm/rendezvous/link/node_listener.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // How long who cannot be part of the group looks for somebody to tell: the ranks of a step start seconds
 // apart.
@@ -44,7 +44,7 @@ class Joiner {
   // it before it returns, else what they say next is lost.
   using OnDone = std::function<void(tl::expected<Joined, Failure>)>;
 
-  Joiner(EventLoop& loop, JoinRequest request, OnDone on_done);
+  Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done);
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
   ~Joiner();
@@ -77,7 +77,7 @@ class Joiner {
   void OpenStatusServer();
 
   // To the root.
-  Prover* GetProver();
+  auth::Prover* GetProver();
   void GoToRoot();
   Status MakeRoomForAll() const;
   void BecomeRoot();
@@ -88,13 +88,13 @@ class Joiner {
   void SearchEndpointStore();
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
-  void OnLinkToRoot(std::unique_ptr<FrameStream> link);
+  void OnLinkToRoot(std::unique_ptr<net::FrameStream> link);
   void ReportTheSearch();
   std::vector<std::string> RootHosts() const;
   std::string DescribeRoot() const;
 
   // Upstream and below.
-  void AttachUpstream(std::unique_ptr<FrameStream> stream, std::string name);
+  void AttachUpstream(std::unique_ptr<net::FrameStream> stream, std::string name);
   void OnUpstreamFrame(ByteView frame);
   void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
   void OnUpstreamClosed(const Error& reason);
@@ -129,16 +129,16 @@ class Joiner {
   void SendFinalMessage();
   void FinishFailed();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   JoinRequest request_;
   OnDone on_done_;
   LocalNames local_names_;
-  ThreadWorker munge_worker_;
-  std::unique_ptr<Prover> prover_;
+  net::ThreadWorker munge_worker_;
+  std::unique_ptr<auth::Prover> prover_;
   std::unique_ptr<NodeListener> node_listener_;
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
-  std::unique_ptr<FrameStream> upstream_;
+  std::unique_ptr<net::FrameStream> upstream_;
   std::string upstream_name_;
   std::unique_ptr<RootFinder> search_;
   std::unique_ptr<RootSide> root_;
@@ -159,14 +159,14 @@ class Joiner {
   bool told_from_above_ = false;          // that the group has failed
   Clock::time_point stay_until_{};        // after a failure
   Deadline deadline_ = Deadline::Never();
-  EventLoop::TimerId deadline_timer_ = 0;
-  EventLoop::TimerId local_timer_ = 0;
-  EventLoop::TimerId patience_timer_ = 0;
-  EventLoop::TimerId directory_timer_ = 0;
-  EventLoop::TimerId hello_timer_ = 0;
-  EventLoop::TimerId end_timer_ = 0;
+  net::EventLoop::TimerId deadline_timer_ = 0;
+  net::EventLoop::TimerId local_timer_ = 0;
+  net::EventLoop::TimerId patience_timer_ = 0;
+  net::EventLoop::TimerId directory_timer_ = 0;
+  net::EventLoop::TimerId hello_timer_ = 0;
+  net::EventLoop::TimerId end_timer_ = 0;
   Duration local_pause_{};
   Duration collect_{};
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -4,7 +4,7 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/joiner.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -25,7 +25,7 @@ void Joiner::MeetLocally() {
   local_pause_ = kFirstLocalPause;
   out_of_sight_since_.reset();
   const int local_rank = first_claim().local_rank;
-  if (!UserIdsAreReliable()) {
+  if (!net::UserIdsAreReliable()) {
     if (local_rank <= 0 && request_.meeting.find_root != FindRoot::kSameNode) return BecomeLeader();
     return GoWithoutLeader("this user namespace does not map this user, so that user ids prove nothing",
                            "map the user: unshare --map-current-user");
@@ -44,7 +44,7 @@ bool Joiner::AttachToLeader() {
   // A leader is not in the others before; /tmp may be long.
   UniqueFd fd = local_pause_ < kOpenElsewhereAfter ? DialLocal(local_names_, 1) : DialLocal(local_names_);
   if (!fd) return false;
-  AttachUpstream(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+  AttachUpstream(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage),
                  fmt::format("the leader of {}", request_.self.node));
   return true;
 }
@@ -60,9 +60,9 @@ void Joiner::Lead() {
 
 void Joiner::OpenNodeListener() {
   if (!node_listener_) {
-    node_listener_ =
-        std::make_unique<NodeListener>(loop_, local_names_, [this](UniqueFd fd, PeerCredentials credentials) {
-          children_->Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestMessage),
+    node_listener_ = std::make_unique<NodeListener>(
+        loop_, local_names_, [this](UniqueFd fd, net::PeerCredentials credentials) {
+          children_->Add(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage),
                          fmt::format("pid {} on this node", credentials.pid), true);
         });
   }
@@ -94,7 +94,7 @@ void Joiner::Follow() {
 // it in as well.
 bool Joiner::LeaderIsOutOfSight() {
   if (alone_ || local_pause_ < kLookAtListFrom) return false;
-  if (!IsListedByKernel(local_names_.socket)) {
+  if (!net::IsListedByKernel(local_names_.socket)) {
     out_of_sight_since_.reset();
     return false;
   }
@@ -157,4 +157,4 @@ bool Joiner::WholeNodeIsHere() const {
   return first_claim().local_size >= 0 && local_claims_ >= first_claim().local_size;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

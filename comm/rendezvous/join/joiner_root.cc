@@ -10,11 +10,11 @@
 #include "comm/rendezvous/join/prover_choice.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // BLOCKS: runs on a worker.
-std::vector<SocketAddress> AddressesByScheduler(const Scheduler& scheduler, const std::string& host) {
+std::vector<net::SocketAddress> AddressesByScheduler(const Scheduler& scheduler, const std::string& host) {
   SchedulerQuestion question;
   question.nodes = {host};
   const Result<SchedulerFacts> facts = scheduler.Ask(question, Deadline::After(kSchedulerPatience));
@@ -26,15 +26,15 @@ std::vector<SocketAddress> AddressesByScheduler(const Scheduler& scheduler, cons
   if (found == facts->addresses.end() || found->second == host) return {};
   LogInfo("{} does not lead to another machine by its name; Slurm says that it is at {}", host,
           found->second);
-  return ResolveHost(found->second, 0).value_or(std::vector<SocketAddress>{});
+  return net::ResolveHost(found->second, 0).value_or(std::vector<net::SocketAddress>{});
 }
 
 }  // namespace
 
 // Null, and the end, where there is none to be had.
-Prover* Joiner::GetProver() {
+auth::Prover* Joiner::GetProver() {
   if (prover_) return prover_.get();
-  Result<std::unique_ptr<Prover>> chosen = ChooseProver(request_, munge_worker_);
+  Result<std::unique_ptr<auth::Prover>> chosen = ChooseProver(request_, munge_worker_);
   if (!chosen) {
     Fail(chosen.error());
     return nullptr;
@@ -70,20 +70,20 @@ Status Joiner::MakeRoomForAll() const {
   const auto all = static_cast<size_t>(std::max(request_.self.agreement.world_size, 0));
   const bool known = (nodes > 0 || request_.meeting.find_root == FindRoot::kSameNode) && local > 0;
   const std::string what = fmt::format("the root of {} ranks", all);
-  if (known) return MakeRoomForDescriptors(std::min(all, nodes + local), what);
-  if (const Status room = MakeRoomForDescriptors(all, what); !room)
-    return RaiseDescriptorLimit().map([](auto) {});
+  if (known) return net::MakeRoomForDescriptors(std::min(all, nodes + local), what);
+  if (const Status room = net::MakeRoomForDescriptors(all, what); !room)
+    return net::RaiseDescriptorLimit().map([](auto) {});
   return {};
 }
 
 void Joiner::BecomeRoot() {
   search_.reset();
   if (request_.meeting.find_root == FindRoot::kEndpointStore && !request_.secret && !prover_) {
-    Result<JobSecret> drawn = JobSecret::Generate();
+    Result<auth::JobSecret> drawn = auth::JobSecret::Generate();
     if (!drawn) return Fail(drawn.error());
     request_.root_address_secret = *std::move(drawn);
   }
-  Prover* prover = nullptr;
+  auth::Prover* prover = nullptr;
   if (request_.meeting.find_root != FindRoot::kSameNode) {
     prover = GetProver();
     if (prover == nullptr) return;
@@ -171,7 +171,7 @@ void Joiner::SearchRoot() {
   const bool may_be_here = leader_ && request_.named_by_host && !request_.self.refused &&
                            (meeting.find_root == FindRoot::kHost || meeting.find_root == FindRoot::kEndpoint);
   if (may_be_here && RootHosts().front() == request_.self.node) return BecomeRoot();
-  Prover* prover = GetProver();
+  auth::Prover* prover = GetProver();
   if (prover == nullptr) return;
   RootSearch::Where where{RootHosts(), {}};
   SetPorts(where);
@@ -183,8 +183,9 @@ void Joiner::SearchRoot() {
   }
   search_ = std::make_unique<RootSearch>(
       loop_, std::move(where),
-      RootDialer::Params{MeetingIdOf(meeting.key), request_.timeouts.handshake, request_.timeouts.connect},
-      *prover, [this](std::unique_ptr<FrameStream> link) { OnLinkToRoot(std::move(link)); },
+      RootDialer::Params{auth::MeetingIdOf(meeting.key), request_.timeouts.handshake,
+                         request_.timeouts.connect},
+      *prover, [this](std::unique_ptr<net::FrameStream> link) { OnLinkToRoot(std::move(link)); },
       [this](const Error& error) { Fail(error); });
   ReportTheSearch();
 }
@@ -212,18 +213,18 @@ void Joiner::SetPorts(RootSearch::Where& where) const {
 void Joiner::SearchEndpointStore() {
   search_ = std::make_unique<EndpointStoreSearch>(
       loop_, OpenEndpointStore(request_),
-      RootDialer::Params{MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
+      RootDialer::Params{auth::MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
                          request_.timeouts.connect},
-      [this](const std::optional<JobSecret>& secret) {
+      [this](const std::optional<auth::JobSecret>& secret) {
         request_.root_address_secret = secret;
         return ChooseProver(request_, munge_worker_);
       },
-      [this](std::unique_ptr<FrameStream> link) { OnLinkToRoot(std::move(link)); },
+      [this](std::unique_ptr<net::FrameStream> link) { OnLinkToRoot(std::move(link)); },
       [this](const Error& error) { Fail(error); });
   ReportTheSearch();
 }
 
-void Joiner::OnLinkToRoot(std::unique_ptr<FrameStream> link) {
+void Joiner::OnLinkToRoot(std::unique_ptr<net::FrameStream> link) {
   loop_.Cancel(local_timer_);
   AttachUpstream(std::move(link), DescribeRoot());
 }
@@ -261,4 +262,4 @@ std::string Joiner::DescribeWait() const {
   return fmt::format("for the root, {}{}{}", DescribeRoot(), problem.empty() ? "" : "; ", problem);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,25 +3,27 @@
 #include "comm/auth/choose.h"
 #include "comm/auth/munge_prover.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
-Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
-  const std::optional<JobSecret>& secret = request.secret ? request.secret : request.root_address_secret;
-  const AuthFacts facts{request.options.auth, MungeSocketPresent(request.munge_socket), request.munge_socket,
-                        secret.has_value(), request.meeting.find_root != FindRoot::kSameNode};
-  MUSTER_TRY(const AuthMethod method, ChooseAuth(facts));
+Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
+  const std::optional<auth::JobSecret>& secret =
+      request.secret ? request.secret : request.root_address_secret;
+  const auth::AuthFacts facts{request.options.auth, auth::MungeSocketPresent(request.munge_socket),
+                              request.munge_socket, secret.has_value(),
+                              request.meeting.find_root != FindRoot::kSameNode};
+  MUSTER_TRY(const AuthMethod method, auth::ChooseAuth(facts));
   switch (method) {
     case AuthMethod::kMunge: {
-      MungeProverOptions options;
+      auth::MungeProverOptions options;
       options.socket = request.munge_socket;
       options.uid = request.uid;
-      return MakeMungeProver(std::move(options), worker);
+      return auth::MakeMungeProver(std::move(options), worker);
     }
     case AuthMethod::kSecret:
-      return MakeSecretProver(*secret);
+      return auth::MakeSecretProver(*secret);
     default:
-      return MakeNoneProver();
+      return auth::MakeNoneProver();
   }
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,9 +7,9 @@
 #include "comm/base/blocking_worker.h"
 #include "comm/rendezvous/join/join_request.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // `worker` must outlive the prover. Error: kAuthentication with advice, where nothing can be used.
-Result<std::unique_ptr<Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker);
+Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -11,7 +11,7 @@
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kBindAgain = std::chrono::milliseconds(200);
@@ -29,13 +29,13 @@ std::string ListenHost(const JoinRequest& request) {
 
 }  // namespace
 
-RootListener::RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover,
+RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, auth::Prover& prover,
                            AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
       method_(prover.method()),
       listener_(loop,
-                AuthenticatingAcceptor::Params{.meeting = MeetingIdOf(request.meeting.key),
+                AuthenticatingAcceptor::Params{.meeting = auth::MeetingIdOf(request.meeting.key),
                                                .handshake_timeout = request.timeouts.handshake,
                                                .self = DescribeProcess(request.self)},
                 prover, std::move(on_link)),
@@ -62,11 +62,11 @@ void RootListener::Close() {
 // BLOCKS: runs on the worker.
 RootListener::Addresses RootListener::FindAddresses(const std::string& host, FindRoot how) {
   Addresses result;
-  const Result<std::vector<SocketAddress>> named = ResolveHost(host, 0);
-  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  const Result<std::vector<net::SocketAddress>> named = net::ResolveHost(host, 0);
+  const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
   if (!interfaces) return {{}, interfaces.error().message};
-  for (const SocketAddress& address : named.value_or(std::vector<SocketAddress>{})) {
-    const bool local = std::ranges::any_of(*interfaces, [&](const LocalInterface& interface) {
+  for (const net::SocketAddress& address : named.value_or(std::vector<net::SocketAddress>{})) {
+    const bool local = std::ranges::any_of(*interfaces, [&](const net::LocalInterface& interface) {
       return interface.address.Host() == address.Host();
     });
     if (local || address.IsLoopback()) result.listen.push_back(address);
@@ -81,8 +81,8 @@ RootListener::Addresses RootListener::FindAddresses(const std::string& host, Fin
   }
   // The node's own name may mean loopback alone, or nothing at all: then everything listens, behind the
   // hello.
-  std::erase_if(result.listen, [](const SocketAddress& address) { return address.IsLoopback(); });
-  if (result.listen.empty()) result.listen = {SocketAddress::AnyIpv6(0)};
+  std::erase_if(result.listen, [](const net::SocketAddress& address) { return address.IsLoopback(); });
+  if (result.listen.empty()) result.listen = {net::SocketAddress::AnyIpv6(0)};
   return result;
 }
 
@@ -95,7 +95,7 @@ void RootListener::OnAddresses(const Addresses& addresses) {
                  "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"});
 }
 
-void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
+void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
   const auto began = Clock::now();
   const std::vector<std::vector<uint16_t>> ladders = PortsToTry();
   const Result<uint16_t> port = Open(addresses, ladders.front());
@@ -118,12 +118,12 @@ void RootListener::TryToBind(const std::vector<SocketAddress>& addresses) {
   bind_timer_ = loop_.After(pause, [this, addresses] { TryToBind(addresses); });
 }
 
-Result<uint16_t> RootListener::Open(const std::vector<SocketAddress>& addresses,
+Result<uint16_t> RootListener::Open(const std::vector<net::SocketAddress>& addresses,
                                     const std::vector<uint16_t>& ports) {
   Result<uint16_t> port = listener_.Open(addresses, ports);
   // A kernel without IPv6.
-  if (!port && addresses.front() == SocketAddress::AnyIpv6(0)) {
-    if (Result<uint16_t> ipv4 = listener_.Open({SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
+  if (!port && addresses.front() == net::SocketAddress::AnyIpv6(0)) {
+    if (Result<uint16_t> ipv4 = listener_.Open({net::SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
   }
   return port;
 }
@@ -146,7 +146,7 @@ std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
     // Others than the last time: who still has the root's address of the previous group, and its secret, should find
     // nobody there rather than be turned away.
     std::array<uint8_t, 16> random{};
-    RandomBytes(random);
+    auth::RandomBytes(random);
     return {PortLadder(AsText(random), range, meeting.ports_of_others, kWholeLadder)};
   }
   std::vector<std::vector<uint16_t>> ladders;
@@ -156,12 +156,12 @@ std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
   return ladders;
 }
 
-void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port) {
-  const auto is_any = [](const SocketAddress& address) {
-    return address == SocketAddress::AnyIpv6(0) || address == SocketAddress::AnyIpv4(0);
+void RootListener::Announce(std::vector<net::SocketAddress> addresses, uint16_t port) {
+  const auto is_any = [](const net::SocketAddress& address) {
+    return address == net::SocketAddress::AnyIpv6(0) || address == net::SocketAddress::AnyIpv4(0);
   };
   if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
-  for (SocketAddress& address : addresses) address.set_port(port);
+  for (net::SocketAddress& address : addresses) address.set_port(port);
   RootAddress root_address{std::move(addresses), std::nullopt};
   // What the user has made known already is nothing to write down.
   if (method_ == AuthMethod::kSecret && !request_.secret) root_address.secret = request_.root_address_secret;
@@ -172,14 +172,15 @@ void RootListener::Announce(std::vector<SocketAddress> addresses, uint16_t port)
 }
 
 // Where the name of this node says nothing; loopback where there is nothing else, for all are here then.
-std::vector<SocketAddress> RootListener::AllAddresses() const {
-  std::vector<SocketAddress> usable;
-  std::vector<SocketAddress> loopback;
-  for (const LocalInterface& interface : LocalInterfaces().value_or(std::vector<LocalInterface>{})) {
+std::vector<net::SocketAddress> RootListener::AllAddresses() const {
+  std::vector<net::SocketAddress> usable;
+  std::vector<net::SocketAddress> loopback;
+  for (const net::LocalInterface& interface :
+       net::LocalInterfaces().value_or(std::vector<net::LocalInterface>{})) {
     if (interface.address.IsLoopback()) loopback.push_back(interface.address);
-    if (interface.address.IsLinkLocal() || IsNodeLocalInterface(interface.name)) continue;
+    if (interface.address.IsLinkLocal() || net::IsNodeLocalInterface(interface.name)) continue;
     const auto& pattern = request_.options.interface;
-    if (!pattern || MatchesInterface(interface, *pattern)) usable.push_back(interface.address);
+    if (!pattern || net::MatchesInterface(interface, *pattern)) usable.push_back(interface.address);
   }
   return usable.empty() ? loopback : usable;
 }
@@ -190,4 +191,4 @@ std::string RootListener::Problem() const {
   return listener_.last_refusal().empty() ? "" : "turned away: " + listener_.last_refusal();
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

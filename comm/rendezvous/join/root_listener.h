@@ -15,7 +15,7 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RootListener {
  public:
@@ -24,7 +24,7 @@ class RootListener {
   using OnMisplaced = std::function<void(const Error& error)>;
 
   // The references must outlive it.
-  RootListener(EventLoop& loop, const JoinRequest& request, Prover& prover,
+  RootListener(net::EventLoop& loop, const JoinRequest& request, auth::Prover& prover,
                AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced);
   RootListener(const RootListener&) = delete;
   RootListener& operator=(const RootListener&) = delete;
@@ -39,28 +39,28 @@ class RootListener {
 
  private:
   struct Addresses {
-    std::vector<SocketAddress> listen;
+    std::vector<net::SocketAddress> listen;
     std::string problem;
   };
   static Addresses FindAddresses(const std::string& host, FindRoot how);
   void OnAddresses(const Addresses& addresses);
-  void TryToBind(const std::vector<SocketAddress>& addresses);
-  Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  void TryToBind(const std::vector<net::SocketAddress>& addresses);
+  Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
   void ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const;
   std::vector<std::vector<uint16_t>> PortsToTry() const;
-  void Announce(std::vector<SocketAddress> addresses, uint16_t port);
-  std::vector<SocketAddress> AllAddresses() const;
+  void Announce(std::vector<net::SocketAddress> addresses, uint16_t port);
+  std::vector<net::SocketAddress> AllAddresses() const;
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const JoinRequest& request_;
   const AuthMethod method_;
   AuthenticatingAcceptor listener_;
   OnMisplaced on_misplaced_;
   std::unique_ptr<RootAnnouncer> announcer_;
-  ThreadWorker names_;
-  EventLoop::TimerId bind_timer_ = 0;
+  net::ThreadWorker names_;
+  net::EventLoop::TimerId bind_timer_ = 0;
   bool closed_ = false;
   std::string bind_problem_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

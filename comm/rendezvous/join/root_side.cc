@@ -8,7 +8,7 @@
 #include "comm/rendezvous/join/advertise.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // A group that forms has done so long before.
@@ -16,7 +16,7 @@ constexpr Duration kProbePatience = std::chrono::seconds(2);
 
 std::string DrawGroupId() {
   std::array<uint8_t, 16> random{};
-  RandomBytes(random);
+  auth::RandomBytes(random);
   std::string text;
   for (const uint8_t byte : random) text += fmt::format("{:02x}", byte);
   return text;
@@ -24,8 +24,8 @@ std::string DrawGroupId() {
 
 }  // namespace
 
-RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, ChildLinks& children,
-                   OnOutcome on_outcome, OnMisplaced on_misplaced)
+RootSide::RootSide(net::EventLoop& loop, const JoinRequest& request, auth::Prover* prover,
+                   ChildLinks& children, OnOutcome on_outcome, OnMisplaced on_misplaced)
     : loop_(loop),
       request_(request),
       children_(children),
@@ -34,7 +34,9 @@ RootSide::RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, 
   if (prover == nullptr) return;
   listener_ = std::make_unique<RootListener>(
       loop, request, *prover,
-      [this](std::unique_ptr<FrameStream> link, const SocketAddress& peer) { OnLink(std::move(link), peer); },
+      [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
+        OnLink(std::move(link), peer);
+      },
       std::move(on_misplaced));
 }
 
@@ -50,8 +52,8 @@ void RootSide::Start() {
   Hear(ChildLinks::kSelf, Hello{{}, {request_.self}});
 }
 
-void RootSide::OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer) {
-  const std::string reached = LocalAddress(link->fd()).Host();
+void RootSide::OnLink(std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
+  const std::string reached = net::LocalAddress(link->fd()).Host();
   if (std::ranges::find(reached_at_, reached) == reached_at_.end()) reached_at_.push_back(reached);
   children_.Add(std::move(link), peer.ToString(), false);
 }
@@ -94,7 +96,7 @@ void RootSide::Form() {
   if (!roster) return on_outcome_({std::nullopt, Failure{roster.error(), -1, -1, ""}});
   FormedGroup formed{*std::move(roster), {}, request_.self.claims.front().rank};
   formed.roster.group_id = DrawGroupId();
-  RandomBytes(formed.key);
+  auth::RandomBytes(formed.key);
   on_outcome_({std::move(formed), std::nullopt});
 }
 
@@ -103,4 +105,4 @@ std::string RootSide::Describe() const {
   return problem.empty() ? roster_builder_.Describe() : roster_builder_.Describe() + "; " + problem;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -17,7 +17,7 @@
 #include "comm/rendezvous/join/silent_nodes.h"
 #include "comm/rendezvous/messages/child_links.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RootSide {
  public:
@@ -26,12 +26,12 @@ class RootSide {
     std::optional<Failure> failed;
   };
   // May be called more than once; the first counts. Must not destroy the RootSide.
-  using OnOutcome = std::function<void(Outcome)>;
+  using OnOutcome = std::function<void(auth::Outcome)>;
   // The others look for the root on another machine. Must not destroy the RootSide.
   using OnMisplaced = RootListener::OnMisplaced;
 
   // `prover` may be null where no port is needed (all ranks on this node). The references must outlive it.
-  RootSide(EventLoop& loop, const JoinRequest& request, Prover* prover, ChildLinks& children,
+  RootSide(net::EventLoop& loop, const JoinRequest& request, auth::Prover* prover, ChildLinks& children,
            OnOutcome on_outcome, OnMisplaced on_misplaced);
 
   void Start();
@@ -53,10 +53,10 @@ class RootSide {
 
  private:
   void Form();
-  void OnLink(std::unique_ptr<FrameStream> link, const SocketAddress& peer);
+  void OnLink(std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer);
   std::vector<std::string> OwnAddresses() const;
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const JoinRequest& request_;
   ChildLinks& children_;
   OnOutcome on_outcome_;
@@ -68,4 +68,4 @@ class RootSide {
   std::vector<std::string> reached_at_;  // local addresses that links came in on
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 #include "comm/base/some_ranges.h"
 #include "comm/rendezvous/join/agreement.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // A line must stay readable when half of a thousand nodes are missing.
@@ -218,4 +218,4 @@ std::string RosterBuilder::Describe() const {
   return text;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -11,7 +11,7 @@
 #include "comm/meeting.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RosterBuilder {
  public:
@@ -86,4 +86,4 @@ class RosterBuilder {
   int here_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -15,7 +15,7 @@
 #include "comm/base/error.h"
 #include "comm/meeting.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct SchedulerQuestion {
   bool layout = false;
@@ -47,4 +47,4 @@ class Scheduler {
   virtual Result<SchedulerFacts> Ask(const SchedulerQuestion& question, Deadline deadline) const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -2,9 +2,9 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
-SchedulerInquiry::SchedulerInquiry(EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
+SchedulerInquiry::SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
                                    SchedulerQuestion question, Duration after, OnFacts on_facts)
     : loop_(loop),
       scheduler_(std::move(scheduler)),
@@ -36,4 +36,4 @@ void LogSchedulerProblem(const Error& error) {
   LogEvent(level, "scheduler", {}, "{}; going on without what it would say", error.message);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

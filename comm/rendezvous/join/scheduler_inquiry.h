@@ -10,7 +10,7 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join/scheduler.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class SchedulerInquiry {
  public:
@@ -18,8 +18,8 @@ class SchedulerInquiry {
   using OnFacts = std::function<void(const SchedulerFacts&)>;
 
   // Asks nothing where `scheduler` is null or the question is empty.
-  SchedulerInquiry(EventLoop& loop, std::shared_ptr<const Scheduler> scheduler, SchedulerQuestion question,
-                   Duration after, OnFacts on_facts);
+  SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
+                   SchedulerQuestion question, Duration after, OnFacts on_facts);
   SchedulerInquiry(const SchedulerInquiry&) = delete;
   SchedulerInquiry& operator=(const SchedulerInquiry&) = delete;
   ~SchedulerInquiry();
@@ -28,12 +28,12 @@ class SchedulerInquiry {
   void Ask();
   void OnAnswer(const Result<SchedulerFacts>& answer);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   std::shared_ptr<const Scheduler> scheduler_;
   SchedulerQuestion question_;
   OnFacts on_facts_;
-  ThreadWorker worker_;
-  EventLoop::TimerId timer_ = 0;
+  net::ThreadWorker worker_;
+  net::EventLoop::TimerId timer_ = 0;
 };
 
 // How long an answer may take.
@@ -42,4 +42,4 @@ inline constexpr Duration kSchedulerPatience = std::chrono::seconds(5);
 // For the log: nobody who has not installed it wants to hear that it is not there.
 void LogSchedulerProblem(const Error& error);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

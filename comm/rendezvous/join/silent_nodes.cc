@@ -4,7 +4,7 @@
 
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -17,15 +17,15 @@ constexpr Duration kAnswerWithin = milliseconds(1500);
 constexpr Duration kLookAgain = seconds(10);
 
 // BLOCKS: runs on the worker. What leads back to this machine says nothing about another.
-std::vector<SocketAddress> Resolve(const std::string& node, uint16_t port) {
-  auto addresses = ResolveHost(node, port).value_or(std::vector<SocketAddress>{});
-  std::erase_if(addresses, [](const SocketAddress& address) { return address.IsLoopback(); });
+std::vector<net::SocketAddress> Resolve(const std::string& node, uint16_t port) {
+  auto addresses = net::ResolveHost(node, port).value_or(std::vector<net::SocketAddress>{});
+  std::erase_if(addresses, [](const net::SocketAddress& address) { return address.IsLoopback(); });
   return addresses;
 }
 
 }  // namespace
 
-SilentNodes::SilentNodes(EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell)
+SilentNodes::SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell)
     : loop_(loop), port_(port), which_(std::move(which)), tell_(std::move(tell)), names_(loop.mailbox()) {
   timer_ = loop_.After(patience, [this] { Look(); });
 }
@@ -45,7 +45,7 @@ void SilentNodes::Look() {
 
 void SilentNodes::Probe(const Addresses& addresses) {
   for (const auto& [node, where] : addresses) {
-    if (!where.empty()) probes_[node] = std::make_unique<ReachProbe>(loop_, where);
+    if (!where.empty()) probes_[node] = std::make_unique<net::ReachProbe>(loop_, where);
   }
   timer_ = loop_.After(kAnswerWithin, [this] { Conclude(); });
 }
@@ -56,4 +56,4 @@ void SilentNodes::Conclude() {
   timer_ = loop_.After(kLookAgain, [this] { Look(); });
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -16,7 +16,7 @@
 #include "comm/net/reach_probe.h"
 #include "comm/net/thread_worker.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class SilentNodes {
  public:
@@ -24,25 +24,25 @@ class SilentNodes {
   using Tell = std::function<void(const std::string& node, bool reached)>;
 
   // Looks first after `patience`. `port`: any; that nobody listens there is an answer.
-  SilentNodes(EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell);
+  SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell);
   SilentNodes(const SilentNodes&) = delete;
   SilentNodes& operator=(const SilentNodes&) = delete;
   ~SilentNodes();
 
  private:
-  using Addresses = std::map<std::string, std::vector<SocketAddress>>;
+  using Addresses = std::map<std::string, std::vector<net::SocketAddress>>;
 
   void Look();
   void Probe(const Addresses& addresses);
   void Conclude();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const uint16_t port_;
   Which which_;
   Tell tell_;
-  ThreadWorker names_;
-  EventLoop::TimerId timer_ = 0;
-  std::map<std::string, std::unique_ptr<ReachProbe>> probes_;
+  net::ThreadWorker names_;
+  net::EventLoop::TimerId timer_ = 0;
+  std::map<std::string, std::unique_ptr<net::ReachProbe>> probes_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,7 +3,7 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 Duration WhenToReport(bool terminal, int report) {
   using std::chrono::seconds;
@@ -12,7 +12,7 @@ Duration WhenToReport(bool terminal, int report) {
   return seconds(15) + std::chrono::minutes(report - 1);
 }
 
-WaitReporter::WaitReporter(EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe)
+WaitReporter::WaitReporter(net::EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe)
     : loop_(loop), terminal_(terminal), describe_(std::move(describe)) {
   Schedule();
 }
@@ -40,4 +40,4 @@ void WaitReporter::Report() {
   line_open_ = true;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // How long after the beginning report number `report` is due (from 0). Pure.
 Duration WhenToReport(bool terminal, int report);
@@ -21,7 +21,7 @@ struct AwaitedRanks {
 class WaitReporter {
  public:
   // `describe` is asked for what is being waited for each time a line is due; an empty text is not printed.
-  WaitReporter(EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe);
+  WaitReporter(net::EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe);
   WaitReporter(const WaitReporter&) = delete;
   WaitReporter& operator=(const WaitReporter&) = delete;
   ~WaitReporter();
@@ -32,13 +32,13 @@ class WaitReporter {
   void Schedule();
   void Report();
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   bool terminal_;
   std::function<AwaitedRanks()> describe_;
   Clock::time_point start_ = Clock::now();
-  EventLoop::TimerId timer_ = 0;
+  net::EventLoop::TimerId timer_ = 0;
   int reports_ = 0;
   bool line_open_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,9 +8,10 @@
 #include "comm/net/descriptor_room.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
-AuthenticatingAcceptor::AuthenticatingAcceptor(EventLoop& loop, Params params, Prover& prover, OnLink on_link)
+AuthenticatingAcceptor::AuthenticatingAcceptor(net::EventLoop& loop, Params params, auth::Prover& prover,
+                                               OnLink on_link)
     : loop_(loop),
       params_(std::move(params)),
       prover_(prover),
@@ -19,7 +20,7 @@ AuthenticatingAcceptor::AuthenticatingAcceptor(EventLoop& loop, Params params, P
 
 AuthenticatingAcceptor::~AuthenticatingAcceptor() { Close(); }
 
-Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<SocketAddress>& addresses,
+Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<net::SocketAddress>& addresses,
                                               const std::vector<uint16_t>& ports) {
   std::string problem;
   for (const uint16_t port : ports) {
@@ -29,9 +30,9 @@ Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<SocketAddress>& 
       continue;
     }
     for (UniqueFd& listener : *bound) {
-      listeners_.push_back(std::make_unique<Acceptor>(
+      listeners_.push_back(std::make_unique<net::Acceptor>(
           loop_, std::move(listener),
-          [this](UniqueFd fd, const SocketAddress& peer) { Admit(std::move(fd), peer); }));
+          [this](UniqueFd fd, const net::SocketAddress& peer) { Admit(std::move(fd), peer); }));
       MUSTER_CHECK(listeners_.back()->Start());
     }
     return port;
@@ -41,12 +42,12 @@ Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<SocketAddress>& 
   return Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
 }
 
-Result<std::vector<UniqueFd>> AuthenticatingAcceptor::BindAll(const std::vector<SocketAddress>& addresses,
-                                                              uint16_t port) {
+Result<std::vector<UniqueFd>> AuthenticatingAcceptor::BindAll(
+    const std::vector<net::SocketAddress>& addresses, uint16_t port) {
   std::vector<UniqueFd> bound;
-  for (SocketAddress address : addresses) {
+  for (net::SocketAddress address : addresses) {
     address.set_port(port);
-    MUSTER_TRY(UniqueFd listener, Listen(address));
+    MUSTER_TRY(UniqueFd listener, net::Listen(address));
     bound.push_back(std::move(listener));
   }
   return bound;
@@ -59,19 +60,19 @@ void AuthenticatingAcceptor::Close() {
   half_open_.clear();
 }
 
-void AuthenticatingAcceptor::Admit(UniqueFd fd, const SocketAddress& peer) {
+void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) {
   // Nothing is set up for a connection that will not stay.
-  if (PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
+  if (net::PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
   if (!MakeRoom(fd.get())) return LogStranger(peer, "too many others are proving themselves");
   const std::string host = peer.Host();
   const Id id = table_.Add(host, Clock::now());
   HalfOpen& entry = half_open_[id];
   entry.peer = peer;
-  entry.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
-  entry.handshake = std::make_unique<Handshake>(
-      Handshake::Params{Role::kServer, params_.meeting, peer.ToString(), params_.self, host}, prover_,
-      [this, id](const Bytes& message) { Transmit(id, message); },
-      [this, id](HandshakeResult result) { Finish(id, std::move(result)); });
+  entry.stream = std::make_unique<net::FrameStream>(loop_, std::move(fd), auth::kMaxHandshakeMessage);
+  entry.handshake = std::make_unique<auth::Handshake>(
+      auth::Handshake::Params{auth::Role::kServer, params_.meeting, peer.ToString(), params_.self, host},
+      prover_, [this, id](const Bytes& message) { Transmit(id, message); },
+      [this, id](auth::HandshakeResult result) { Finish(id, std::move(result)); });
   entry.clock = std::make_unique<HandshakeClock>(
       loop_, params_.handshake_timeout, [this, id](bool own_prover) { OnHandshakeTimeout(id, own_prover); });
   entry.stream->Start([this, id](ByteView frame) { OnFrame(id, frame); },
@@ -105,7 +106,7 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
 }
 
 bool AuthenticatingAcceptor::MakeRoom(int newest) {
-  if (DescriptorsAreScarce(newest)) {
+  if (net::DescriptorsAreScarce(newest)) {
     if (const auto victim = table_.AnyVictim()) GiveUp(*victim, "this process has hardly a descriptor left");
   }
   while (table_.full()) {
@@ -132,7 +133,7 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   if (Clock::now() - prover_answered_ < params_.handshake_timeout) return;
   last_refusal_ =
       fmt::format("{}: auth {} of {} itself did not answer within {}", half_open_.at(id).peer.ToString(),
-                  AuthMethodName(prover_.method()), params_.self, limit);
+                  auth::AuthMethodName(prover_.method()), params_.self, limit);
   TurnAway(id, last_refusal_);
 }
 
@@ -145,21 +146,21 @@ void AuthenticatingAcceptor::UpdateListening() {
   if (!next.IsNever()) room_timer_ = loop_.At(next.when(), [this] { UpdateListening(); });
 }
 
-void AuthenticatingAcceptor::Finish(Id id, HandshakeResult result) {
-  if (result.outcome != Outcome::kDone) {
-    const bool ours = result.outcome == Outcome::kRejected;
+void AuthenticatingAcceptor::Finish(Id id, auth::HandshakeResult result) {
+  if (result.outcome != auth::Outcome::kDone) {
+    const bool ours = result.outcome == auth::Outcome::kRejected;
     if (ours) last_refusal_ = result.error.message;
     return TurnAway(id, ours ? result.error.message : result.reason);
   }
-  const SocketAddress peer = half_open_.at(id).peer;
-  std::unique_ptr<FrameStream> stream = Remove(id);
+  const net::SocketAddress peer = half_open_.at(id).peer;
+  std::unique_ptr<net::FrameStream> stream = Remove(id);
   if (!stream->open()) return;
   stream->set_longest_frame(kLongestMessage);
   stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
   on_link_(std::move(stream), peer);
 }
 
-void AuthenticatingAcceptor::LogStranger(const SocketAddress& peer, const std::string& reason) {
+void AuthenticatingAcceptor::LogStranger(const net::SocketAddress& peer, const std::string& reason) {
   // What the handshake says names its peer already.
   const std::string name = peer.ToString();
   const bool named = reason.starts_with(name);
@@ -175,11 +176,11 @@ void AuthenticatingAcceptor::TurnAway(Id id, const std::string& reason) {
   Remove(id);
 }
 
-std::unique_ptr<FrameStream> AuthenticatingAcceptor::Remove(Id id) {
+std::unique_ptr<net::FrameStream> AuthenticatingAcceptor::Remove(Id id) {
   const auto node = half_open_.extract(id);
   table_.Remove(id);
   UpdateListening();
   return std::move(node.mapped().stream);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

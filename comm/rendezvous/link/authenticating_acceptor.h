@@ -26,29 +26,29 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/link/handshake_clock.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class AuthenticatingAcceptor {
  public:
   struct Params {
-    MeetingId meeting{};
+    auth::MeetingId meeting{};
     Duration handshake_timeout{};
     // Descriptors; each may hold one unfinished message, some 64 KiB.
     size_t most_half_open = 256;
     std::string self = "this rank";  // for messages: "rank 0 on gpu01"
   };
   // A proven link, sealed. Start it before returning: until then it still calls the listener.
-  using OnLink = std::function<void(std::unique_ptr<FrameStream> link, const SocketAddress& peer)>;
+  using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer)>;
 
   // `prover` must outlive the listener.
-  AuthenticatingAcceptor(EventLoop& loop, Params params, Prover& prover, OnLink on_link);
+  AuthenticatingAcceptor(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link);
   AuthenticatingAcceptor(const AuthenticatingAcceptor&) = delete;
   AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;
   ~AuthenticatingAcceptor();
 
   // Binds one of `ports` on all `addresses` (their own port is ignored): the first that is free on each of
   // them. Call it again for one more port. Error: kSystem, names the ports and says why the last failed.
-  Result<uint16_t> Open(const std::vector<SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
   void Close();
   bool open() const { return !listeners_.empty(); }
 
@@ -56,40 +56,40 @@ class AuthenticatingAcceptor {
   const std::string& last_refusal() const { return last_refusal_; }
 
  private:
-  using Id = HalfOpenTable::Id;
+  using Id = net::HalfOpenTable::Id;
   struct HalfOpen {
-    std::unique_ptr<FrameStream> stream;
-    std::unique_ptr<Handshake> handshake;
-    SocketAddress peer;
+    std::unique_ptr<net::FrameStream> stream;
+    std::unique_ptr<auth::Handshake> handshake;
+    net::SocketAddress peer;
     std::unique_ptr<HandshakeClock> clock;
     bool heard = false;     // a first valid message
     bool own_turn = false;  // the own prover is asked
   };
 
-  Result<std::vector<UniqueFd>> BindAll(const std::vector<SocketAddress>& addresses, uint16_t port);
+  Result<std::vector<UniqueFd>> BindAll(const std::vector<net::SocketAddress>& addresses, uint16_t port);
   void UpdateListening();
   bool MakeRoom(int newest);
   void GiveUp(Id id, const std::string& reason);
-  void Admit(UniqueFd fd, const SocketAddress& peer);
+  void Admit(UniqueFd fd, const net::SocketAddress& peer);
   void OnFrame(Id id, ByteView frame);
   void Transmit(Id id, ByteView message);
-  void Finish(Id id, HandshakeResult result);
+  void Finish(Id id, auth::HandshakeResult result);
   void OnHandshakeTimeout(Id id, bool own_prover);
   void TurnAway(Id id, const std::string& reason);
-  void LogStranger(const SocketAddress& peer, const std::string& reason);
-  std::unique_ptr<FrameStream> Remove(Id id);
+  void LogStranger(const net::SocketAddress& peer, const std::string& reason);
+  std::unique_ptr<net::FrameStream> Remove(Id id);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   Params params_;
-  Prover& prover_;
+  auth::Prover& prover_;
   OnLink on_link_;
-  std::vector<std::unique_ptr<Acceptor>> listeners_;
-  HalfOpenTable table_;
+  std::vector<std::unique_ptr<net::Acceptor>> listeners_;
+  net::HalfOpenTable table_;
   std::map<Id, HalfOpen> half_open_;
-  EventLoop::TimerId room_timer_ = 0;
+  net::EventLoop::TimerId room_timer_ = 0;
   Clock::time_point prover_answered_{};
   std::string last_refusal_;
   RejectionLog rejections_{"connections at the root's port"};
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster {
+namespace muster::rendezvous {
 
-HandshakeClock::HandshakeClock(EventLoop& loop, Duration limit, OnExpired on_expired)
+HandshakeClock::HandshakeClock(net::EventLoop& loop, Duration limit, OnExpired on_expired)
     : loop_(loop), limit_(limit), on_expired_(std::move(on_expired)), left_(limit), since_(Clock::now()) {
   Start(left_);
 }
@@ -31,4 +31,4 @@ void HandshakeClock::Start(Duration span) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 #include "comm/base/deadline.h"
 #include "comm/net/event_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class HandshakeClock {
  public:
@@ -18,7 +18,7 @@ class HandshakeClock {
   using OnExpired = std::function<void(bool own_prover)>;
 
   // The peer's turn, from now on.
-  HandshakeClock(EventLoop& loop, Duration limit, OnExpired on_expired);
+  HandshakeClock(net::EventLoop& loop, Duration limit, OnExpired on_expired);
   HandshakeClock(const HandshakeClock&) = delete;
   HandshakeClock& operator=(const HandshakeClock&) = delete;
   ~HandshakeClock();
@@ -29,13 +29,13 @@ class HandshakeClock {
  private:
   void Start(Duration span);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const Duration limit_;
   const OnExpired on_expired_;
   bool own_ = false;
   Duration left_;  // of the peer's time, at since_
   Clock::time_point since_;
-  EventLoop::TimerId timer_ = 0;
+  net::EventLoop::TimerId timer_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

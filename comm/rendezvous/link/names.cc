@@ -8,18 +8,18 @@
 
 #include "comm/auth/crypto.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 uint64_t HashToNumber(std::string_view use, std::string_view key, uint64_t index) {
-  const Digest digest = Blake2b({}, {AsBytes(use), AsBytes(key), AsBytes(std::to_string(index))});
+  const auth::Digest digest = auth::Blake2b({}, {AsBytes(use), AsBytes(key), AsBytes(std::to_string(index))});
   uint64_t number = 0;
   for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest.at(i);
   return number;
 }
 
 std::string HashToText(std::string_view use, std::string_view meeting_key, std::string_view node) {
-  const Digest digest = Blake2b({}, {AsBytes(use), AsBytes(meeting_key), AsBytes(node)});
+  const auth::Digest digest = auth::Blake2b({}, {AsBytes(use), AsBytes(meeting_key), AsBytes(node)});
   std::string text;
   for (size_t i = 0; i < 12; ++i) text += fmt::format("{:02x}", digest.at(i));
   return text;
@@ -43,11 +43,13 @@ std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, const s
   return ladder;
 }
 
-std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::optional<JobSecret>& secret) {
+std::vector<std::string> LadderSeeds(std::string_view meeting_key,
+                                     const std::optional<auth::JobSecret>& secret) {
   std::vector<std::string> seeds;
   if (secret) {
-    const SecretKey psk = secret->Psk();
-    const Digest digest = Blake2b(psk.view(), {AsBytes("muster port ladder"), AsBytes(meeting_key)});
+    const auth::SecretKey psk = secret->Psk();
+    const auth::Digest digest =
+        auth::Blake2b(psk.view(), {AsBytes("muster port ladder"), AsBytes(meeting_key)});
     seeds.emplace_back(AsText(digest));
   }
   seeds.emplace_back(meeting_key);
@@ -66,4 +68,4 @@ std::string EndpointStoreFile(std::string_view meeting_key) {
   return "root-" + HashToText("muster bulletin", meeting_key, "");
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -12,7 +12,7 @@
 #include "comm/auth/secret.h"
 #include "comm/options.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // How many ports a leader tries at first. Eight: more groups than that starting on one node with hashes that
 // collide is not to be expected, and a refused port costs microseconds.
@@ -27,7 +27,8 @@ std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports,
 // The seeds of a launch's ladders, the best first: that of the job secret, which strangers cannot guess, then
 // the meeting key. The root listens on one port of each and leaders try both, so that a rank with another
 // secret, or with none, still reaches the root and gets its reason.
-std::vector<std::string> LadderSeeds(std::string_view meeting_key, const std::optional<JobSecret>& secret);
+std::vector<std::string> LadderSeeds(std::string_view meeting_key,
+                                     const std::optional<auth::JobSecret>& secret);
 
 // The socket of this launch's leader on this node, in a private directory (net/private_directory.h). `node`
 // is in it because several nodes may share one directory (several slurmd on one host).
@@ -39,4 +40,4 @@ std::string EndpointTopic(std::string_view meeting_key);
 // The name of the file that says it, in a directory that all nodes share.
 std::string EndpointStoreFile(std::string_view meeting_key);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,17 +6,17 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/names.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Each failed attempt is another process's success.
 constexpr int kAttempts = 64;
 
-UniqueFd DialIfOurs(const Result<SocketAddress>& address, uid_t uid) {
+UniqueFd DialIfOurs(const Result<net::SocketAddress>& address, uid_t uid) {
   if (!address) return {};
-  Result<UniqueFd> fd = StartConnect(*address);
+  Result<UniqueFd> fd = net::StartConnect(*address);
   if (!fd) return {};
-  const auto credentials = CredentialsOf(fd->get());
+  const auto credentials = net::CredentialsOf(fd->get());
   if (!credentials || credentials->uid != uid) return {};
   return *std::move(fd);
 }
@@ -31,14 +31,14 @@ LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
 UniqueFd DialLocal(const LocalNames& names, size_t bases) {
   for (const std::string& base : names.bases) {
     if (bases-- == 0) break;
-    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+    for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
       if (UniqueFd fd = DialIfOurs(directory.AddressOf(names.socket), names.uid)) return fd;
     }
   }
   return {};
 }
 
-NodeListener::NodeListener(EventLoop& loop, LocalNames names, OnConnection on_connection)
+NodeListener::NodeListener(net::EventLoop& loop, LocalNames names, OnConnection on_connection)
     : loop_(loop), names_(std::move(names)), on_connection_(std::move(on_connection)) {}
 
 NodeListener::~NodeListener() { Close(); }
@@ -64,50 +64,52 @@ void NodeListener::OpenElsewhere() {
 
 Result<NodeListener::Opened> NodeListener::OpenIn(const std::string& base) {
   Opened opened = Opened::kTaken;
-  MUSTER_TRY(PrivateSocket socket, BindIn(base, opened));
+  MUSTER_TRY(net::PrivateSocket socket, BindIn(base, opened));
   if (opened == Opened::kTaken || AnotherLeads(socket.name.directory())) return Opened::kTaken;
-  auto acceptor = std::make_unique<Acceptor>(
-      loop_, std::move(socket.fd), [this](UniqueFd fd, const SocketAddress&) { Admit(std::move(fd)); });
+  auto acceptor = std::make_unique<net::Acceptor>(
+      loop_, std::move(socket.fd), [this](UniqueFd fd, const net::SocketAddress&) { Admit(std::move(fd)); });
   Entrance entrance{base, std::move(acceptor), std::move(socket.name)};
   MUSTER_CHECK(entrance.acceptor->Start());
   entrances_.push_back(std::move(entrance));
   // What killed processes of this user have left.
-  for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base))
-    directory.Tidy(PrivateDirectory::Extent::kAll);
+  for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base))
+    directory.Tidy(net::PrivateDirectory::Extent::kAll);
   return Opened::kOpen;
 }
 
 // An empty socket and kTaken: the name is in use.
-Result<PrivateSocket> NodeListener::BindIn(const std::string& base, Opened& opened) {
+Result<net::PrivateSocket> NodeListener::BindIn(const std::string& base, Opened& opened) {
   bool in_a_new_one = false;
   for (int attempt = 1;; ++attempt) {
-    MUSTER_TRY(const PrivateDirectory directory,
-               in_a_new_one ? PrivateDirectory::MakeIn(base) : PrivateDirectory::FindOrMakeIn(base));
+    MUSTER_TRY(const net::PrivateDirectory directory, in_a_new_one
+                                                          ? net::PrivateDirectory::MakeIn(base)
+                                                          : net::PrivateDirectory::FindOrMakeIn(base));
     int error = 0;
-    Result<PrivateSocket> socket =
-        PrivateSocket::Bind(directory, names_.socket, PrivateSocket::Kind::kListener, &error);
+    Result<net::PrivateSocket> socket =
+        net::PrivateSocket::Bind(directory, names_.socket, net::PrivateSocket::Kind::kListener, &error);
     if (socket) opened = Opened::kOpen;
     if (socket || (error != ENOENT && error != EEXIST) || attempt == kAttempts) return socket;
     if (error == ENOENT) continue;
     const auto presence = directory.Look(names_.socket);
-    if (presence == PrivateDirectory::Presence::kBound) return PrivateSocket{};
+    if (presence == net::PrivateDirectory::Presence::kBound) return net::PrivateSocket{};
     // A process that was stopped while it held the lock must not keep this one from leading.
-    if (presence == PrivateDirectory::Presence::kDead) in_a_new_one = !directory.RemoveDead(names_.socket);
+    if (presence == net::PrivateDirectory::Presence::kDead)
+      in_a_new_one = !directory.RemoveDead(names_.socket);
   }
 }
 
 // Two bases may be one directory by two paths; the random names tell.
-bool NodeListener::AnotherLeads(const PrivateDirectory& ours) const {
+bool NodeListener::AnotherLeads(const net::PrivateDirectory& ours) const {
   for (const std::string& base : names_.bases) {
-    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+    for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
       if (directory.name() == ours.name() || IsOurs(directory)) continue;
-      if (directory.Look(names_.socket) == PrivateDirectory::Presence::kBound) return true;
+      if (directory.Look(names_.socket) == net::PrivateDirectory::Presence::kBound) return true;
     }
   }
   return false;
 }
 
-bool NodeListener::IsOurs(const PrivateDirectory& directory) const {
+bool NodeListener::IsOurs(const net::PrivateDirectory& directory) const {
   return std::ranges::any_of(entrances_, [&](const Entrance& entrance) {
     return entrance.name.directory().name() == directory.name();
   });
@@ -116,7 +118,7 @@ bool NodeListener::IsOurs(const PrivateDirectory& directory) const {
 void NodeListener::Close() { entrances_.clear(); }
 
 void NodeListener::Admit(UniqueFd fd) {
-  const auto credentials = CredentialsOf(fd.get());
+  const auto credentials = net::CredentialsOf(fd.get());
   if (credentials && credentials->uid == names_.uid) {
     const OnConnection handler = on_connection_;  // a copy: it may be replaced by what follows from it
     return handler(std::move(fd), *credentials);
@@ -126,4 +128,4 @@ void NodeListener::Admit(UniqueFd fd) {
                   fmt::format("refused a connection of uid {} on this node", uid));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -24,7 +24,7 @@
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct LocalNames {
   std::string socket;
@@ -47,9 +47,9 @@ class NodeListener {
     kTaken,  // by a process of our own uid: a former group that is still busy, or a second leader
   };
   // Only connections of our own uid get here.
-  using OnConnection = std::function<void(UniqueFd fd, PeerCredentials credentials)>;
+  using OnConnection = std::function<void(UniqueFd fd, net::PeerCredentials credentials)>;
 
-  NodeListener(EventLoop& loop, LocalNames names, OnConnection on_connection);
+  NodeListener(net::EventLoop& loop, LocalNames names, OnConnection on_connection);
   NodeListener(const NodeListener&) = delete;
   NodeListener& operator=(const NodeListener&) = delete;
   ~NodeListener();
@@ -67,21 +67,21 @@ class NodeListener {
  private:
   struct Entrance {
     std::string base;
-    std::unique_ptr<Acceptor> acceptor;
-    PrivateName name;  // removed first
+    std::unique_ptr<net::Acceptor> acceptor;
+    net::PrivateName name;  // removed first
   };
 
   Result<Opened> OpenIn(const std::string& base);
-  Result<PrivateSocket> BindIn(const std::string& base, Opened& opened);
-  bool AnotherLeads(const PrivateDirectory& ours) const;
-  bool IsOurs(const PrivateDirectory& directory) const;
+  Result<net::PrivateSocket> BindIn(const std::string& base, Opened& opened);
+  bool AnotherLeads(const net::PrivateDirectory& ours) const;
+  bool IsOurs(const net::PrivateDirectory& directory) const;
   void Admit(UniqueFd fd);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   LocalNames names_;
   OnConnection on_connection_;
   std::vector<Entrance> entrances_;
   RejectionLog rejections_{"connections on this node"};
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -46,4 +46,4 @@ void PortSweep::SetStranger(size_t index) {
   if (index < strangers_.size()) strangers_[index] = true;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -12,7 +12,7 @@
 
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class PortSweep {
  public:
@@ -40,4 +40,4 @@ class PortSweep {
   std::vector<bool> left_out_;   // those of the round before
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

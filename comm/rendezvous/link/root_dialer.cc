@@ -13,7 +13,7 @@
 #include "comm/rendezvous/link/handshake_clock.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,24 +29,25 @@ constexpr Duration kLookForStrangers = milliseconds(250);
 // Up to half as much again, so that a thousand leaders do not knock in step.
 Duration Jittered(Duration pause) {
   std::array<uint8_t, 2> random{};
-  RandomBytes(random);
+  auth::RandomBytes(random);
   return pause + pause * random[0] / 512;
 }
 
-std::string ProverHangs(const Prover& prover) {
-  return fmt::format("{} on this node did not answer",
-                     prover.method() == AuthMethod::kMunge ? "munged" : AuthMethodName(prover.method()));
+std::string ProverHangs(const auth::Prover& prover) {
+  return fmt::format("{} on this node did not answer", prover.method() == AuthMethod::kMunge
+                                                           ? "munged"
+                                                           : auth::AuthMethodName(prover.method()));
 }
 
 }  // namespace
 
 struct RootDialer::Attempt {
-  SocketAddress address;
+  net::SocketAddress address;
   UniqueFd connecting;
-  std::unique_ptr<FrameStream> stream;
-  std::unique_ptr<Handshake> handshake;
+  std::unique_ptr<net::FrameStream> stream;
+  std::unique_ptr<auth::Handshake> handshake;
   std::unique_ptr<HandshakeClock> clock;
-  EventLoop::TimerId timer = 0;
+  net::EventLoop::TimerId timer = 0;
   Duration pause = kFirstPause;
   std::string problem;
   bool answered = false;            // somebody is there
@@ -54,7 +55,8 @@ struct RootDialer::Attempt {
   bool sweeping = false;            // one of swept_
 };
 
-RootDialer::RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on_link, OnRejected on_rejected)
+RootDialer::RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link,
+                       OnRejected on_rejected)
     : loop_(loop),
       params_(params),
       prover_(prover),
@@ -70,8 +72,8 @@ void RootDialer::Stop() {
   }
 }
 
-void RootDialer::AddCandidates(const std::vector<SocketAddress>& candidates) {
-  for (const SocketAddress& candidate : candidates) {
+void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates) {
+  for (const net::SocketAddress& candidate : candidates) {
     const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
     if (known) continue;
     attempts_.push_back(std::make_unique<Attempt>());
@@ -133,7 +135,7 @@ Duration RootDialer::Patience(const Attempt& attempt, Duration limit) const {
 }
 
 void RootDialer::Try(Attempt& attempt) {
-  Result<UniqueFd> fd = StartConnect(attempt.address);
+  Result<UniqueFd> fd = net::StartConnect(attempt.address);
   if (!fd) return Retry(attempt, fd.error().message, Duration::zero());
   attempt.connecting = *std::move(fd);
   const Duration limit = Patience(attempt, params_.connect_timeout);
@@ -148,7 +150,7 @@ void RootDialer::Try(Attempt& attempt) {
 }
 
 void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
-  if (const int error = ConnectError(fd.get()); error != 0) {
+  if (const int error = net::ConnectError(fd.get()); error != 0) {
     return Retry(attempt, ErrnoText(error), Duration::zero());
   }
   // What went wrong before says more than that it is tried again.
@@ -162,17 +164,17 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                       FormatDuration(limit)),
           kStrangerPause);
   });
-  attempt.stream = std::make_unique<FrameStream>(loop_, std::move(fd), kMaxHandshakeMessage);
-  FrameStream* stream = attempt.stream.get();
-  attempt.handshake = std::make_unique<Handshake>(
-      Handshake::Params{Role::kClient, params_.meeting, attempt.address.ToString(), "this rank",
-                        attempt.address.Host()},
+  attempt.stream = std::make_unique<net::FrameStream>(loop_, std::move(fd), auth::kMaxHandshakeMessage);
+  net::FrameStream* stream = attempt.stream.get();
+  attempt.handshake = std::make_unique<auth::Handshake>(
+      auth::Handshake::Params{auth::Role::kClient, params_.meeting, attempt.address.ToString(), "this rank",
+                              attempt.address.Host()},
       prover_,
       [stream, &attempt](const Bytes& message) {
         attempt.clock->SetOwnTurn(false);
         stream->Send(message);
       },
-      [this, &attempt](HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
+      [this, &attempt](auth::HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
   stream->Start([this, &attempt](ByteView frame) { OnFrame(attempt, frame); },
                 [this, &attempt](const Error& error) {
                   std::string problem = error.message.empty() ? "it closed the connection" : error.message;
@@ -191,9 +193,9 @@ void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
     attempt.clock->SetOwnTurn(true);
 }
 
-void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {
-  if (result.outcome == Outcome::kDone) {
-    std::unique_ptr<FrameStream> stream = std::move(attempt.stream);
+void RootDialer::OnHandshake(Attempt& attempt, auth::HandshakeResult result) {
+  if (result.outcome == auth::Outcome::kDone) {
+    std::unique_ptr<net::FrameStream> stream = std::move(attempt.stream);
     Stop();
     stream->set_longest_frame(kLongestMessage);
     stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
@@ -201,7 +203,7 @@ void RootDialer::OnHandshake(Attempt& attempt, HandshakeResult result) {
     const OnLink on_link = on_link_;
     return on_link(std::move(stream));
   }
-  if (result.outcome == Outcome::kRejected) {
+  if (result.outcome == auth::Outcome::kRejected) {
     rejection_ = result.error;
     if (result.peer_proven) {
       const OnRejected on_rejected = on_rejected_;
@@ -241,4 +243,4 @@ std::string RootDialer::Problem() const {
   return fmt::format("{}: {}", telling->address.ToString(), telling->problem);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -20,32 +20,33 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/link/port_sweep.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class RootDialer {
  public:
   struct Params {
-    MeetingId meeting{};
+    auth::MeetingId meeting{};
     Duration handshake_timeout{};
     Duration connect_timeout{};
   };
   // Start it before returning: until then it still calls the dialer.
-  using OnLink = std::function<void(std::unique_ptr<FrameStream> link)>;
+  using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link)>;
   // The root itself, proven, does not want us: trying on is useless.
   using OnRejected = std::function<void(const Error& error)>;
 
-  RootDialer(EventLoop& loop, Params params, Prover& prover, OnLink on_link, OnRejected on_rejected);
+  RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link,
+             OnRejected on_rejected);
   RootDialer(const RootDialer&) = delete;
   RootDialer& operator=(const RootDialer&) = delete;
   ~RootDialer();
 
   // May be called again, as names become known; what is there already stays.
-  void AddCandidates(const std::vector<SocketAddress>& candidates);
+  void AddCandidates(const std::vector<net::SocketAddress>& candidates);
 
   // Where the root may be if it is at none of the candidates, in the order of likelihood.
   struct Further {
     std::function<size_t()> count;  // may grow
-    std::function<SocketAddress(size_t index)> at;
+    std::function<net::SocketAddress(size_t index)> at;
     size_t leaders = 1;  // that try at the same time
   };
   void SetFurther(Further further);
@@ -64,15 +65,15 @@ class RootDialer {
   void Try(Attempt& attempt);
   void OnConnected(Attempt& attempt, UniqueFd fd);
   void OnFrame(Attempt& attempt, ByteView frame);
-  void OnHandshake(Attempt& attempt, HandshakeResult result);
+  void OnHandshake(Attempt& attempt, auth::HandshakeResult result);
   void Retry(Attempt& attempt, std::string problem, Duration at_least);
   void StopAttempt(Attempt& attempt);
   void Stop();
   Duration Patience(const Attempt& attempt, Duration limit) const;
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   Params params_;
-  Prover& prover_;
+  auth::Prover& prover_;
   OnLink on_link_;
   OnRejected on_rejected_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
@@ -80,9 +81,9 @@ class RootDialer {
   Further further_;
   PortSweep sweep_;
   Clock::time_point began_ = Clock::now();
-  EventLoop::TimerId sweep_timer_ = 0;
+  net::EventLoop::TimerId sweep_timer_ = 0;
   std::optional<Error> rejection_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a handshake's end may destroy this
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -1,13 +1,14 @@
 #include "comm/rendezvous/messages/child_links.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 void ChildLinks::SetHandlers(OnFrame on_frame, OnClose on_close) {
   on_frame_ = std::move(on_frame);
   on_close_ = std::move(on_close);
 }
 
-ChildLinks::Source ChildLinks::Add(std::unique_ptr<FrameStream> stream, std::string name, bool same_node) {
+ChildLinks::Source ChildLinks::Add(std::unique_ptr<net::FrameStream> stream, std::string name,
+                                   bool same_node) {
   const Source source = next_++;
   Child& child = children_[source];
   child = Child{std::move(stream), std::move(name), same_node, {}};
@@ -16,7 +17,7 @@ ChildLinks::Source ChildLinks::Add(std::unique_ptr<FrameStream> stream, std::str
 }
 
 // The handlers are looked up when they are needed: the owner changes when the group is formed.
-void ChildLinks::Listen(Source source, FrameStream& stream) {
+void ChildLinks::Listen(Source source, net::FrameStream& stream) {
   stream.Start(
       [this, source](ByteView frame) {
         const OnFrame handler = on_frame_;
@@ -47,4 +48,4 @@ void ChildLinks::SendAll(ByteView frame) {
   for (auto& [source, child] : children_) child.stream->Send(frame);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -13,7 +13,7 @@
 
 #include "comm/net/frame_stream.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class ChildLinks {
  public:
@@ -22,7 +22,7 @@ class ChildLinks {
   static constexpr Source kSelf = 0;
 
   struct Child {
-    std::unique_ptr<FrameStream> stream;
+    std::unique_ptr<net::FrameStream> stream;
     std::string name;        // for messages: "pid 4711 on this node", "198.18.1.3:51234"
     bool same_node = false;  // over a Unix socket
     std::vector<int> ranks;  // that it speaks for
@@ -32,7 +32,7 @@ class ChildLinks {
 
   // Replaces those of a former owner. on_close is called after the child was taken out.
   void SetHandlers(OnFrame on_frame, OnClose on_close);
-  Source Add(std::unique_ptr<FrameStream> stream, std::string name, bool same_node);
+  Source Add(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node);
   Child* Find(Source source);
   void Remove(Source source);
 
@@ -43,7 +43,7 @@ class ChildLinks {
   std::map<Source, Child>& all() { return children_; }
 
  private:
-  void Listen(Source source, FrameStream& stream);
+  void Listen(Source source, net::FrameStream& stream);
   void OnStreamClosed(Source source, const Error& reason);
 
   std::map<Source, Child> children_;
@@ -52,4 +52,4 @@ class ChildLinks {
   OnClose on_close_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

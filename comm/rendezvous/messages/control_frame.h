@@ -10,7 +10,7 @@
 #include "comm/base/wire.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster::control_frame {
+namespace muster::rendezvous::control_frame {
 
 inline WireWriter Begin(ControlType type) {
   WireWriter writer;
@@ -32,4 +32,4 @@ Result<T> Finish(const WireReader& reader, T value, std::string_view what) {
   return value;
 }
 
-}  // namespace muster::control_frame
+}  // namespace muster::rendezvous::control_frame

@@ -6,7 +6,7 @@
 #include "comm/base/wire.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kBytesOfOne = 4 + 1 + 1 + 4 + 4 + 3 * 8;
@@ -75,4 +75,4 @@ Result<ExitReport> DecodeExitReport(ByteView frame) {
   return ends;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Why a program ended when it did.
 enum class EndCause : uint8_t {
@@ -50,4 +50,4 @@ Bytes Encode(const ExitReport& ends);
 // Takes a whole frame of its type. Error: kInternal "malformed ...".
 Result<ExitReport> DecodeExitReport(ByteView frame);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "comm/rendezvous/messages/control_frame.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using control_frame::Begin;
@@ -343,4 +343,4 @@ Duration FromMilliseconds(uint64_t milliseconds) {
   return std::chrono::milliseconds(std::min(milliseconds, kMost));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

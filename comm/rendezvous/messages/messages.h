@@ -15,7 +15,7 @@
 #include "comm/group/group.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 enum class ControlType : uint8_t {
   kHello = 1,      // up: who is here
@@ -157,4 +157,4 @@ Result<std::vector<int>> DecodeLeave(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);
 Result<Adoption> DecodeAdopted(ByteView frame);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

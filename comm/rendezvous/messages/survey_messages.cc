@@ -2,7 +2,7 @@
 
 #include "comm/rendezvous/messages/control_frame.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using control_frame::Begin;
@@ -185,4 +185,4 @@ Result<GroupStatus> DecodeGroupStatus(ByteView frame) {
   return Finish(reader, std::move(status), "status of a group");
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

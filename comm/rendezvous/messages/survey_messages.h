@@ -16,7 +16,7 @@
 #include "comm/group/activity.h"
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 enum class RankState : uint8_t {
   kSilent = 0,  // nobody could say: its process does not answer
@@ -89,4 +89,4 @@ Result<Survey> DecodeSurvey(ByteView frame);
 Result<Surveyed> DecodeSurveyed(ByteView frame);
 Result<GroupStatus> DecodeGroupStatus(ByteView frame);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

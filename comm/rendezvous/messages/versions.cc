@@ -4,7 +4,7 @@
 
 #include "comm/rendezvous/messages/control_frame.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kLongestRelease = 100;
@@ -53,4 +53,4 @@ Status CheckSameVersion(const Speaker& ours, const Speaker& theirs) {
   return Differ(ours, theirs, "start all ranks with the same release of muster");
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -11,14 +11,14 @@
 #include "comm/base/error.h"
 #include "comm/base/version.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Of adoption and status, which work between neighbouring releases.
 inline constexpr uint16_t kOldestProtocolVersion = 2;
 
 struct Versions {
   uint16_t oldest = kOldestProtocolVersion;
-  uint16_t newest = kProtocolVersion;
+  uint16_t newest = auth::kProtocolVersion;
   std::string release = kVersion;
 
   friend bool operator==(const Versions&, const Versions&) = default;
@@ -38,4 +38,4 @@ Result<uint16_t> CommonVersion(const Speaker& ours, const Speaker& theirs);
 // For the ranks of one group: both must speak the same newest version.
 Status CheckSameVersion(const Speaker& ours, const Speaker& theirs);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

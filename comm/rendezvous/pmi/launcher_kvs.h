@@ -16,7 +16,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 inline constexpr Duration kKvsLeaveTime = std::chrono::seconds(2);
 
@@ -43,4 +43,4 @@ class LauncherKvs {
   virtual std::string Describe() const = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using Asks = int (*)(int* answer);
@@ -32,4 +32,4 @@ bool MpiIsRunning() {
   return false;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -2,9 +2,9 @@
 // itself.
 #pragma once
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Between MPI_Init and MPI_Finalize, of whichever MPI this process has loaded. Does not block.
 bool MpiIsRunning();
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -13,7 +13,7 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/pmi/mpi_in_process.h"
 
-namespace muster {
+namespace muster::rendezvous {
 // The same questions in the words of each version, and what answers them.
 struct PmiKvs::Vocabulary {
   Words publish;
@@ -105,7 +105,7 @@ Result<PmiMessage> PmiKvs::Ask(const Words& words, const Fields& fields, Deadlin
 }
 
 // A number that somebody has closed may be that of another file by now.
-bool PmiKvs::IsThere() const { return LocalAddress(access_.fd).family() == AF_UNIX; }
+bool PmiKvs::IsThere() const { return net::LocalAddress(access_.fd).family() == AF_UNIX; }
 
 Status PmiKvs::Begin(Deadline deadline) {
   if (begun_) return {};
@@ -207,4 +207,4 @@ tl::unexpected<Error> PmiKvs::Unusable(std::string_view how) {
   return tl::unexpected<Error>(*broken_);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

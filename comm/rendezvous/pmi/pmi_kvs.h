@@ -25,7 +25,7 @@
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 #include "comm/rendezvous/pmi/pmi_wire.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class PmiKvs : public LauncherKvs {
  public:
@@ -74,4 +74,4 @@ class PmiKvs : public LauncherKvs {
   std::optional<Error> broken_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kLengthDigits = 6;
@@ -105,4 +105,4 @@ Result<std::optional<PmiMessage>> TakePmi(PmiVersion version, std::string& recei
   return message;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -17,7 +17,7 @@
 #include "comm/base/error.h"
 #include "comm/pmi_access.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct PmiMessage {
   std::string command;
@@ -44,4 +44,4 @@ std::string EncodePmi(PmiVersion version, std::string_view command,
 // kDisagreement; what follows cannot be understood either.
 Result<std::optional<PmiMessage>> TakePmi(PmiVersion version, std::string& received);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

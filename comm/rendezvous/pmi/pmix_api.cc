@@ -9,7 +9,7 @@
 
 #include "comm/base/shared_library.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Of the header its types and constants only: what it calls macros are functions of the library since
@@ -213,4 +213,4 @@ Result<std::shared_ptr<PmixApi>> LoadPmix() {
   return std::make_shared<Library>(pmix);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

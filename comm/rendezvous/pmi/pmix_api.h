@@ -13,7 +13,7 @@
 #include "comm/base/error.h"
 #include "comm/pmix_place.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // A connection to the PMIx server of this node. Every call BLOCKS, some for as long as the server likes: call
 // them where they can be abandoned (comm/base/abandonable_calls.h). Threads: any, at the same time.
@@ -52,4 +52,4 @@ class PmixApi {
 // Loads libpmix.so.2. BLOCKS for as long as the file system does. Error: kConfiguration, says what was tried.
 Result<std::shared_ptr<PmixApi>> LoadPmix();
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -4,7 +4,7 @@
 
 #include "comm/base/abandonable_calls.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 Result<PmixPlace> Ask(const std::function<Result<std::shared_ptr<PmixApi>>()>& load) {
@@ -24,4 +24,4 @@ Result<PmixPlace> AskPmixServer(Deadline deadline, std::function<Result<std::sha
   return Fail(Code::kDeadline, "the PMIx server of this node has not answered in time");
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 #include "comm/pmix_place.h"
 #include "comm/rendezvous/pmi/pmix_api.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Connects, asks and ends the connection. BLOCKS until the deadline at most; a call that does not come back
 // is left behind on a thread of its own. Error: kConfiguration where there is no library or no server,
@@ -17,4 +17,4 @@ namespace muster {
 Result<PmixPlace> AskPmixServer(Deadline deadline,
                                 std::function<Result<std::shared_ptr<PmixApi>>()> load = LoadPmix);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

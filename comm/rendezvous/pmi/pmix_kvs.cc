@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // A server that is asked to wait for somebody has a moment left to answer.
@@ -87,4 +87,4 @@ tl::unexpected<Error> PmixKvs::Silent() const {
   return Fail(Code::kDeadline, "{} has not answered in time", Describe());
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -19,7 +19,7 @@
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 #include "comm/rendezvous/pmi/pmix_api.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class PmixKvs : public LauncherKvs {
  public:
@@ -49,4 +49,4 @@ class PmixKvs : public LauncherKvs {
   const std::shared_ptr<Begun> begun_;  // belongs to the first call until that has come back
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

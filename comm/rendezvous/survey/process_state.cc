@@ -12,7 +12,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kLongestFile = 4096;
@@ -78,4 +78,4 @@ std::optional<ProcessState> LookAtProcess(pid_t pid) {
   return state;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

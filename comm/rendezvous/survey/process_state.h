@@ -8,7 +8,7 @@
 
 #include "comm/rendezvous/messages/survey_messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // Absent where there is no such process, or /proc hides it. Does not block; a few small files.
 std::optional<ProcessState> LookAtProcess(pid_t pid);
@@ -18,4 +18,4 @@ std::optional<ProcessState> LookAtProcess(pid_t pid);
 std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t ticks_per_second,
                                              double uptime_seconds);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -12,23 +12,23 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/survey/status_server.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 struct Visit {
   int pid = 0;  // of the leader, as its socket is named
-  std::unique_ptr<FrameStream> stream;
+  std::unique_ptr<net::FrameStream> stream;
   std::optional<GroupStatus> status;
   std::optional<Error> refused;
   bool over = false;
 };
 
-UniqueFd Dial(const PrivateDirectory& directory, const std::string& name, uid_t uid) {
+UniqueFd Dial(const net::PrivateDirectory& directory, const std::string& name, uid_t uid) {
   const auto address = directory.AddressOf(name);
   if (!address) return {};
-  auto fd = StartConnect(*address);
+  auto fd = net::StartConnect(*address);
   if (!fd) return {};
-  const auto credentials = CredentialsOf(fd->get());
+  const auto credentials = net::CredentialsOf(fd->get());
   if (!credentials || credentials->uid != uid) return {};
   return *std::move(fd);
 }
@@ -44,11 +44,11 @@ void TakeVersions(Visit& visit, const Versions& ours, ByteView frame) {
   visit.over = true;
 }
 
-std::unique_ptr<Visit> Begin(EventLoop& loop, int pid, UniqueFd fd, const Survey& survey,
+std::unique_ptr<Visit> Begin(net::EventLoop& loop, int pid, UniqueFd fd, const Survey& survey,
                              const Versions& versions) {
   auto visit = std::make_unique<Visit>();
   visit->pid = pid;
-  visit->stream = std::make_unique<FrameStream>(loop, std::move(fd), kLongestMessage);
+  visit->stream = std::make_unique<net::FrameStream>(loop, std::move(fd), kLongestMessage);
   visit->stream->Start(
       [raw = visit.get(), versions](ByteView frame) {
         if (raw->over) return;
@@ -83,11 +83,11 @@ std::optional<StatusSocket> ParseStatusSocket(std::string_view name) {
 Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                                         const std::vector<std::string>& bases, Deadline deadline,
                                         const Versions& versions) {
-  MUSTER_TRY(auto loop, EventLoop::Create());
+  MUSTER_TRY(auto loop, net::EventLoop::Create());
   std::vector<std::unique_ptr<Visit>> visits;
-  const uint32_t here = OwnNetworkNamespace();
+  const uint32_t here = net::OwnNetworkNamespace();
   for (const std::string& base : bases) {
-    for (const PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
+    for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
       for (const std::string& name : directory.Sockets()) {
         const auto socket = ParseStatusSocket(name);
         if (!socket || socket->network_namespace != here) continue;
@@ -116,4 +116,4 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
   return asked;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -14,7 +14,7 @@
 #include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/rendezvous/messages/versions.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // The process and the network namespace in the name of a status socket; absent if it is not one.
 struct StatusSocket {
@@ -34,4 +34,4 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                                         const std::vector<std::string>& bases, Deadline deadline,
                                         const Versions& versions = {});
 
-}  // namespace muster
+}  // namespace muster::rendezvous

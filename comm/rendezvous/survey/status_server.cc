@@ -7,7 +7,7 @@
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kMostVisitors = 16;
@@ -16,32 +16,32 @@ constexpr size_t kLongestQuestion = size_t{1} << 20;
 }  // namespace
 
 std::string StatusSocketName(int rank) {
-  return UniqueSocketName(
-      fmt::format("{}{:x}-{}-{}", kStatusSocketPrefix, OwnNetworkNamespace(), getpid(), rank));
+  return net::UniqueSocketName(
+      fmt::format("{}{:x}-{}-{}", kStatusSocketPrefix, net::OwnNetworkNamespace(), getpid(), rank));
 }
 
-Result<std::unique_ptr<StatusServer>> StatusServer::Open(EventLoop& loop, uid_t uid, int rank,
+Result<std::unique_ptr<StatusServer>> StatusServer::Open(net::EventLoop& loop, uid_t uid, int rank,
                                                          const std::vector<std::string>& bases,
                                                          const Versions& versions) {
   std::unique_ptr<StatusServer> server(new StatusServer(loop, uid, versions));
-  MUSTER_TRY(PrivateSocket socket,
-             PrivateSocket::Open(bases, StatusSocketName(rank), PrivateSocket::Kind::kListener));
-  server->acceptor_ = std::make_unique<Acceptor>(
+  MUSTER_TRY(net::PrivateSocket socket,
+             net::PrivateSocket::Open(bases, StatusSocketName(rank), net::PrivateSocket::Kind::kListener));
+  server->acceptor_ = std::make_unique<net::Acceptor>(
       loop, std::move(socket.fd),
-      [raw = server.get()](UniqueFd fd, const SocketAddress&) { raw->Admit(std::move(fd)); });
+      [raw = server.get()](UniqueFd fd, const net::SocketAddress&) { raw->Admit(std::move(fd)); });
   server->name_ = std::move(socket.name);
   MUSTER_CHECK(server->acceptor_->Start());
   return server;
 }
 
-StatusServer::StatusServer(EventLoop& loop, uid_t uid, Versions versions)
+StatusServer::StatusServer(net::EventLoop& loop, uid_t uid, Versions versions)
     : loop_(loop), uid_(uid), versions_(std::move(versions)) {
   visitors_.SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
                         [](ChildLinks::Source, const ChildLinks::Child&, const Error&) {});
 }
 
 void StatusServer::Admit(UniqueFd fd) {
-  const auto credentials = CredentialsOf(fd.get());
+  const auto credentials = net::CredentialsOf(fd.get());
   if (!credentials || credentials->uid != uid_) {
     const uid_t uid = credentials ? credentials->uid : 0;
     return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
@@ -49,7 +49,7 @@ void StatusServer::Admit(UniqueFd fd) {
   }
   // More at once are no people.
   if (visitors_.all().size() >= kMostVisitors) return;
-  visitors_.Add(std::make_unique<FrameStream>(loop_, std::move(fd), kLongestQuestion),
+  visitors_.Add(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestQuestion),
                 fmt::format("pid {}", credentials->pid), true);
 }
 
@@ -64,4 +64,4 @@ void StatusServer::OnFrame(ChildLinks::Source source, ByteView frame) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -22,7 +22,7 @@
 #include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/rendezvous/messages/versions.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 inline constexpr std::string_view kStatusSocketPrefix = "status-";
 
@@ -36,7 +36,7 @@ class StatusServer {
   using Answer = std::function<void(const Survey& survey, Reply reply)>;
 
   // `bases`: where the socket may be, in turn. `rank`: one of this process's, for the name. Error: kSystem.
-  static Result<std::unique_ptr<StatusServer>> Open(EventLoop& loop, uid_t uid, int rank,
+  static Result<std::unique_ptr<StatusServer>> Open(net::EventLoop& loop, uid_t uid, int rank,
                                                     const std::vector<std::string>& bases,
                                                     const Versions& versions = {});
   StatusServer(const StatusServer&) = delete;
@@ -46,19 +46,19 @@ class StatusServer {
   void SetAnswer(Answer answer) { answer_ = std::move(answer); }
 
  private:
-  StatusServer(EventLoop& loop, uid_t uid, Versions versions);
+  StatusServer(net::EventLoop& loop, uid_t uid, Versions versions);
   void Admit(UniqueFd fd);
   void OnFrame(ChildLinks::Source source, ByteView frame);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   uid_t uid_;
   Versions versions_;
   Answer answer_;
   ChildLinks visitors_;
   RejectionLog rejections_{"connections to the status socket"};
-  std::unique_ptr<Acceptor> acceptor_;
-  PrivateName name_;
+  std::unique_ptr<net::Acceptor> acceptor_;
+  net::PrivateName name_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr uint64_t kLongestPause = uint64_t{10} * 60 * 1000;
@@ -18,7 +18,7 @@ std::string NameOf(const WaitingCall& call) {
 
 }  // namespace
 
-StragglerWatch::StragglerWatch(EventLoop& loop, const Roster& roster, Duration after, Ask ask,
+StragglerWatch::StragglerWatch(net::EventLoop& loop, const Roster& roster, Duration after, Ask ask,
                                OnHopeless on_hopeless)
     : loop_(loop),
       roster_(roster),
@@ -81,4 +81,4 @@ Duration StragglerWatch::Tell(const WaitingCall& call) {
   return std::chrono::milliseconds(next - waited) + kMargin;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

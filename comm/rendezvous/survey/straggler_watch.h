@@ -16,7 +16,7 @@
 #include "comm/net/event_loop.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class StragglerWatch {
  public:
@@ -27,7 +27,7 @@ class StragglerWatch {
   using OnHopeless = std::function<void(const WaitingCall& call)>;
 
   // `roster` outlives it.
-  StragglerWatch(EventLoop& loop, const Roster& roster, Duration after, Ask ask, OnHopeless on_hopeless);
+  StragglerWatch(net::EventLoop& loop, const Roster& roster, Duration after, Ask ask, OnHopeless on_hopeless);
   StragglerWatch(const StragglerWatch&) = delete;
   StragglerWatch& operator=(const StragglerWatch&) = delete;
   ~StragglerWatch();
@@ -42,7 +42,7 @@ class StragglerWatch {
   // How long to wait before looking again.
   Duration Tell(const WaitingCall& call);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const Roster& roster_;
   const Duration after_;
   Ask ask_;
@@ -52,8 +52,8 @@ class StragglerWatch {
   bool ask_again_ = false;  // somebody was late meanwhile
   Clock::time_point last_asked_{};
   Clock::time_point next_ask_{};
-  EventLoop::TimerId timer_ = 0;
+  net::EventLoop::TimerId timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr size_t kMostNamedNodes = 4;
@@ -229,4 +229,4 @@ std::string FormatAge(uint64_t milliseconds) {
   return fmt::format("{}.{} h", milliseconds / kHour, milliseconds % kHour / (6 * kMinute));
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 #include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // One operation that at least one rank waits in.
 struct WaitingCall {
@@ -47,4 +47,4 @@ std::string NameRanks(const Roster& roster, const std::vector<int>& ranks);
 // "0.4 s", "31 s", "12 m", "3.5 h".
 std::string FormatAge(uint64_t milliseconds);
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/survey/process_state.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Nobody who asks waits longer.
@@ -21,7 +21,8 @@ Duration TimeOf(const Survey& survey) { return FromMilliseconds(std::min(survey.
 
 }  // namespace
 
-Surveyor::Surveyor(EventLoop& loop, Surroundings surroundings) : loop_(loop), at_(std::move(surroundings)) {}
+Surveyor::Surveyor(net::EventLoop& loop, Surroundings surroundings)
+    : loop_(loop), at_(std::move(surroundings)) {}
 
 Surveyor::~Surveyor() {
   for (const auto& [number, round] : rounds_) loop_.Cancel(round.timer);
@@ -136,7 +137,7 @@ RankReport Surveyor::Silent(int rank) const {
   report.rank = rank;
   for (const auto& [source, child] : at_.children.all()) {
     if (!child.same_node || std::ranges::count(child.ranks, rank) == 0) continue;
-    const auto credentials = CredentialsOf(child.stream->fd());
+    const auto credentials = net::CredentialsOf(child.stream->fd());
     const auto process = credentials ? LookAtProcess(credentials->pid) : std::nullopt;
     if (process) report.process = *process;
   }
@@ -156,4 +157,4 @@ void Surveyor::AddAbsent(Reports& reports) const {
   std::ranges::sort(reports, {}, &RankReport::rank);
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -16,7 +16,7 @@
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/survey_messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class Surveyor {
  public:
@@ -34,7 +34,7 @@ class Surveyor {
   };
   using OnAnswer = std::function<void(Surveyed answer)>;
 
-  Surveyor(EventLoop& loop, Surroundings surroundings);
+  Surveyor(net::EventLoop& loop, Surroundings surroundings);
   Surveyor(const Surveyor&) = delete;
   Surveyor& operator=(const Surveyor&) = delete;
   ~Surveyor();
@@ -56,12 +56,12 @@ class Surveyor {
     std::map<int, RankReport> reports;
     std::set<int> awaited;
     OnAnswer then;
-    EventLoop::TimerId timer = 0;
+    net::EventLoop::TimerId timer = 0;
   };
   struct Question {
     Survey survey;
     OnAnswer then;
-    EventLoop::TimerId timer = 0;
+    net::EventLoop::TimerId timer = 0;
   };
 
   void Take(uint64_t number, const Reports& reports);
@@ -70,7 +70,7 @@ class Surveyor {
   RankReport Silent(int rank) const;
   void AddAbsent(Reports& reports) const;
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   Surroundings at_;
   std::map<uint64_t, Round> rounds_;
   std::map<uint64_t, Question> questions_;
@@ -78,4 +78,4 @@ class Surveyor {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -50,11 +50,11 @@ std::vector<std::string> Copies(const std::vector<std::string_view>& texts) {
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::Connect(const SocketAddress& address, Deadline deadline) {
-  MUSTER_TRY(UniqueFd fd, StartConnect(address));
+Result<std::unique_ptr<Client>> Client::Connect(const net::SocketAddress& address, Deadline deadline) {
+  MUSTER_TRY(UniqueFd fd, net::StartConnect(address));
   std::unique_ptr<Client> client(new Client(std::move(fd), address.ToString()));
   MUSTER_CHECK(client->Await(POLLOUT, "connect", deadline));
-  if (const int error = ConnectError(client->fd_.get()); error != 0) {
+  if (const int error = net::ConnectError(client->fd_.get()); error != 0) {
     return Fail(Code::kSystem, "cannot connect to the store at {}: {}", client->peer_, ErrnoText(error));
   }
   const Status greeted = client->Greet(deadline);

@@ -32,7 +32,7 @@ class Client {
   using Keys = std::span<const std::string>;
 
   // Tried once; the answer to a question that every dialect from 2.2 on knows shows that it is a store.
-  static Result<std::unique_ptr<Client>> Connect(const SocketAddress& address, Deadline deadline);
+  static Result<std::unique_ptr<Client>> Connect(const net::SocketAddress& address, Deadline deadline);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 

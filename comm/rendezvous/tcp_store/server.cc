@@ -20,10 +20,10 @@ Entrance::Limits EntranceLimits(const ServerOptions& options) {
 
 }  // namespace
 
-Server::Server(EventLoop& loop, UniqueFd listener, ServerOptions options)
+Server::Server(net::EventLoop& loop, UniqueFd listener, ServerOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      address_(LocalAddress(listener.get())),
+      address_(net::LocalAddress(listener.get())),
       memory_("the store's keys and values", options_.memory),
       buffers_("the buffers of the store's clients", options_.buffers),
       host_{.loop = loop,
@@ -39,13 +39,13 @@ Server::Server(EventLoop& loop, UniqueFd listener, ServerOptions options)
             .received = Bytes(kReadAtOnce)},
       entrance_(EntranceLimits(options_)),
       acceptor_(loop, std::move(listener),
-                [this](UniqueFd fd, const SocketAddress& peer) { OnAccept(std::move(fd), peer); }) {}
+                [this](UniqueFd fd, const net::SocketAddress& peer) { OnAccept(std::move(fd), peer); }) {}
 
 Server::~Server() { Clear(); }
 
 Status Server::Start() { return acceptor_.Start(); }
 
-void Server::OnAccept(UniqueFd fd, const SocketAddress& peer) {
+void Server::OnAccept(UniqueFd fd, const net::SocketAddress& peer) {
   if (options_.screen) {
     if (const Status passed = options_.screen(peer); !passed) return Refuse(peer, passed.error());
   }
@@ -120,7 +120,7 @@ void Server::CloseClient(ClientId id, const Error& reason) {
   session->Close(reason);
 }
 
-void Server::Refuse(const SocketAddress& peer, const Error& reason) {
+void Server::Refuse(const net::SocketAddress& peer, const Error& reason) {
   std::string message = fmt::format("store {}: closed the connection from {}: {}", address_.ToString(),
                                     peer.ToString(), reason.message);
   if (reason.code == Code::kDisagreement && !options_.advice.empty()) message += "; " + options_.advice;
@@ -132,7 +132,7 @@ void Server::OnClosed(ClientId id, const Error& reason) {
   if (found == sessions_.end()) return;
   const auto space = found->second.space;
   const bool was_admitted = space != spaces_.end();
-  const SocketAddress peer = found->second.session->peer();
+  const net::SocketAddress peer = found->second.session->peer();
   entrance_.Leave(id);
   loop_.Cancel(found->second.handshake);
   sessions_.erase(found);

@@ -38,9 +38,9 @@ struct ServerOptions {
   // Calls `verdict` once, at once or later, on the loop's thread: with who the client is, or with an Error
   // that turns it away. What the client sends meanwhile waits in the kernel.
   using Verdict = std::function<void(Result<Member>)>;
-  using Gate = std::function<void(const SocketAddress& peer, Verdict verdict)>;
+  using Gate = std::function<void(const net::SocketAddress& peer, Verdict verdict)>;
   // An Error turns away whoever has just connected. Called for each connection: it must be quick.
-  using Screen = std::function<Status(const SocketAddress& peer)>;
+  using Screen = std::function<Status(const net::SocketAddress& peer)>;
 
   Limits limits;
   uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits
@@ -56,14 +56,14 @@ struct ServerOptions {
 
 class Server {
  public:
-  Server(EventLoop& loop, UniqueFd listener, ServerOptions options);
+  Server(net::EventLoop& loop, UniqueFd listener, ServerOptions options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
 
   // Error: kSystem.
   Status Start();
-  const SocketAddress& address() const { return address_; }
+  const net::SocketAddress& address() const { return address_; }
 
   // Closes all connections and forgets all keys.
   void Clear();
@@ -73,10 +73,10 @@ class Server {
   size_t keys() const;
 
  private:
-  void OnAccept(UniqueFd fd, const SocketAddress& peer);
+  void OnAccept(UniqueFd fd, const net::SocketAddress& peer);
   void OnGreeted(ClientId id);
   void AskNext();
-  void Refuse(const SocketAddress& peer, const Error& reason);
+  void Refuse(const net::SocketAddress& peer, const Error& reason);
   void CloseClient(ClientId id, const Error& reason);
   void UpdatePaused();
   void Admit(ClientId id, const Result<Member>& verdict);
@@ -86,13 +86,13 @@ class Server {
   using Spaces = std::map<Space, ProgramKeys>;
   struct Client {
     std::shared_ptr<Session> session;
-    EventLoop::TimerId handshake = 0;
+    net::EventLoop::TimerId handshake = 0;
     Spaces::iterator space;  // spaces_.end() until it is admitted
   };
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   const ServerOptions options_;
-  const SocketAddress address_;
+  const net::SocketAddress address_;
   Budget memory_;
   Spaces spaces_;
   Space first_space_ = 0;  // those before are not needed any more
@@ -100,7 +100,7 @@ class Server {
   SessionHost host_;
   Entrance entrance_;
   RejectionLog rejections_{"connections to the store"};
-  Acceptor acceptor_;
+  net::Acceptor acceptor_;
   std::unordered_map<ClientId, Client> sessions_;
   ClientId next_id_ = 1;
   bool full_said_ = false;

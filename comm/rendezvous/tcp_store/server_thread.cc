@@ -6,7 +6,7 @@
 namespace muster::tcp_store {
 
 Result<std::unique_ptr<ServerThread>> ServerThread::Start(UniqueFd listener, ServerOptions options) {
-  MUSTER_TRY(auto loop, EventLoop::Create());
+  MUSTER_TRY(auto loop, net::EventLoop::Create());
   std::unique_ptr<ServerThread> self(new ServerThread(std::move(loop)));
   self->server_ = std::make_unique<Server>(*self->loop_, std::move(listener), std::move(options));
   MUSTER_CHECK(self->server_->Start());

@@ -22,18 +22,18 @@ class ServerThread {
   // Closes all connections; waits for the request that is being served, which is short.
   ~ServerThread();
 
-  const SocketAddress& address() const { return server_->address(); }
+  const net::SocketAddress& address() const { return server_->address(); }
   // Server::DropBelow, soon.
   void DropBelow(Space first);
   // Where a gate's answers are left for the server's thread.
-  const std::shared_ptr<Mailbox>& mailbox() const { return loop_->mailbox(); }
+  const std::shared_ptr<net::Mailbox>& mailbox() const { return loop_->mailbox(); }
 
  private:
-  explicit ServerThread(std::unique_ptr<EventLoop> loop) : loop_(std::move(loop)) {}
+  explicit ServerThread(std::unique_ptr<net::EventLoop> loop) : loop_(std::move(loop)) {}
   Status Run();
 
   const pid_t owner_ = getpid();
-  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<net::EventLoop> loop_;
   std::unique_ptr<Server> server_;
   std::thread thread_;
   bool stop_ = false;  // the thread's

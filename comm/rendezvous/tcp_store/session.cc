@@ -33,7 +33,7 @@ void Empty(Bytes& bytes) {
 
 }  // namespace
 
-Session::Session(SessionHost& host, ClientId id, UniqueFd fd, SocketAddress peer)
+Session::Session(SessionHost& host, ClientId id, UniqueFd fd, net::SocketAddress peer)
     : host_(host), id_(id), fd_(std::move(fd)), peer_(peer), decoder_(host.limits) {}
 
 Session::~Session() {

@@ -23,7 +23,7 @@ namespace muster::tcp_store {
 
 // What the sessions of one server share; outlives them.
 struct SessionHost {
-  EventLoop& loop;
+  net::EventLoop& loop;
   Limits limits;
   Budget& buffers;  // what clients have sent or are to be sent beyond a little
   // It has said VALIDATE: it may be started now or later.
@@ -40,7 +40,7 @@ struct SessionHost {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(SessionHost& host, ClientId id, UniqueFd fd, SocketAddress peer);
+  Session(SessionHost& host, ClientId id, UniqueFd fd, net::SocketAddress peer);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -58,7 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   bool validated() const { return validated_; }
   bool open() const { return static_cast<bool>(fd_); }
-  const SocketAddress& peer() const { return peer_; }
+  const net::SocketAddress& peer() const { return peer_; }
 
  private:
   void OnEvents(uint32_t events);
@@ -79,7 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<ClientView> view_;  // from Start until it is closed
   const ClientId id_;
   UniqueFd fd_;
-  const SocketAddress peer_;
+  const net::SocketAddress peer_;
   RequestDecoder decoder_;
   Bytes input_;  // from the first byte of a request on
   Bytes output_;

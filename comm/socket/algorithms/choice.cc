@@ -9,7 +9,7 @@
 
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Where one algorithm gives way to another; measured on loopback and Unix sockets.
@@ -260,4 +260,4 @@ void Chooser::Announce(const Call& call, Algorithm algorithm) {
   LogDebug("{} on {}: {}", DescribeKind(call), Describe(layout_), Name(algorithm));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -17,7 +17,7 @@
 #include "comm/ops/call.h"
 #include "comm/socket/algorithms/topology.h"
 
-namespace muster {
+namespace muster::socket {
 
 // [1] Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH" (2005).
 // [2] Patarasuk, Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations" (2009).
@@ -97,4 +97,4 @@ class Chooser {
   std::bitset<kOperationCount * kAlgorithmCount> announced_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // The largest power of two that fits into a team, and the members beyond it folded into their neighbours: of
@@ -225,4 +225,4 @@ Status RingAllGather(ProgressEngine& engine, const Team& team, std::span<uint8_t
   return engine.Run();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

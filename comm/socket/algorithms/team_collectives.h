@@ -19,7 +19,7 @@
 #include "comm/socket/algorithms/tree_collectives.h"
 #include "comm/socket/engine/progress_engine.h"
 
-namespace muster {
+namespace muster::socket {
 
 // All reduce `data` in place. log2 n steps with all of it: for short data.
 Status RecursiveDoublingAllReduce(ProgressEngine& engine, const Team& team, Reduction reduction,
@@ -41,4 +41,4 @@ Status RingReduceScatter(ProgressEngine& engine, const Team& team, Reduction red
 // `all` has a block for each rank, by rank, and this rank's is in its place. n-1 steps.
 Status RingAllGather(ProgressEngine& engine, const Team& team, std::span<uint8_t> all, size_t block);
 
-}  // namespace muster
+}  // namespace muster::socket

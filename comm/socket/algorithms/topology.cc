@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Indexes 0..size-1 with 0 as the root. Below each index lies a contiguous run [index, SubtreeEnd).
@@ -149,4 +149,4 @@ Tree MakeTeamTree(const Team& team, Shape shape) {
   return tree;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::socket {
 
 // Some ranks in an agreed order, and where this rank is among them.
 struct Team {
@@ -78,4 +78,4 @@ std::vector<int> TreeOrder(const Topology& topology, int root);
 // A tree over a team, whose first member is the root; positions are indexes into it.
 Tree MakeTeamTree(const Team& team, Shape shape);
 
-}  // namespace muster
+}  // namespace muster::socket

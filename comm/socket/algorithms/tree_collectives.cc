@@ -9,7 +9,7 @@
 #include "comm/socket/engine/allocation.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Fits into a core's cache twice over, and its header and system calls are a few percent of it.
@@ -176,4 +176,4 @@ Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data)
   return TreeBroadcast(engine, tree, data);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

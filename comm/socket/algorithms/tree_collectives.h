@@ -18,7 +18,7 @@
 #include "comm/socket/algorithms/topology.h"
 #include "comm/socket/engine/progress_engine.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct Reduction {
   DataType type = DataType::kU8;  // a WorkType
@@ -48,4 +48,4 @@ Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& engine, const Tree& t
 // The root's `data` to everybody, whatever its length.
 Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 #include "comm/socket/collectives/collectives.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // So many partners at once: enough to keep the kernel busy, few enough for its buffers.
@@ -95,4 +95,4 @@ Status RunAllToAll(const Collective& collective, ByteView send, std::span<uint8_
   return Blocks(collective, copy.empty() ? send : ByteView(copy), receive).Pairwise();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,12 +3,12 @@
 #include "comm/socket/collectives/collectives.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
-using Phase = BytesOrigin::Phase;
+using Phase = auth::BytesOrigin::Phase;
 
-Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView bytes) {
+auth::Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView bytes) {
   const Call& call = collective.engine.call();
   return collective.mac->Of({phase, static_cast<uint8_t>(call.operation), call.communicator, call.sequence,
                              collective.engine.WorldRank(rank)},
@@ -18,10 +18,10 @@ Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView bytes
 // `mine`, and behind it what shows the others that it is this rank's.
 Bytes Signed(const Collective& collective, Phase phase, ByteView mine) {
   Bytes signed_bytes;
-  signed_bytes.reserve(mine.size() + sizeof(Digest));
+  signed_bytes.reserve(mine.size() + sizeof(auth::Digest));
   signed_bytes.assign(mine.begin(), mine.end());
   if (collective.mac == nullptr) return signed_bytes;
-  const Digest mac = MacOf(collective, phase, collective.rank(), mine);
+  const auth::Digest mac = MacOf(collective, phase, collective.rank(), mine);
   signed_bytes.insert(signed_bytes.end(), mac.begin(), mac.end());
   return signed_bytes;
 }
@@ -29,10 +29,10 @@ Bytes Signed(const Collective& collective, Phase phase, ByteView mine) {
 // Takes it off again.
 Status CheckSigned(const Collective& collective, Phase phase, int from, Bytes& bytes) {
   if (collective.mac == nullptr) return {};
-  const size_t size = bytes.size() - std::min(bytes.size(), sizeof(Digest));
+  const size_t size = bytes.size() - std::min(bytes.size(), sizeof(auth::Digest));
   const ByteView mac = ByteView(bytes).subspan(size);
   const bool own = from == collective.rank();  // it has not been on any way
-  if (!own && !EqualInConstantTime(mac, MacOf(collective, phase, from, ByteView(bytes).first(size)))) {
+  if (!own && !auth::EqualInConstantTime(mac, MacOf(collective, phase, from, ByteView(bytes).first(size)))) {
     return collective.engine.Tampered(from, "it is not authentic");
   }
   bytes.resize(size);
@@ -109,4 +109,4 @@ Result<Bytes> RunBroadcastBytes(const Collective& collective, ByteView mine, int
   return SignedBroadcast(collective, tree, mine, root);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -19,15 +19,15 @@
 #include "comm/socket/shm/hierarchical.h"
 #include "comm/socket/shm/node_memory.h"
 
-namespace muster {
+namespace muster::socket {
 
 // Where a collective runs.
 struct Collective {
   ProgressEngine& engine;
   const Topology& topology;
   Chooser& chooser;
-  NodeMemory* memory = nullptr;   // what this node's ranks share; needed where the choice says so
-  const BytesMac* mac = nullptr;  // for byte strings; null: the connections are sealed
+  NodeMemory* memory = nullptr;         // what this node's ranks share; needed where the choice says so
+  const auth::BytesMac* mac = nullptr;  // for byte strings; null: the connections are sealed
 
   int rank() const { return topology.rank(); }
   Hierarchy hierarchy() const { return {engine, topology, memory}; }
@@ -66,4 +66,4 @@ Result<std::vector<Bytes>> RunGatherBytes(const Collective& collective, ByteView
 Result<std::vector<Bytes>> RunAllGatherBytes(const Collective& collective, ByteView mine);
 Result<Bytes> RunBroadcastBytes(const Collective& collective, ByteView mine, int root);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 #include "comm/socket/collectives/collectives.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 void CopyBlock(const uint8_t* from, uint8_t* to, size_t bytes) {
@@ -88,4 +88,4 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

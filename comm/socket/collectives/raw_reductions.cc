@@ -6,7 +6,7 @@
 #include "comm/socket/collectives/collectives.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 void Copy(ByteView from, std::span<uint8_t> to) {
@@ -92,4 +92,4 @@ Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteV
   return RunScatter(collective, all, receive, 0);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

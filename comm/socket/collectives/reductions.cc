@@ -5,7 +5,7 @@
 #include "comm/socket/reduce/reduce_kernels.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 bool IsNarrow(DataType type) { return WorkType(type) != type; }
@@ -113,4 +113,4 @@ Status RunReduceScatter(const Collective& collective, ConstBuffer send, Buffer r
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::socket {
 
 inline bool TryResize(Bytes& bytes, uint64_t size) {
   try {
@@ -21,4 +21,4 @@ inline bool TryResize(Bytes& bytes, uint64_t size) {
   return true;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-namespace muster {
+namespace muster::socket {
 
 class Awaited {
  public:
@@ -35,4 +35,4 @@ class Awaited {
   virtual std::vector<int> WaitingFor() = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

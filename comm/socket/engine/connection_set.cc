@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace muster {
+namespace muster::socket {
 
 ConnectionSet::ConnectionSet(std::shared_ptr<Mesh> mesh, uint64_t communicator, Purpose purpose,
                              std::vector<int> world_ranks)
@@ -37,4 +37,4 @@ void ConnectionSet::SendLeave() {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::socket

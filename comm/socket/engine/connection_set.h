@@ -13,7 +13,7 @@
 #include "comm/socket/transport/connection.h"
 #include "comm/socket/transport/mesh.h"
 
-namespace muster {
+namespace muster::socket {
 
 class ConnectionSet {
  public:
@@ -47,4 +47,4 @@ class ConnectionSet {
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -9,7 +9,7 @@
 #include "comm/base/parse.h"
 #include "comm/socket/engine/progress_engine.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr size_t kFailurePoll = 0;
@@ -223,4 +223,4 @@ Error ProgressEngine::DeadlineError() {
                       call_.operation == Operation::kBarrier ? "barrier" : "collective")};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

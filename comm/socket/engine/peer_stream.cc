@@ -6,7 +6,7 @@
 #include "comm/socket/engine/allocation.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Of a flow that has not come to its end.
@@ -131,4 +131,4 @@ Flow PeerStream::ReadCombining(IncomingMessage& message, std::span<uint8_t> scra
   return message.got == combine.bytes ? Flow::kDone : Flow::kBlocked;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -17,7 +17,7 @@
 #include "comm/ops/call.h"
 #include "comm/socket/transport/connection.h"
 
-namespace muster {
+namespace muster::socket {
 
 // Arithmetic on what arrives: out = own op incoming, or incoming op own. `out` may be `own`.
 struct Combining {
@@ -94,4 +94,4 @@ class PeerStream {
   bool held_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 #include "comm/ops/group_failure.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr size_t kScratchBytes = size_t{64} * 1024;
@@ -295,4 +295,4 @@ std::string ProgressEngine::Subject(int peer) const {
   return DescribeRank(group_.roster(), connections_.WorldRank(peer));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -35,7 +35,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 #include "comm/socket/transport/call_history.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct ProgressEngineOptions {
   Duration patience = std::chrono::milliseconds(500);
@@ -83,7 +83,7 @@ class ProgressEngine {
   UniqueFd TakeDescriptor(int peer);
   // Of the connection to `peer`: Connection::PrivateDirectoryName.
   std::string PrivateDirectoryName(int peer);
-  std::optional<PrivateDirectory> FindDirectory(const std::string& name) const {
+  std::optional<net::PrivateDirectory> FindDirectory(const std::string& name) const {
     return mesh_.FindDirectory(name);
   }
   int WorldRank(int rank) const { return connections_.WorldRank(rank); }
@@ -166,4 +166,4 @@ class ProgressEngine {
   bool waker_added_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr Duration kPublishAfter = std::chrono::milliseconds(10);
@@ -154,4 +154,4 @@ std::vector<int> StallMonitor::Culprits(const std::vector<int>& peers) const {
   return culprits.empty() ? peers : culprits;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -23,7 +23,7 @@
 #include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/mesh.h"
 
-namespace muster {
+namespace muster::socket {
 
 class StallMonitor {
  public:
@@ -80,4 +80,4 @@ class StallMonitor {
       waiting_pair_;  // on the key-value store, where there is no call history
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-namespace muster {
+namespace muster::socket {
 
 Status LinkStream::Wait(bool write) { return WaitFor(static_cast<short>(write ? POLLIN | POLLOUT : POLLIN)); }
 
@@ -52,4 +52,4 @@ Status LinkStream::Write(ByteView bytes) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::socket {
 
 // Threads: one. Does not own the descriptors.
 class LinkStream {
@@ -35,4 +35,4 @@ class LinkStream {
   Deadline deadline_ = Deadline::After({});
 };
 
-}  // namespace muster
+}  // namespace muster::socket

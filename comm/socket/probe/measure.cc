@@ -9,7 +9,7 @@
 #include "comm/base/wire.h"
 #include "comm/socket/probe/link_stream.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr int kPings = 20;
@@ -199,4 +199,4 @@ Result<LinkFigures> MeasureLink(int fd, bool leader, const MeasureOptions& optio
                   "does every hop let packets as large as the MTU pass?");
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -18,7 +18,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct LinkFigures {
   int64_t round_trip_ns = 0;     // median
@@ -42,4 +42,4 @@ struct MeasureOptions {
 // kSystem; a sentence that goes on from "the connection to gpu02:".
 Result<LinkFigures> MeasureLink(int fd, bool leader, const MeasureOptions& options);
 
-}  // namespace muster
+}  // namespace muster::socket

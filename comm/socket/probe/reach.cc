@@ -15,7 +15,7 @@
 #include "comm/socket/transport/peer_acceptor.h"
 #include "comm/socket/transport/poll_set.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // No communicator has this number: the numbers of communicators begin at 1.
@@ -66,9 +66,10 @@ class Prober {
 
   DialStages StagesTo(const ReachPeer& peer) const {
     const Roster& roster = group_.roster();
-    std::vector<SocketAddress> addresses;
+    std::vector<net::SocketAddress> addresses;
     for (const std::string& host : roster.nodes[static_cast<size_t>(roster.NodeOf(peer.rank))].addresses) {
-      if (auto address = SocketAddress::FromNumeric(host, peer.address.port)) addresses.push_back(*address);
+      if (auto address = net::SocketAddress::FromNumeric(host, peer.address.port))
+        addresses.push_back(*address);
     }
     return addresses.empty() ? DialStages{} : DialStages{std::move(addresses)};
   }
@@ -171,4 +172,4 @@ Result<std::vector<Reached>> ReachAll(Group& group, const SocketEndpoint& endpoi
   return prober.Take();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

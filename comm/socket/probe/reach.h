@@ -19,7 +19,7 @@
 #include "comm/group/group.h"
 #include "comm/socket/transport/endpoint.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct ReachPeer {
   int rank = 0;
@@ -46,4 +46,4 @@ struct ReachOptions {
 Result<std::vector<Reached>> ReachAll(Group& group, const SocketEndpoint& endpoint,
                                       const std::vector<ReachPeer>& peers, const ReachOptions& options);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -18,11 +18,11 @@
 #define MUSTER_REDUCE_F16C
 #include "comm/socket/reduce/reduce_loops.h"
 
-namespace muster::reduce_variants {
+namespace muster::socket::reduce_variants {
 
 const ReduceVariant kAvx2 = {"avx2", CombineAny, DivideAny, WidenAny, NarrowAny};
 
-}  // namespace muster::reduce_variants
+}  // namespace muster::socket::reduce_variants
 
 #if defined(__clang__)
 #pragma clang attribute pop

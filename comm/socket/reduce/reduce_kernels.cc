@@ -6,7 +6,7 @@
 
 #include "comm/socket/reduce/reduce_variants.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Elements at a time where there are several passes: what the first wrote is still in the nearest cache for
@@ -87,4 +87,4 @@ void Narrow(DataType type, const float* wide, void* narrow, size_t count) {
   BestReduceVariant().narrow(type, wide, narrow, count);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -17,7 +17,7 @@
 
 #include "comm/data_type.h"
 
-namespace muster {
+namespace muster::socket {
 
 // out[i] = left[i] op right[i]; `out` may be `left` or `right`, and otherwise overlaps neither. kAvg adds up
 // like kSum. `type` is one that WorkType gives.
@@ -38,4 +38,4 @@ DataType WorkType(DataType type);
 void Widen(DataType type, const void* narrow, float* wide, size_t count);
 void Narrow(DataType type, const float* wide, void* narrow, size_t count);
 
-}  // namespace muster
+}  // namespace muster::socket

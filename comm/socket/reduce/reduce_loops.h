@@ -16,7 +16,7 @@
 
 #include "comm/data_type.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // One file for each instruction set includes this; x != x is what a NaN looks like.
@@ -306,4 +306,4 @@ void NarrowAny(DataType type, const float* wide, void* narrow, size_t count) {
 // NOLINTEND(misc-definitions-in-headers,misc-redundant-expression)
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

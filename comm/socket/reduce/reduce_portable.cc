@@ -6,8 +6,8 @@
 // Behind everything else that is included: see there.
 #include "comm/socket/reduce/reduce_loops.h"
 
-namespace muster::reduce_variants {
+namespace muster::socket::reduce_variants {
 
 const ReduceVariant kPortable = {"portable", CombineAny, DivideAny, WidenAny, NarrowAny};
 
-}  // namespace muster::reduce_variants
+}  // namespace muster::socket::reduce_variants

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 #if defined(__x86_64__)
@@ -50,4 +50,4 @@ const ReduceVariant& BestReduceVariant() {
   return best;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

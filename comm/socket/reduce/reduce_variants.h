@@ -11,7 +11,7 @@
 
 #include "comm/data_type.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct ReduceVariant {
   const char* name;  // "portable", "avx2"
@@ -34,4 +34,4 @@ extern const ReduceVariant kAvx2;  // reduce_avx2.cc
 #endif
 }  // namespace reduce_variants
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -12,7 +12,7 @@
 #include "comm/log/log.h"
 #include "comm/socket/algorithms/team_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using Flag = std::array<uint8_t, 1>;
@@ -162,7 +162,7 @@ class Agreement {
   SegmentShape shape_;
   std::unique_ptr<Segment> segment_;
   std::string directory_name_;  // of the doorbells
-  std::optional<PrivateDirectory> directory_;
+  std::optional<net::PrivateDirectory> directory_;
   std::optional<Doorbell> doorbell_;
   std::string reason_;  // why not; empty: all is well
 };
@@ -174,4 +174,4 @@ Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& engine, const 
   return Agreement(engine, topology, slot_bytes).Run();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -21,7 +21,7 @@
 #include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct SharedMemoryAgreement {
   bool shared = false;                 // on all nodes, the same on every rank
@@ -32,4 +32,4 @@ struct SharedMemoryAgreement {
 Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& engine, const Topology& topology,
                                                   size_t slot_bytes);
 
-}  // namespace muster
+}  // namespace muster::socket

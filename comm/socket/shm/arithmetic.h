@@ -9,7 +9,7 @@
 #include "comm/data_type.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct Arithmetic {
   DataType type = DataType::kU8;  // any, also f16 and bf16
@@ -23,4 +23,4 @@ struct Arithmetic {
   }
 };
 
-}  // namespace muster
+}  // namespace muster::socket

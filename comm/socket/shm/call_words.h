@@ -7,7 +7,7 @@
 
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::socket {
 
 using CallWords = std::array<uint64_t, 3>;
 
@@ -37,4 +37,4 @@ inline std::optional<Call> UnpackCall(const CallWords& words, uint64_t communica
   return call;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 #if defined(__SSE2__)
@@ -61,4 +61,4 @@ void CopyBytes(uint8_t* to, const uint8_t* from, size_t bytes, [[maybe_unused]] 
   std::memcpy(to, from, bytes);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace muster {
+namespace muster::socket {
 
 // Data of this length and more does not stay in a cache until somebody needs it.
 inline constexpr size_t kUncachedBytes = size_t{8} * 1024 * 1024;
@@ -17,4 +17,4 @@ inline constexpr size_t kUncachedBytes = size_t{8} * 1024 * 1024;
 // The ranges do not overlap, or are the same.
 void CopyBytes(uint8_t* to, const uint8_t* from, size_t bytes, bool uncached);
 
-}  // namespace muster
+}  // namespace muster::socket

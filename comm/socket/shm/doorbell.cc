@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <utility>
 
-namespace muster {
+namespace muster::socket {
 
-Result<Doorbell> Doorbell::Open(const PrivateDirectory& directory) {
-  MUSTER_TRY(PrivateSocket socket,
-             PrivateSocket::Bind(directory, UniqueSocketName("bell"), PrivateSocket::Kind::kDatagram));
+Result<Doorbell> Doorbell::Open(const net::PrivateDirectory& directory) {
+  MUSTER_TRY(net::PrivateSocket socket, net::PrivateSocket::Bind(directory, net::UniqueSocketName("bell"),
+                                                                 net::PrivateSocket::Kind::kDatagram));
   return Doorbell(std::move(socket));
 }
 
-bool Doorbell::Ring(const SocketAddress& other) const {
+bool Doorbell::Ring(const net::SocketAddress& other) const {
   const uint8_t byte = 0;
   const ssize_t sent =
       sendto(fd(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, other.get(), other.length());
@@ -28,4 +28,4 @@ void Doorbell::Drain() const {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::socket

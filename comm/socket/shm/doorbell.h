@@ -13,26 +13,26 @@
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::socket {
 
 class Doorbell {
  public:
   // Error: kSystem.
-  static Result<Doorbell> Open(const PrivateDirectory& directory);
+  static Result<Doorbell> Open(const net::PrivateDirectory& directory);
 
   int fd() const { return socket_.fd.get(); }
   const std::string& name() const { return socket_.name.socket(); }
 
   // Whether the other will wake up; not for now if the kernel has no room. `other`: its socket's address.
-  bool Ring(const SocketAddress& other) const;
+  bool Ring(const net::SocketAddress& other) const;
   // At most kDrainedPerWake rings; further ones wake the poll() again.
   static constexpr int kDrainedPerWake = 64;
   void Drain() const;
 
  private:
-  explicit Doorbell(PrivateSocket socket) : socket_(std::move(socket)) {}
+  explicit Doorbell(net::PrivateSocket socket) : socket_(std::move(socket)) {}
 
-  PrivateSocket socket_;
+  net::PrivateSocket socket_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

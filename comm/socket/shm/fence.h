@@ -1,7 +1,7 @@
 // Fences between what is atomic itself; so that ThreadSanitizer does not follow them takes nothing from it.
 #pragma once
 
-namespace muster {
+namespace muster::socket {
 
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -14,4 +14,4 @@ inline void FenceRelease() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 #pragma GCC diagnostic pop
 #endif
 
-}  // namespace muster
+}  // namespace muster::socket

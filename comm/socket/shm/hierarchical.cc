@@ -10,7 +10,7 @@
 #include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Between nodes: up to here fewest steps win, and from here on, for each node, a ring does.
@@ -205,4 +205,4 @@ Status HierarchicalBroadcast(const Hierarchy& hierarchy, std::span<uint8_t> data
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

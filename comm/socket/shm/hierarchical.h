@@ -14,7 +14,7 @@
 #include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/shm/node_memory.h"
 
-namespace muster {
+namespace muster::socket {
 
 // One communicator's means.
 struct Hierarchy {
@@ -38,4 +38,4 @@ Status HierarchicalReduce(const Hierarchy& hierarchy, Reduction reduction, ByteV
                           std::span<uint8_t> receive, int root);
 Status HierarchicalBroadcast(const Hierarchy& hierarchy, std::span<uint8_t> data, int root);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 #include "comm/socket/shm/call_words.h"
 #include "comm/socket/shm/fence.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 bool IsCrowded(const Segment& segment) {
@@ -21,7 +21,7 @@ bool IsCrowded(const Segment& segment) {
 }  // namespace
 
 NodeMemory::NodeMemory(ProgressEngine& engine, std::unique_ptr<Segment> segment, Doorbell doorbell,
-                       PrivateDirectory directory, Team local)
+                       net::PrivateDirectory directory, Team local)
     : engine_(engine),
       segment_(std::move(segment)),
       doorbell_(std::move(doorbell)),
@@ -113,7 +113,7 @@ void NodeMemory::RingSleepers() {
 void NodeMemory::Ring(int index) {
   uint32_t mine = static_cast<uint32_t>(local_.index) + 1;
   if (!segment_->sleeper(index).compare_exchange_strong(mine, 0)) return;
-  const std::optional<SocketAddress>& other = AddressOf(index);
+  const std::optional<net::SocketAddress>& other = AddressOf(index);
   if (!other || doorbell_.Ring(*other)) return;
   uint32_t awake = 0;
   segment_->sleeper(index).compare_exchange_strong(awake, static_cast<uint32_t>(local_.index) + 1);
@@ -121,8 +121,8 @@ void NodeMemory::Ring(int index) {
 }
 
 // What a peer has written is a name, never a path.
-const std::optional<SocketAddress>& NodeMemory::AddressOf(int index) {
-  std::optional<SocketAddress>& address = doorbells_[static_cast<size_t>(index)];
+const std::optional<net::SocketAddress>& NodeMemory::AddressOf(int index) {
+  std::optional<net::SocketAddress>& address = doorbells_[static_cast<size_t>(index)];
   if (address) return address;
   const SegmentMember& member = segment_->member(index);
   const std::string name(member.doorbell.data(),
@@ -167,4 +167,4 @@ bool OwnProcessors(const Segment& segment) {
   return true;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

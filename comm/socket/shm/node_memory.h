@@ -35,14 +35,14 @@
 #include "comm/socket/shm/doorbell.h"
 #include "comm/socket/shm/segment.h"
 
-namespace muster {
+namespace muster::socket {
 
 class NodeMemory final : private Awaited {
  public:
   // `local` names the ranks of the communicator that share the segment, in its order.
   // `directory`: where their doorbells are.
   NodeMemory(ProgressEngine& engine, std::unique_ptr<Segment> segment, Doorbell doorbell,
-             PrivateDirectory directory, Team local);
+             net::PrivateDirectory directory, Team local);
 
   int ranks() const { return local_.size(); }
   int index() const { return local_.index; }
@@ -92,13 +92,13 @@ class NodeMemory final : private Awaited {
   Status CheckCall(int index, uint64_t step);
   void RingSleepers();
   void Ring(int index);
-  const std::optional<SocketAddress>& AddressOf(int index);
+  const std::optional<net::SocketAddress>& AddressOf(int index);
 
   ProgressEngine& engine_;
   const std::unique_ptr<Segment> segment_;
   const Doorbell doorbell_;
-  const PrivateDirectory directory_;
-  std::vector<std::optional<SocketAddress>> doorbells_;  // of the others, once they have been rung
+  const net::PrivateDirectory directory_;
+  std::vector<std::optional<net::SocketAddress>> doorbells_;  // of the others, once they have been rung
   const Team local_;
 
   const bool crowded_;
@@ -117,4 +117,4 @@ class NodeMemory final : private Awaited {
 // Whether every one of these ranks has a processor to itself because their sets are disjoint.
 bool OwnProcessors(const Segment& segment);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 
 #include "comm/socket/shm/segment.h"
 
-namespace muster {
+namespace muster::socket {
 
 // The largest piece of which `parts` fit into a slot; whole cache lines, so that no element is cut.
 inline size_t PieceBytes(size_t slot_bytes, int parts) {
@@ -22,4 +22,4 @@ std::span<Byte> Within(std::span<Byte> data, size_t offset, size_t width) {
   return data.subspan(begin, std::min(width, data.size() - begin));
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -9,7 +9,7 @@
 
 #include "comm/base/anonymous_file.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -89,4 +89,4 @@ uint8_t* Segment::slot(int rank, uint64_t step) const {
   return slots_ + (static_cast<size_t>(rank) * kSlots + step % kSlots) * shape_.slot_bytes;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

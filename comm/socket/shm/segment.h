@@ -22,7 +22,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 
 inline constexpr uint64_t kSlots = 4;
 inline constexpr size_t kCacheLine = 64;
@@ -94,4 +94,4 @@ class Segment {
   uint8_t* slots_ = nullptr;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 #include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Result<std::vector<uint64_t>> ExchangeLengths(NodeMemory& memory, uint64_t mine) {
@@ -91,4 +91,4 @@ Result<Bytes> SharedBroadcastBytes(NodeMemory& memory, ByteView mine, int root) 
   return data;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

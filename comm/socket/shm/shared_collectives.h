@@ -19,7 +19,7 @@
 #include "comm/socket/shm/arithmetic.h"
 #include "comm/socket/shm/node_memory.h"
 
-namespace muster {
+namespace muster::socket {
 
 // shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send` but for ReduceScatter.
 Status SharedAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
@@ -44,4 +44,4 @@ Result<std::vector<Bytes>> SharedGatherBytes(NodeMemory& memory, ByteView mine, 
 Result<std::vector<Bytes>> SharedAllGatherBytes(NodeMemory& memory, ByteView mine);
 Result<Bytes> SharedBroadcastBytes(NodeMemory& memory, ByteView mine, int root);
 
-}  // namespace muster
+}  // namespace muster::socket

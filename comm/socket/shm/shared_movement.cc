@@ -4,7 +4,7 @@
 #include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Blocks of a buffer with one for each rank, by the ranks' places in the node's team.
@@ -159,4 +159,4 @@ Status SharedAllToAll(NodeMemory& memory, ByteView send, std::span<uint8_t> rece
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 #include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Up to here, for all ranks but one together, each rank reads everything in one step instead of its share in
@@ -230,4 +230,4 @@ Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, Byt
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // The coarse clock is some milliseconds behind and costs a tenth of the exact one: a short collective is over
@@ -94,4 +94,4 @@ OperationState StateOf(const Call& call) {
   return state;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

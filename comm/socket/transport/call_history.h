@@ -19,7 +19,7 @@
 #include "comm/group/activity.h"
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::socket {
 
 // How a rank answers "I am in this call; are you?".
 enum class Standing : uint8_t {
@@ -80,4 +80,4 @@ class CallHistory final : public ActivitySource {
   std::map<int, Call> early_;                // asked about before this rank got there
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -10,7 +10,7 @@
 #include "comm/net/socket.h"
 #include "comm/socket/transport/record_stream.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Room for one descriptor.
@@ -120,8 +120,8 @@ void Connection::KeepDescriptor(msghdr& message) {
 }
 
 std::string Connection::PrivateDirectoryName() const {
-  std::string path = LocalAddress(fd_.get()).path();
-  if (path.empty()) path = PeerAddress(fd_.get()).path();
+  std::string path = net::LocalAddress(fd_.get()).path();
+  if (path.empty()) path = net::PeerAddress(fd_.get()).path();
   const size_t end = path.rfind('/');
   if (end == std::string::npos || end == 0) return "";
   const size_t begin = path.rfind('/', end - 1);
@@ -184,4 +184,4 @@ void Connection::SendLeave(uint64_t communicator) {
   if (Send(message) == Flow::kDone) shutdown(fd_.get(), SHUT_WR);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -20,7 +20,7 @@
 #include "comm/socket/transport/frame.h"
 #include "comm/socket/transport/proven_link.h"
 
-namespace muster {
+namespace muster::socket {
 
 enum class Flow {
   kDone,      // as much as was asked for
@@ -109,4 +109,4 @@ class Connection {
   std::array<uint8_t, kReadAhead> buffer_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -10,7 +10,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr int kMaxRetries = 12;
@@ -60,7 +60,7 @@ void Dial::StartAttempt(size_t index) {
   Attempt& attempt = attempts_[index];
   attempt.address = stages_[stage_][index];
   int error_number = 0;
-  Result<UniqueFd> fd = StartConnect(attempt.address, &error_number);
+  Result<UniqueFd> fd = net::StartConnect(attempt.address, &error_number);
   if (!fd) {
     if (error_number != ECONNREFUSED) refused_ = false;
     // Its owner is about to make it.
@@ -79,7 +79,7 @@ void Dial::StartAttempt(size_t index) {
   attempt.fd = *std::move(fd);
   attempt.watch = *watch;
   // Inside a node the kernel vouches for both ends of a Unix socket, and nothing else is on the way.
-  const CipherSet ciphers = attempt.address.family() == AF_UNIX ? 0 : self_.ciphers;
+  const auth::CipherSet ciphers = attempt.address.family() == AF_UNIX ? 0 : self_.ciphers;
   attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_, ciphers);
 }
 
@@ -108,12 +108,12 @@ void Dial::Progress(Attempt& attempt) {
 }
 
 void Dial::OnConnected(Attempt& attempt) {
-  if (const int error_number = ConnectError(attempt.fd.get()); error_number != 0) {
+  if (const int error_number = net::ConnectError(attempt.fd.get()); error_number != 0) {
     if (error_number != ECONNREFUSED) refused_ = false;
     return FailAttempt(attempt, ErrnoText(error_number), false);
   }
   if (attempt.address.family() == AF_UNIX) {
-    const std::optional<PeerCredentials> owner = CredentialsOf(attempt.fd.get());
+    const std::optional<net::PeerCredentials> owner = net::CredentialsOf(attempt.fd.get());
     if (!owner || owner->uid != geteuid()) {
       refused_ = false;
       return FailAttempt(attempt, "it belongs to another user", false);
@@ -251,4 +251,4 @@ bool Dial::AnyOpen() const {
   return std::ranges::any_of(attempts_, [](const Attempt& attempt) { return static_cast<bool>(attempt.fd); });
 }
 
-}  // namespace muster
+}  // namespace muster::socket

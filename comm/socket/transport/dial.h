@@ -21,10 +21,10 @@
 #include "comm/socket/transport/handshake.h"
 #include "comm/socket/transport/poll_set.h"
 
-namespace muster {
+namespace muster::socket {
 
 // Addresses of one peer: all of a stage at once, the next stage when the one before has failed.
-using DialStages = std::vector<std::vector<SocketAddress>>;
+using DialStages = std::vector<std::vector<net::SocketAddress>>;
 
 class Dial {
  public:
@@ -55,7 +55,7 @@ class Dial {
 
  private:
   struct Attempt {
-    SocketAddress address;
+    net::SocketAddress address;
     UniqueFd fd;  // empty: this attempt has failed
     PollSet::Id watch = 0;
     std::unique_ptr<ConnectorHandshake> handshake;
@@ -102,4 +102,4 @@ class Dial {
   ProvenLink connected_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

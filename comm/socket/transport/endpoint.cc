@@ -11,7 +11,7 @@
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr uint8_t kVersion = 3;
@@ -33,10 +33,10 @@ uint32_t NumberOfBase(const std::string& base) {
 
 Result<UniqueFd> ListenOnTcp() {
   int error_number = 0;
-  auto both = Listen(SocketAddress::AnyIpv6(0), &error_number);
+  auto both = net::Listen(net::SocketAddress::AnyIpv6(0), &error_number);
   // A kernel without IPv6, or with IPv6 switched off.
   if (!both && (error_number == EAFNOSUPPORT || error_number == EADDRNOTAVAIL)) {
-    return Listen(SocketAddress::AnyIpv4(0));
+    return net::Listen(net::SocketAddress::AnyIpv4(0));
   }
   return both;
 }
@@ -76,8 +76,8 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpointOptions& options) {
   std::unique_ptr<SocketEndpoint> endpoint(new SocketEndpoint);
   endpoint->bases_ = options.bases;
-  const std::string name = UniqueSocketName("data");
-  if (auto opened = PrivateSocket::Open(options.bases, name, PrivateSocket::Kind::kListener)) {
+  const std::string name = net::UniqueSocketName("data");
+  if (auto opened = net::PrivateSocket::Open(options.bases, name, net::PrivateSocket::Kind::kListener)) {
     endpoint->address_.unix_name = name;
     endpoint->address_.base = NumberOfBase(opened->name.directory().base());
     endpoint->known_.push_back(opened->name.directory());
@@ -90,9 +90,9 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
   }
   if (options.tcp) {
     MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
-    endpoint->address_.port = LocalAddress(endpoint->tcp_.get()).port();
+    endpoint->address_.port = net::LocalAddress(endpoint->tcp_.get()).port();
   }
-  endpoint->address_.network_namespace = OwnNetworkNamespace();
+  endpoint->address_.network_namespace = net::OwnNetworkNamespace();
   return endpoint;
 }
 
@@ -109,7 +109,7 @@ void SocketEndpoint::OpenElsewhere() {
   const std::string first = unix_.front().name.directory().base();
   for (const std::string& base : bases_) {
     if (base == first) continue;
-    auto opened = PrivateSocket::OpenIn(base, address_.unix_name, PrivateSocket::Kind::kListener);
+    auto opened = net::PrivateSocket::OpenIn(base, address_.unix_name, net::PrivateSocket::Kind::kListener);
     if (opened) unix_.push_back(*std::move(opened));
   }
   // Not all see the first one. Of the others all choose the same, if they see the same.
@@ -119,35 +119,36 @@ void SocketEndpoint::OpenElsewhere() {
 
 std::vector<int> SocketEndpoint::unix_fds() const {
   std::vector<int> fds;
-  for (const PrivateSocket& socket : unix_) fds.push_back(socket.fd.get());
+  for (const net::PrivateSocket& socket : unix_) fds.push_back(socket.fd.get());
   return fds;
 }
 
-std::optional<SocketAddress> SocketEndpoint::Find(const std::string& unix_name) {
+std::optional<net::SocketAddress> SocketEndpoint::Find(const std::string& unix_name) {
   if (Known(unix_name) == nullptr) LookForDirectories();
-  const PrivateDirectory* directory = Known(unix_name);
+  const net::PrivateDirectory* directory = Known(unix_name);
   if (directory == nullptr) return std::nullopt;
   const auto address = directory->AddressOf(unix_name);
   return address ? std::optional(*address) : std::nullopt;
 }
 
-std::optional<PrivateDirectory> SocketEndpoint::FindDirectory(const std::string& name) {
+std::optional<net::PrivateDirectory> SocketEndpoint::FindDirectory(const std::string& name) {
   LookForDirectories();
-  const auto found = std::ranges::find(known_, name, &PrivateDirectory::name);
+  const auto found = std::ranges::find(known_, name, &net::PrivateDirectory::name);
   return found == known_.end() ? std::nullopt : std::optional(*found);
 }
 
-const PrivateDirectory* SocketEndpoint::Known(const std::string& unix_name) const {
+const net::PrivateDirectory* SocketEndpoint::Known(const std::string& unix_name) const {
   const auto found = std::ranges::find_if(
-      known_, [&](const PrivateDirectory& directory) { return directory.Has(unix_name); });
+      known_, [&](const net::PrivateDirectory& directory) { return directory.Has(unix_name); });
   return found == known_.end() ? nullptr : &*found;
 }
 
 void SocketEndpoint::LookForDirectories() {
   known_.clear();
   for (const std::string& base : bases_) {
-    for (PrivateDirectory& directory : PrivateDirectory::FindIn(base)) known_.push_back(std::move(directory));
+    for (net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base))
+      known_.push_back(std::move(directory));
   }
 }
 
-}  // namespace muster
+}  // namespace muster::socket

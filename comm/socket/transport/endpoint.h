@@ -23,13 +23,13 @@
 #include "comm/net/private_directory.h"
 #include "comm/roster.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct SocketEndpointOptions {
   // Without it no port is opened: for a group on one node.
   bool tcp = true;
   // Where the ranks of one node have their Unix sockets, in directories of their own below these.
-  std::vector<std::string> bases = PrivateBases();
+  std::vector<std::string> bases = net::PrivateBases();
 };
 
 // Where one rank can be reached; the decoded payload. A value.
@@ -66,8 +66,8 @@ class SocketEndpoint {
   void OpenElsewhere();
 
   // Where a peer of this node has its socket; absent if this process does not see it. Remembers directories.
-  std::optional<SocketAddress> Find(const std::string& unix_name);
-  std::optional<PrivateDirectory> FindDirectory(const std::string& name);
+  std::optional<net::SocketAddress> Find(const std::string& unix_name);
+  std::optional<net::PrivateDirectory> FindDirectory(const std::string& name);
 
   // Non-blocking listeners for comm/socket's own use; tcp_fd is -1 without a port.
   int tcp_fd() const { return tcp_.get(); }
@@ -76,15 +76,15 @@ class SocketEndpoint {
  private:
   SocketEndpoint() = default;
 
-  const PrivateDirectory* Known(const std::string& unix_name) const;
+  const net::PrivateDirectory* Known(const std::string& unix_name) const;
   void LookForDirectories();
 
   UniqueFd tcp_;
-  std::vector<PrivateSocket> unix_;
+  std::vector<net::PrivateSocket> unix_;
   std::string why_no_unix_;
   EndpointAddress address_;
   std::vector<std::string> bases_;
-  std::vector<PrivateDirectory> known_;
+  std::vector<net::PrivateDirectory> known_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr uint32_t kMagic = 0x3153554d;  // "MUS1"
@@ -70,4 +70,4 @@ std::optional<Frame> DecodeFrame(std::span<const uint8_t, kFrameHeaderBytes> byt
   return frame;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

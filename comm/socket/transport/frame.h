@@ -13,7 +13,7 @@
 #include "comm/base/bytes.h"
 #include "comm/ops/call.h"
 
-namespace muster {
+namespace muster::socket {
 
 enum class FrameKind : uint8_t {
   kData = 1,
@@ -36,4 +36,4 @@ FrameBytes EncodeFrame(const Frame& frame);
 // Absent for anything that EncodeFrame does not write.
 std::optional<Frame> DecodeFrame(std::span<const uint8_t, kFrameHeaderBytes> bytes);
 
-}  // namespace muster
+}  // namespace muster::socket

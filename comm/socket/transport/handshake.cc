@@ -9,16 +9,16 @@
 
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr uint32_t kMagic = 0x4853554d;  // "MUSH"
 
-uint8_t Number(std::optional<Cipher> cipher) { return cipher ? static_cast<uint8_t>(*cipher) : 0; }
+uint8_t Number(std::optional<auth::Cipher> cipher) { return cipher ? static_cast<uint8_t>(*cipher) : 0; }
 
-MemberContext ContextOf(const GroupMember& self, const LinkKey& key, int connector, int acceptor,
-                        CipherSet offered, std::optional<Cipher> chosen) {
-  MemberContext context;
+auth::MemberContext ContextOf(const GroupMember& self, const LinkKey& key, int connector, int acceptor,
+                              auth::CipherSet offered, std::optional<auth::Cipher> chosen) {
+  auth::MemberContext context;
   context.group_key = self.key;
   // An answer made for one purpose must not open a connection for another, nor one with another seal.
   context.group_id = fmt::format("{}/{:016x}/{}/{}/{}", self.group_id, key.communicator,
@@ -53,8 +53,8 @@ Shake FixedMessages::Write(int fd, ByteView message) {
   return Broken(sent < 0 ? errno : EAGAIN);
 }
 
-ConnectorHandshake::ConnectorHandshake(const GroupMember& self, const LinkKey& key, CipherSet ciphers)
-    : self_(self), key_(key), offered_(ciphers), mine_(MakeChallenge()) {}
+ConnectorHandshake::ConnectorHandshake(const GroupMember& self, const LinkKey& key, auth::CipherSet ciphers)
+    : self_(self), key_(key), offered_(ciphers), mine_(auth::MakeChallenge()) {}
 
 Shake ConnectorHandshake::Start(int fd) {
   WireWriter hello;
@@ -74,7 +74,7 @@ Shake ConnectorHandshake::ReadReply(int fd) {
   const ByteView answer = ByteView(reply_).subspan(1 + theirs_.size());
   const bool chosen = Choose(reply_[0]);
   context_ = ContextOf(self_, key_, self_.rank, key_.peer, offered_, cipher_);
-  const Status proven = CheckAnswer(context_, MemberSide::kAcceptor, mine_, theirs_, answer);
+  const Status proven = auth::CheckAnswer(context_, auth::MemberSide::kAcceptor, mine_, theirs_, answer);
   if (!proven) return Reject(proven.error().message);
   if (!chosen) return Reject(fmt::format("rank {} does not seal its data as this rank does", key_.peer));
   return Shake::kDone;
@@ -83,8 +83,8 @@ Shake ConnectorHandshake::ReadReply(int fd) {
 // One of those that were offered; none only where none was.
 bool ConnectorHandshake::Choose(uint8_t cipher) {
   if (cipher == 0) return offered_ == 0;
-  cipher_ = static_cast<Cipher>(cipher);
-  return ChooseCipher(offered_, cipher) == cipher_;
+  cipher_ = static_cast<auth::Cipher>(cipher);
+  return auth::ChooseCipher(offered_, cipher) == cipher_;
 }
 
 Shake ConnectorHandshake::Reject(std::string reason) {
@@ -92,13 +92,13 @@ Shake ConnectorHandshake::Reject(std::string reason) {
   return Shake::kRejected;
 }
 
-std::optional<DataKeys> ConnectorHandshake::Keys() const {
+std::optional<auth::DataKeys> ConnectorHandshake::Keys() const {
   if (!cipher_) return std::nullopt;
-  return DeriveDataKeys(context_, MemberSide::kConnector, *cipher_, mine_, theirs_);
+  return auth::DeriveDataKeys(context_, auth::MemberSide::kConnector, *cipher_, mine_, theirs_);
 }
 
 Shake ConnectorHandshake::Prove(int fd) {
-  return messages_.Write(fd, AnswerChallenge(context_, MemberSide::kConnector, mine_, theirs_));
+  return messages_.Write(fd, auth::AnswerChallenge(context_, auth::MemberSide::kConnector, mine_, theirs_));
 }
 
 Shake ConnectorHandshake::ReadTaken(int fd) {
@@ -129,7 +129,7 @@ Shake AcceptorHandshake::ReadHello(int fd) {
   if (connector < 0 || connector >= self_.size || connector == self_.rank) {
     return Reject(fmt::format("it says it is rank {}", connector));
   }
-  cipher_ = ChooseCipher(offered_, ciphers_);
+  cipher_ = auth::ChooseCipher(offered_, ciphers_);
   if (!cipher_ && (offered_ != 0 || ciphers_ != 0))
     return Reject("it does not seal its data as this rank does");
   greeted_ = true;
@@ -137,18 +137,18 @@ Shake AcceptorHandshake::ReadHello(int fd) {
 }
 
 Shake AcceptorHandshake::Reply(int fd) {
-  mine_ = MakeChallenge();
+  mine_ = auth::MakeChallenge();
   context_ = ContextOf(self_, key_, key_.peer, self_.rank, offered_, cipher_);
   WireWriter reply;
   reply.U8(Number(cipher_));
   reply.Raw(mine_);
-  reply.Raw(AnswerChallenge(context_, MemberSide::kAcceptor, theirs_, mine_));
+  reply.Raw(auth::AnswerChallenge(context_, auth::MemberSide::kAcceptor, theirs_, mine_));
   return messages_.Write(fd, reply.bytes());
 }
 
-std::optional<DataKeys> AcceptorHandshake::Keys() const {
+std::optional<auth::DataKeys> AcceptorHandshake::Keys() const {
   if (!cipher_) return std::nullopt;
-  return DeriveDataKeys(context_, MemberSide::kAcceptor, *cipher_, theirs_, mine_);
+  return auth::DeriveDataKeys(context_, auth::MemberSide::kAcceptor, *cipher_, theirs_, mine_);
 }
 
 Shake AcceptorHandshake::Advance(int fd) {
@@ -157,7 +157,7 @@ Shake AcceptorHandshake::Advance(int fd) {
     if (const Shake shake = Reply(fd); shake != Shake::kDone) return shake;
   }
   if (const Shake shake = messages_.Read(fd, answer_); shake != Shake::kDone) return shake;
-  const Status proven = CheckAnswer(context_, MemberSide::kConnector, theirs_, mine_, answer_);
+  const Status proven = auth::CheckAnswer(context_, auth::MemberSide::kConnector, theirs_, mine_, answer_);
   return proven ? Shake::kDone : Reject(proven.error().message);
 }
 
@@ -166,4 +166,4 @@ Shake AcceptorHandshake::Take(int fd) {
   return messages_.Write(fd, kTaken);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -31,7 +31,7 @@
 #include "comm/group/group.h"
 #include "comm/socket/transport/proven_link.h"
 
-namespace muster {
+namespace muster::socket {
 
 enum class Purpose : uint8_t {
   kCollective = 1,
@@ -55,7 +55,7 @@ struct GroupMember {
   int size = 0;
   GroupKey key{};
   std::string group_id;
-  CipherSet ciphers = 0;  // what to seal connections with that leave this node; 0: they stay plain
+  auth::CipherSet ciphers = 0;  // what to seal connections with that leave this node; 0: they stay plain
 };
 
 // What became of one step.
@@ -88,7 +88,7 @@ inline constexpr size_t kReplyBytes = 65;
 class ConnectorHandshake {
  public:
   // `ciphers`: what to seal the connection with; 0: it stays plain, as every Unix socket does.
-  ConnectorHandshake(const GroupMember& self, const LinkKey& key, CipherSet ciphers = 0);
+  ConnectorHandshake(const GroupMember& self, const LinkKey& key, auth::CipherSet ciphers = 0);
 
   // Sends the hello; the descriptor is connected.
   Shake Start(int fd);
@@ -99,7 +99,7 @@ class ConnectorHandshake {
   // Until the acceptor has taken the connection.
   Shake ReadTaken(int fd);
   // After that: what it is sealed with.
-  std::optional<DataKeys> Keys() const;
+  std::optional<auth::DataKeys> Keys() const;
 
   int error_number() const { return messages_.error_number(); }
   const std::string& reason() const { return reason_; }
@@ -110,11 +110,11 @@ class ConnectorHandshake {
 
   const GroupMember self_;
   LinkKey key_;
-  const CipherSet offered_;
-  std::optional<Cipher> cipher_;
-  MemberContext context_;
-  Challenge mine_{};
-  Challenge theirs_{};
+  const auth::CipherSet offered_;
+  std::optional<auth::Cipher> cipher_;
+  auth::MemberContext context_;
+  auth::Challenge mine_{};
+  auth::Challenge theirs_{};
   std::array<uint8_t, kReplyBytes> reply_{};
   std::array<uint8_t, 1> taken_{};
   FixedMessages messages_;
@@ -124,7 +124,7 @@ class ConnectorHandshake {
 class AcceptorHandshake {
  public:
   // `self` outlives it. `ciphers`: as the connector's.
-  explicit AcceptorHandshake(const GroupMember& self, CipherSet ciphers = 0)
+  explicit AcceptorHandshake(const GroupMember& self, auth::CipherSet ciphers = 0)
       : self_(self), ciphers_(ciphers) {}
 
   // Goes on as far as the bytes that have arrived allow. kDone: proven, but Take has still to be called.
@@ -133,7 +133,7 @@ class AcceptorHandshake {
 
   // Valid after kDone.
   const LinkKey& key() const { return key_; }
-  std::optional<DataKeys> Keys() const;
+  std::optional<auth::DataKeys> Keys() const;
   // A well-formed hello of this group's size has come: not a stranger, but perhaps a peer that gave up.
   bool greeted() const { return greeted_; }
   int error_number() const { return messages_.error_number(); }
@@ -145,18 +145,18 @@ class AcceptorHandshake {
   Shake Reject(std::string reason);
 
   const GroupMember& self_;
-  const CipherSet ciphers_;
+  const auth::CipherSet ciphers_;
   bool greeted_ = false;
   LinkKey key_;
-  CipherSet offered_ = 0;
-  std::optional<Cipher> cipher_;
-  MemberContext context_;
-  Challenge mine_{};
-  Challenge theirs_{};
+  auth::CipherSet offered_ = 0;
+  std::optional<auth::Cipher> cipher_;
+  auth::MemberContext context_;
+  auth::Challenge mine_{};
+  auth::Challenge theirs_{};
   std::array<uint8_t, kHelloBytes> hello_{};
   std::array<uint8_t, 32> answer_{};
   FixedMessages messages_;
   std::string reason_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

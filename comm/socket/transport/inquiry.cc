@@ -8,7 +8,7 @@
 #include "comm/base/wire.h"
 #include "comm/log/log.h"
 
-namespace muster {
+namespace muster::socket {
 
 AnswerBytes EncodeAnswer(const Answer& answer) {
   WireWriter writer;
@@ -34,20 +34,20 @@ std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes) {
 
 Shake InquiryMessages::Write(int fd, ByteView message) {
   if (!keys_) return messages_.Write(fd, message);
-  Bytes record(message.size() + kSealOverhead);
-  RecordSealer(keys_->cipher, keys_->outgoing).Seal(message, record.data());
+  Bytes record(message.size() + auth::kSealOverhead);
+  auth::RecordSealer(keys_->cipher, keys_->outgoing).Seal(message, record.data());
   return messages_.Write(fd, record);
 }
 
 Shake InquiryMessages::Read(int fd, std::span<uint8_t> into) {
-  const size_t overhead = keys_ ? kSealOverhead : 0;
+  const size_t overhead = keys_ ? auth::kSealOverhead : 0;
   const std::span<uint8_t> record = std::span(incoming_).first(into.size() + overhead);
   if (const Shake shake = messages_.Read(fd, record); shake != Shake::kDone) return shake;
   if (!keys_) {
     std::ranges::copy(record, into.begin());
     return Shake::kDone;
   }
-  const bool authentic = RecordOpener(keys_->cipher, keys_->incoming).Open(record, into.data());
+  const bool authentic = auth::RecordOpener(keys_->cipher, keys_->incoming).Open(record, into.data());
   return authentic ? Shake::kDone : Shake::kRejected;
 }
 
@@ -129,4 +129,4 @@ void InquiryServer::Dismiss(Visitor* visitor) {
   std::erase_if(visitors_, [visitor](const auto& other) { return other.get() == visitor; });
 }
 
-}  // namespace muster
+}  // namespace muster::socket

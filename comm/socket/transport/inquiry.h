@@ -30,7 +30,7 @@
 #include "comm/socket/transport/handshake.h"
 #include "comm/socket/transport/poll_set.h"
 
-namespace muster {
+namespace muster::socket {
 
 inline constexpr size_t kAnswerRanks = 8;
 inline constexpr size_t kAnswerBytes = 2 + 4 * kAnswerRanks;
@@ -43,7 +43,7 @@ std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes);
 // The one message that goes each way, sealed where there are keys.
 class InquiryMessages {
  public:
-  explicit InquiryMessages(const std::optional<DataKeys>& keys) : keys_(keys) {}
+  explicit InquiryMessages(const std::optional<auth::DataKeys>& keys) : keys_(keys) {}
 
   Shake Write(int fd, ByteView message);
   // Over any number of calls. kRejected: it was changed on the way.
@@ -53,11 +53,11 @@ class InquiryMessages {
   }
 
  private:
-  static constexpr size_t kLongest = kFrameHeaderBytes + kSealOverhead;
+  static constexpr size_t kLongest = kFrameHeaderBytes + auth::kSealOverhead;
   static_assert(kAnswerBytes <= kFrameHeaderBytes);
   Shake Read(int fd, std::span<uint8_t> into);
 
-  std::optional<DataKeys> keys_;
+  std::optional<auth::DataKeys> keys_;
   FixedMessages messages_;
   std::array<uint8_t, kLongest> incoming_{};
 };
@@ -129,4 +129,4 @@ class InquiryServer {
   std::list<std::unique_ptr<Visitor>> visitors_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

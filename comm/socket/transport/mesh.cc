@@ -11,10 +11,10 @@
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
-GroupMember MembershipOf(const Group& group, CipherSet ciphers) {
+GroupMember MembershipOf(const Group& group, auth::CipherSet ciphers) {
   return {group.rank(), group.roster().size(), group.key(), group.roster().group_id, ciphers};
 }
 
@@ -89,7 +89,7 @@ bool Mesh::SharesNode(int peer) const {
   return group_.roster().NodeOf(peer) == group_.roster().NodeOf(self_.rank);
 }
 
-std::optional<PrivateDirectory> Mesh::FindDirectory(const std::string& name) const {
+std::optional<net::PrivateDirectory> Mesh::FindDirectory(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   return endpoint_->FindDirectory(name);
 }
@@ -288,15 +288,15 @@ DialStages Mesh::StagesTo(int peer) const {
   return stages;
 }
 
-std::vector<SocketAddress> Mesh::TcpAddressesOf(int peer) const {
+std::vector<net::SocketAddress> Mesh::TcpAddressesOf(int peer) const {
   const uint16_t port = addresses_[static_cast<size_t>(peer)].port;
   if (port == 0) return {};
   const Roster& roster = group_.roster();
   std::vector<std::string> hosts = roster.nodes[static_cast<size_t>(roster.NodeOf(peer))].addresses;
   if (hosts.empty() && SharesNode(peer)) hosts = {"127.0.0.1", "::1"};
-  std::vector<SocketAddress> addresses;
+  std::vector<net::SocketAddress> addresses;
   for (const std::string& host : hosts) {
-    if (auto address = SocketAddress::FromNumeric(host, port)) addresses.push_back(*address);
+    if (auto address = net::SocketAddress::FromNumeric(host, port)) addresses.push_back(*address);
   }
   return addresses;
 }
@@ -360,4 +360,4 @@ void Mesh::Drop(uint64_t inquiry) {
   questions_.erase(inquiry);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

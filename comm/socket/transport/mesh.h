@@ -38,14 +38,14 @@
 #include "comm/socket/transport/inquiry.h"
 #include "comm/socket/transport/peer_acceptor.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct MeshOptions {
   Duration connect = std::chrono::seconds(30);
   Duration call_back_after = std::chrono::seconds(1);
   Duration called_back_within = std::chrono::seconds(3);
   PeerAcceptorOptions acceptor;
-  CipherSet ciphers = 0;  // as GroupMember's
+  auth::CipherSet ciphers = 0;  // as GroupMember's
 };
 
 // Why there is no connection.
@@ -72,7 +72,7 @@ class Mesh {
   Group& group() const { return group_; }
   bool SharesNode(int peer) const;
   // A private directory of this node, by its name; absent if this process does not see it.
-  std::optional<PrivateDirectory> FindDirectory(const std::string& name) const;
+  std::optional<net::PrivateDirectory> FindDirectory(const std::string& name) const;
 
   // Readable when Serve has something to do.
   int poll_fd() const { return poll_set_.fd(); }
@@ -115,7 +115,7 @@ class Mesh {
   };
 
   DialStages StagesTo(int peer) const;
-  std::vector<SocketAddress> TcpAddressesOf(int peer) const;
+  std::vector<net::SocketAddress> TcpAddressesOf(int peer) const;
   std::unique_ptr<Dial> StartDial(const LinkKey& key);
   bool IsPending(const LinkKey& key) const;
   bool Wants(const LinkKey& key) const;
@@ -156,4 +156,4 @@ class Mesh {
   PeerAcceptor acceptor_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -11,7 +11,7 @@
 #include "comm/net/descriptor_room.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // How long a listener rests after accept(2) has failed.
@@ -58,16 +58,16 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
       listener.again = listener.unix_socket ? Deadline::Never() : listener.half_open.NextVictim();
       return Watch(listener, false);
     }
-    SocketAddress address;
-    Result<UniqueFd> fd = Accept(listener.fd, &address);
-    if (!fd && SaveDescriptors()) fd = Accept(listener.fd, &address);
+    net::SocketAddress address;
+    Result<UniqueFd> fd = net::Accept(listener.fd, &address);
+    if (!fd && SaveDescriptors()) fd = net::Accept(listener.fd, &address);
     if (!fd) return Rest(listener, fd.error());
     if (!*fd) {
       listener.ready = false;  // the kernel says when there is another one
       return;
     }
     complained_ = false;
-    if (DescriptorsAreScarce(fd->get())) SaveDescriptors();
+    if (net::DescriptorsAreScarce(fd->get())) SaveDescriptors();
     Admit(listener, *std::move(fd), address);
   }
 }
@@ -90,7 +90,7 @@ bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
 }
 
 // What it has sent is read first; true when it has gone.
-bool PeerAcceptor::GiveUpOne(HalfOpenTable::Id id, const ListeningSocket& listener,
+bool PeerAcceptor::GiveUpOne(net::HalfOpenTable::Id id, const ListeningSocket& listener,
                              const std::string& reason) {
   Newcomer* newcomer = Find(listener, id);
   const bool had_greeted = newcomer->handshake.greeted();
@@ -113,18 +113,18 @@ bool PeerAcceptor::SaveDescriptors() {
   return false;
 }
 
-PeerAcceptor::Newcomer* PeerAcceptor::Find(const ListeningSocket& listener, HalfOpenTable::Id id) const {
+PeerAcceptor::Newcomer* PeerAcceptor::Find(const ListeningSocket& listener, net::HalfOpenTable::Id id) const {
   const auto found = std::ranges::find_if(newcomers_, [&](const auto& newcomer) {
     return &newcomer->listener == &listener && newcomer->id == id;
   });
   return found == newcomers_.end() ? nullptr : found->get();
 }
 
-void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const SocketAddress& address) {
+void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const net::SocketAddress& address) {
   if (!listener.unix_socket) {
     return AdmitFrom(listener, std::move(fd), address.ToString(), address.Host());
   }
-  const std::optional<PeerCredentials> peer = CredentialsOf(fd.get());
+  const std::optional<net::PeerCredentials> peer = net::CredentialsOf(fd.get());
   if (peer && peer->uid == geteuid())
     return AdmitFrom(listener, std::move(fd), fmt::format("process {}", peer->pid), "");
   const uid_t uid = peer ? peer->uid : 0;
@@ -135,7 +135,7 @@ void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const SocketAdd
 void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string address,
                              const std::string& host) {
   // Nothing is set up for it.
-  if (PeerHasHungUp(fd.get())) {
+  if (net::PeerHasHungUp(fd.get())) {
     return rejections_.Add(
         LogLevel::kWarning, {{"peer", address}},
         fmt::format("closed a data connection from {}: it closed before it had proven who it is", address));
@@ -179,7 +179,7 @@ void PeerAcceptor::Finish(Newcomer* newcomer) {
   if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
     return Dismiss(newcomer, "it closed before it had proven who it is");
   }
-  std::optional<DataKeys> keys = newcomer->handshake.Keys();
+  std::optional<auth::DataKeys> keys = newcomer->handshake.Keys();
   arrived_(key, {Forget(newcomer), std::move(keys)});
 }
 
@@ -223,4 +223,4 @@ void PeerAcceptor::OnTime() {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -30,7 +30,7 @@
 #include "comm/socket/transport/handshake.h"
 #include "comm/socket/transport/poll_set.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct PeerAcceptorOptions {
   Duration handshake = std::chrono::seconds(5);
@@ -63,7 +63,7 @@ class PeerAcceptor {
         : fd(listener), unix_socket(is_unix), half_open(places, places / 2) {}
     int fd;
     bool unix_socket;
-    HalfOpenTable half_open;
+    net::HalfOpenTable half_open;
     PollSet::Id watch = 0;
     bool watched = false;
     bool ready = false;  // connections may be waiting
@@ -75,7 +75,7 @@ class PeerAcceptor {
     ListeningSocket& listener;
     UniqueFd fd;
     PollSet::Id watch = 0;
-    HalfOpenTable::Id id = 0;
+    net::HalfOpenTable::Id id = 0;
     std::string address;
     Deadline deadline = Deadline::Never();
     AcceptorHandshake handshake;
@@ -86,15 +86,15 @@ class PeerAcceptor {
   void AcceptSome(ListeningSocket& listener);
   void Rest(ListeningSocket& listener, const Error& error);
   bool HasRoom(ListeningSocket& listener);
-  bool GiveUpOne(HalfOpenTable::Id id, const ListeningSocket& listener, const std::string& reason);
+  bool GiveUpOne(net::HalfOpenTable::Id id, const ListeningSocket& listener, const std::string& reason);
   bool SaveDescriptors();
-  void Admit(ListeningSocket& listener, UniqueFd fd, const SocketAddress& address);
+  void Admit(ListeningSocket& listener, UniqueFd fd, const net::SocketAddress& address);
   void AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string address, const std::string& host);
   void Advance(Newcomer* newcomer);
   void Finish(Newcomer* newcomer);
   void Dismiss(Newcomer* newcomer, const std::string& reason);
   UniqueFd Forget(Newcomer* newcomer);
-  Newcomer* Find(const ListeningSocket& listener, HalfOpenTable::Id id) const;
+  Newcomer* Find(const ListeningSocket& listener, net::HalfOpenTable::Id id) const;
 
   PollSet& poll_set_;
   const GroupMember& self_;
@@ -106,4 +106,4 @@ class PeerAcceptor {
   bool complained_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

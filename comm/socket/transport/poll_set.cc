@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace muster {
+namespace muster::socket {
 
 Result<PollSet> PollSet::Create() {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
@@ -48,4 +48,4 @@ void PollSet::Dispatch() {
   events_ = std::move(events);
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -15,7 +15,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 
 class PollSet {
  public:
@@ -43,4 +43,4 @@ class PollSet {
   Id next_ = 1;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,11 +6,11 @@
 #include "comm/auth/data_seal.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct ProvenLink {
   UniqueFd fd;
-  std::optional<DataKeys> keys = {};  // absent: it stays plain
+  std::optional<auth::DataKeys> keys = {};  // absent: it stays plain
 };
 
-}  // namespace muster
+}  // namespace muster::socket

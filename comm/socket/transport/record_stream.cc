@@ -6,20 +6,20 @@
 #include <cerrno>
 #include <cstring>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
-constexpr size_t kHeaderRecord = kFrameHeaderBytes + kSealOverhead;
+constexpr size_t kHeaderRecord = kFrameHeaderBytes + auth::kSealOverhead;
 // As much as comes along with a header or a last record in one system call.
 constexpr size_t kReadAhead = 4096;
-constexpr size_t kLargest = RecordStream::kRecordBytes + kSealOverhead + kReadAhead;
+constexpr size_t kLargest = RecordStream::kRecordBytes + auth::kSealOverhead + kReadAhead;
 
 // Two sizes only: most connections carry nothing long.
 size_t CapacityFor(size_t bytes) { return bytes <= kReadAhead ? kReadAhead : kLargest; }
 
 }  // namespace
 
-RecordStream::RecordStream(const DataKeys& keys)
+RecordStream::RecordStream(const auth::DataKeys& keys)
     : sealer_(keys.cipher, keys.outgoing), opener_(keys.cipher, keys.incoming) {}
 
 size_t RecordStream::Available(const OutgoingMessage& message) {
@@ -44,7 +44,7 @@ void RecordStream::SealNext(const OutgoingMessage& message, size_t available) {
   const size_t header = message.sent == 0 ? message.header.size() : 0;
   const size_t begin = message.sent + header - message.header.size();
   const size_t bytes = std::min(kRecordBytes, available - message.header.size() - begin);
-  const size_t needed = (header > 0 ? kHeaderRecord : 0) + bytes + kSealOverhead;
+  const size_t needed = (header > 0 ? kHeaderRecord : 0) + bytes + auth::kSealOverhead;
   if (needed > out_capacity_) {
     out_capacity_ = CapacityFor(needed);
     out_ = std::make_unique_for_overwrite<uint8_t[]>(out_capacity_);
@@ -57,7 +57,7 @@ void RecordStream::SealNext(const OutgoingMessage& message, size_t available) {
   }
   if (bytes > 0) {
     sealer_.Seal(message.payload.subspan(begin, bytes), out_.get() + out_end_);
-    out_end_ += bytes + kSealOverhead;
+    out_end_ += bytes + auth::kSealOverhead;
   }
   out_holds_ = header + bytes;
 }
@@ -131,10 +131,10 @@ Flow RecordStream::ReadPayload(int fd, std::span<uint8_t> into, size_t& got) {
     if (bytes == 0) return Flow::kBroken;  // nobody asks for more than was announced
     // Beyond the last record the next header may have come; beyond another one there is only more of the same.
     const size_t read_ahead = bytes == payload_left_ ? kReadAhead : 0;
-    if (const Flow flow = Need(fd, bytes + kSealOverhead, read_ahead); flow != Flow::kDone) return flow;
+    if (const Flow flow = Need(fd, bytes + auth::kSealOverhead, read_ahead); flow != Flow::kDone) return flow;
     const bool fits = bytes <= rest.size();
     const size_t at = in_begin_;
-    if (!Open(bytes + kSealOverhead, fits ? rest.data() : in_.get() + at)) return Flow::kTampered;
+    if (!Open(bytes + auth::kSealOverhead, fits ? rest.data() : in_.get() + at)) return Flow::kTampered;
     payload_left_ -= bytes;
     got += fits ? bytes : 0;
     plain_begin_ = at;
@@ -151,4 +151,4 @@ bool RecordStream::PeekHeader(int fd, FrameBytes& into) {
   return opener_.Peek(record, into.data());
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -20,7 +20,7 @@
 #include "comm/socket/transport/connection.h"
 #include "comm/socket/transport/frame.h"
 
-namespace muster {
+namespace muster::socket {
 
 class RecordStream {
  public:
@@ -30,7 +30,7 @@ class RecordStream {
   // A turn ends with a record, so that nothing opened is left behind where the kernel cannot announce it.
   static_assert(kTurnBytes % kRecordBytes == 0);
 
-  explicit RecordStream(const DataKeys& keys);
+  explicit RecordStream(const auth::DataKeys& keys);
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
@@ -55,7 +55,7 @@ class RecordStream {
   void MakeRoom(size_t bytes);
   bool Open(size_t record_bytes, uint8_t* into);
 
-  RecordSealer sealer_;
+  auth::RecordSealer sealer_;
   std::unique_ptr<uint8_t[]> out_;
   size_t out_capacity_ = 0;
   size_t out_begin_ = 0;
@@ -63,7 +63,7 @@ class RecordStream {
   size_t out_holds_ = 0;  // bytes of the message in what is in out_
 
   std::mutex opening_;  // a sender may peek
-  RecordOpener opener_;
+  auth::RecordOpener opener_;
   std::unique_ptr<uint8_t[]> in_;
   size_t in_capacity_ = 0;
   size_t in_begin_ = 0;
@@ -73,4 +73,4 @@ class RecordStream {
   size_t plain_end_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-namespace muster {
+namespace muster::check {
 
 Evidence SampleEvidence(int nodes, int ranks_on_each) {
   Evidence evidence;
@@ -25,4 +25,4 @@ Evidence SampleEvidence(int nodes, int ranks_on_each) {
   return evidence;
 }
 
-}  // namespace muster
+}  // namespace muster::check

@@ -3,9 +3,9 @@
 
 #include "bootstrap/check/findings/evidence.h"
 
-namespace muster {
+namespace muster::check {
 
 // gpu01, gpu02, ... with so many ranks each.
 Evidence SampleEvidence(int nodes, int ranks_on_each);
 
-}  // namespace muster
+}  // namespace muster::check

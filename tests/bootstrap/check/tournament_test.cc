@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using testing::ElementsAre;
@@ -55,4 +55,4 @@ TEST(SomeRounds, AreSpreadOverAll) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

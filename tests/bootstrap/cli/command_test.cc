@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -13,7 +13,7 @@
 
 #include "tests/bootstrap/cli/launched.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(Ending, AStoppedReaderDelaysManyRanksAsLittleAsTwo) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -10,7 +10,7 @@
 
 #include "tests/bootstrap/cli/launched.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -90,4 +90,4 @@ TEST(Expect, WhatWasThereBeforeDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

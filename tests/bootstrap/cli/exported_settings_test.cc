@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
 
 TEST(ExportSettings, TurnsFlagsIntoVariables) {
-  Variables variables = {{"MUSTER_BACKEND", "socket"}, {"HOME", "/h"}};
-  StartOptions asked;
+  run::Variables variables = {{"MUSTER_BACKEND", "socket"}, {"HOME", "/h"}};
+  join::StartOptions asked;
   asked.config_file = "/etc/eval.yaml";
   asked.sets = {"backend=nccl", "timeouts.collective=1h", "timeouts.collective=2h"};
   ExportSettings(asked, variables);
@@ -21,20 +21,20 @@ TEST(ExportSettings, TurnsFlagsIntoVariables) {
 }
 
 TEST(ExportSettings, NamesTheFileSoThatItIsFoundFromElsewhere) {
-  Variables variables;
-  StartOptions asked;
+  run::Variables variables;
+  join::StartOptions asked;
   asked.config_file = "eval.yaml";
   ExportSettings(asked, variables);
   EXPECT_THAT(variables["MUSTER_CONFIG"], testing::MatchesRegex("/.*/eval\\.yaml"));
 }
 
 TEST(ExportSettings, KeepsWhatIsTheSupervisors) {
-  Variables variables;
-  StartOptions asked;
+  run::Variables variables;
+  join::StartOptions asked;
   asked.sets = {"run.report=run.html", "run.label=true"};
   ExportSettings(asked, variables);
   EXPECT_TRUE(variables.empty());
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace muster {
+namespace muster::cli {
 
 // Far beyond what a loaded machine needs: a test that gets there has failed.
 inline constexpr auto kPatience = std::chrono::seconds(100);
@@ -115,4 +115,4 @@ class Launched {
   pid_t pid_ = -1;
 };
 
-}  // namespace muster
+}  // namespace muster::cli

@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 TEST(ListenAddress, HasAHostAndPerhapsAPort) {
@@ -27,4 +27,4 @@ TEST(ListenAddress, WhatIsNoneIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

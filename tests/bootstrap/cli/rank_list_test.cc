@@ -5,7 +5,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -24,4 +24,4 @@ TEST(ParseRankList, RefusesAnythingElse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

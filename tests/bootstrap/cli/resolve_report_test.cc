@@ -4,13 +4,13 @@
 
 #include "tests/bootstrap/resolve/fixtures.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing_support::Fixture;
 
-Resolution Sample() {
-  Resolution resolution;
+resolve::Resolution Sample() {
+  resolve::Resolution resolution;
   resolution.tuple = {.launcher = "slurm",
                       .rank = 5,
                       .world_size = 8,
@@ -36,7 +36,7 @@ TEST(ResolveJson, IsTheDocumentedObject) {
 }
 
 TEST(ResolveJson, SaysNullForWhatIsUnknown) {
-  Resolution resolution;
+  resolve::Resolution resolution;
   resolution.tuple.launcher = "openmpi";
   resolution.tuple.job.key = "openmpi:77:0";
   resolution.tuple.master = Endpoint{"n1", 29500};
@@ -50,15 +50,15 @@ TEST(ResolveJson, SaysNullForWhatIsUnknown) {
 }
 
 TEST(ResolveJson, OfARefusalHasTheErrorAndTheAllocation) {
-  Refusal refusal;
+  resolve::Refusal refusal;
   refusal.error = {Code::kNotLaunched, "not a task", "srun muster ..."};
-  refusal.allocation = Allocation{.manager = "slurm",
-                                  .job_id = "13",
-                                  .kind = "batch script",
-                                  .nodelist = "gpu[01-03]",
-                                  .num_nodes = 3,
-                                  .tasks = 6,
-                                  .node = "gpu01"};
+  refusal.allocation = resolve::Allocation{.manager = "slurm",
+                                           .job_id = "13",
+                                           .kind = "batch script",
+                                           .nodelist = "gpu[01-03]",
+                                           .num_nodes = 3,
+                                           .tasks = 6,
+                                           .node = "gpu01"};
   EXPECT_EQ(
       ResolveJson(refusal),
       R"({"error":{"code":"not_launched","message":"not a task","hint":"srun muster ..."},)"
@@ -74,7 +74,7 @@ TEST(ResolveJson, OfARefusalHasTheErrorAndTheAllocation) {
 }
 
 TEST(ResolveJson, SurvivesBytesThatAreNotText) {
-  Resolution resolution = Sample();
+  resolve::Resolution resolution = Sample();
   resolution.tuple.node = "gpu\xff";
   EXPECT_NE(ResolveJson(resolution).find("\"node\":\"gpu\xEF\xBF\xBD\""), std::string::npos);
 }
@@ -83,14 +83,14 @@ TEST(ResolveJson, SurvivesBytesThatAreNotText) {
 TEST(ResolveJson, OfAnOrdinaryRankFitsIntoOneLineOfSrun) {
   for (const char* name :
        {"srun-block/7", "srun-boilerplate/3", "sbatch-step/5", "srun-pmix/4", "srun-torchrun-c10d/5"}) {
-    const auto resolution = Resolve(Fixture(name));
+    const auto resolution = resolve::Resolve(Fixture(name));
     ASSERT_TRUE(resolution) << name;
     EXPECT_LT(ResolveJson(*resolution).size(), 1024u) << name;
   }
 }
 
 TEST(ResolveExport, IsReadableByAShell) {
-  Resolution resolution = Sample();
+  resolve::Resolution resolution = Sample();
   EXPECT_EQ(ResolveExport(resolution),
             "export RANK=5\nexport WORLD_SIZE=8\nexport LOCAL_RANK=1\nexport LOCAL_WORLD_SIZE=2\nexport "
             "NODE_RANK=2\n"
@@ -105,7 +105,7 @@ TEST(ResolveExport, IsReadableByAShell) {
 }
 
 TEST(ResolveText, ShowsEveryFieldAndItsSource) {
-  const auto resolution = Resolve(Fixture("srun-boilerplate/3"));
+  const auto resolution = resolve::Resolve(Fixture("srun-boilerplate/3"));
   ASSERT_TRUE(resolution);
   EXPECT_EQ(ResolveText(*resolution), R"(rank 3 of 4, started by slurm
 
@@ -136,7 +136,7 @@ absent, too: horovod (no HOROVOD_RANK), ray (no RAY_JOB_ID), jsrun (no JSM_NAMES
 }
 
 TEST(ResolveText, SaysWhatIsUnknownAndWarns) {
-  Resolution resolution = Sample();
+  resolve::Resolution resolution = Sample();
   resolution.tuple.node_rank.reset();
   resolution.warnings = {"careful"};
   const std::string text = ResolveText(resolution);
@@ -145,7 +145,7 @@ TEST(ResolveText, SaysWhatIsUnknownAndWarns) {
 }
 
 TEST(ResolveText, OfARefusalSaysWhatToDo) {
-  const auto resolution = Resolve(Fixture("sbatch-script/0"));
+  const auto resolution = resolve::Resolve(Fixture("sbatch-script/0"));
   ASSERT_FALSE(resolution);
   const std::string text = ResolveText(resolution.error());
   EXPECT_EQ(
@@ -160,4 +160,4 @@ TEST(ResolveText, OfARefusalSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -8,7 +8,7 @@
 
 #include "tests/bootstrap/cli/launched.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST_F(Stdin, AnUnknownWordIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -14,7 +14,7 @@
 #include "comm/base/parse.h"
 #include "comm/rendezvous/tcp_store/client.h"
 
-namespace muster {
+namespace muster::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -75,7 +75,7 @@ class RunningStore {
 };
 
 Result<std::unique_ptr<tcp_store::Client>> Connect(uint16_t port) {
-  return tcp_store::Client::Connect(*SocketAddress::FromNumeric("127.0.0.1", port),
+  return tcp_store::Client::Connect(*net::SocketAddress::FromNumeric("127.0.0.1", port),
                                     Deadline::After(std::chrono::seconds(10)));
 }
 
@@ -118,4 +118,4 @@ TEST(StoreCommand, ATakenAddressIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cli

@@ -7,7 +7,7 @@
 
 #include "bootstrap/config/load.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 Error ErrorOf(const std::vector<std::string>& sets) {
@@ -50,4 +50,4 @@ TEST(CheckConfig, LeavesTimeoutsUnordered) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

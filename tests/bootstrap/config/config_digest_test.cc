@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 std::string Difference(std::string_view mine, std::string_view theirs) {
@@ -66,4 +66,4 @@ TEST(DescribeDifference, ShowsAStrangersTextSafely) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -8,7 +8,7 @@
 #include "bootstrap/config/load.h"
 #include "tests/bootstrap/config/temporary_yaml.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(ToJson, ReadsBackAsTheSameConfiguration) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -13,7 +13,7 @@
 #include "bootstrap/config/yaml_tree.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 std::string Shipped(const std::string& name) {
@@ -73,9 +73,9 @@ TEST(GeneratedFiles, SchemaHasEveryLauncher) {
   std::vector<std::string> offered;
   for (const YamlNode& name : names->items) offered.push_back(name.text);
   std::vector<std::string> known = {"auto"};
-  for (const Launcher& each : Launchers()) known.emplace_back(each.name);
+  for (const resolve::Launcher& each : resolve::Launchers()) known.emplace_back(each.name);
   EXPECT_EQ(offered, known);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -7,7 +7,7 @@
 #include "bootstrap/config/load.h"
 #include "tests/bootstrap/config/temporary_yaml.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 struct Wrong {
@@ -163,4 +163,4 @@ TEST(LoadErrors, InAFileAreNotHiddenByAFlag) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

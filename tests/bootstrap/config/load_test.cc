@@ -10,7 +10,7 @@
 #include "bootstrap/config/value.h"
 #include "tests/bootstrap/config/temporary_yaml.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using std::chrono::hours;
@@ -283,4 +283,4 @@ TEST(LoadConfig, WarnsOfAVariableThatWasSurelyMeantAsAKey) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 TEST(EditDistance, CountsEachKindOfSlipOnce) {
@@ -35,4 +35,4 @@ TEST(Nearest, GivesNothingWhereNothingIsNear) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

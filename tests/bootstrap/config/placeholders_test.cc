@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 // Every name stands for itself in angle brackets.
@@ -50,4 +50,4 @@ TEST(Placeholders, WhatIsNoneIsRefusedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -6,7 +6,7 @@
 
 #include "bootstrap/config/yaml_tree.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 TEST(JsonQuoted, EscapesWhatJsonForbids) {
@@ -83,4 +83,4 @@ TEST(YamlQuoted, ReadsBackAsTheSameText) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 std::string PathOf(const std::string& name) { return testing::TempDir() + "/" + name; }
@@ -50,4 +50,4 @@ TEST(ReadSmallFile, RefusesWhatIsNoFileWithoutWaiting) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

@@ -9,7 +9,7 @@
 #include "bootstrap/config/load.h"
 #include "bootstrap/config/read_file.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 std::vector<std::filesystem::path> ShippedFiles() {
@@ -66,4 +66,4 @@ TEST(ShippedFiles, TheStrictOneGuessesNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

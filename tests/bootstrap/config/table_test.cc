@@ -9,7 +9,7 @@
 
 #include "bootstrap/config/value.h"
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 TEST(Keys, AreUniqueDocumentedAndGroupedBySection) {
@@ -87,4 +87,4 @@ TEST(NearestKey, FindsSpellingsSectionsAndMisplacedNames) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

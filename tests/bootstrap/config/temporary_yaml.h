@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace muster {
+namespace muster::config {
 
 class TemporaryYaml {
  public:
@@ -26,4 +26,4 @@ class TemporaryYaml {
   std::filesystem::path path_;
 };
 
-}  // namespace muster
+}  // namespace muster::config

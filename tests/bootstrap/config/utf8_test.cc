@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 TEST(FirstInvalidUtf8, TakesEveryLength) {
@@ -37,4 +37,4 @@ TEST(FirstInvalidUtf8, PointsAtTheFirstBadByte) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

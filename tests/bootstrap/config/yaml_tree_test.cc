@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::config {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -163,4 +163,4 @@ TEST(ParseYaml, BoundsTheText) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::config

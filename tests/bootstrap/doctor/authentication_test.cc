@@ -49,8 +49,8 @@ TEST(LookAtAuthentication, NoSocketIsNotAsked) {
 }
 
 TEST(LookAtAuthentication, AMungedThatIsSilentEndsAtTheDeadline) {
-  const Result<PrivateSocket> silent =
-      PrivateSocket::Open(PrivateBases(), UniqueSocketName("munge"), PrivateSocket::Kind::kListener);
+  const Result<net::PrivateSocket> silent = net::PrivateSocket::Open(
+      net::PrivateBases(), net::UniqueSocketName("munge"), net::PrivateSocket::Kind::kListener);
   ASSERT_TRUE(silent);
   const AuthenticationFacts facts =
       LookAtAuthentication(silent->name.path(), false, Deadline::After(std::chrono::milliseconds(100)));

@@ -7,8 +7,8 @@
 namespace muster::doctor {
 namespace {
 
-LocalInterface At(const std::string& name, const std::string& address) {
-  return {name, *SocketAddress::FromNumeric(address, 0), 24};
+net::LocalInterface At(const std::string& name, const std::string& address) {
+  return {name, *net::SocketAddress::FromNumeric(address, 0), 24};
 }
 
 TEST(ExamineSockets, LeavesNothing) {

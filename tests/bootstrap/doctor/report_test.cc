@@ -46,12 +46,12 @@ TEST(Worst, AProblemOutweighsNotes) {
 }
 
 TEST(JudgeLaunch, ARefusalIsAProblemAndNoLaunchIsNone) {
-  Refusal refusal;
+  resolve::Refusal refusal;
   refusal.error = {Code::kBadEnvironment, "SLURM_PROCID is x", "unset it"};
-  EXPECT_EQ(JudgeLaunch(tl::unexpected<Refusal>(refusal)).health, Health::kProblem);
+  EXPECT_EQ(JudgeLaunch(tl::unexpected<resolve::Refusal>(refusal)).health, Health::kProblem);
   refusal.error.code = Code::kNotLaunched;
-  EXPECT_EQ(JudgeLaunch(tl::unexpected<Refusal>(refusal)).health, Health::kOk);
-  Resolution resolution;
+  EXPECT_EQ(JudgeLaunch(tl::unexpected<resolve::Refusal>(refusal)).health, Health::kOk);
+  resolve::Resolution resolution;
   resolution.tuple.launcher = "slurm";
   resolution.tuple.rank = 3;
   resolution.tuple.world_size = 16;

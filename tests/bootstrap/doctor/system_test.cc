@@ -7,23 +7,23 @@ namespace {
 
 constexpr uint64_t kGiB = 1 << 30;
 
-RankFacts Files(uint64_t soft, uint64_t hard) {
-  RankFacts facts;
+check::RankFacts Files(uint64_t soft, uint64_t hard) {
+  check::RankFacts facts;
   facts.open_files = soft;
   facts.open_files_most = hard;
   facts.cpus = 8;
   return facts;
 }
 
-NodeFacts Shm(uint64_t free, uint64_t total) {
-  NodeFacts facts;
+check::NodeFacts Shm(uint64_t free, uint64_t total) {
+  check::NodeFacts facts;
   facts.shm_free = free;
   facts.shm_total = total;
   return facts;
 }
 
 TEST(JudgeSystem, SaysWhatTheMachineIs) {
-  NodeFacts node;
+  check::NodeFacts node;
   node.kernel = "4.18.0-553.el8";
   node.libc = "2.28";
   const Finding finding = JudgeSystem(node, Files(1, 1), "x86_64");
@@ -34,8 +34,8 @@ TEST(JudgeSystem, SaysWhatTheMachineIs) {
 TEST(JudgeLimits, TheHardLimitDecides) {
   EXPECT_EQ(JudgeLimits(Files(1024, 524288)).found, "open files: 1024, raised to 524288 where needed");
   EXPECT_EQ(JudgeLimits(Files(1024, 524288)).health, Health::kOk);
-  EXPECT_EQ(JudgeLimits(Files(kUnlimited, kUnlimited)).found, "open files: unlimited");
-  EXPECT_EQ(JudgeLimits(Files(kUnlimited, kUnlimited)).health, Health::kOk);
+  EXPECT_EQ(JudgeLimits(Files(check::kUnlimited, check::kUnlimited)).found, "open files: unlimited");
+  EXPECT_EQ(JudgeLimits(Files(check::kUnlimited, check::kUnlimited)).health, Health::kOk);
 }
 
 TEST(JudgeLimits, AFewRanksOnlyIsANote) {
@@ -53,7 +53,7 @@ TEST(JudgeSharedMemory, SmallOrAbsentIsANote) {
 }
 
 TEST(JudgeSharedMemory, EveryGpuHasARank) {
-  NodeFacts node = Shm(100 << 20, 100 << 20);
+  check::NodeFacts node = Shm(100 << 20, 100 << 20);
   EXPECT_EQ(JudgeSharedMemory(node).health, Health::kOk);
   node.gpus = 8;
   EXPECT_EQ(JudgeSharedMemory(node).health, Health::kNote);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::hosts {
 namespace {
 
 TEST(HostFile, NamesMachinesInOrder) {
@@ -39,4 +39,4 @@ TEST(HostFile, RefusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::hosts

@@ -10,7 +10,7 @@
 
 #include "tests/comm/base/log_capture.h"
 
-namespace muster {
+namespace muster::hosts {
 namespace {
 
 // In the place of ssh: a shell on this machine, which is what ssh starts on the other one.
@@ -114,4 +114,4 @@ TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::hosts

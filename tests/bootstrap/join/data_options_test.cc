@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 TEST(MakeDataOptions, TakesTheConfigurationAndTheEnvironment) {
-  Config config;
+  config::Config config;
   config.backend = Backend::kNccl;
   config.nccl.share_device = true;
   TimeoutOptions timeouts;
@@ -23,12 +23,13 @@ TEST(MakeDataOptions, TakesTheConfigurationAndTheEnvironment) {
 
 TEST(MakeDataOptions, LeavesAUsersLogFileAlone) {
   const auto environment = Environment::FromVariables({{"NCCL_DEBUG_FILE", "nccl.log"}});
-  EXPECT_FALSE(MakeDataOptions(environment, Config(), {}).route_nccl_log);
+  EXPECT_FALSE(MakeDataOptions(environment, config::Config(), {}).route_nccl_log);
 }
 
 TEST(MakeDataOptions, SeesWhatWouldMakeNcclBlock) {
   const auto blocks = [](Environment::Variables variables) {
-    return MakeDataOptions(Environment::FromVariables(std::move(variables)), Config(), {}).nccl_calls_block;
+    return MakeDataOptions(Environment::FromVariables(std::move(variables)), config::Config(), {})
+        .nccl_calls_block;
   };
   EXPECT_TRUE(blocks({{"NCCL_COMM_BLOCKING", "1"}}));
   EXPECT_FALSE(blocks({{"NCCL_COMM_BLOCKING", "0"}}));
@@ -36,4 +37,4 @@ TEST(MakeDataOptions, SeesWhatWouldMakeNcclBlock) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::join

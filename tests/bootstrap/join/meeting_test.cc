@@ -7,7 +7,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 using testing_support::Change;
@@ -18,8 +18,8 @@ using testing_support::Hydra;
 using testing_support::Openmpi;
 
 Result<Meeting> Plan(const Environment& environment, const RendezvousOptions& options = {},
-                     const DetectOptions& detect = {}) {
-  const auto resolution = Resolve(environment, detect);
+                     const resolve::DetectOptions& detect = {}) {
+  const auto resolution = resolve::Resolve(environment, detect);
   if (!resolution) {
     ADD_FAILURE() << resolution.error().error.message;
     return Meeting{};
@@ -28,7 +28,7 @@ Result<Meeting> Plan(const Environment& environment, const RendezvousOptions& op
 }
 
 Meeting MustPlan(const Environment& environment, const RendezvousOptions& options = {},
-                 const DetectOptions& detect = {}) {
+                 const resolve::DetectOptions& detect = {}) {
   auto meeting = Plan(environment, options, detect);
   if (!meeting) {
     ADD_FAILURE() << meeting.error().message;
@@ -129,7 +129,7 @@ TEST(FindRoot, IsTheEndpointThatWasSaid) {
   EXPECT_EQ(configured.find_root, FindRoot::kEndpoint);
   EXPECT_EQ(configured.endpoint, (Endpoint{"n1", 61000}));
   EXPECT_EQ(configured.placement.nodes.size(), 4u);
-  DetectOptions flags;
+  resolve::DetectOptions flags;
   flags.explicit_tuple = {.rank = 0, .world_size = 2, .local_rank = {}, .endpoint = Endpoint{"n2", 62000}};
   const Meeting explicit_tuple = MustPlan(Environment(), options, flags);
   EXPECT_EQ(explicit_tuple.find_root, FindRoot::kEndpoint);
@@ -223,7 +223,7 @@ TEST(FindRoot, InADirectoryThatAllShare) {
 }
 
 TEST(FindRoot, InADirectoryTellsLaunchesOfFlagsApart) {
-  DetectOptions flags;
+  resolve::DetectOptions flags;
   flags.explicit_tuple = {.rank = 0, .world_size = 2, .local_rank = {}, .endpoint = {}};
   RendezvousOptions options;
   options.method = RendezvousMethod::kFile;
@@ -287,7 +287,7 @@ TEST(FindRoot, OfABarePmixRankIsSaidToItsServer) {
       Env("PMIX_RANK=1\nPMIX_NAMESPACE=slurm.pmix.4.0\nPMIX_SERVER_URI41=pmix-server.7368;tcp4://"
           "127.0.0.1:53313\n"
           "SLURM_JOB_NODELIST=n[1-2]\nMASTER_ADDR=n1\nMASTER_PORT=29500\n");
-  DetectOptions asked;
+  resolve::DetectOptions asked;
   asked.pmix = PmixPlace{4, {}, "0,1", 2, 2};
   const Meeting meeting = MustPlan(rank, {}, asked);
   EXPECT_EQ(meeting.find_root, FindRoot::kEndpointStore);
@@ -368,7 +368,7 @@ TEST(FindRoot, OfABareTupleWithoutAMasterIsSaidByNobody) {
 }
 
 TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {
-  DetectOptions flags;
+  resolve::DetectOptions flags;
   flags.explicit_tuple = {.rank = 0, .world_size = 2, .local_rank = {}, .endpoint = {}};
   const auto meeting = Plan(Environment(), {}, flags);
   ASSERT_FALSE(meeting);
@@ -387,4 +387,4 @@ TEST(PlanMeeting, IsNotForAProgramOfMusterRun) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::join

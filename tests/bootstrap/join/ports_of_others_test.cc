@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 using testing::ElementsAre;
@@ -21,4 +21,4 @@ TEST(PortsOfOthers, WithoutANumberThereAreNone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::join

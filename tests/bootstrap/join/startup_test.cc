@@ -6,7 +6,7 @@
 #include "bootstrap/resolve/detect.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::join {
 namespace {
 
 using testing_support::Torchrun;
@@ -15,9 +15,9 @@ Environment Live(const std::string& text) {
   return Environment::FromText(text)->AsProcess({.pid = 77, .parent = 1, .uid = 1000, .host_name = "n1"});
 }
 
-JoinRequest MustRequest(const std::string& text) {
+rendezvous::JoinRequest MustRequest(const std::string& text) {
   const Environment environment = Live(text);
-  const auto resolution = Resolve(environment, {});
+  const auto resolution = resolve::Resolve(environment, {});
   EXPECT_TRUE(resolution);
   auto request = MakeJoinRequest(environment, {}, {}, *resolution, {});
   EXPECT_TRUE(request);
@@ -41,9 +41,9 @@ TEST(MakeJoinRequest, TakesNoRestartFromTheNameOfALaunch) {
 TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
   const std::string end = "SLURM_JOB_END_TIME=" + std::to_string(time(nullptr) + 300) + "\n";
   const Environment environment = Live(end);
-  Config config;
+  config::Config config;
   config.timeouts.rendezvous = std::chrono::hours(10);
-  const JoinRequest local = MakeLocalJoin(environment, config, "slurm:9.1:0");
+  const rendezvous::JoinRequest local = MakeLocalJoin(environment, config, "slurm:9.1:0");
   EXPECT_EQ(local.job, "slurm:9.1:0");
   EXPECT_LT(local.timeouts.rendezvous, std::chrono::minutes(6));
   EXPECT_EQ(local.self.agreement.backend, "auto");
@@ -56,4 +56,4 @@ TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::join

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 // All of it at once, and byte by byte: it must be the same.
@@ -56,4 +56,4 @@ TEST(LineLabeller, CutsALineThatIsTooLong) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

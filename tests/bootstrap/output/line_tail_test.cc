@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 std::string TailOf(std::string_view text) {
@@ -74,4 +74,4 @@ TEST(LineTail, MakesEverythingElseVisible) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

@@ -9,7 +9,7 @@
 
 #include "tests/comm/base/another_user.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 TEST(OpenLogFile, SaysWhyItCannot) {
@@ -67,4 +67,4 @@ TEST(OpenLogFile, RefusesWhatAStrangerHasPrepared) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

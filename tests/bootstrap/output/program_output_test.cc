@@ -13,7 +13,7 @@
 #include "bootstrap/output/log_file.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 struct Pipe {
@@ -62,7 +62,7 @@ class ProgramOutputTest : public testing::Test {
     return text;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   Pipe screen = MakePipe();
   Console console{*loop, screen.write_end.get()};
 };
@@ -166,4 +166,4 @@ TEST_F(ProgramOutputTest, AFileThatTakesNothingIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

@@ -12,7 +12,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr auto kEnough = std::chrono::seconds(20);
@@ -68,7 +68,7 @@ TEST(StderrTail, PassesEveryByteUnchanged) {
     program.write_end.Reset();
   });
   std::string arrived;
-  std::thread reader([&] { arrived = ReadAll(ours.read_end.get()); });
+  std::thread reader([&] { arrived = process::ReadAll(ours.read_end.get()); });
   StderrTail tail(std::move(program.read_end), ours.write_end.get());
   EXPECT_TRUE(PumpToTheEnd(tail));
   ours.write_end.Reset();
@@ -81,10 +81,10 @@ TEST(StderrTail, PassesEveryByteUnchanged) {
 TEST(StderrTail, CarriesARealProgramIntoAFile) {
   const std::string path = testing::TempDir() + "/stderr.txt";
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const auto child = Started(Shell("printf 'one\\ntwo\\n' >&2; printf '\\377\\000' >&2"));
+  const auto child = Started(process::Shell("printf 'one\\ntwo\\n' >&2; printf '\\377\\000' >&2"));
   StderrTail tail(child->TakeStderr(), file.get());
   EXPECT_TRUE(PumpToTheEnd(tail));
-  EXPECT_TRUE(Finish(*child).ok());
+  EXPECT_TRUE(process::Finish(*child).ok());
   std::ifstream written(path, std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}), std::string("one\ntwo\n\377\0", 10));
   EXPECT_EQ(tail.Tail(), "one\ntwo\n\\xff\\x00");
@@ -144,10 +144,10 @@ TEST(StderrTail, ReadsOnWhereOursIsGone) {
 }
 
 TEST(StderrTail, DrainsWithoutWaitingForAProcessThatHoldsThePipe) {
-  const auto child = Started(Shell("sleep 1000 & echo last words >&2; exit 1"));
+  const auto child = Started(process::Shell("sleep 1000 & echo last words >&2; exit 1"));
   Pipe ours = MakePipe();
   StderrTail tail(child->TakeStderr(), ours.write_end.get());
-  ASSERT_TRUE(AwaitExit(*child));
+  ASSERT_TRUE(process::AwaitExit(*child));
   tail.BeginRest();
   EXPECT_TRUE(tail.PumpRest());
   EXPECT_EQ(tail.interest().fd, -1);
@@ -169,7 +169,7 @@ TEST(StderrTail, DrainsAllThatIsThere) {
   tail.BeginRest();
   EXPECT_TRUE(tail.PumpRest());
   ours.write_end.Reset();
-  EXPECT_EQ(ReadAll(ours.read_end.get()), bytes);
+  EXPECT_EQ(process::ReadAll(ours.read_end.get()), bytes);
 }
 
 TEST(StderrTail, TheRestWaitsForOursAndIsKeptWhenItIsAbandoned) {
@@ -201,4 +201,4 @@ TEST(StderrTail, TheRestWaitsForOursAndIsKeptWhenItIsAbandoned) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

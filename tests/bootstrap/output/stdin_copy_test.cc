@@ -11,7 +11,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::output {
 namespace {
 
 constexpr size_t kPipe = size_t{64} * 1024;
@@ -84,7 +84,7 @@ class StdinCopyTest : public testing::Test {
     return written;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::vector<UniqueFd> ends;
   std::vector<std::string> taken;
   std::vector<bool> over;
@@ -186,7 +186,7 @@ TEST_F(StdinCopyTest, AClosedInputIsAtItsEnd) {
 
 // The kernel has the last word on what a socket announces.
 TEST_F(StdinCopyTest, ASocketIsCopiedAsWell) {
-  auto [here, there] = SocketPair();
+  auto [here, there] = net::SocketPair();
   fcntl(here.get(), F_SETFL, 0);
   ASSERT_EQ(write(there.get(), "abc", 3), 3);
   there.Reset();
@@ -197,4 +197,4 @@ TEST_F(StdinCopyTest, ASocketIsCopiedAsWell) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::output

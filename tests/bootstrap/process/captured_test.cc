@@ -8,7 +8,7 @@
 #include "bootstrap/process/descendants.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(20)); }
@@ -48,4 +48,4 @@ TEST(Capture, AReaperBesideItTakesNoStatus) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -14,7 +14,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 std::string PathOf(const std::string& name) { return testing::TempDir() + "/" + name; }
@@ -286,4 +286,4 @@ TEST(Child, IsKilledByTheKernelWhenMusterIsKilled) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -11,7 +11,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using testing::Contains;
@@ -97,4 +97,4 @@ TEST_F(Descendants, ThatAreStoppedDieToo) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using std::chrono::hours;
@@ -194,4 +194,4 @@ TEST(DescribeRequest, NamesTheSignalAndTheRank) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

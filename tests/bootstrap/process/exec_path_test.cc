@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using testing::ElementsAre;
@@ -24,4 +24,4 @@ TEST(ExecCandidates, LooksThroughThePathOfTheProgram) {
 TEST(ExecCandidates, HasNoneForNothing) { EXPECT_THAT(ExecCandidates("", {"PATH=/a"}), IsEmpty()); }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

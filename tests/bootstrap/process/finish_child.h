@@ -13,7 +13,7 @@
 #include "bootstrap/process/child.h"
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::process {
 
 inline bool WaitReadable(int fd, Deadline deadline = Deadline::After(std::chrono::seconds(20))) {
   struct pollfd readable {
@@ -63,4 +63,4 @@ inline std::unique_ptr<Child> Started(const ChildOptions& options) {
   return child ? *std::move(child) : nullptr;
 }
 
-}  // namespace muster
+}  // namespace muster::process

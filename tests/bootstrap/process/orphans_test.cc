@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 const std::string kGroup = "0123456789abcdef0123456789abcdef";
@@ -67,4 +67,4 @@ TEST(KillProcessesOfRank, KillsThoseOfThatRankAndGroupAlone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 TEST(ReadProcFile, ReadsAFileOfUnknownLength) {
@@ -24,4 +24,4 @@ TEST(ProcessName, IsTheKernelsNameForIt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -9,7 +9,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(HoldsSocket, KnowsOwnSockets) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -12,7 +12,7 @@
 
 #include "bootstrap/process/descendants.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(20)); }
@@ -134,4 +134,4 @@ TEST(ChildExit, Describes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

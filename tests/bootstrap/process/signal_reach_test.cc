@@ -7,7 +7,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 TEST(TrackingGroup, IsTheFreezerAndTheUnifiedHierarchy) {
@@ -48,4 +48,4 @@ TEST(ReachedProgram, IsTrueForASlurmstepdThatHasNoGroupForTheStep) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -7,7 +7,7 @@
 
 #include "tests/bootstrap/process/finish_child.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 std::vector<int> Pending(SignalRelay& relay) {
@@ -105,4 +105,4 @@ TEST(SignalRelay, CanLeaveSignalsBlockedForTheEnd) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -61,4 +61,4 @@ TEST(WorkingProcess, IsTheOnlyChildOfAShell) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

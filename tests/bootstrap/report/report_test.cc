@@ -18,7 +18,7 @@
 #include "tests/comm/base/another_user.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using nlohmann::json;
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(ReportJson, TellsOfAFailedRun) {
-  const json report = json::parse(ReportJson(FailedRun(), "0.1.0"));
+  const json report = json::parse(ReportJson(run::FailedRun(), "0.1.0"));
   EXPECT_EQ(report["schema"], 1);
   EXPECT_EQ(report["muster"], "0.1.0");
   EXPECT_EQ(report["job"], "slurm:4.0:0");
@@ -55,7 +55,7 @@ TEST(ReportJson, TellsOfAFailedRun) {
 }
 
 TEST(ReportJson, TimesThePhases) {
-  const json phases = json::parse(ReportJson(FailedRun(), "0.1.0"))["phases"];
+  const json phases = json::parse(ReportJson(run::FailedRun(), "0.1.0"))["phases"];
   EXPECT_EQ(phases["rendezvous"]["from_s"], 0.003);
   EXPECT_EQ(phases["rendezvous"]["to_s"], 0.31);
   EXPECT_EQ(phases["rendezvous"]["first"], json({{"rank", 0}, {"node", "gpu01"}, {"at_s", 0.003}}));
@@ -69,7 +69,7 @@ TEST(ReportJson, TimesThePhases) {
 }
 
 TEST(ReportJson, HasEveryRank) {
-  const json ranks = json::parse(ReportJson(FailedRun(), "0.1.0"))["ranks"];
+  const json ranks = json::parse(ReportJson(run::FailedRun(), "0.1.0"))["ranks"];
   ASSERT_EQ(ranks.size(), 16U);
   EXPECT_EQ(ranks[6], json({{"rank", 6},
                             {"node", "gpu02"},
@@ -87,7 +87,7 @@ TEST(ReportJson, HasEveryRank) {
 }
 
 TEST(ReportJson, SaysWhoNeverCame) {
-  const json report = json::parse(ReportJson(NeverFormed(), "0.1.0"));
+  const json report = json::parse(ReportJson(run::NeverFormed(), "0.1.0"));
   EXPECT_EQ(report["group"], nullptr);
   EXPECT_EQ(report["failure"]["rank"], nullptr);
   EXPECT_EQ(report["failure"]["exit_status"], nullptr);
@@ -99,13 +99,13 @@ TEST(ReportJson, SaysWhoNeverCame) {
 }
 
 TEST(ReportJson, SurvivesBytesThatAreNoText) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   record.command = {"\xff"};
   EXPECT_EQ(json::parse(ReportJson(record, "0.1.0"))["command"], json({"\xef\xbf\xbd"}));
 }
 
 TEST(ReportHtml, NeedsNothingElse) {
-  const std::string page = ReportHtml(FailedRun(), "0.1.0");
+  const std::string page = ReportHtml(run::FailedRun(), "0.1.0");
   EXPECT_THAT(page, HasSubstr("<title>slurm:4.0:0: failed</title>"));
   EXPECT_THAT(page, HasSubstr("rank 9 on gpu03 failed: exit 3"));
   EXPECT_THAT(page, HasSubstr("RuntimeError: &lt;boom&gt;"));
@@ -118,8 +118,8 @@ TEST(ReportHtml, NeedsNothingElse) {
 }
 
 TEST(ReportHtml, OfThousandsStaysSmall) {
-  EXPECT_LT(ReportHtml(GoodRun(2048, 8, std::chrono::seconds(5)), "0.1.0").size(), 100000U);
-  EXPECT_THAT(ReportHtml(NeverFormed(), "0.1.0"), HasSubstr("class=\"missing\""));
+  EXPECT_LT(ReportHtml(run::GoodRun(2048, 8, std::chrono::seconds(5)), "0.1.0").size(), 100000U);
+  EXPECT_THAT(ReportHtml(run::NeverFormed(), "0.1.0"), HasSubstr("class=\"missing\""));
 }
 
 class WriteReportTest : public testing::Test {
@@ -146,17 +146,17 @@ class WriteReportTest : public testing::Test {
 
 TEST_F(WriteReportTest, TheNameSaysTheForm) {
   ASSERT_TRUE(CheckReportPath(directory + "/a.json"));
-  ASSERT_TRUE(WriteReport(directory + "/a.json", FailedRun(), "0.1.0"));
-  ASSERT_TRUE(WriteReport(directory + "/a.html", FailedRun(), "0.1.0"));
-  EXPECT_EQ(Content(directory + "/a.json"), ReportJson(FailedRun(), "0.1.0"));
-  EXPECT_EQ(Content(directory + "/a.html"), ReportHtml(FailedRun(), "0.1.0"));
+  ASSERT_TRUE(WriteReport(directory + "/a.json", run::FailedRun(), "0.1.0"));
+  ASSERT_TRUE(WriteReport(directory + "/a.html", run::FailedRun(), "0.1.0"));
+  EXPECT_EQ(Content(directory + "/a.json"), ReportJson(run::FailedRun(), "0.1.0"));
+  EXPECT_EQ(Content(directory + "/a.html"), ReportHtml(run::FailedRun(), "0.1.0"));
 }
 
 TEST_F(WriteReportTest, ReplacesAnOlderOneAndLeavesNothingElse) {
   const std::string path = directory + "/report";
   std::ofstream(path) << "old";
-  ASSERT_TRUE(WriteReport(path, NeverFormed(), "0.1.0"));
-  EXPECT_EQ(Content(path), ReportJson(NeverFormed(), "0.1.0"));
+  ASSERT_TRUE(WriteReport(path, run::NeverFormed(), "0.1.0"));
+  EXPECT_EQ(Content(path), ReportJson(run::NeverFormed(), "0.1.0"));
   EXPECT_THAT(Files(), testing::ElementsAre("report"));
   struct stat facts {};
   ASSERT_EQ(stat(path.c_str(), &facts), 0);
@@ -169,7 +169,7 @@ TEST_F(WriteReportTest, NamesWhatCannotBeWritten) {
   const Error error{Code::kSystem, "cannot write the report /proc/none/x.json: No such file or directory",
                     "run.report names a file in a directory that exists and that you may write"};
   for (const Status& failed :
-       {CheckReportPath("/proc/none/x.json"), WriteReport("/proc/none/x.json", FailedRun(), "0.1.0")}) {
+       {CheckReportPath("/proc/none/x.json"), WriteReport("/proc/none/x.json", run::FailedRun(), "0.1.0")}) {
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error(), error);
   }
@@ -193,7 +193,7 @@ TEST_F(WriteReportTest, LeavesTheUmaskAlone) {
     }
   });
   for (int round = 0; round < 300; ++round) {
-    EXPECT_TRUE(WriteReport(directory + "/report", NeverFormed(), "0.1.0"));
+    EXPECT_TRUE(WriteReport(directory + "/report", run::NeverFormed(), "0.1.0"));
   }
   over = true;
   other.join();
@@ -206,10 +206,10 @@ TEST_F(WriteReportTest, FollowsAnOwnLink) {
   std::filesystem::create_symlink("scratch/report", directory + "/link");
   for (int twice = 0; twice < 2; ++twice) {
     ASSERT_TRUE(CheckReportPath(directory + "/link"));
-    ASSERT_TRUE(WriteReport(directory + "/link", NeverFormed(), "0.1.0"));
+    ASSERT_TRUE(WriteReport(directory + "/link", run::NeverFormed(), "0.1.0"));
   }
   EXPECT_TRUE(std::filesystem::is_symlink(directory + "/link"));
-  EXPECT_EQ(Content(directory + "/scratch/report"), ReportJson(NeverFormed(), "0.1.0"));
+  EXPECT_EQ(Content(directory + "/scratch/report"), ReportJson(run::NeverFormed(), "0.1.0"));
 }
 
 TEST_F(WriteReportTest, WritesToAPipeThatItWasGiven) {
@@ -226,7 +226,7 @@ TEST_F(WriteReportTest, WritesToAPipeThatItWasGiven) {
     }
   });
   EXPECT_TRUE(CheckReportPath(path));
-  const RunRecord large = GoodRun(2048, 8, std::chrono::seconds(5));
+  const RunRecord large = run::GoodRun(2048, 8, std::chrono::seconds(5));
   EXPECT_TRUE(WriteReport(path, large, "0.1.0"));
   writer.Reset();
   copy.join();
@@ -238,7 +238,7 @@ TEST_F(WriteReportTest, RefusesAStrangersLink) {
   const SharedFolder folder;
   folder.Link("report", kStranger, folder / "elsewhere");
   for (const Status& failed :
-       {CheckReportPath(folder / "report"), WriteReport(folder / "report", FailedRun(), "0.1.0")}) {
+       {CheckReportPath(folder / "report"), WriteReport(folder / "report", run::FailedRun(), "0.1.0")}) {
     ASSERT_FALSE(failed);
     EXPECT_THAT(failed.error().message,
                 testing::EndsWith("the symbolic link \"report\" belongs to user 54322"));
@@ -249,9 +249,9 @@ TEST_F(WriteReportTest, RefusesAStrangersLink) {
 TEST_F(WriteReportTest, AFailureLeavesTheOldOne) {
   const std::string path = directory + "/report";
   std::filesystem::create_directory(path);
-  ASSERT_FALSE(WriteReport(path, FailedRun(), "0.1.0"));
+  ASSERT_FALSE(WriteReport(path, run::FailedRun(), "0.1.0"));
   EXPECT_THAT(Files(), testing::ElementsAre("report"));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::report

@@ -5,7 +5,7 @@
 
 #include "tests/bootstrap/run/records.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using testing::ElementsAre;
@@ -13,7 +13,7 @@ using testing::Pair;
 
 TEST(OutcomeOf, IsEachRanksOwn) {
   EXPECT_THAT(
-      RanksByOutcome(FailedRun()),
+      RanksByOutcome(run::FailedRun()),
       ElementsAre(Pair(RankOutcome::kOk, ElementsAre(14)), Pair(RankOutcome::kFailed, ElementsAre(9)),
                   Pair(RankOutcome::kTerminated, ElementsAre(0, 1, 2, 3, 4, 5, 7, 8, 10, 11, 12, 13, 15)),
                   Pair(RankOutcome::kKilled, ElementsAre(6))));
@@ -21,13 +21,13 @@ TEST(OutcomeOf, IsEachRanksOwn) {
 
 TEST(OutcomeOf, WhoNeverCameIsMissing) {
   EXPECT_THAT(
-      RanksByOutcome(NeverFormed()),
+      RanksByOutcome(run::NeverFormed()),
       ElementsAre(Pair(RankOutcome::kMissing, ElementsAre(8, 9, 10, 11)),
                   Pair(RankOutcome::kNotStarted, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14, 15))));
 }
 
 TEST(OutcomeOf, WithoutAWordOfItsEndARankIsLost) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   record.ranks[9].end.reset();
   EXPECT_EQ(record.OutcomeOf(9), RankOutcome::kFailed);
   record.failure->exit_status = -1;
@@ -37,16 +37,16 @@ TEST(OutcomeOf, WithoutAWordOfItsEndARankIsLost) {
 }
 
 TEST(OutcomeOf, AProgramThatTookSigtermWellWasStillEnded) {
-  RunRecord record = FailedRun();
-  record.ranks[3].end = EndedBy(3, EndCause::kTerminated, 0, 0, milliseconds(1));
+  RunRecord record = run::FailedRun();
+  record.ranks[3].end = run::EndedBy(3, rendezvous::EndCause::kTerminated, 0, 0, milliseconds(1));
   EXPECT_EQ(record.OutcomeOf(3), RankOutcome::kTerminated);
 }
 
 TEST(OutcomeOf, ABadEndOfItsOwnIsAFailure) {
-  RunRecord record = FailedRun();
-  record.ranks[3].end = EndedBy(3, EndCause::kItself, 1, 0, milliseconds(1));
-  record.ranks[4].end = EndedBy(4, EndCause::kItself, 0, SIGSEGV, milliseconds(1));
-  record.ranks[5].end = EndedBy(5, EndCause::kNotStarted, 0, 0, milliseconds(1));
+  RunRecord record = run::FailedRun();
+  record.ranks[3].end = run::EndedBy(3, rendezvous::EndCause::kItself, 1, 0, milliseconds(1));
+  record.ranks[4].end = run::EndedBy(4, rendezvous::EndCause::kItself, 0, SIGSEGV, milliseconds(1));
+  record.ranks[5].end = run::EndedBy(5, rendezvous::EndCause::kNotStarted, 0, 0, milliseconds(1));
   EXPECT_EQ(record.OutcomeOf(3), RankOutcome::kFailed);
   EXPECT_EQ(record.OutcomeOf(4), RankOutcome::kFailed);
   EXPECT_EQ(record.OutcomeOf(5), RankOutcome::kNotStarted);
@@ -54,13 +54,13 @@ TEST(OutcomeOf, ABadEndOfItsOwnIsAFailure) {
 
 // A program that left its group and then exited with 0 is the failure all the same.
 TEST(OutcomeOf, TheFirstFailureMayHaveEndedWithZero) {
-  RunRecord record = FailedRun();
-  record.ranks[9].end = EndedBy(9, EndCause::kItself, 0, 0, milliseconds(1));
+  RunRecord record = run::FailedRun();
+  record.ranks[9].end = run::EndedBy(9, rendezvous::EndCause::kItself, 0, 0, milliseconds(1));
   EXPECT_EQ(record.OutcomeOf(9), RankOutcome::kFailed);
 }
 
 TEST(Moments, AreInOrderAndCountFromTheBeginning) {
-  const RunRecord record = FailedRun();
+  const RunRecord record = run::FailedRun();
   const std::vector<Moment> arrivals = ArrivalsInOrder(record);
   ASSERT_EQ(arrivals.size(), 16U);
   EXPECT_EQ(arrivals.front(), (Moment{0, milliseconds(3)}));
@@ -69,14 +69,14 @@ TEST(Moments, AreInOrderAndCountFromTheBeginning) {
   ASSERT_EQ(ends.size(), 15U);
   EXPECT_EQ(ends.front(), (Moment{9, milliseconds(12310)}));
   EXPECT_EQ(ends.back(), (Moment{6, milliseconds(22310)}));
-  EXPECT_TRUE(EndsInOrder(NeverFormed()).empty());
+  EXPECT_TRUE(EndsInOrder(run::NeverFormed()).empty());
 }
 
 TEST(DescribeRank, SurvivesARankThatIsNone) {
-  EXPECT_EQ(DescribeRank(FailedRun(), 9), "rank 9 on gpu03");
-  EXPECT_EQ(DescribeRank(FailedRun(), 16), "rank 16");
-  EXPECT_EQ(DescribeRank(FailedRun(), -1), "rank -1");
+  EXPECT_EQ(DescribeRank(run::FailedRun(), 9), "rank 9 on gpu03");
+  EXPECT_EQ(DescribeRank(run::FailedRun(), 16), "rank 16");
+  EXPECT_EQ(DescribeRank(run::FailedRun(), -1), "rank -1");
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::report

@@ -5,16 +5,16 @@
 
 #include <csignal>
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr ChildExit kWell{};
-constexpr ChildExit kTerm{0, SIGTERM};
+constexpr process::ChildExit kWell{};
+constexpr process::ChildExit kTerm{0, SIGTERM};
 
-FormedGroup FourRanks() {
-  FormedGroup group;
+rendezvous::FormedGroup FourRanks() {
+  rendezvous::FormedGroup group;
   group.roster.group_id = "abc";
   group.roster.nodes = {{"gpu01", {}}, {"gpu02", {}}};
   group.roster.members = {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}};
@@ -36,10 +36,10 @@ bool Nobody(int /*rank*/) { return false; }
 TEST(RunRecorder, KeepsThePhasesInOrder) {
   RunRecorder recorder(FactsOf(4));
   recorder.Joining();
-  const Arrivals arrivals = {{0, {seconds(0), "gpu01"}}, {3, {seconds(2), "gpu02"}}};
+  const rendezvous::Arrivals arrivals = {{0, {seconds(0), "gpu01"}}, {3, {seconds(2), "gpu02"}}};
   recorder.Formed(FourRanks(), &arrivals);
   recorder.Initialized();
-  recorder.Ended(0, kWell, OutOfMemory::kNo);
+  recorder.Ended(0, kWell, rendezvous::OutOfMemory::kNo);
   const RunRecord record = recorder.Finish(0, [](int rank) { return rank == 2; });
   EXPECT_GE(record.joining, seconds(5));
   EXPECT_GE(*record.formed, record.joining);
@@ -60,36 +60,36 @@ TEST(RunRecorder, KnowsWhatEndedAProgram) {
   RunRecorder recorder(FactsOf(4));
   recorder.Joining();
   recorder.Formed(FourRanks(), nullptr);
-  recorder.Ended(0, {3, 0}, OutOfMemory::kOwn);
+  recorder.Ended(0, {3, 0}, rendezvous::OutOfMemory::kOwn);
   recorder.Terminated(1);
   recorder.Terminated(2);
   recorder.Killed(2);
-  recorder.Ended(1, kTerm, OutOfMemory::kNo);
-  recorder.Ended(2, {0, SIGKILL}, OutOfMemory::kNo);
+  recorder.Ended(1, kTerm, rendezvous::OutOfMemory::kNo);
+  recorder.Ended(2, {0, SIGKILL}, rendezvous::OutOfMemory::kNo);
   recorder.NotStarted(3);
-  const std::vector<RankEnd> ends = recorder.own_ends();
+  const std::vector<rendezvous::RankEnd> ends = recorder.own_ends();
   ASSERT_EQ(ends.size(), 4U);
-  EXPECT_EQ(ends[0].cause, EndCause::kItself);
+  EXPECT_EQ(ends[0].cause, rendezvous::EndCause::kItself);
   EXPECT_EQ(ends[0].exit_code, 3);
-  EXPECT_EQ(ends[0].out_of_memory, OutOfMemory::kOwn);
-  EXPECT_EQ(ends[1].cause, EndCause::kTerminated);
+  EXPECT_EQ(ends[0].out_of_memory, rendezvous::OutOfMemory::kOwn);
+  EXPECT_EQ(ends[1].cause, rendezvous::EndCause::kTerminated);
   EXPECT_EQ(ends[1].signal, SIGTERM);
-  EXPECT_EQ(ends[2].cause, EndCause::kKilled);
-  EXPECT_EQ(ends[3].cause, EndCause::kNotStarted);
+  EXPECT_EQ(ends[2].cause, rendezvous::EndCause::kKilled);
+  EXPECT_EQ(ends[3].cause, rendezvous::EndCause::kNotStarted);
   EXPECT_GE(ends[0].resolve, seconds(5));
 }
 
 TEST(RunRecorder, HearsOfOthersAndIgnoresRanksThatAreNone) {
   RunRecorder recorder(FactsOf(4));
   recorder.Joining();
-  const Arrivals arrivals = {{0, {seconds(0), "gpu01"}}};
+  const rendezvous::Arrivals arrivals = {{0, {seconds(0), "gpu01"}}};
   recorder.Formed(FourRanks(), &arrivals);
-  RankEnd end;
+  rendezvous::RankEnd end;
   end.rank = 3;
   end.exit_code = 7;
-  RankEnd stranger = end;
+  rendezvous::RankEnd stranger = end;
   stranger.rank = 4;
-  RankEnd nobody = end;
+  rendezvous::RankEnd nobody = end;
   nobody.rank = -1;
   recorder.Hear({end, stranger, nobody});
   const RunRecord record = recorder.Finish(7, Nobody);
@@ -103,7 +103,7 @@ TEST(RunRecorder, KeepsNoTableWhereItIsNotTheRoots) {
   RunRecorder recorder(FactsOf(4));
   recorder.Joining();
   recorder.Formed(FourRanks(), nullptr);
-  recorder.Ended(3, kWell, OutOfMemory::kNo);
+  recorder.Ended(3, kWell, rendezvous::OutOfMemory::kNo);
   EXPECT_TRUE(recorder.Finish(0, Nobody).ranks.empty());
   EXPECT_EQ(recorder.own_ends().size(), 1U);
 }
@@ -118,7 +118,7 @@ TEST(RunRecorder, TheFirstFailureCounts) {
 TEST(RunRecorder, KnowsWhereTheMissingShouldHaveComeFrom) {
   RunRecorder recorder(FactsOf(4));
   recorder.Joining();
-  const Arrivals arrivals = {{0, {seconds(0), "gpu01"}}};
+  const rendezvous::Arrivals arrivals = {{0, {seconds(0), "gpu01"}}};
   recorder.NotFormed(&arrivals, {{{"gpu01", 2}, {"gpu02", 2}}, {0, 0, 1, 1}});
   const RunRecord record = recorder.Finish(75, Nobody);
   EXPECT_EQ(record.ranks[2].node, "gpu02");
@@ -135,16 +135,16 @@ TEST(RunRecorder, AWorldOfOneIsHere) {
 }
 
 TEST(DescribeEnd, SaysOutOfMemoryWhereTheKernelDoes) {
-  constexpr ChildExit kKill{0, SIGKILL};
-  EXPECT_EQ(DescribeEnd({3, 0}, OutOfMemory::kNo), "exit 3");
-  EXPECT_EQ(DescribeEnd(kKill, OutOfMemory::kNo), "signal 9 (Killed)");
-  EXPECT_EQ(DescribeEnd(kKill, OutOfMemory::kOwn), "signal 9 (Killed), out of memory");
-  EXPECT_EQ(DescribeEnd({1, 0}, OutOfMemory::kOwn),
+  constexpr process::ChildExit kKill{0, SIGKILL};
+  EXPECT_EQ(DescribeEnd({3, 0}, rendezvous::OutOfMemory::kNo), "exit 3");
+  EXPECT_EQ(DescribeEnd(kKill, rendezvous::OutOfMemory::kNo), "signal 9 (Killed)");
+  EXPECT_EQ(DescribeEnd(kKill, rendezvous::OutOfMemory::kOwn), "signal 9 (Killed), out of memory");
+  EXPECT_EQ(DescribeEnd({1, 0}, rendezvous::OutOfMemory::kOwn),
             "exit 1, after the kernel killed a process of it, out of memory");
-  EXPECT_EQ(DescribeEnd(kKill, OutOfMemory::kNode),
+  EXPECT_EQ(DescribeEnd(kKill, rendezvous::OutOfMemory::kNode),
             "signal 9 (Killed), perhaps out of memory: the kernel killed a process on this node for that");
-  EXPECT_EQ(DescribeEnd({1, 0}, OutOfMemory::kNode), "exit 1");
+  EXPECT_EQ(DescribeEnd({1, 0}, rendezvous::OutOfMemory::kNode), "exit 1");
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::report

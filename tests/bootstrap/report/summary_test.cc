@@ -7,7 +7,7 @@
 #include "comm/log/log_json.h"
 #include "tests/bootstrap/run/records.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using std::chrono::hours;
@@ -19,7 +19,7 @@ using testing::Not;
 
 TEST(Summary, TellsTheWholeStory) {
   EXPECT_EQ(
-      SummaryText(FailedRun()),
+      SummaryText(run::FailedRun()),
       "the run failed after 12.3 s, at 02:10:52 UTC: rank 9 on gpu03 failed: exit 3\n"
       "  the last lines of rank 9 on gpu03:\n"
       "    Traceback (most recent call last):\n"
@@ -32,18 +32,19 @@ TEST(Summary, TellsTheWholeStory) {
 }
 
 TEST(Summary, NamesThoseWhoFailedByThemselves) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   for (const int rank : {10, 11, 12}) {
-    record.ranks[static_cast<size_t>(rank)].end = EndedBy(rank, EndCause::kItself, 1, 0, milliseconds(1));
+    record.ranks[static_cast<size_t>(rank)].end =
+        run::EndedBy(rank, rendezvous::EndCause::kItself, 1, 0, milliseconds(1));
   }
-  record.ranks[3].end = EndedBy(3, EndCause::kItself, 0, SIGSEGV, milliseconds(1));
+  record.ranks[3].end = run::EndedBy(3, rendezvous::EndCause::kItself, 0, SIGSEGV, milliseconds(1));
   EXPECT_THAT(
       SummaryText(record),
       HasSubstr("\n  also failed: ranks 10-12 (exit 1), rank 3 on gpu01 (signal 11 (Segmentation fault))\n"));
 }
 
 TEST(Summary, SaysOfWhomNothingIsKnown) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   for (const size_t rank : {0U, 1U, 10U}) record.ranks[rank].end.reset();
   EXPECT_THAT(SummaryText(record), HasSubstr("\n  nothing is known of the end of ranks 0,1,10\n"));
   // What was lost with the first failure's node is named there.
@@ -53,7 +54,7 @@ TEST(Summary, SaysOfWhomNothingIsKnown) {
 }
 
 TEST(Summary, NamesTheLastToArriveWhereItMatters) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   record.ranks[5].arrived = seconds(2);
   record.formed = milliseconds(2003);
   record.initialized = milliseconds(2503);
@@ -67,11 +68,12 @@ TEST(Summary, NamesTheLastToArriveWhereItMatters) {
 }
 
 TEST(Summary, OfTwoThousandRanksHasShortLines) {
-  RunRecord record = GoodRun(2048, 8, seconds(5));
-  record.failure = Failure{{Code::kPeerLost, "rank 9 on gpu02 failed: exit 3", ""}, 9, 3, ""};
+  RunRecord record = run::GoodRun(2048, 8, seconds(5));
+  record.failure = rendezvous::Failure{{Code::kPeerLost, "rank 9 on gpu02 failed: exit 3", ""}, 9, 3, ""};
   for (int rank = 0; rank < 2048; ++rank) {
     record.ranks[static_cast<size_t>(rank)].end =
-        EndedBy(rank, rank % 2 == 0 ? EndCause::kTerminated : EndCause::kKilled, 0, 9, milliseconds(1));
+        run::EndedBy(rank, rank % 2 == 0 ? rendezvous::EndCause::kTerminated : rendezvous::EndCause::kKilled,
+                     0, 9, milliseconds(1));
   }
   const std::string text = SummaryText(record);
   for (const std::string_view line : Split(text, '\n')) EXPECT_LT(line.size(), 500U) << line;
@@ -81,11 +83,11 @@ TEST(Summary, OfTwoThousandRanksHasShortLines) {
 }
 
 TEST(Summary, IsFieldsForMonitors) {
-  EXPECT_THAT(LogLineAsJson({}, "error", "summary", {}, "x", SummaryFields(FailedRun())),
+  EXPECT_THAT(LogLineAsJson({}, "error", "summary", {}, "x", SummaryFields(run::FailedRun())),
               EndsWith(R"("fields":{"code":"peer_lost","exit_status":3,"failed_after":12.31,"first_rank":9,)"
                        R"("first_node":"gpu03","ok":"14","failed":"9","terminated":"0-5,7,8,10-13,15",)"
                        R"("killed":"6","resolve":0.003,"rendezvous":0.307,"run":22.0}})"));
-  EXPECT_THAT(LogLineAsJson({}, "error", "summary", {}, "x", SummaryFields(NeverFormed())),
+  EXPECT_THAT(LogLineAsJson({}, "error", "summary", {}, "x", SummaryFields(run::NeverFormed())),
               EndsWith(R"("fields":{"code":"deadline","exit_status":75,"failed_after":20.0,"missing":"8-11",)"
                        R"("not_started":"0-7,12-15","resolve":0.003}})"));
 }
@@ -99,4 +101,4 @@ TEST(FormatSpan, IsShort) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::report

@@ -5,14 +5,14 @@
 
 #include "tests/bootstrap/run/records.h"
 
-namespace muster {
+namespace muster::report {
 namespace {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
 
 TEST(TimelineRows, PutTheFirstFailureFirstAndTheWorstAboveTheRest) {
-  const std::vector<TimelineRow> rows = TimelineRows(FailedRun(), 4);
+  const std::vector<TimelineRow> rows = TimelineRows(run::FailedRun(), 4);
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_TRUE(rows[0].first_failure);
   EXPECT_THAT(rows[0].ranks, ElementsAre(9));
@@ -25,7 +25,7 @@ TEST(TimelineRows, PutTheFirstFailureFirstAndTheWorstAboveTheRest) {
 }
 
 TEST(TimelineRows, ThousandsFitIntoSome) {
-  RunRecord record = GoodRun(2048, 8, seconds(10));
+  RunRecord record = run::GoodRun(2048, 8, seconds(10));
   record.formed = seconds(11);
   record.ended = seconds(71);
   const std::vector<TimelineRow> rows = TimelineRows(record, 60);
@@ -37,7 +37,7 @@ TEST(TimelineRows, ThousandsFitIntoSome) {
 }
 
 TEST(TimeScale, GivesAShortStartAThirdOfTheWidth) {
-  const TimeScale scale(FailedRun());
+  const TimeScale scale(run::FailedRun());
   EXPECT_TRUE(scale.split());
   EXPECT_DOUBLE_EQ(scale.Percent({}), 0);
   EXPECT_DOUBLE_EQ(scale.Percent(milliseconds(310)), 33);
@@ -50,13 +50,13 @@ TEST(TimeScale, GivesAShortStartAThirdOfTheWidth) {
 }
 
 TEST(TimeScale, IsOneScaleWhereTheStartIsMostOfIt) {
-  RunRecord record = FailedRun();
+  RunRecord record = run::FailedRun();
   record.formed = seconds(10);
   const TimeScale scale(record);
   EXPECT_FALSE(scale.split());
   EXPECT_NEAR(scale.Percent(milliseconds(11155)), 50, 1e-9);
   EXPECT_THAT(scale.Ticks(), ElementsAre(seconds(0), seconds(5), seconds(10), seconds(15), seconds(20)));
-  EXPECT_FALSE(TimeScale(NeverFormed()).split());
+  EXPECT_FALSE(TimeScale(run::NeverFormed()).split());
 }
 
 TEST(TimeScale, SurvivesARunOfNoLength) {
@@ -67,4 +67,4 @@ TEST(TimeScale, SurvivesARunOfNoLength) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::report

@@ -8,7 +8,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::Bare;
@@ -303,4 +303,4 @@ INSTANTIATE_TEST_SUITE_P(
             "(RANK=2, WORLD_SIZE=4), and neither started the other"}));
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

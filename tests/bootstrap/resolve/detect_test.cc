@@ -8,7 +8,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::ElementsAre;
@@ -354,4 +354,4 @@ TEST(Considered, HasEveryOtherLauncherInOrder) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -8,7 +8,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::BatchScript;
@@ -294,7 +294,7 @@ TEST(Blaunch, IsARankWhereItIsForced) {
 TEST(Documented, MeetWhereTheyCan) {
   const auto plan = [](const std::string& text) {
     const Environment environment = Env(text);
-    return PlanMeeting(MustResolve(environment), environment, RendezvousOptions{});
+    return join::PlanMeeting(MustResolve(environment), environment, RendezvousOptions{});
   };
   const std::string jsrun =
       "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=4\nJSM_NAMESPACE_LOCAL_RANK=1\nLSB_JOBID=7\n";
@@ -321,4 +321,4 @@ TEST(Documented, IsWhatTheTableSays) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -10,7 +10,7 @@
 #include "bootstrap/resolve/detect.h"
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::AllExpected;
@@ -159,7 +159,7 @@ Meeting MeetingOf(const ExpectedRank& expected) {
   const Environment environment = Load(expected);
   const auto resolution = Resolve(environment);
   if (!resolution) return {};
-  const auto meeting = PlanMeeting(*resolution, environment, RendezvousOptions{});
+  const auto meeting = join::PlanMeeting(*resolution, environment, RendezvousOptions{});
   EXPECT_TRUE(meeting) << expected.folder << ": " << meeting.error().message;
   return meeting ? *meeting : Meeting{};
 }
@@ -202,4 +202,4 @@ TEST(Fixtures, PlaceEveryRankWhereItRan) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::ElementsAre;
@@ -228,4 +228,4 @@ TEST(DeadSupervisor, LeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

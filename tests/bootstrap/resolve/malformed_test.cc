@@ -8,7 +8,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "tests/bootstrap/resolve/fixtures.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(EveryLauncher, IsInTheTable) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -6,7 +6,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::Bare;
@@ -135,7 +135,7 @@ TEST(Rows, AHeterogeneousJobIsNamedByItsLeaderInEveryComponent) {
 std::string MeetingKeyOf(const Environment& environment) {
   const auto resolution = Resolve(environment);
   EXPECT_TRUE(resolution);
-  const auto meeting = PlanMeeting(*resolution, environment, RendezvousOptions{});
+  const auto meeting = join::PlanMeeting(*resolution, environment, RendezvousOptions{});
   return meeting ? meeting->key + "\n" + meeting->job_key : meeting.error().message;
 }
 
@@ -163,10 +163,10 @@ TEST(Rows, ThePlacementUnderTorchrunIsTorchruns) {
   const auto resolution = Resolve(Fixture("srun-torchrun-c10d/5"));
   ASSERT_TRUE(resolution);
   ASSERT_TRUE(resolution->tuple.master);
-  const auto meeting = PlanMeeting(*resolution, Fixture("srun-torchrun-c10d/5"), RendezvousOptions{});
+  const auto meeting = join::PlanMeeting(*resolution, Fixture("srun-torchrun-c10d/5"), RendezvousOptions{});
   ASSERT_TRUE(meeting);
   EXPECT_EQ(meeting->torch_store, resolution->tuple.master);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

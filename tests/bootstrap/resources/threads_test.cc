@@ -12,8 +12,8 @@
 namespace muster {
 namespace {
 
-constexpr RunThreads kAuto;
-constexpr RunThreads kNone{RunThreads::Choice::kNone, 0};
+constexpr config::RunThreads kAuto;
+constexpr config::RunThreads kNone{config::RunThreads::Choice::kNone, 0};
 
 TEST(Threads, AreAShareOfTheCpus) {
   // muster launch -n 4, or four tasks that are not bound.
@@ -55,8 +55,8 @@ TEST(Threads, AreTheLibrarysOwnIfARankHasItsNodeToItself) {
 TEST(Threads, AreAsTheUserSays) {
   const ThreadFacts facts{.cpus = 64, .sharers = 4, .local_ranks = 4, .cpus_per_task = 8};
   EXPECT_EQ(ThreadsOf(kNone, facts), std::nullopt);
-  EXPECT_EQ(ThreadsOf({RunThreads::Choice::kCount, 7}, facts), 7);
-  EXPECT_EQ(ThreadsOf({RunThreads::Choice::kCount, 7}, {.cpus = 64}), 7);
+  EXPECT_EQ(ThreadsOf({config::RunThreads::Choice::kCount, 7}, facts), 7);
+  EXPECT_EQ(ThreadsOf({config::RunThreads::Choice::kCount, 7}, {.cpus = 64}), 7);
 }
 
 bool BindTo(int cpu) {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 class ExpectedFiles : public testing::Test {
@@ -103,4 +103,4 @@ TEST(ExpandExpected, OnceForEachRankThatItNames) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::run

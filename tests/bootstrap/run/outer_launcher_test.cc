@@ -9,7 +9,7 @@
 #include "bootstrap/environment/outer_variables.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 using testing::Contains;
@@ -171,7 +171,7 @@ std::string ProgramOfRank6() {
 }
 
 TEST(Rewritten, IsNoLauncher) {
-  const Resolution resolution =
+  const resolve::Resolution resolution =
       MustResolve(Env(ProgramOfRank6() + Muster(6, 12, 2, 4, 1, 3) + Bare(6, 12, 2)));
   EXPECT_EQ(resolution.tuple.launcher, "muster");
   EXPECT_EQ(resolution.tuple.rank, 6);
@@ -181,12 +181,12 @@ TEST(Rewritten, IsNoLauncher) {
 
 // torchrun inside that program, with a world of its own.
 TEST(Rewritten, ContradictsNoLauncherFurtherInside) {
-  const Resolution resolution = MustResolve(Env(ProgramOfRank6() + Torchrun(1, 2, 1, 2, 0, 1)));
+  const resolve::Resolution resolution = MustResolve(Env(ProgramOfRank6() + Torchrun(1, 2, 1, 2, 0, 1)));
   EXPECT_EQ(resolution.tuple.launcher, "torchrun");
 }
 
 TEST(Rewritten, IsNoRankWhenItsSupervisorIsGone) {
-  const Refusal refusal = MustRefuse(Env(ProgramOfRank6()));
+  const resolve::Refusal refusal = MustRefuse(Env(ProgramOfRank6()));
   EXPECT_EQ(refusal.error.code, Code::kBadEnvironment);
   EXPECT_EQ(refusal.error.message,
             "SLURM_PROCID=6 and the like are those of a muster run that starts several ranks on a node; "
@@ -347,4 +347,4 @@ TEST(OuterVariables, AreEachNamedOnce) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::run

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace muster {
+namespace muster::run {
 namespace {
 
 using testing::Contains;
@@ -298,4 +298,4 @@ TEST(CheckExtraVariables, RefusesWhatMusterSetsItself) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::run

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::run {
 namespace {
 
-JoinRequest OfARestartedJob() {
-  JoinRequest request;
+rendezvous::JoinRequest OfARestartedJob() {
+  rendezvous::JoinRequest request;
   request.meeting.key = "slurm uid=1 job=4 step=0";
   request.meeting.job_key = "slurm uid=1 job=4 step=0 size=3 restart=2";
   request.self.agreement.job_key = request.meeting.job_key;
@@ -16,7 +16,7 @@ JoinRequest OfARestartedJob() {
 }
 
 TEST(CountRestarts, LeavesTheFirstGroupAsItIs) {
-  JoinRequest request = OfARestartedJob();
+  rendezvous::JoinRequest request = OfARestartedJob();
   CountRestarts(0, 3, request);
   EXPECT_EQ(request.meeting.key, "slurm uid=1 job=4 step=0");
   EXPECT_EQ(request.self.agreement.restart, 2);
@@ -24,7 +24,7 @@ TEST(CountRestarts, LeavesTheFirstGroupAsItIs) {
 }
 
 TEST(CountRestarts, KeepsTheNextGroupApart) {
-  JoinRequest request = OfARestartedJob();
+  rendezvous::JoinRequest request = OfARestartedJob();
   CountRestarts(1, 3, request);
   EXPECT_EQ(request.meeting.key, "slurm uid=1 job=4 step=0 again=1");
   EXPECT_EQ(request.meeting.job_key, "slurm uid=1 job=4 step=0 size=3 restart=2 again=1");
@@ -71,4 +71,4 @@ TEST_F(RestartsTest, EndWithAPlanThatCannotBeMade) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::run

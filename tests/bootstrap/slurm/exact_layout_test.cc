@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 using Layout = SlurmAnswer::Layout;
@@ -59,4 +59,4 @@ TEST(ExactLayout, OfAnotherStepIsNone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::slurm

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 using std::chrono::hours;
@@ -59,4 +59,4 @@ TEST(DescribeCap, SaysWhatIsCut) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::slurm

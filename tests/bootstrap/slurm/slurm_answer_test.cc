@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 TEST(ParseSlurmAnswer, OfAWholeAnswer) {
@@ -53,4 +53,4 @@ TEST(ParseSlurmAnswer, RefusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::slurm

@@ -8,7 +8,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::slurm {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,12 +37,12 @@ class SlurmSchedulerTest : public testing::Test {
     fs::permissions(path, fs::perms(0700));
     return path;
   }
-  std::shared_ptr<const Scheduler> Make(const std::optional<std::string>& helper) const {
+  std::shared_ptr<const rendezvous::Scheduler> Make(const std::optional<std::string>& helper) const {
     return MakeSlurmScheduler(Environment::FromVariables(variables), resolution, placement, helper, timeouts);
   }
-  Result<SchedulerFacts> Ask(const std::string& script, Deadline deadline = Soon()) {
+  Result<rendezvous::SchedulerFacts> Ask(const std::string& script, Deadline deadline = Soon()) {
     const auto scheduler = Make(Helper(script));
-    SchedulerQuestion question = scheduler->Unknown();
+    rendezvous::SchedulerQuestion question = scheduler->Unknown();
     question.nodes = {"gpu01"};
     return scheduler->Ask(question, deadline);
   }
@@ -52,7 +52,7 @@ class SlurmSchedulerTest : public testing::Test {
   }
 
   std::string folder;
-  Resolution resolution;
+  resolve::Resolution resolution;
   Placement placement = {{{"gpu01", 2}, {"gpu02", 1}}, {}};
   TimeoutOptions timeouts;
   Environment::Variables variables = {{"SLURM_GTIDS", "1"}, {"PATH", "/usr/bin:/bin"}};
@@ -188,4 +188,4 @@ TEST_F(SlurmSchedulerTest, OneThatOnlyClosesItsOutputIsEndedToo) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::slurm

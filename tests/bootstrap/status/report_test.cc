@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace muster {
+namespace muster::status {
 namespace {
 
 using testing::ElementsAre;
@@ -16,13 +16,13 @@ OperationState Operation(std::string name, uint64_t sequence, bool active, uint6
 }
 
 // Eight ranks on two nodes; all but rank 5 are in AllReduce #42.
-GroupStatus OneIsLate() {
-  GroupStatus status{"slurm:4.0:0", "0123", "", "", true, 0, 0, {"gpu01", "gpu02"}, {}, {}};
+rendezvous::GroupStatus OneIsLate() {
+  rendezvous::GroupStatus status{"slurm:4.0:0", "0123", "", "", true, 0, 0, {"gpu01", "gpu02"}, {}, {}};
   for (int rank = 0; rank < 8; ++rank) {
     status.node_of_rank.push_back(rank / 4);
-    RankReport& report = status.reports.emplace_back();
+    rendezvous::RankReport& report = status.reports.emplace_back();
     report.rank = rank;
-    report.state = RankState::kInGroup;
+    report.state = rendezvous::RankState::kInGroup;
     report.process = {1000 + rank, 'S', 60000, 1500, "ep_poll"};
     report.operations = {rank == 5 ? Operation("Barrier", 41, false, 32000)
                                    : Operation("AllReduce", 42, true, 31000 - 500 * (rank == 7 ? 4U : 0U))};
@@ -42,13 +42,13 @@ TEST(StatusText, IsATableOfStatesAndWhoIsWaitedFor) {
 }
 
 TEST(StatusText, SaysWhatIsMissing) {
-  GroupStatus status = OneIsLate();
+  rendezvous::GroupStatus status = OneIsLate();
   status.complete = false;
   status.failure = "rank 3 on gpu01 failed: exit 3";
   const std::string text = StatusText(status);
   EXPECT_THAT(text, HasSubstr("the group has failed: rank 3 on gpu01 failed: exit 3\n"));
   EXPECT_THAT(text, HasSubstr("the root, rank 0 on gpu01, does not answer: only this node was asked\n"));
-  GroupStatus forming;
+  rendezvous::GroupStatus forming;
   forming.job = "slurm:4.0:0";
   forming.forming = "3/4 ranks; missing gpu02: 3 (never connected)";
   EXPECT_EQ(StatusText(forming),
@@ -57,7 +57,7 @@ TEST(StatusText, SaysWhatIsMissing) {
 }
 
 TEST(StatusText, ShowsStacks) {
-  GroupStatus status = OneIsLate();
+  rendezvous::GroupStatus status = OneIsLate();
   status.reports[5].stack = "kernel: sleeps in ep_poll\npy-spy:\nmain (eval.py:3)\n";
   EXPECT_THAT(StatusText(status),
               HasSubstr("\nrank 5 on gpu02, pid 1005 (S, 1.5 s of CPU): in the program, last in Barrier #41\n"
@@ -87,11 +87,11 @@ TEST(StatusJson, HasEveryRank) {
 TEST(RanksToLookAt, AreThoseThatOthersWaitFor) { EXPECT_THAT(RanksToLookAt(OneIsLate(), 8), ElementsAre(5)); }
 
 TEST(RanksToLookAt, AreTheIdleOnesWhereNobodyWaits) {
-  GroupStatus status = OneIsLate();
-  for (RankReport& report : status.reports) report.operations.clear();
-  status.reports[1].state = RankState::kEnded;
+  rendezvous::GroupStatus status = OneIsLate();
+  for (rendezvous::RankReport& report : status.reports) report.operations.clear();
+  status.reports[1].state = rendezvous::RankState::kEnded;
   EXPECT_THAT(RanksToLookAt(status, 3), ElementsAre(0, 2, 3));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::status

@@ -8,25 +8,25 @@
 #include "comm/rendezvous/link/names.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
-Roster RosterWith(const JoinRequest& request) {
+Roster RosterWith(const rendezvous::JoinRequest& request) {
   Roster roster;
   roster.nodes.push_back({"gpu01", {}});
   roster.members.push_back({0, 0, 1, request.self.claims.front().payload});
   return roster;
 }
 
-JoinRequest RequestOf(int rank) {
-  JoinRequest request;
+rendezvous::JoinRequest RequestOf(int rank) {
+  rendezvous::JoinRequest request;
   request.meeting.key = "slurm uid=1 job=4 step=0";
   request.self.claims = {{rank, 0, 1, {}}};
   return request;
 }
 
 TEST(ChooseMasterPort, IsRankZerosAndInItsClaim) {
-  JoinRequest request = RequestOf(0);
+  rendezvous::JoinRequest request = RequestOf(0);
   const auto store = ChooseMasterPort({}, std::nullopt, true, request);
   ASSERT_TRUE(store);
   ASSERT_TRUE(*store);
@@ -34,7 +34,7 @@ TEST(ChooseMasterPort, IsRankZerosAndInItsClaim) {
 }
 
 TEST(ChooseMasterPort, NothingForTheOthers) {
-  JoinRequest request = RequestOf(5);
+  rendezvous::JoinRequest request = RequestOf(5);
   const auto store = ChooseMasterPort({}, std::nullopt, true, request);
   ASSERT_TRUE(store);
   EXPECT_FALSE(*store);
@@ -44,26 +44,26 @@ TEST(ChooseMasterPort, NothingForTheOthers) {
 // A program's connection to the store may come from any of them.
 TEST(ChooseMasterPort, ANodesFirstProcessTellsItsAddresses) {
   std::vector<std::string> addresses;
-  for (const LocalInterface& interface : *LocalInterfaces()) {
+  for (const net::LocalInterface& interface : *net::LocalInterfaces()) {
     if (!interface.address.IsLoopback() && !interface.address.IsLinkLocal() &&
-        !IsNodeLocalInterface(interface.name))
+        !net::IsNodeLocalInterface(interface.name))
       addresses.push_back(interface.address.Host());
   }
   for (const int rank : {0, 4}) {
-    JoinRequest request = RequestOf(rank);
+    rendezvous::JoinRequest request = RequestOf(rank);
     ASSERT_TRUE(ChooseMasterPort({}, std::nullopt, false, request));
     EXPECT_EQ(AddressesInClaim(RosterWith(request).members.front()), addresses);
   }
-  JoinRequest second = RequestOf(5);
+  rendezvous::JoinRequest second = RequestOf(5);
   second.self.claims.front().local_rank = 1;
   ASSERT_TRUE(ChooseMasterPort({}, std::nullopt, false, second));
   EXPECT_TRUE(second.self.claims.front().payload.empty());
 }
 
 TEST(ChooseMasterPort, AProgramThatServesItselfFindsItFree) {
-  Config config;
-  config.run.store = RunStore::kProgram;
-  JoinRequest request = RequestOf(0);
+  config::Config config;
+  config.run.store = config::RunStore::kProgram;
+  rendezvous::JoinRequest request = RequestOf(0);
   const auto store = ChooseMasterPort(config, std::nullopt, true, request);
   ASSERT_TRUE(store);
   EXPECT_FALSE(*store);
@@ -72,12 +72,13 @@ TEST(ChooseMasterPort, AProgramThatServesItselfFindsItFree) {
 
 // Whoever looks for the root there would be a stranger to the store.
 TEST(ChooseMasterPort, IsNowhereTheRootIsLookedFor) {
-  Config config;
-  JoinRequest request = RequestOf(0);
+  config::Config config;
+  rendezvous::JoinRequest request = RequestOf(0);
   // A range of which the group takes a good part.
-  config.rendezvous.ports.last = static_cast<uint16_t>(config.rendezvous.ports.first + kLadderLength + 40);
-  const auto ladder = PortLadder(request.meeting.key, config.rendezvous.ports);
-  ASSERT_EQ(ladder.size(), kLadderLength);
+  config.rendezvous.ports.last =
+      static_cast<uint16_t>(config.rendezvous.ports.first + rendezvous::kLadderLength + 40);
+  const auto ladder = rendezvous::PortLadder(request.meeting.key, config.rendezvous.ports);
+  ASSERT_EQ(ladder.size(), rendezvous::kLadderLength);
   for (int i = 0; i < 20; ++i) {
     const auto store = ChooseMasterPort(config, std::nullopt, true, request);
     ASSERT_TRUE(store);
@@ -86,4 +87,4 @@ TEST(ChooseMasterPort, IsNowhereTheRootIsLookedFor) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

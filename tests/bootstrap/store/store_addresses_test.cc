@@ -6,13 +6,13 @@
 #include "bootstrap/store/master_port.h"
 #include "comm/base/wire.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-SocketAddress From(std::string_view host) { return *SocketAddress::FromNumeric(host, 40000); }
+net::SocketAddress From(std::string_view host) { return *net::SocketAddress::FromNumeric(host, 40000); }
 
 Slice Claimed(const std::vector<std::string>& addresses) {
   WireWriter writer;
@@ -74,4 +74,4 @@ TEST(StoreAddresses, AMalformedClaimAddsNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -9,36 +9,36 @@
 #include "comm/net/socket.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::store {
 namespace {
 
 constexpr PortRange kPorts{61000, 64999};
 
-bool IsFree(const SocketAddress& address) { return Listen(address).has_value(); }
+bool IsFree(const net::SocketAddress& address) { return net::Listen(address).has_value(); }
 
 TEST(StorePort, IsHeldAtEveryAddressUntilOneIsChosen) {
   auto port = StorePort::Hold({kPorts});
   ASSERT_TRUE(port);
   EXPECT_GE(port->port(), kPorts.first);
   EXPECT_LE(port->port(), kPorts.last);
-  const SocketAddress loopback = *SocketAddress::FromNumeric("127.0.0.1", port->port());
+  const net::SocketAddress loopback = *net::SocketAddress::FromNumeric("127.0.0.1", port->port());
   EXPECT_FALSE(IsFree(loopback));
-  EXPECT_FALSE(IsFree(SocketAddress::AnyIpv4(port->port()))) << "nobody can listen at all addresses";
-  const auto interfaces = LocalInterfaces();
+  EXPECT_FALSE(IsFree(net::SocketAddress::AnyIpv4(port->port()))) << "nobody can listen at all addresses";
+  const auto interfaces = net::LocalInterfaces();
   ASSERT_TRUE(interfaces);
-  for (const LocalInterface& interface : *interfaces) {
+  for (const net::LocalInterface& interface : *interfaces) {
     if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    SocketAddress address = interface.address;
+    net::SocketAddress address = interface.address;
     address.set_port(port->port());
     EXPECT_FALSE(IsFree(address)) << address.ToString();
   }
   const auto kept = port->KeepOnly("127.0.0.1");
   ASSERT_TRUE(kept);
-  EXPECT_EQ(LocalAddress(kept->get()), loopback);
+  EXPECT_EQ(net::LocalAddress(kept->get()), loopback);
   EXPECT_FALSE(IsFree(loopback));
-  for (const LocalInterface& interface : *interfaces) {
+  for (const net::LocalInterface& interface : *interfaces) {
     if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    SocketAddress address = interface.address;
+    net::SocketAddress address = interface.address;
     address.set_port(port->port());
     EXPECT_TRUE(IsFree(address)) << address.ToString();
   }
@@ -47,11 +47,11 @@ TEST(StorePort, IsHeldAtEveryAddressUntilOneIsChosen) {
 TEST(StorePort, WhoConnectsBeforeItIsServedWaits) {
   auto port = StorePort::Hold({kPorts, 0, true});
   ASSERT_TRUE(port);
-  const auto client = StartConnect(*SocketAddress::FromNumeric("127.0.0.1", port->port()));
+  const auto client = net::StartConnect(*net::SocketAddress::FromNumeric("127.0.0.1", port->port()));
   ASSERT_TRUE(client);
   const auto kept = port->KeepOnly("127.0.0.1");
   ASSERT_TRUE(kept);
-  EXPECT_TRUE(*Accept(kept->get()));
+  EXPECT_TRUE(*net::Accept(kept->get()));
 }
 
 // Of a few ports that nobody has; the test's own.
@@ -59,7 +59,7 @@ PortRange FreeRange(int count) {
   for (uint16_t first = 40000; first < 60000; first = static_cast<uint16_t>(first + count)) {
     bool free = true;
     for (int i = 0; i < count; ++i) {
-      free &= IsFree(SocketAddress::AnyIpv6(static_cast<uint16_t>(first + i)));
+      free &= IsFree(net::SocketAddress::AnyIpv6(static_cast<uint16_t>(first + i)));
     }
     if (free) return {first, static_cast<uint16_t>(first + count - 1)};
   }
@@ -130,4 +130,4 @@ TEST(StorePort, AnAddressThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::store

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 TEST(BytesMac, DependsOnEverything) {
@@ -24,4 +24,4 @@ TEST(BytesMac, DependsOnEverything) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 AuthFacts Facts(AuthMethod configured, bool socket, bool secret, bool several_nodes) {
@@ -52,4 +52,4 @@ TEST(ChooseAuth, WhatIsWrittenDownIsTakenOrRefusedNeverReplaced) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

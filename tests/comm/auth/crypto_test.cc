@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 std::string Hex(ByteView bytes) {
@@ -134,4 +134,4 @@ TEST_F(CryptoTest, ComparesLengthsToo) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 SecretKey KeyOf(uint8_t value) {
@@ -200,4 +200,4 @@ TEST(ChooseCipher, TakesAesWhereBothHaveIt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

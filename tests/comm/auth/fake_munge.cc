@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 int context_storage;
@@ -95,4 +95,4 @@ MungeApi FakeMungeApi() {
           &DestroyContext, &ContextText, &GetOption, &SetOption};
 }
 
-}  // namespace muster
+}  // namespace muster::auth

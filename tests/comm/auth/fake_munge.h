@@ -6,7 +6,7 @@
 
 #include "comm/auth/munge.h"
 
-namespace muster {
+namespace muster::auth {
 
 // The library has no place for a test's state, so there is one; reset it in SetUp.
 struct FakeMunge {
@@ -29,4 +29,4 @@ struct FakeMunge {
 FakeMunge& TheFakeMunge();
 MungeApi FakeMungeApi();
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -9,7 +9,7 @@
 #include "tests/comm/auth/handshake_pair.h"
 #include "tests/comm/auth/ticket_prover.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr int kMessages = 4;
@@ -273,4 +273,4 @@ TEST(HandshakeFuzz, SurvivesMutatedHandshakes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

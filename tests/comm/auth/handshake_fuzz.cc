@@ -6,7 +6,7 @@
 #include "comm/auth/handshake.h"
 #include "tests/comm/auth/ticket_prover.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 std::unique_ptr<Prover> ProverFor(uint8_t selector) {
@@ -47,4 +47,4 @@ Bytes FuzzInput(uint8_t selector, const std::vector<Bytes>& messages) {
   return input;
 }
 
-}  // namespace muster
+}  // namespace muster::auth

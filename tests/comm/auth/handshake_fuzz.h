@@ -5,7 +5,7 @@
 
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::auth {
 
 // The first byte chooses role and method; then follow messages, each behind a little-endian u16 length. True
 // when the handshake gave keys away, which no input may reach.
@@ -13,4 +13,4 @@ bool HandshakeFuzzOne(ByteView input);
 
 Bytes FuzzInput(uint8_t selector, const std::vector<Bytes>& messages);
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 template <size_t N>
@@ -121,4 +121,4 @@ TEST(TypeOf, KnowsMusterByItsFirstBytes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -11,7 +11,7 @@
 
 #include "comm/auth/handshake.h"
 
-namespace muster {
+namespace muster::auth {
 
 struct HandshakeEnd {
   std::unique_ptr<Handshake> handshake;
@@ -70,4 +70,4 @@ class HandshakePair {
   std::vector<Bytes> seen;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

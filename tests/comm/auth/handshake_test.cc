@@ -7,7 +7,7 @@
 #include "comm/auth/secret.h"
 #include "tests/comm/auth/handshake_pair.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 std::unique_ptr<Prover> SecretProver() { return MakeSecretProver(*JobSecret::Generate()); }
@@ -439,4 +439,4 @@ TEST(Handshake, AProofWhereNoneIsDueIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -13,7 +13,7 @@
 #include "comm/auth/member_proof.h"
 #include "comm/auth/secret.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 Bytes FromHex(const std::string& text) {
@@ -146,4 +146,4 @@ TEST_F(HandshakeVectors, BytesOfCollectives) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -7,7 +7,7 @@
 
 #include "comm/base/blocking_worker.h"
 
-namespace muster {
+namespace muster::auth {
 
 class InlineWorker final : public BlockingWorker {
  public:
@@ -34,4 +34,4 @@ class HeldWorker final : public BlockingWorker {
   std::deque<std::pair<std::function<void()>, std::function<void()>>> held_;
 };
 
-}  // namespace muster
+}  // namespace muster::auth

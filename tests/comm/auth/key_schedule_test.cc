@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 SecretKey KeyOf(uint8_t fill) {
@@ -39,4 +39,4 @@ TEST(KeySchedule, EveryInputCounts) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 class MemberProofTest : public testing::Test {
@@ -82,4 +82,4 @@ TEST_F(MemberProofTest, NoOtherBytesAreAnAnswer) {
 TEST_F(MemberProofTest, ChallengesDiffer) { EXPECT_NE(MakeChallenge(), MakeChallenge()); }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

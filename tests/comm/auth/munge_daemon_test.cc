@@ -11,7 +11,7 @@
 #include "comm/base/unique_fd.h"
 #include "tests/comm/auth/munged.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr uid_t kNobody = 65534;
@@ -163,4 +163,4 @@ TEST(MungeSocketPresent, IsAboutSockets) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -9,7 +9,7 @@
 #include "tests/comm/auth/inline_worker.h"
 #include "tests/comm/auth/munged.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 class MungeHandshakeTest : public testing::Test {
@@ -101,4 +101,4 @@ TEST_F(MungeHandshakeTest, EveryFlippedByteIsNoticed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

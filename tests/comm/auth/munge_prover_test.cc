@@ -9,7 +9,7 @@
 #include "tests/comm/auth/fake_munge.h"
 #include "tests/comm/auth/inline_worker.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 class MungeProverTest : public testing::Test {
@@ -134,4 +134,4 @@ TEST_F(MungeProverTest, AJobThatWasNotRunProvesNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

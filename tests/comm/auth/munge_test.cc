@@ -6,7 +6,7 @@
 
 #include "tests/comm/auth/fake_munge.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr const char* kClockHint = "set the clocks of the nodes (chrony, ntpd)";
@@ -145,4 +145,4 @@ TEST(LoadMunge, NamesAMissingOrWrongLibrary) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -15,7 +15,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/deadline.h"
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
@@ -114,4 +114,4 @@ void Munged::Stop() {
   pid_ = -1;
 }
 
-}  // namespace muster
+}  // namespace muster::auth

@@ -10,7 +10,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::auth {
 
 class Munged {
  public:
@@ -36,4 +36,4 @@ class Munged {
   UniqueFd log_;  // stays open: a munged that cannot log ends
 };
 
-}  // namespace muster
+}  // namespace muster::auth

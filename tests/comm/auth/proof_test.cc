@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 TEST(AuthMethodName, IsWhatTheConfigurationSays) {
@@ -50,4 +50,4 @@ TEST(Psk, ComesFromTheSecretAlone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 static_assert(!std::is_copy_constructible_v<Sealer> && !std::is_copy_assignable_v<Sealer>);
@@ -80,4 +80,4 @@ TEST_F(SealedChannelTest, StaysShutAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::auth {
 namespace {
 
 constexpr std::string_view kText = "00112233445566778899aabbccddeeffffeeddccbbaa99887766554433221100";
@@ -67,4 +67,4 @@ TEST(JobSecret, PskIsDerivedNotCopied) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::auth

@@ -6,7 +6,7 @@
 #include "comm/auth/crypto.h"
 #include "comm/auth/proof.h"
 
-namespace muster {
+namespace muster::auth {
 
 class TicketProver final : public Prover {
  public:
@@ -29,4 +29,4 @@ class TicketProver final : public Prover {
   }
 };
 
-}  // namespace muster
+}  // namespace muster::auth

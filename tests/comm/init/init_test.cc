@@ -24,21 +24,21 @@ Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
 std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend,
                                   const std::set<int>& host_only = {}) {
   const int ranks = static_cast<int>(gpu_files.size());
-  FakeGroupState state(MakeRoster(BlockLayout({ranks})));
+  socket::FakeGroupState state(socket::MakeRoster(socket::BlockLayout({ranks})));
   std::vector<std::string> results(gpu_files.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      FakeGroup group(state, rank);
+      socket::FakeGroup group(state, rank);
       DataOptions options;
       options.backend = backend;
       options.host_only = host_only.contains(rank);
       options.gpu.has_device = [has = gpu_files[static_cast<size_t>(rank)]] { return has; };
-      options.gpu.load_cuda = []() -> Result<std::unique_ptr<CudaApi>> {
+      options.gpu.load_cuda = []() -> Result<std::unique_ptr<nccl::CudaApi>> {
         return Fail(Code::kConfiguration, "cannot load it");
       };
       options.route_nccl_log = false;
-      auto endpoint = SocketEndpoint::Open();
+      auto endpoint = socket::SocketEndpoint::Open();
       ASSERT_TRUE(endpoint);
       auto plane = BuildCommunicator(group, *std::move(endpoint), options, Soon());
       std::string& result = results[static_cast<size_t>(rank)];
@@ -47,7 +47,7 @@ std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend ba
         return;
       }
       result = fmt::format("{}, {} hellos", plane->communicator->backend(), plane->gpus.size());
-      EXPECT_EQ(MessageOf(plane->communicator->Barrier()), "");
+      EXPECT_EQ(socket::MessageOf(plane->communicator->Barrier()), "");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -91,13 +91,13 @@ TEST(BuildCommunicator, RefusesNcclWhereOneRankTakesHostMemoryAlone) {
 }
 
 TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
-  Roster roster = MakeRoster(BlockLayout({2}));
-  auto endpoint = SocketEndpoint::Open();
+  Roster roster = socket::MakeRoster(socket::BlockLayout({2}));
+  auto endpoint = socket::SocketEndpoint::Open();
   ASSERT_TRUE(endpoint);
   roster.members[0].payload = DataPayload(**endpoint, {});
   roster.members[1].payload = {1, 2, 3};
-  FakeGroupState state(roster);
-  FakeGroup group(state, 0);
+  socket::FakeGroupState state(roster);
+  socket::FakeGroup group(state, 0);
   const auto plane = BuildCommunicatorFromRoster(group, *std::move(endpoint), {}, Soon());
   ASSERT_FALSE(plane);
   EXPECT_EQ(plane.error().code, Code::kDisagreement);
@@ -105,8 +105,8 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
 }
 
 TEST(BuildCommunicatorOfOne, OpensNothing) {
-  FakeGroupState state(MakeRoster({0}));
-  FakeGroup group(state, 0);
+  socket::FakeGroupState state(socket::MakeRoster({0}));
+  socket::FakeGroup group(state, 0);
   const auto plane = BuildCommunicatorOfOne(group, {}, Soon());
   ASSERT_TRUE(plane);
   EXPECT_EQ(plane->communicator->size(), 1);
@@ -119,16 +119,16 @@ class OneWithAGpu : public testing::Test {
   OneWithAGpu() {
     options_.route_nccl_log = false;
     options_.gpu.has_device = [] { return true; };
-    options_.gpu.load_cuda = [this]() -> Result<std::unique_ptr<CudaApi>> {
+    options_.gpu.load_cuda = [this]() -> Result<std::unique_ptr<nccl::CudaApi>> {
       if (!loads_) return Fail(Code::kConfiguration, "cannot load it");
-      auto cuda = std::make_unique<ComputingCuda>();
+      auto cuda = std::make_unique<nccl::ComputingCuda>();
       cuda_ = cuda.get();
       return cuda;
     };
-    options_.gpu.load_nccl = [this]() -> Result<std::unique_ptr<NcclApi>> {
+    options_.gpu.load_nccl = [this]() -> Result<std::unique_ptr<nccl::NcclApi>> {
       // On the same GPU; the communicator keeps both.
-      const std::shared_ptr<ComputingCuda> same(std::shared_ptr<void>(), cuda_);
-      return std::make_unique<ComputingNccl>(fabric_, same, 0);
+      const std::shared_ptr<nccl::ComputingCuda> same(std::shared_ptr<void>(), cuda_);
+      return std::make_unique<nccl::ComputingNccl>(fabric_, same, 0);
     };
   }
 
@@ -138,18 +138,18 @@ class OneWithAGpu : public testing::Test {
   }
   Status SumOnDevice(Communicator& alone) {
     void* memory = nullptr;
-    EXPECT_EQ(cuda_->Allocate(&memory, sizeof(float)), CudaResult::kSuccess);
+    EXPECT_EQ(cuda_->Allocate(&memory, sizeof(float)), nccl::CudaResult::kSuccess);
     const Buffer one = {memory, 1, DataType::kF32, Memory::kDevice};
     const Status queued = alone.AllReduce(one, one, ReduceOp::kSum);
     const Status done = alone.Synchronize();
-    EXPECT_EQ(cuda_->Free(memory), CudaResult::kSuccess);
+    EXPECT_EQ(cuda_->Free(memory), nccl::CudaResult::kSuccess);
     return queued ? done : queued;
   }
 
-  FakeGroupState state_{MakeRoster({0})};
-  FakeGroup group_{state_, 0};
-  const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
-  ComputingCuda* cuda_ = nullptr;
+  socket::FakeGroupState state_{socket::MakeRoster({0})};
+  socket::FakeGroup group_{state_, 0};
+  const std::shared_ptr<nccl::FakeFabric> fabric_ = std::make_shared<nccl::FakeFabric>();
+  nccl::ComputingCuda* cuda_ = nullptr;
   bool loads_ = true;
   DataOptions options_;
 };
@@ -171,8 +171,8 @@ TEST_F(OneWithAGpu, TakesDeviceMemoryUnlessSocketsAreConfigured) {
     const auto plane = Build(backend);
     ASSERT_TRUE(plane) << plane.error().message;
     EXPECT_EQ(plane->communicator->backend(), "nccl");
-    EXPECT_EQ(MessageOf(SumOnDevice(*plane->communicator)), "");
-    EXPECT_EQ(MessageOf(plane->communicator->Barrier()), "");
+    EXPECT_EQ(socket::MessageOf(SumOnDevice(*plane->communicator)), "");
+    EXPECT_EQ(socket::MessageOf(plane->communicator->Barrier()), "");
   }
   cuda_ = nullptr;
   const auto plane = Build(Backend::kSocket);

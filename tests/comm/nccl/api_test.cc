@@ -3,7 +3,7 @@
 #include "comm/nccl/libraries/cuda_api.h"
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 TEST(NcclVersionTest, IsReadInBothOfItsForms) {
@@ -33,4 +33,4 @@ TEST(CudaFormat, LooksAsNvidiaSmiHasIt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

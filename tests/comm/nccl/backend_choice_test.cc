@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Two ranks on each of gpu01, gpu02, ...
@@ -117,4 +117,4 @@ TEST(AgreeOnBackend, OneVerdictForEachRank) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

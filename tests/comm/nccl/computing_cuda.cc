@@ -61,7 +61,7 @@ struct CUevent_st {
   int device = 0;
 };
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr CudaResult kInvalidHandle{400};
@@ -208,4 +208,4 @@ std::string ComputingCuda::Explain(CudaResult result) const {
   return result == CudaResult{700} ? "an illegal memory access was encountered" : "some error of CUDA";
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

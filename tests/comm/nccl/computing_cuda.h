@@ -13,7 +13,7 @@
 
 #include "comm/nccl/libraries/cuda_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class ComputingCuda final : public CudaApi {
  public:
@@ -72,4 +72,4 @@ class ComputingCuda final : public CudaApi {
   std::atomic<int> broken_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 
 // What NCCL keeps to itself. Guarded by the fabric's mutex.
 struct ncclComm {
-  std::shared_ptr<muster::FakeRing> ring;
+  std::shared_ptr<muster::nccl::FakeRing> ring;
   int rank = 0;
   uint64_t collectives = 0;
   uint64_t partings = 0;
@@ -22,7 +22,7 @@ struct ncclComm {
   std::function<void()> finish;
 };
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr int kAsks = 2;
@@ -349,4 +349,4 @@ std::string ComputingNccl::LastError() const {
   return broken == fabric_->async_errors.end() ? "" : broken->second.second;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

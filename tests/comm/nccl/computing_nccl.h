@@ -15,7 +15,7 @@
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/fake_fabric.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class ComputingNccl final : public NcclApi {
  public:
@@ -79,4 +79,4 @@ class ComputingNccl final : public NcclApi {
   const int rank_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

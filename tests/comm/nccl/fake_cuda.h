@@ -7,7 +7,7 @@
 
 #include "comm/nccl/libraries/cuda_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class FakeCuda final : public CudaApi {
  public:
@@ -54,4 +54,4 @@ class FakeCuda final : public CudaApi {
   }
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 #include "comm/base/bytes.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using Kind = FakeKernel::Kind;
@@ -17,7 +17,7 @@ Bytes ReduceAll(const std::map<int, FakeKernel>& kernels, size_t count) {
   for (const auto& [rank, kernel] : kernels) sources.push_back(kernel.send);
   Bytes result(count * SizeOf(first.type));
   const int divisor = first.operation == ReduceOp::kAvg ? static_cast<int>(kernels.size()) : 1;
-  CombineAll(first.type, first.operation, result.data(), sources, count, divisor);
+  socket::CombineAll(first.type, first.operation, result.data(), sources, count, divisor);
   return result;
 }
 
@@ -110,4 +110,4 @@ void Compute(const std::map<int, FakeKernel>& kernels) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

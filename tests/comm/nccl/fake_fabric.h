@@ -14,7 +14,7 @@
 
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // One operation of a communicator as one rank has launched it.
 struct FakeKernel {
@@ -105,4 +105,4 @@ class FakeFabric {
 // With the fabric's mutex held, all ranks being there: computes what each rank receives.
 void Compute(const std::map<int, FakeKernel>& kernels);
 
-}  // namespace muster
+}  // namespace muster::nccl

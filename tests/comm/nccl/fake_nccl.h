@@ -9,7 +9,7 @@
 
 #include "comm/nccl/libraries/nccl_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 class FakeNccl final : public NcclApi {
  public:
@@ -68,4 +68,4 @@ class FakeNccl final : public NcclApi {
   std::string last_error_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

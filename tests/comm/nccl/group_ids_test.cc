@@ -9,14 +9,14 @@
 #include "tests/comm/nccl/real_files.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 Deadline Soon() { return Deadline::After(std::chrono::minutes(1)); }
 
 // As one process would: joins, gets the ids, leaves.
-Result<std::vector<NcclId>> JoinForIds(const JoinRequest& request, NcclApi& nccl) {
-  MUSTER_TRY(const std::unique_ptr<Group> group, JoinGroup(request));
+Result<std::vector<NcclId>> JoinForIds(const rendezvous::JoinRequest& request, NcclApi& nccl) {
+  MUSTER_TRY(const std::unique_ptr<Group> group, rendezvous::JoinGroup(request));
   MUSTER_TRY(NcclTerms terms, ExchangeNcclIds(*group, nccl, "nccl ids", Soon()));
   MUSTER_CHECK(group->Leave(Soon()));
   return terms.ids;
@@ -25,9 +25,9 @@ Result<std::vector<NcclId>> JoinForIds(const JoinRequest& request, NcclApi& nccl
 TEST(GroupIds, EveryRankGetsTheIdThatRankZeroHasDrawn) {
   auto nccl = LoadNccl({RealFiles("libnccl.so."), {}});
   ASSERT_TRUE(nccl) << ToString(nccl.error());
-  const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "b", "b", "c"});
+  const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "a", "b", "b", "c"});
   std::vector<std::future<Result<std::vector<NcclId>>>> running;
-  for (const JoinRequest& request : requests) {
+  for (const rendezvous::JoinRequest& request : requests) {
     running.push_back(std::async(std::launch::async, [&] { return JoinForIds(request, **nccl); }));
   }
   std::vector<NcclId> first;
@@ -42,4 +42,4 @@ TEST(GroupIds, EveryRankGetsTheIdThatRankZeroHasDrawn) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

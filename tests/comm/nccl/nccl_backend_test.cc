@@ -10,7 +10,7 @@
 #include "tests/comm/nccl/computing_nccl.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::Each;
@@ -30,7 +30,8 @@ Deadline AMinute(int) { return Deadline::After(std::chrono::minutes(1)); }
 
 class Ranks {
  public:
-  explicit Ranks(const std::vector<Machine>& machines, const std::vector<int>& layout = BlockLayout({2, 1}))
+  explicit Ranks(const std::vector<Machine>& machines,
+                 const std::vector<int>& layout = socket::BlockLayout({2, 1}))
       : host_(layout), machines_(machines) {}
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -90,7 +91,7 @@ class Ranks {
     return here;
   }
 
-  FakeWorld host_;
+  socket::FakeWorld host_;
   const std::vector<Machine> machines_;
   const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
   std::vector<ChosenBackend> chosen_;
@@ -112,7 +113,7 @@ TEST(TakeNccl, NotWhereItWouldHaveToEncryptBetweenNodes) {
     group.protect = Protect::kAll;
     EXPECT_THAT(group.Take(configured),
                 Each(HasSubstr("NCCL does not encrypt what it sends between its 2 nodes")));
-    Ranks one_node(std::vector<Machine>(2), BlockLayout({2}));
+    Ranks one_node(std::vector<Machine>(2), socket::BlockLayout({2}));
     one_node.protect = Protect::kAll;
     EXPECT_THAT(one_node.Take(configured), Each("nccl"));
   }
@@ -191,7 +192,7 @@ TEST(OneGpu, MayBeSharedWhereThatIsSaid) {
 
 // Two ranks on each.
 TEST(TwoGpus, MayBeSharedByFourRanks) {
-  Ranks group(std::vector<Machine>(4, Machine{.gpu = 7, .gpus = 2}), BlockLayout({4}));
+  Ranks group(std::vector<Machine>(4, Machine{.gpu = 7, .gpus = 2}), socket::BlockLayout({4}));
   NcclOptions options;
   options.share_device = true;
   EXPECT_THAT(group.Take(Backend::kAuto, options), Each("nccl"));
@@ -201,10 +202,10 @@ TEST(TwoGpus, MayBeSharedByFourRanks) {
 }
 
 TEST(TooFewGpus, AreTheGroupsErrorWithTheRanksName) {
-  Ranks group({{.gpus = 2}, {.gpus = 2}, {.gpus = 2}, {}}, BlockLayout({3, 1}));
+  Ranks group({{.gpus = 2}, {.gpus = 2}, {.gpus = 2}, {}}, socket::BlockLayout({3, 1}));
   EXPECT_THAT(group.Take(Backend::kAuto),
               Each(testing::StartsWith("rank 0 on gpu01: 3 ranks on this node see 2 GPUs")));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

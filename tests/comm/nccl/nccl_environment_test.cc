@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::ElementsAre;
@@ -47,4 +47,4 @@ TEST(UnsetCommBlocking, TakesItAway) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 
 #include "tests/comm/base/log_capture.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 void WaitFor(const LogCapture& log, std::string_view part) {
@@ -41,4 +41,4 @@ TEST(MessageOfNcclLine, LosesNcclsOwnPrefix) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -9,7 +9,7 @@
 #include "tests/comm/nccl/computing_nccl.h"
 #include "tests/comm/nccl/through_device.h"
 
-namespace muster {
+namespace muster::nccl {
 
 struct NcclWorld::Ended {
   std::mutex mutex;
@@ -52,7 +52,7 @@ NcclWorld::NcclWorld(const std::vector<int>& node_of_rank, Through through, cons
                       host_.Take(rank)};
       auto made = MakeNcclCommunicator(host_.group(rank), std::move(parts), mine,
                                        Deadline::After(settings.timeouts.init));
-      started_[index] = MessageOf(made);
+      started_[index] = socket::MessageOf(made);
       if (!made) return;
       communicators_[index] =
           through == Through::kDevice ? MakeThroughDevice(*std::move(made), cudas_[index]) : *std::move(made);
@@ -75,4 +75,4 @@ std::vector<std::string> NcclWorld::ended() const {
   return ended_->messages;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

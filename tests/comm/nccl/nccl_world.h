@@ -11,12 +11,12 @@
 #include "tests/comm/nccl/fake_fabric.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // Options that no slow machine can upset, and no process ends: what had to is in `ended`.
 NcclSettings TestSettings();
 
-class NcclWorld final : public World {
+class NcclWorld final : public socket::World {
  public:
   enum class Through { kDevice, kNothing };
 
@@ -33,7 +33,7 @@ class NcclWorld final : public World {
 
   // What the start gave; "" for success.
   const std::vector<std::string>& started() const { return started_; }
-  FakeGroupState& state() { return host_.state(); }
+  socket::FakeGroupState& state() { return host_.state(); }
   FakeFabric& fabric() { return *fabric_; }
   ComputingCuda& cuda(int rank) { return *cudas_.at(static_cast<size_t>(rank)); }
   // Why processes had to end, by rank; "" where they had not.
@@ -42,7 +42,7 @@ class NcclWorld final : public World {
  private:
   struct Ended;
 
-  FakeWorld host_;
+  socket::FakeWorld host_;
   const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
   const std::shared_ptr<Ended> ended_;
   std::vector<std::shared_ptr<ComputingCuda>> cudas_;
@@ -50,4 +50,4 @@ class NcclWorld final : public World {
   std::vector<std::unique_ptr<Communicator>> communicators_;
 };
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,7 +8,7 @@
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::EndsWith;
@@ -33,4 +33,4 @@ TEST(OldLibraries, CudaIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,7 +8,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // The files of @nccl//:libraries whose name starts so.
 inline std::vector<std::string> RealFiles(std::string_view prefix) {
@@ -20,4 +20,4 @@ inline std::vector<std::string> RealFiles(std::string_view prefix) {
   return files;
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

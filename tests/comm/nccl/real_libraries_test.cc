@@ -7,7 +7,7 @@
 #include "comm/nccl/libraries/nccl_library.h"
 #include "tests/comm/nccl/real_files.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::AnyOf;
@@ -109,4 +109,4 @@ TEST(RealNccl, InitFailsAtOnceWithoutADriverAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -3,7 +3,7 @@
 #include <list>
 #include <utility>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // The caller's buffers on the device, for one call.
@@ -166,4 +166,4 @@ std::unique_ptr<Communicator> MakeThroughDevice(std::unique_ptr<Communicator> in
   return std::make_unique<ThroughDevice>(std::move(inner), std::move(cuda));
 }
 
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,10 +8,10 @@
 #include "comm/communicator.h"
 #include "comm/nccl/libraries/cuda_api.h"
 
-namespace muster {
+namespace muster::nccl {
 
 // `inner` is the result's.
 std::unique_ptr<Communicator> MakeThroughDevice(std::unique_ptr<Communicator> inner,
                                                 std::shared_ptr<CudaApi> cuda);
 
-}  // namespace muster
+}  // namespace muster::nccl

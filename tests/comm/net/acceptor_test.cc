@@ -8,7 +8,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 class AcceptorTest : public testing::Test {
@@ -111,4 +111,4 @@ TEST_F(BrokenListenerTest, MayBeDestroyedWhileItRests) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -10,7 +10,7 @@
 
 #include "tests/comm/net/test_base.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 std::string of_other;
@@ -41,4 +41,4 @@ TEST(BoundNames, AreNotRemovedTwiceAtExit) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

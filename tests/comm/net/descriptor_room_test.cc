@@ -6,7 +6,7 @@
 
 #include <functional>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 // The limit is of the process: each case has one of its own.
@@ -65,4 +65,4 @@ TEST(DescriptorRoom, AllOfItOnRequest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -8,7 +8,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using std::chrono::hours;
@@ -243,4 +243,4 @@ TEST(EventLoop, LeavesNoDescriptorBehind) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -10,7 +10,7 @@
 #include "comm/net/frame_stream.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 int InForkedChild(const std::function<int()>& body) {
@@ -67,4 +67,4 @@ TEST(ForkGuard, TheEndOfAStreamIsSeenThoughAWorkerLives) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -7,13 +7,13 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using testing::ElementsAre;
 
-SecretKey KeyOf(uint8_t fill) {
-  SecretKey key;
+auth::SecretKey KeyOf(uint8_t fill) {
+  auth::SecretKey key;
   std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
   return key;
 }
@@ -378,8 +378,8 @@ TEST_F(FrameStreamTest, SealedFramesOpenOnlyInOrder) {
   auto [near, other] = SocketPair();
   FrameStream peer(*loop, std::move(near), 1000);
   stream = std::make_unique<FrameStream>(*loop, std::move(other), 1000);
-  stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(2), "gpu02"));
-  peer.Seal(Sealer(KeyOf(2)), Opener(KeyOf(1), "gpu01"));
+  stream->Seal(auth::Sealer(KeyOf(1)), auth::Opener(KeyOf(2), "gpu02"));
+  peer.Seal(auth::Sealer(KeyOf(2)), auth::Opener(KeyOf(1), "gpu01"));
   std::vector<std::string> at_peer;
   peer.Start([&](ByteView frame) { at_peer.emplace_back(AsText(frame)); }, [](const Error&) {});
   Start();
@@ -392,7 +392,7 @@ TEST_F(FrameStreamTest, SealedFramesOpenOnlyInOrder) {
 }
 
 TEST_F(FrameStreamTest, AFrameThatIsNotAuthenticClosesTheStream) {
-  stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(2), "gpu02"));
+  stream->Seal(auth::Sealer(KeyOf(1)), auth::Opener(KeyOf(2), "gpu02"));
   Start();
   Write(Framed("not sealed at all, but long enough"));
   ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
@@ -403,11 +403,11 @@ TEST_F(FrameStreamTest, AFrameThatIsNotAuthenticClosesTheStream) {
 }
 
 TEST_F(FrameStreamTest, KeysTakeEffectBetweenTwoFrames) {
-  Sealer sealer(KeyOf(3));
+  auth::Sealer sealer(KeyOf(3));
   stream->Start(
       [this](ByteView frame) {
         frames.emplace_back(AsText(frame));
-        if (frames.size() == 1) stream->Seal(Sealer(KeyOf(1)), Opener(KeyOf(3), "gpu02"));
+        if (frames.size() == 1) stream->Seal(auth::Sealer(KeyOf(1)), auth::Opener(KeyOf(3), "gpu02"));
       },
       [this](const Error& reason) { closed = reason; });
   Bytes both = Framed("clear");
@@ -447,4 +447,4 @@ TEST_F(FrameStreamTest, LeavesNoDescriptorBehind) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using std::chrono::milliseconds;
@@ -102,4 +102,4 @@ TEST_F(HalfOpenTableTest, RemovedConnectionsLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using testing::StartsWith;
@@ -77,4 +77,4 @@ TEST(MatchesInterface, ByNetwork) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <functional>
 
-namespace muster {
+namespace muster::net {
 
 class OtherProcess {
  public:
@@ -50,4 +50,4 @@ class OtherProcess {
   bool acted_ = false;
 };
 
-}  // namespace muster
+}  // namespace muster::net

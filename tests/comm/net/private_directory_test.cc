@@ -18,7 +18,7 @@
 #include "tests/comm/net/other_user.h"
 #include "tests/comm/net/test_base.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using Kind = PrivateSocket::Kind;
@@ -411,4 +411,4 @@ TEST_F(PrivateDirectoryTest, WhatTheKernelListsIsKnownWithoutTheDirectory) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

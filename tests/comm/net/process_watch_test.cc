@@ -8,7 +8,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 class ProcessWatchTest : public testing::Test {
@@ -73,4 +73,4 @@ TEST_F(ProcessWatchTest, SaysNothingAfterItIsDestroyed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

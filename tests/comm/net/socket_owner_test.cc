@@ -10,7 +10,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 SocketAddress Address(const char* host, uint16_t port) { return *SocketAddress::FromNumeric(host, port); }
@@ -125,4 +125,4 @@ TEST(FindInProcNet, PassesOverWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

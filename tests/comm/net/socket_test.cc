@@ -9,7 +9,7 @@
 
 #include "tests/comm/net/test_base.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 SocketAddress Numeric(std::string_view host, uint16_t port) {
@@ -183,4 +183,4 @@ TEST(Socket, TheKernelSaysWhoIsThere) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace muster {
+namespace muster::net {
 
 struct TestBase {
   // Short: a test's own folder is too long for the name of a socket.
@@ -19,4 +19,4 @@ struct TestBase {
   std::string path = "/dev/shm/muster-test-XXXXXX";
 };
 
-}  // namespace muster
+}  // namespace muster::net

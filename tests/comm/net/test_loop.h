@@ -13,7 +13,7 @@
 #include "comm/net/socket.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::net {
 
 class TestLoop {
  public:
@@ -64,4 +64,4 @@ inline uint16_t FreePort() {
   return LocalAddress(listener->get()).port();
 }
 
-}  // namespace muster
+}  // namespace muster::net

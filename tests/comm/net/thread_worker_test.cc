@@ -8,7 +8,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::net {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(ThreadWorker, MayOutliveTheLoop) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::net

@@ -13,7 +13,7 @@ namespace {
 class ArgumentsTest : public testing::Test {
  protected:
   // All calls are made by rank 0 alone: they must not reach the others.
-  ArgumentsTest() : world_(BlockLayout({3})), c_(world_.at(0)) {}
+  ArgumentsTest() : world_(socket::BlockLayout({3})), c_(world_.at(0)) {}
   ~ArgumentsTest() override {
     EXPECT_EQ(world_.Messages([](Communicator& c) { return c.Barrier(); }), std::vector<std::string>(3));
   }
@@ -24,7 +24,7 @@ class ArgumentsTest : public testing::Test {
     EXPECT_EQ(status.error().message, message);
   }
 
-  FakeWorld world_;
+  socket::FakeWorld world_;
   Communicator& c_;
   std::vector<float> data_ = std::vector<float>(12);
   const Buffer twelve_ = HostBuffer(std::span(data_));
@@ -99,10 +99,10 @@ TEST_F(ArgumentsTest, NothingIsACountToo) {
 TEST_F(ArgumentsTest, AnAverageOfIntegersIsCutOffTowardsZero) {
   world_.Run([](Communicator& c) {
     std::array<int32_t, 2> numbers = {c.rank() == 0 ? 5 : 0, c.rank() == 0 ? -5 : 0};
-    EXPECT_EQ(MessageOf(c.AllReduce(std::span<int32_t>(numbers), ReduceOp::kAvg)), "");
+    EXPECT_EQ(socket::MessageOf(c.AllReduce(std::span<int32_t>(numbers), ReduceOp::kAvg)), "");
     EXPECT_EQ(numbers, (std::array<int32_t, 2>{1, -1}));
     int8_t wraps = 100;  // 300 is 44
-    EXPECT_EQ(MessageOf(c.AllReduce(std::span<int8_t>(&wraps, 1), ReduceOp::kAvg)), "");
+    EXPECT_EQ(socket::MessageOf(c.AllReduce(std::span<int8_t>(&wraps, 1), ReduceOp::kAvg)), "");
     EXPECT_EQ(wraps, 14);
   });
 }
@@ -115,9 +115,9 @@ TEST_F(ArgumentsTest, WhatOnlyTheRootUsesIsNotLookedAtElsewhere) {
     const Buffer there = HostBuffer(std::span(all));
     const Buffer nothing = {nullptr, 77, DataType::kU8, Memory::kDevice};
     const Buffer send = HostBuffer(std::span(mine));
-    EXPECT_EQ(MessageOf(c.Gather(send, root ? there : nothing, 1)), "");
-    EXPECT_EQ(MessageOf(c.Scatter(root ? there : nothing, send, 1)), "");
-    EXPECT_EQ(MessageOf(c.Reduce(send, root ? send : nothing, ReduceOp::kSum, 1)), "");
+    EXPECT_EQ(socket::MessageOf(c.Gather(send, root ? there : nothing, 1)), "");
+    EXPECT_EQ(socket::MessageOf(c.Scatter(root ? there : nothing, send, 1)), "");
+    EXPECT_EQ(socket::MessageOf(c.Reduce(send, root ? send : nothing, ReduceOp::kSum, 1)), "");
   });
 }
 

@@ -40,7 +40,7 @@ TEST(Match, TakesTheSameCallAndTheSendForARecv) {
 }
 
 TEST(Disagreement, NamesBothSidesTheLowerRankFirst) {
-  const Roster roster = MakeRoster(BlockLayout({4, 4}));
+  const Roster roster = socket::MakeRoster(socket::BlockLayout({4, 4}));
   const Call reduce = MakeCall(Operation::kAllReduce, 42, DataType::kF32, 1024);
   const Call barrier = MakeCall(Operation::kBarrier, 42);
   const Error error = Disagreement(roster, 5, barrier, 3, reduce);
@@ -51,7 +51,7 @@ TEST(Disagreement, NamesBothSidesTheLowerRankFirst) {
 }
 
 TEST(Disagreement, ShowsRootAndReductionWhereOnlyTheyDiffer) {
-  const Roster roster = MakeRoster(BlockLayout({2}));
+  const Roster roster = socket::MakeRoster(socket::BlockLayout({2}));
   Call one = MakeCall(Operation::kReduce, 2, DataType::kI32, 4);
   Call other = one;
   one.root = 0;

@@ -8,7 +8,7 @@
 #include "comm/rendezvous/messages/messages.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 inline Agreement AgreementOf(int world_size) {
   Agreement agreement;
@@ -29,4 +29,4 @@ inline Hello HelloOf(std::vector<ProcessInfo> members, std::vector<std::string> 
   return {std::move(addresses), std::move(members)};
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

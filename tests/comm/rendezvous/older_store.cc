@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr uint8_t kSet = 0;
@@ -27,8 +27,8 @@ std::string OnWire(const std::string& text) { return AsText(text.size()) + text;
 }  // namespace
 
 OlderStore::OlderStore()
-    : listener_(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0))),
-      address_(LocalAddress(listener_.get())),
+    : listener_(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0))),
+      address_(net::LocalAddress(listener_.get())),
       stop_(eventfd(0, EFD_CLOEXEC)),
       thread_([this] { Serve(); }) {}
 
@@ -49,7 +49,7 @@ void OlderStore::Serve() {
       }
     }
     if (fds[1].revents == 0) continue;
-    if (auto client = Accept(listener_.get()); client && *client) clients_.push_back(*std::move(client));
+    if (auto client = net::Accept(listener_.get()); client && *client) clients_.push_back(*std::move(client));
   }
 }
 
@@ -96,7 +96,7 @@ bool OlderStore::ReadText(int client, std::string& text) {
   return true;
 }
 
-OlderClient::OlderClient(const SocketAddress& store)
+OlderClient::OlderClient(const net::SocketAddress& store)
     : fd_(socket(store.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   EXPECT_EQ(connect(fd_.get(), store.get(), store.length()), 0);
 }
@@ -114,4 +114,4 @@ std::string OlderClient::Get(const std::string& key) {
   return value;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

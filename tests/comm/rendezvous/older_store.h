@@ -15,7 +15,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 class OlderStore {
  public:
@@ -24,7 +24,7 @@ class OlderStore {
   OlderStore(const OlderStore&) = delete;
   OlderStore& operator=(const OlderStore&) = delete;
 
-  const SocketAddress& address() const { return address_; }
+  const net::SocketAddress& address() const { return address_; }
   // How often it hung up on one who was still there.
   int turned_away() const { return turned_away_; }
 
@@ -37,7 +37,7 @@ class OlderStore {
   bool ReadText(int client, std::string& text);
 
   UniqueFd listener_;
-  SocketAddress address_;
+  net::SocketAddress address_;
   UniqueFd stop_;  // readable when the store is to end
   std::vector<UniqueFd> clients_;
   std::map<std::string, std::string> contents_;
@@ -48,7 +48,7 @@ class OlderStore {
 // A client of the same age, whose calls BLOCK as its own do.
 class OlderClient {
  public:
-  explicit OlderClient(const SocketAddress& store);
+  explicit OlderClient(const net::SocketAddress& store);
 
   void Set(const std::string& key, const std::string& value);
   std::string Get(const std::string& key);  // one that is there
@@ -57,4 +57,4 @@ class OlderClient {
   UniqueFd fd_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -13,7 +13,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // One question, and the answer to it; an empty answer is none.
 using PmiExchange = std::pair<std::string, std::string>;
@@ -55,4 +55,4 @@ class ScriptedPmiServer {
   std::thread thread_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -12,7 +12,7 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 struct SharedTexts {
   std::mutex mutex;
@@ -63,4 +63,4 @@ inline std::vector<std::shared_ptr<SharedKvs>> MeetOnBoards(std::vector<JoinRequ
   return kvs_list;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 extern "C" const char* __tsan_default_options();
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 Placement PlacementFor(const std::vector<std::string>& node_of_rank) {
@@ -29,7 +29,7 @@ std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_ra
   static int launch = 0;
   const int world_size = static_cast<int>(node_of_rank.size());
   const std::string key = fmt::format("test_group {} {}", getpid(), launch++);
-  const Endpoint endpoint{"127.0.0.1", FreePort()};
+  const Endpoint endpoint{"127.0.0.1", net::FreePort()};
   std::map<std::string, int> next_local;
   std::vector<JoinRequest> requests;
   for (int rank = 0; rank < world_size; ++rank) {
@@ -50,7 +50,7 @@ std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_ra
   return requests;
 }
 
-TestRank::TestRank(EventLoop& loop, JoinRequest request)
+TestRank::TestRank(net::EventLoop& loop, JoinRequest request)
     : loop_(loop), rank_(request.self.claims.front().rank), liveness_(request.liveness) {
   for (const RankClaim& claim : request.self.claims) own_ranks_.push_back(claim.rank);
   joiner_ = std::make_unique<Joiner>(
@@ -80,7 +80,7 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
       std::make_unique<ControlPlane>(loop_, *std::move(joined), own_ranks_, liveness_, std::move(events));
 }
 
-TestGroup::TestGroup(TestLoop& loop, const std::vector<JoinRequest>& requests) : loop_(loop) {
+TestGroup::TestGroup(net::TestLoop& loop, const std::vector<JoinRequest>& requests) : loop_(loop) {
   for (const JoinRequest& request : requests) ranks_.push_back(std::make_unique<TestRank>(*loop, request));
   for (const auto& rank : ranks_) rank->Start();
 }
@@ -121,4 +121,4 @@ bool TestGroup::AllToldOf(const Error& error) {
   return told;
 }
 
-}  // namespace muster
+}  // namespace muster::rendezvous

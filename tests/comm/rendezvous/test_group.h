@@ -12,7 +12,7 @@
 #include "tests/comm/net/test_loop.h"
 #include "tests/comm/rendezvous/members.h"
 
-namespace muster {
+namespace muster::rendezvous {
 
 // What the ranks of one launch bring along, by rank: ranks on node_of_rank[rank], local ranks in their order,
 // a placement that knows it all, no authentication, rank 0's leader at a free port of 127.0.0.1. Every call
@@ -22,7 +22,7 @@ std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_ra
 // One process: joins, then serves the control plane.
 class TestRank {
  public:
-  TestRank(EventLoop& loop, JoinRequest request);
+  TestRank(net::EventLoop& loop, JoinRequest request);
   TestRank(const TestRank&) = delete;
   TestRank& operator=(const TestRank&) = delete;
 
@@ -49,7 +49,7 @@ class TestRank {
  private:
   void OnDone(tl::expected<Joined, Failure> joined);
 
-  EventLoop& loop_;
+  net::EventLoop& loop_;
   int rank_;
   std::vector<int> own_ranks_;
   LivenessOptions liveness_;
@@ -62,8 +62,8 @@ class TestRank {
 class TestGroup {
  public:
   // Makes and starts all ranks.
-  TestGroup(TestLoop& loop, const std::vector<JoinRequest>& requests);
-  TestGroup(TestLoop& loop, const std::vector<std::string>& node_of_rank)
+  TestGroup(net::TestLoop& loop, const std::vector<JoinRequest>& requests);
+  TestGroup(net::TestLoop& loop, const std::vector<std::string>& node_of_rank)
       : TestGroup(loop, MakeRequests(node_of_rank)) {}
 
   TestRank& operator[](size_t rank) { return *ranks_[rank]; }
@@ -77,8 +77,8 @@ class TestGroup {
   bool alive(size_t rank) const { return ranks_[rank] != nullptr; }
 
  private:
-  TestLoop& loop_;
+  net::TestLoop& loop_;
   std::vector<std::unique_ptr<TestRank>> ranks_;
 };
 
-}  // namespace muster
+}  // namespace muster::rendezvous

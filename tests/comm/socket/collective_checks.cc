@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Bytes Of(const Plan& plan, int rank, size_t count) {
@@ -281,4 +281,4 @@ void CheckLongData(World& world) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::socket

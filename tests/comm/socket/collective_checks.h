@@ -9,7 +9,7 @@
 #include "tests/comm/socket/fake_group.h"
 #include "tests/comm/socket/reference.h"
 
-namespace muster {
+namespace muster::socket {
 
 struct NamedLayout {
   std::string name;
@@ -57,4 +57,4 @@ void CheckOneAfterTheOther(World& world);  // without a barrier
 void CheckEveryTypeAndOperation(World& world);
 void CheckLongData(World& world);
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -9,7 +9,7 @@
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::HasSubstr;
@@ -36,9 +36,9 @@ class DividedNodeTest : public testing::Test {
     address.network_namespace = 100 + static_cast<uint32_t>(rank);
   }
 
-  TestBase shared;
-  TestBase first;
-  TestBase second;
+  net::TestBase shared;
+  net::TestBase first;
+  net::TestBase second;
 };
 
 TEST_F(DividedNodeTest, RanksInDifferentNetworkNamespacesMeetInADirectory) {
@@ -93,4 +93,4 @@ TEST_F(DividedNodeTest, WithoutADirectoryTheReasonIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

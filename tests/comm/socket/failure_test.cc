@@ -5,7 +5,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using std::chrono::milliseconds;
@@ -186,4 +186,4 @@ TEST(Leave, IsNoFailureWhenNobodyWaits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

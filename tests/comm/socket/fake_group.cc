@@ -12,7 +12,7 @@
 
 #include "comm/rendezvous/survey/stragglers.h"
 
-namespace muster {
+namespace muster::socket {
 
 Roster MakeRoster(const std::vector<int>& node_of_rank) {
   Roster roster;
@@ -90,15 +90,15 @@ void FakeGroupState::Add(int rank, ActivityTable& kvs) {
 }
 
 std::string FakeGroupState::WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence) {
-  std::vector<RankReport> reports;
+  std::vector<rendezvous::RankReport> reports;
   const std::lock_guard lock(mutex_);
   for (const auto& [from, kvs] : kvs_list_) {
-    RankReport& report = reports.emplace_back();
+    rendezvous::RankReport& report = reports.emplace_back();
     report.rank = from;
-    report.state = RankState::kInGroup;
+    report.state = rendezvous::RankState::kInGroup;
     report.operations = kvs->Look();
   }
-  return DescribeMissing(roster_, reports, rank, communicator, sequence);
+  return rendezvous::DescribeMissing(roster_, reports, rank, communicator, sequence);
 }
 
 FakeGroup::FakeGroup(FakeGroupState& state, int rank) : state_(state), rank_(rank) {
@@ -170,4 +170,4 @@ void World::RunRanks(const std::vector<int>& ranks, const std::function<void(Com
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

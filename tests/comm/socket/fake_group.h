@@ -15,7 +15,7 @@
 #include "comm/group/group.h"
 #include "comm/socket/socket_communicator.h"
 
-namespace muster {
+namespace muster::socket {
 
 // node_of_rank[r]: ranks of one node share a Unix socket, others talk TCP over 127.0.0.1. Nodes are called
 // gpu01, gpu02, ... in the order of their lowest ranks.
@@ -131,4 +131,4 @@ class FakeWorld final : public World {
   std::vector<std::unique_ptr<Communicator>> communicators_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

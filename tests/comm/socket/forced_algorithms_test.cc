@@ -8,7 +8,7 @@
 #include "comm/socket/algorithms/choice.h"
 #include "tests/comm/socket/collective_checks.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Layout LayoutOfRanks(const NamedLayout& named) {
@@ -119,4 +119,4 @@ std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
 INSTANTIATE_TEST_SUITE_P(Layouts, ForcedAlgorithmsTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // True where the body says so.
@@ -83,4 +83,4 @@ TEST_F(ForkedChildTest, CannotCall) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

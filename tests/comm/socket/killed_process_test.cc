@@ -7,7 +7,7 @@
 
 #include "tests/comm/socket/shm/process_world.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class KilledProcessTest : public testing::Test {
@@ -46,4 +46,4 @@ TEST_F(KilledProcessTest, IsNamedByItsConnectionsWhereItDoesNot) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

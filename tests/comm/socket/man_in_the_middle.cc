@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 sockaddr_in Loopback(uint16_t port) {
@@ -126,4 +126,4 @@ void ManInTheMiddle::Pass(Way& way) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::socket

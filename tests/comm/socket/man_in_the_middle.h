@@ -13,7 +13,7 @@
 #include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 
 class ManInTheMiddle {
  public:
@@ -64,4 +64,4 @@ class ManInTheMiddle {
   std::thread thread_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::Each;
@@ -147,4 +147,4 @@ TEST(SendRecv, NoticeAPeerThatLeft) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 
 #include "comm/socket/reduce/reduce_kernels.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 uint64_t Hash(uint64_t value) {
@@ -126,4 +126,4 @@ Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int rank
   return bytes;
 }
 
-}  // namespace muster
+}  // namespace muster::socket

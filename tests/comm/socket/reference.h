@@ -7,7 +7,7 @@
 #include "comm/base/bytes.h"
 #include "comm/data_type.h"
 
-namespace muster {
+namespace muster::socket {
 
 inline constexpr DataType kAllTypes[] = {DataType::kI8,   DataType::kU8,  DataType::kI32,
                                          DataType::kI64,  DataType::kU64, DataType::kF16,
@@ -25,4 +25,4 @@ Bytes RoundingElements(DataType type, uint32_t seed, size_t count);
 // What reducing those of all ranks gives.
 Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int ranks, size_t count);
 
-}  // namespace muster
+}  // namespace muster::socket

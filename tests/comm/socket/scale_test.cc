@@ -4,7 +4,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(Scale, SixtyFourRanksMeetAndAddUp) {
@@ -27,4 +27,4 @@ TEST(Scale, SixtyFourRanksMeetAndAddUp) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -10,7 +10,7 @@
 #include "tests/comm/socket/collective_checks.h"
 #include "tests/comm/socket/man_in_the_middle.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::Each;
@@ -202,7 +202,7 @@ TEST(Plain, ABytesStringThatIsChangedIsNeverGiven) {
       Wiretap tap(Protect::kControl, [&](Passing&, Bytes& bytes) {
         const size_t at = AsText(bytes).find(text);
         // A letter, or the last byte of what shows that it is authentic.
-        if (at != std::string::npos) bytes[at + (last ? text.size() + sizeof(Digest) : 4)] ^= 1;
+        if (at != std::string::npos) bytes[at + (last ? text.size() + sizeof(auth::Digest) : 4)] ^= 1;
       });
       std::vector<std::string> messages = tap.world().Messages(c.call);
       // A rank that only gives may have done so and gone on.
@@ -219,7 +219,7 @@ TEST(Plain, ABytesStringOfAnotherCallIsNotTaken) {
     // What was broadcast first is put in the place of what is broadcast next, of the same length.
     const size_t at = AsText(bytes).find("pickle ");
     if (passing.up || at == std::string::npos) return;
-    const size_t size = 8 + sizeof(Digest);
+    const size_t size = 8 + sizeof(auth::Digest);
     ASSERT_GE(bytes.size(), at + size);
     if (first.empty()) {
       first.assign(bytes.begin() + static_cast<ptrdiff_t>(at),
@@ -284,4 +284,4 @@ TEST(Sealed, AChangedHandshakeGivesNoConnection) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

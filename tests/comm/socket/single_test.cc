@@ -4,7 +4,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class SingleTest : public testing::Test {
@@ -50,4 +50,4 @@ TEST_F(SingleTest, HasNobodyElse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::ElementsAre;
@@ -128,4 +128,4 @@ void CheckSplitOfOne(World& world) {
   });
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,7 +3,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 
 void CheckSplitOrder(World& world);   // by key, then by rank; 2 ranks on each of 3 nodes
 void CheckSplitOfSome(World& world);  // 3 ranks
@@ -11,4 +11,4 @@ void CheckSplitAgain(World& world);   // parts of parts, which outlive the whole
 void CheckPartsAtTheSameTime(World& world);  // 4 ranks
 void CheckSplitOfOne(World& world);          // 2 ranks
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -3,7 +3,7 @@
 
 #include "tests/comm/socket/split_checks.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(Split, OrdersByKeyThenByRankAndRenumbersTheRoster) {
@@ -47,4 +47,4 @@ TEST(Split, OfOneIsAWorldOfOne) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -10,16 +10,16 @@
 
 namespace {
 
-muster::ComputingCuda& Cuda() {
+muster::nccl::ComputingCuda& Cuda() {
   static auto& cuda = *[] {
-    auto* made = new muster::ComputingCuda;
+    auto* made = new muster::nccl::ComputingCuda;
     if (const char* gpus = std::getenv("STANDIN_GPUS")) made->count = std::atoi(gpus);
     return made;
   }();
   return cuda;
 }
 
-int Of(muster::CudaResult result) { return static_cast<int>(result); }
+int Of(muster::nccl::CudaResult result) { return static_cast<int>(result); }
 
 constexpr int kDeviceMemory = 2;  // cudaMemoryTypeDevice
 
@@ -37,7 +37,7 @@ const char* cudaGetErrorString(int error) { return error == 0 ? "no error" : "an
 
 // The name comes first, the UUID 256 bytes behind it.
 int cudaGetDeviceProperties(char* properties, int device) {
-  muster::CudaDevice described;
+  muster::nccl::CudaDevice described;
   const int result = Of(Cuda().Describe(device, &described));
   std::memset(properties, 0, 256);
   std::strcpy(properties, "stand-in for a GPU");
@@ -51,37 +51,39 @@ int cudaDeviceGetPCIBusId(char* id, int length, int) {
 }
 // The kind of memory comes first, the GPU behind it.
 int cudaPointerGetAttributes(int* attributes, const void* pointer) {
-  muster::CudaMemory memory;
+  muster::nccl::CudaMemory memory;
   const int result = Of(Cuda().Locate(pointer, &memory));
   attributes[0] = memory.on_device ? kDeviceMemory : 0;
   attributes[1] = memory.device.value_or(0);
   return result;
 }
 
-int cudaEventCreateWithFlags(muster::CudaEvent* event, unsigned) { return Of(Cuda().CreateEvent(event)); }
-int cudaEventDestroy(muster::CudaEvent event) { return Of(Cuda().DestroyEvent(event)); }
-int cudaEventRecord(muster::CudaEvent event, muster::CudaStream stream) {
+int cudaEventCreateWithFlags(muster::nccl::CudaEvent* event, unsigned) {
+  return Of(Cuda().CreateEvent(event));
+}
+int cudaEventDestroy(muster::nccl::CudaEvent event) { return Of(Cuda().DestroyEvent(event)); }
+int cudaEventRecord(muster::nccl::CudaEvent event, muster::nccl::CudaStream stream) {
   return Of(Cuda().RecordEvent(event, stream));
 }
-int cudaEventQuery(muster::CudaEvent event) { return Of(Cuda().QueryEvent(event)); }
+int cudaEventQuery(muster::nccl::CudaEvent event) { return Of(Cuda().QueryEvent(event)); }
 
-int cudaStreamCreateWithFlags(muster::CudaStream* stream, unsigned) {
+int cudaStreamCreateWithFlags(muster::nccl::CudaStream* stream, unsigned) {
   return Of(Cuda().CreateStream(stream));
 }
-int cudaStreamDestroy(muster::CudaStream stream) { return Of(Cuda().DestroyStream(stream)); }
-int cudaStreamSynchronize(muster::CudaStream stream) { return Of(Cuda().Synchronize(stream)); }
-int cudaLaunchHostFunc(muster::CudaStream stream, void (*function)(void*), void* data) {
+int cudaStreamDestroy(muster::nccl::CudaStream stream) { return Of(Cuda().DestroyStream(stream)); }
+int cudaStreamSynchronize(muster::nccl::CudaStream stream) { return Of(Cuda().Synchronize(stream)); }
+int cudaLaunchHostFunc(muster::nccl::CudaStream stream, void (*function)(void*), void* data) {
   Cuda().Enqueue(stream, [=] { function(data); });
   return 0;
 }
 
-int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, muster::CudaStream stream) {
+int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, muster::nccl::CudaStream stream) {
   return Of(Cuda().Copy(to, from, bytes, stream));
 }
-int cudaMallocAsync(void** memory, size_t bytes, muster::CudaStream stream) {
+int cudaMallocAsync(void** memory, size_t bytes, muster::nccl::CudaStream stream) {
   return Of(Cuda().AllocateOn(memory, bytes, stream));
 }
-int cudaFreeAsync(void* memory, muster::CudaStream stream) { return Of(Cuda().FreeOn(memory, stream)); }
+int cudaFreeAsync(void* memory, muster::nccl::CudaStream stream) { return Of(Cuda().FreeOn(memory, stream)); }
 int cudaMalloc(void** memory, size_t bytes) { return Of(Cuda().Allocate(memory, bytes)); }
 int cudaFree(void* memory) { return Of(Cuda().Free(memory)); }
 

@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 20;
 constexpr int kInvalidUsage = 5;  // ncclInvalidUsage
 
-FakeKernel KernelOf(const Request& request, const Bytes& payload) {
-  FakeKernel kernel;
-  kernel.kind = static_cast<FakeKernel::Kind>(request.collective);
+nccl::FakeKernel KernelOf(const Request& request, const Bytes& payload) {
+  nccl::FakeKernel kernel;
+  kernel.kind = static_cast<nccl::FakeKernel::Kind>(request.collective);
   kernel.send = payload.data();
   kernel.count = request.count;
   kernel.type = static_cast<DataType>(request.type);
@@ -30,10 +30,10 @@ FakeKernel KernelOf(const Request& request, const Bytes& payload) {
 }
 
 // How much this rank gets.
-size_t ResultBytes(const FakeKernel& kernel, int rank, size_t ranks) {
+size_t ResultBytes(const nccl::FakeKernel& kernel, int rank, size_t ranks) {
   const size_t block = kernel.count * SizeOf(kernel.type);
-  if (kernel.kind == FakeKernel::Kind::kReduce && rank != kernel.root) return 0;
-  return kernel.kind == FakeKernel::Kind::kAllGather ? block * ranks : block;
+  if (kernel.kind == nccl::FakeKernel::Kind::kReduce && rank != kernel.root) return 0;
+  return kernel.kind == nccl::FakeKernel::Kind::kAllGather ? block * ranks : block;
 }
 
 }  // namespace
@@ -140,8 +140,8 @@ void Hub::Admit(Ring& ring) {
 
 bool Hub::AllAgree(const Ring& ring) {
   if (ring.calls.size() < ring.size) return false;
-  const FakeKernel* first = nullptr;
-  std::list<FakeKernel> kernels;
+  const nccl::FakeKernel* first = nullptr;
+  std::list<nccl::FakeKernel> kernels;
   for (const auto& [rank, calls] : ring.calls) {
     if (calls.empty()) return false;
     kernels.push_back(KernelOf(calls.front().request, calls.front().payload));
@@ -153,16 +153,16 @@ bool Hub::AllAgree(const Ring& ring) {
 
 void Hub::Advance(Ring& ring) {
   while (AllAgree(ring)) {
-    std::map<int, FakeKernel> kernels;
+    std::map<int, nccl::FakeKernel> kernels;
     std::map<int, Bytes> results;
     for (const auto& [rank, calls] : ring.calls) {
-      FakeKernel kernel = KernelOf(calls.front().request, calls.front().payload);
+      nccl::FakeKernel kernel = KernelOf(calls.front().request, calls.front().payload);
       Bytes& result = results[rank];
       result.resize(ResultBytes(kernel, rank, ring.size));
       kernel.receive = result.data();
       kernels[rank] = kernel;
     }
-    Compute(kernels);
+    nccl::Compute(kernels);
     // Rank 0 last: the hub lives in its process, which may end when this was its last answer.
     for (auto one = ring.calls.rbegin(); one != ring.calls.rend(); ++one) {
       auto& [rank, calls] = *one;

@@ -66,7 +66,7 @@ struct Connection {
 };
 
 UniqueFd Dial(uint16_t port) {
-  Result<UniqueFd> fd = StartConnect(*SocketAddress::FromNumeric("127.0.0.1", port));
+  Result<UniqueFd> fd = net::StartConnect(*net::SocketAddress::FromNumeric("127.0.0.1", port));
   if (!fd) Die(fd.error().message);
   return *std::move(fd);
 }
@@ -146,7 +146,7 @@ class Load {
   }
 
   static void WaitWritable(int fd) {
-    while (ConnectError(fd) == 0) {
+    while (net::ConnectError(fd) == 0) {
       sockaddr_storage peer{};
       socklen_t length = sizeof peer;
       if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) return;

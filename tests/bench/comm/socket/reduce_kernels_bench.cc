@@ -24,7 +24,8 @@ std::vector<double> Memory(size_t bytes) { return std::vector<double>(bytes / si
 
 void Report(benchmark::State& state) { state.SetBytesProcessed(state.iterations() * state.range(0)); }
 
-void CombineTwo(benchmark::State& state, const ReduceVariant& variant, DataType type, ReduceOp operation) {
+void CombineTwo(benchmark::State& state, const socket::ReduceVariant& variant, DataType type,
+                ReduceOp operation) {
   const size_t bytes = static_cast<size_t>(state.range(0));
   std::vector<double> own = Memory(bytes);
   const std::vector<double> other = Memory(bytes);
@@ -35,7 +36,7 @@ void CombineTwo(benchmark::State& state, const ReduceVariant& variant, DataType 
   Report(state);
 }
 
-void Divide(benchmark::State& state, const ReduceVariant& variant, DataType type) {
+void Divide(benchmark::State& state, const socket::ReduceVariant& variant, DataType type) {
   const size_t bytes = static_cast<size_t>(state.range(0));
   std::vector<double> data = Memory(bytes);
   for (auto _ : state) {
@@ -45,7 +46,7 @@ void Divide(benchmark::State& state, const ReduceVariant& variant, DataType type
   Report(state);
 }
 
-void Convert(benchmark::State& state, const ReduceVariant& variant, DataType type, bool widen) {
+void Convert(benchmark::State& state, const socket::ReduceVariant& variant, DataType type, bool widen) {
   const size_t bytes = static_cast<size_t>(state.range(0));
   std::vector<double> narrow = Memory(bytes);
   std::vector<float> wide(bytes / 2, 1.0F);
@@ -68,7 +69,7 @@ void CombineMany(benchmark::State& state, DataType type, int sources) {
   for (const auto& source : memory) pointers.push_back(source.data());
   std::vector<double> out = Memory(bytes);
   for (auto _ : state) {
-    CombineAll(type, ReduceOp::kSum, out.data(), pointers, bytes / SizeOf(type));
+    socket::CombineAll(type, ReduceOp::kSum, out.data(), pointers, bytes / SizeOf(type));
     benchmark::ClobberMemory();
   }
   Report(state);
@@ -80,9 +81,9 @@ void Register(const std::string& name, Args... args) {
   for (const int64_t length : kLengths) registered->Arg(length);
 }
 
-void RegisterVariant(const ReduceVariant& variant) {
+void RegisterVariant(const socket::ReduceVariant& variant) {
   for (const DataType type : kTypes) {
-    if (WorkType(type) != type) {
+    if (socket::WorkType(type) != type) {
       Register(fmt::format("widen/{}/{}", Name(type), variant.name), Convert, std::cref(variant), type, true);
       Register(fmt::format("narrow/{}/{}", Name(type), variant.name), Convert, std::cref(variant), type,
                false);
@@ -97,7 +98,7 @@ void RegisterVariant(const ReduceVariant& variant) {
 }
 
 void RegisterAll() {
-  for (const ReduceVariant* variant : UsableReduceVariants()) RegisterVariant(*variant);
+  for (const socket::ReduceVariant* variant : socket::UsableReduceVariants()) RegisterVariant(*variant);
   for (const int sources : {2, 4, 8}) {
     for (const DataType type : {DataType::kF32, DataType::kBF16, DataType::kF16}) {
       Register(fmt::format("sum_of_{}/{}", sources, Name(type)), CombineMany, type, sources);

@@ -5,7 +5,7 @@
 
 #include "tests/bootstrap/check/sample_evidence.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using testing::ElementsAre;
@@ -183,4 +183,4 @@ TEST(Judge, WarnsOfMoreRanksThanDevices) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

@@ -4,15 +4,15 @@
 
 #include "bootstrap/check/findings/facts.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 TEST(MedianOf, IsTheBetterOfTwo) {
-  const LinkFigures slow{40'000'000, -9, 10, 20};
-  const LinkFigures quick{45'000, 3, 1000, 2000};
+  const socket::LinkFigures slow{40'000'000, -9, 10, 20};
+  const socket::LinkFigures quick{45'000, 3, 1000, 2000};
   EXPECT_EQ(MedianOf({slow, quick}), quick);
   EXPECT_EQ(MedianOf({slow, quick, slow}), slow);
-  EXPECT_EQ(MedianOf({}), LinkFigures{});
+  EXPECT_EQ(MedianOf({}), socket::LinkFigures{});
 }
 
 TEST(NodeLinks, TravelUnchanged) {
@@ -58,4 +58,4 @@ TEST(Facts, TravelUnchanged) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

@@ -6,7 +6,7 @@
 #include "bootstrap/check/gpus.h"
 #include "tests/bootstrap/check/sample_evidence.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using testing::HasSubstr;
@@ -36,7 +36,7 @@ TEST(CheckText, IsATable) {
       "passed in 1.5 s\n");
 }
 
-GpuHello Hello(std::string nccl) {
+nccl::GpuHello Hello(std::string nccl) {
   return {{"", 0, "GPU-1", "NVIDIA H100"}, "", "", "13.0", "12.8", std::move(nccl)};
 }
 
@@ -47,7 +47,7 @@ TEST(CheckText, PrintsTheVersionsThatTheNodesHave) {
   EXPECT_THAT(
       TextOf(evidence),
       HasSubstr("\n  GPUs         ok       NVIDIA H100, driver for CUDA 13.0, CUDA 12.8, NCCL 2.27.5\n"));
-  GpuHello without;
+  nccl::GpuHello without;
   without.verdict.problem = "no CUDA driver (libcuda.so.1)";
   without.cuda = "12.8";
   AddGpuFacts({Hello(""), without, without}, evidence);
@@ -146,4 +146,4 @@ TEST(CheckJson, DoesNotKnowHowFarABrokenGroupCame) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

@@ -3,28 +3,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr LinkFigures kGood{45'000, 0, 1'000'000'000, 1'000'000'000};
+constexpr socket::LinkFigures kGood{45'000, 0, 1'000'000'000, 1'000'000'000};
 
-std::vector<NodeLinks> Nodes(const std::vector<LinkFigures>& figures) {
+std::vector<NodeLinks> Nodes(const std::vector<socket::LinkFigures>& figures) {
   std::vector<NodeLinks> links;
-  for (const LinkFigures& one : figures) links.push_back({{}, 3, one});
+  for (const socket::LinkFigures& one : figures) links.push_back({{}, 3, one});
   return links;
 }
 
-LinkFigures WithRoundTrip(int64_t round_trip_ns) {
-  LinkFigures figures = kGood;
+socket::LinkFigures WithRoundTrip(int64_t round_trip_ns) {
+  socket::LinkFigures figures = kGood;
   figures.round_trip_ns = round_trip_ns;
   return figures;
 }
 
-LinkFigures WithOut(uint64_t out) {
-  LinkFigures figures = kGood;
+socket::LinkFigures WithOut(uint64_t out) {
+  socket::LinkFigures figures = kGood;
   figures.out_bytes_per_s = out;
   return figures;
 }
@@ -39,7 +39,7 @@ TEST(FindSlowNodes, NamesAFarNode) {
 }
 
 TEST(FindSlowNodes, NamesANarrowNodeInEitherDirection) {
-  LinkFigures narrow = kGood;
+  socket::LinkFigures narrow = kGood;
   narrow.in_bytes_per_s = 12'000'000;
   EXPECT_THAT(FindSlowNodes(Nodes({WithOut(400'000'000), kGood, kGood, narrow, kGood})),
               ElementsAre(SlowNode{0, "out 400 MB/s, the median node 1.0 GB/s"},
@@ -89,4 +89,4 @@ TEST(FindSlowNodes, JudgesNoBandwidthThatWasNotMeasured) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

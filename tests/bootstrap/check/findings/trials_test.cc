@@ -8,7 +8,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 using testing::IsEmpty;
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 class Trials : public testing::TestWithParam<std::vector<int>> {};
 
 TEST_P(Trials, AreAllRightInAHealthyGroup) {
-  FakeWorld world(GetParam());
+  socket::FakeWorld world(GetParam());
   world.Run([](Communicator& communicator) {
     const auto wrong = RunTrials(communicator);
     ASSERT_TRUE(wrong) << wrong.error().message;
@@ -25,8 +25,9 @@ TEST_P(Trials, AreAllRightInAHealthyGroup) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Trials,
-                         testing::Values(BlockLayout({2}), BlockLayout({3}), BlockLayout({3, 2}),
-                                         CyclicLayout(16, 4), BlockLayout({9, 8})));
+                         testing::Values(socket::BlockLayout({2}), socket::BlockLayout({3}),
+                                         socket::BlockLayout({3, 2}), socket::CyclicLayout(16, 4),
+                                         socket::BlockLayout({9, 8})));
 
 TEST(AllTrials, HaveNamesOfTheirOwn) {
   std::set<std::string> names;
@@ -102,7 +103,7 @@ class Liar final : public Communicator {
 };
 
 TEST(RunTrials, FindsEveryWrongResult) {
-  FakeWorld world(BlockLayout({2, 1}));
+  socket::FakeWorld world(socket::BlockLayout({2, 1}));
   std::mutex mutex;
   std::set<std::string> found;
   world.Run([&](Communicator& communicator) {
@@ -118,7 +119,7 @@ TEST(RunTrials, FindsEveryWrongResult) {
 }
 
 TEST(RunTrials, SaysWhatItGotAndWhatItWanted) {
-  FakeWorld world(BlockLayout({3}));
+  socket::FakeWorld world(socket::BlockLayout({3}));
   world.Run([&](Communicator& communicator) {
     Liar liar(communicator);
     const auto wrong = RunTrials(liar);
@@ -128,4 +129,4 @@ TEST(RunTrials, SaysWhatItGotAndWhatItWanted) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::check {
 namespace {
 
 TEST(Units, AreReadable) {
@@ -19,4 +19,4 @@ TEST(Units, AreReadable) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::check

@@ -5,7 +5,7 @@
 
 #include "tests/bootstrap/resolve/fixtures.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::Changed;
@@ -466,4 +466,4 @@ TEST(TorchEnv, TakesNodeRankOnlyNextToALocalWorldSize) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -5,7 +5,7 @@
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing_support::Env;
@@ -103,4 +103,4 @@ TEST(NodeEnv, NestsInItsCarrier) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

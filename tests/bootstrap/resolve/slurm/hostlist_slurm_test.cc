@@ -13,7 +13,7 @@
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libslurm"; }
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 std::vector<std::string> BySlurm(const std::string& text) {
@@ -113,4 +113,4 @@ TEST(HostlistLikeSlurm, OfRandomBytes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

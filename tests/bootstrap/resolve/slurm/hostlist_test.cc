@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(CompressHostlist, IsReadBack) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -5,7 +5,7 @@
 
 #include "tests/bootstrap/resolve/fixtures.h"
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(NodesOfSlurmJob, AreThoseOfTheWholeJob) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

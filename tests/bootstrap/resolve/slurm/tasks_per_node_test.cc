@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::resolve {
 namespace {
 
 using testing::ElementsAre;
@@ -44,4 +44,4 @@ TEST(ParseTasksPerNode, IsBounded) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::resolve

@@ -9,7 +9,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 TEST(RunWithin, WaitsForTheCall) {
@@ -59,4 +59,4 @@ TEST(RunWithin, NeedsNoDescriptor) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

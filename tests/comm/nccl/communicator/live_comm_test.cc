@@ -10,7 +10,7 @@
 #include "tests/comm/nccl/fake_cuda.h"
 #include "tests/comm/nccl/fake_nccl.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 class LiveCommTest : public testing::Test {
@@ -73,4 +73,4 @@ TEST_F(LiveCommTest, ItsPartsAreTakenWhileACallHangs) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 
 #include "tests/comm/nccl/computing_cuda.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr uint64_t kId = 77;
@@ -139,4 +139,4 @@ TEST_F(OperationsTest, TellWhatTheGpuReports) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

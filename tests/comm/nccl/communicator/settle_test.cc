@@ -6,7 +6,7 @@
 #include "comm/base/unique_fd.h"
 #include "tests/comm/nccl/fake_nccl.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 Deadline Soon() { return Deadline::After(std::chrono::milliseconds(20)); }
@@ -38,4 +38,4 @@ TEST(ExplainNccl, AddsTheLastError) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 Roster TwoNodes() {
@@ -70,4 +70,4 @@ TEST(JudgeStart, NamesThoseFirstWhoAreFurthestBehind) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 
 #include "tests/comm/nccl/nccl_world.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::Each;
@@ -29,26 +29,26 @@ std::vector<std::string> Start(const std::vector<int>& layout, const NcclSetting
 }
 
 TEST(NcclStart, GivesEveryRankACommunicator) {
-  EXPECT_THAT(Start(BlockLayout({2, 2}), TestSettings(), {}), Each(""));
+  EXPECT_THAT(Start(socket::BlockLayout({2, 2}), TestSettings(), {}), Each(""));
 }
 
 TEST(NcclStart, ThatFailsOnOneRankFailsOnAllWithItsWords) {
   EXPECT_THAT(
-      Start(BlockLayout({2, 1}), TestSettings(),
+      Start(socket::BlockLayout({2, 1}), TestSettings(),
             [](FakeFabric& fabric) { fabric.fails_at_start[2] = "Cuda failure 'out of memory'"; }),
       Each("rank 2 on gpu02 could not start NCCL: unhandled cuda error: Cuda failure 'out of memory'"));
 }
 
 TEST(NcclStart, ThatHangsEverywhereEndsAtTheDeadline) {
   EXPECT_THAT(
-      Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.never_joins = {1}; }),
+      Start(socket::BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.never_joins = {1}; }),
       Each("NCCL did not start within 2s on 3 of 3 ranks: ranks 0-2 (the first: rank 0 on gpu01) waited in "
            "it; no rank was through"));
 }
 
 TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
   EXPECT_THAT(
-      Start(BlockLayout({2, 2}), Impatient(),
+      Start(socket::BlockLayout({2, 2}), Impatient(),
             [](FakeFabric& fabric) {
               fabric.never_through = {1, 3};
             }),
@@ -58,7 +58,7 @@ TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
 
 // Long before the deadline.
 TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
-  EXPECT_THAT(Start(BlockLayout({2}), TestSettings(),
+  EXPECT_THAT(Start(socket::BlockLayout({2}), TestSettings(),
                     [](FakeFabric& fabric) {
                       fabric.blocks_in_start = {1};
                       fabric.fails_at_start[0] = "Cuda failure 719";
@@ -67,7 +67,7 @@ TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
 }
 
 TEST(NcclStart, ThatComesBackTooLateIsAborted) {
-  NcclWorld world(BlockLayout({2}), NcclWorld::Through::kNothing, Impatient(),
+  NcclWorld world(socket::BlockLayout({2}), NcclWorld::Through::kNothing, Impatient(),
                   [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; });
   EXPECT_THAT(world.started(), Each(testing::StartsWith("NCCL did not start within 2s")));
   world.fabric().Release();
@@ -79,10 +79,11 @@ TEST(NcclStart, ThatComesBackTooLateIsAborted) {
 
 TEST(NcclStart, ThatDoesNotComeBackIsLeftBehindAndNamed) {
   EXPECT_THAT(
-      Start(BlockLayout({2, 1}), Impatient(), [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
+      Start(socket::BlockLayout({2, 1}), Impatient(),
+            [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
       Each("NCCL did not start within 2s on 3 of 3 ranks: rank 1 on gpu01 had entered it and not come back; "
            "ranks 0,2 (the first: rank 0 on gpu01) waited in it; no rank was through"));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

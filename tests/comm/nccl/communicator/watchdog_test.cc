@@ -12,7 +12,7 @@
 
 #include "tests/comm/nccl/nccl_world.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using std::chrono::milliseconds;
@@ -55,7 +55,7 @@ Status AllReduceOnDevice(NcclWorld& world, Communicator& c, size_t count, CallOp
 constexpr auto kBare = NcclWorld::Through::kNothing;
 
 TEST(NcclPeerLost, EndsEveryRankAndAllItsCommunicatorsInOneGroup) {
-  NcclWorld world(BlockLayout({2, 2}), kBare);
+  NcclWorld world(socket::BlockLayout({2, 2}), kBare);
   std::vector<std::unique_ptr<Communicator>> halves(4);
   world.Run([&](Communicator& c) {
     auto half = c.Split(c.rank() % 2, 0);
@@ -79,7 +79,7 @@ TEST(NcclPeerLost, EndsEveryRankAndAllItsCommunicatorsInOneGroup) {
 
 TEST(NcclPeerLost, LeavesTheProcessFitForANewGroup) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    NcclWorld world(BlockLayout({3}), kBare);
+    NcclWorld world(socket::BlockLayout({3}), kBare);
     ASSERT_THAT(world.started(), Each(""));
     EXPECT_THAT(world.Messages([&](Communicator& c) { return AllReduceOnDevice(world, c, 100); }), Each(""));
     world.state().Fail({Code::kPeerLost, "rank 1 on gpu01 was killed by signal 9", ""});
@@ -89,7 +89,7 @@ TEST(NcclPeerLost, LeavesTheProcessFitForANewGroup) {
 }
 
 TEST(NcclAsyncError, BecomesTheGroupsFailureWithTheRanksName) {
-  NcclWorld world(BlockLayout({2, 1}), kBare);
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare);
   world.fabric().BreakComms(2, NcclResult::kUnhandledCudaError, "Cuda failure 719");
   EXPECT_THAT(world.Messages([&](Communicator& c) { return AllReduceOnDevice(world, c, 8); }),
               Each("NCCL failed on rank 2 on gpu02: unhandled cuda error: Cuda failure 719"));
@@ -99,7 +99,7 @@ TEST(NcclAsyncError, BecomesTheGroupsFailureWithTheRanksName) {
 TEST(NcclAsyncError, OfARemoteWaitsForTheControlPlanesWord) {
   NcclSettings settings = TestSettings();
   settings.cause_grace = std::chrono::minutes(1);
-  NcclWorld world(BlockLayout({2}), kBare, settings);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
   const Error cause{Code::kPeerLost, "rank 1 on gpu01 was killed by signal 9", ""};
   world.fabric().BreakComms(0, NcclResult::kRemoteError, "connection closed by peer");
   std::thread control_plane([&] { world.state().Fail(cause); });
@@ -108,7 +108,7 @@ TEST(NcclAsyncError, OfARemoteWaitsForTheControlPlanesWord) {
 }
 
 TEST(NcclGpuError, NamesTheRank) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   world.cuda(1).Break(CudaResult{700});
   EXPECT_THAT(world.Messages([&](Communicator& c) -> Status {
     MUSTER_CHECK(AllReduceOnDevice(world, c, 8));
@@ -119,7 +119,7 @@ TEST(NcclGpuError, NamesTheRank) {
 
 // The part that was starting is nobody's yet, and aborted all the same.
 TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
-  NcclWorld world(BlockLayout({2, 1}), kBare, TestSettings(),
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(),
                   [](FakeFabric& fabric) { fabric.never_splits = {1}; });
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     MUSTER_TRY(const auto part, c.Split(0, 0, {.timeout = milliseconds(500)}));
@@ -133,7 +133,7 @@ TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
 }
 
 TEST(NcclDeadline, NamesWhoHasNotCome) {
-  NcclWorld world(BlockLayout({2, 2}), kBare);
+  NcclWorld world(socket::BlockLayout({2, 2}), kBare);
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     MUSTER_CHECK(AllReduceOnDevice(world, c, 16));
     if (c.rank() == 2) return {};
@@ -149,7 +149,7 @@ TEST(NcclDeadline, NamesWhoHasNotCome) {
 }
 
 TEST(NcclDeadline, NamesWhoIsInAnotherOperation) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     if (c.rank() == 0) return AllReduceOnDevice(world, c, 8, {.timeout = seconds(2)});
     const OnDevice data(world.cuda(1), 8);
@@ -162,11 +162,12 @@ TEST(NcclDeadline, NamesWhoIsInAnotherOperation) {
 }
 
 TEST(NcclDeadline, OfARecvNamesNobodyElse) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   const OnDevice data(world.cuda(0), 4);
-  EXPECT_EQ(MessageOf(world.at(0).Recv(data.buffer(), 1, {.timeout = seconds(1), .stream = data.stream()})),
-            "");
-  EXPECT_EQ(MessageOf(world.at(0).Synchronize()),
+  EXPECT_EQ(
+      socket::MessageOf(world.at(0).Recv(data.buffer(), 1, {.timeout = seconds(1), .stream = data.stream()})),
+      "");
+  EXPECT_EQ(socket::MessageOf(world.at(0).Synchronize()),
             "Recv #1 f32[4] of NCCL did not finish within 1s on rank 0 on gpu01");
 }
 
@@ -175,29 +176,32 @@ TEST(NcclDeadline, IsTheCallsOwnWhereItHasOne) {
   NcclSettings settings = TestSettings();
   settings.timeouts.collective = milliseconds(1);
   settings.watchdog_grace = milliseconds(1);
-  NcclWorld world(BlockLayout({2}), kBare, settings);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
   const OnDevice data(world.cuda(0), 8);
   const CallOptions patient = {.timeout = std::chrono::minutes(2), .stream = data.stream()};
-  ASSERT_EQ(MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum, patient)), "");
+  ASSERT_EQ(socket::MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum, patient)),
+            "");
   std::thread late([&] {
     // Long past what is configured, for the watchdog and for Synchronize.
     const Deadline passed = Deadline::After(milliseconds(200));
     while (!passed.Expired()) std::this_thread::yield();
-    EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(1), 8, {.timeout = std::chrono::minutes(2)})), "");
+    EXPECT_EQ(
+        socket::MessageOf(AllReduceOnDevice(world, world.at(1), 8, {.timeout = std::chrono::minutes(2)})),
+        "");
   });
-  EXPECT_EQ(MessageOf(world.at(0).Synchronize()), "");
+  EXPECT_EQ(socket::MessageOf(world.at(0).Synchronize()), "");
   late.join();
 }
 
 TEST(NcclSynchronize, TakesATimeoutOfItsOwn) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   const OnDevice data(world.cuda(0), 8);
-  ASSERT_EQ(MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
-                                            {.stream = data.stream()})),
+  ASSERT_EQ(socket::MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
+                                                    {.stream = data.stream()})),
             "");
-  EXPECT_EQ(MessageOf(world.at(0).Synchronize({.timeout = Duration::zero()})),
+  EXPECT_EQ(socket::MessageOf(world.at(0).Synchronize({.timeout = Duration::zero()})),
             "Synchronize: the timeout must be more than 0");
-  EXPECT_EQ(MessageOf(world.at(0).Synchronize({.timeout = milliseconds(50)})),
+  EXPECT_EQ(socket::MessageOf(world.at(0).Synchronize({.timeout = milliseconds(50)})),
             "Synchronize: work of NCCL was still under way after 50ms on rank 0 on gpu01");
 }
 
@@ -205,7 +209,7 @@ TEST(NcclSynchronize, TakesATimeoutOfItsOwn) {
 TEST(NcclAbort, ThatHangsEndsTheProcess) {
   NcclSettings settings = TestSettings();
   settings.abort_within = seconds(1);
-  NcclWorld world(BlockLayout({2}), kBare, settings);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
   {
     const std::lock_guard lock(world.fabric().mutex);
     world.fabric().hangs_in_abort.insert(1);
@@ -227,7 +231,7 @@ TEST(NcclAbortDeathTest, EndsTheProcessWith69) {
 }
 
 TEST(NcclTeardown, FinalizesThenDestroys) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   EXPECT_THAT(world.Messages([&](Communicator& c) { return AllReduceOnDevice(world, c, 100); }), Each(""));
   for (const int rank : {0, 1}) world.Leave(rank);
   EXPECT_EQ(world.fabric().order, (std::vector<std::string>{"finalize", "destroy"}));
@@ -236,15 +240,15 @@ TEST(NcclTeardown, FinalizesThenDestroys) {
 }
 
 TEST(NcclTeardown, WaitsForWhatIsUnderWay) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   const OnDevice mine(world.cuda(0), 8);
   const OnDevice theirs(world.cuda(1), 8);
-  ASSERT_EQ(MessageOf(world.at(0).AllReduce(mine.buffer(), mine.buffer(), ReduceOp::kSum,
-                                            {.stream = mine.stream()})),
+  ASSERT_EQ(socket::MessageOf(world.at(0).AllReduce(mine.buffer(), mine.buffer(), ReduceOp::kSum,
+                                                    {.stream = mine.stream()})),
             "");
   std::thread leaver([&] { world.Leave(0); });
-  EXPECT_EQ(MessageOf(world.at(1).AllReduce(theirs.buffer(), theirs.buffer(), ReduceOp::kSum,
-                                            {.stream = theirs.stream()})),
+  EXPECT_EQ(socket::MessageOf(world.at(1).AllReduce(theirs.buffer(), theirs.buffer(), ReduceOp::kSum,
+                                                    {.stream = theirs.stream()})),
             "");
   leaver.join();
   EXPECT_EQ(mine.first(), 2);
@@ -254,10 +258,10 @@ TEST(NcclTeardown, WaitsForWhatIsUnderWay) {
 TEST(NcclTeardown, AbortsWhatDoesNotEndInTime) {
   NcclSettings settings = TestSettings();
   settings.timeouts.shutdown = milliseconds(100);
-  NcclWorld world(BlockLayout({2}), kBare, settings);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
   const OnDevice data(world.cuda(0), 8);
-  ASSERT_EQ(MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
-                                            {.stream = data.stream()})),
+  ASSERT_EQ(socket::MessageOf(world.at(0).AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
+                                                    {.stream = data.stream()})),
             "");
   world.Leave(0);
   EXPECT_EQ(world.fabric().order, (std::vector<std::string>{"finalize", "abort"}));
@@ -265,7 +269,7 @@ TEST(NcclTeardown, AbortsWhatDoesNotEndInTime) {
 }
 
 TEST(NcclFork, IsRefusedInTheChild) {
-  NcclWorld world(BlockLayout({2}), kBare);
+  NcclWorld world(socket::BlockLayout({2}), kBare);
   const pid_t child = fork();
   if (child == 0) {
     const Status barrier = world.at(0).Barrier();
@@ -284,26 +288,26 @@ TEST(NcclFork, IsRefusedInTheChild) {
 // NCCL's groups belong to a thread: one that was left open would swallow all that this thread does later.
 TEST(NcclGroups, ThatAnAbortComesIntoLeaveTheThreadFit) {
   {
-    NcclWorld world(BlockLayout({2}), kBare);
+    NcclWorld world(socket::BlockLayout({2}), kBare);
     const OnDevice data(world.cuda(0), 8);
-    ASSERT_EQ(MessageOf(world.at(0).BeginGroup()), "");
-    EXPECT_EQ(MessageOf(world.at(0).Send(data.buffer(), 1, {.stream = data.stream()})), "");
+    ASSERT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
+    EXPECT_EQ(socket::MessageOf(world.at(0).Send(data.buffer(), 1, {.stream = data.stream()})), "");
     world.state().Fail({Code::kPeerLost, "rank 1 on gpu01 was killed by signal 9", ""});
     world.Leave(1);
     for (size_t aborted = 0; aborted < 2; std::this_thread::yield()) {
       const std::lock_guard lock(world.fabric().mutex);
       aborted = world.fabric().aborted_together.size();
     }
-    EXPECT_EQ(MessageOf(world.at(0).EndGroup()), "rank 1 on gpu01 was killed by signal 9");
+    EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "rank 1 on gpu01 was killed by signal 9");
   }
-  NcclWorld world(BlockLayout({2}), kBare);
-  std::thread other([&] { EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(1), 8)), ""); });
-  EXPECT_EQ(MessageOf(AllReduceOnDevice(world, world.at(0), 8)), "");
+  NcclWorld world(socket::BlockLayout({2}), kBare);
+  std::thread other([&] { EXPECT_EQ(socket::MessageOf(AllReduceOnDevice(world, world.at(1), 8)), ""); });
+  EXPECT_EQ(socket::MessageOf(AllReduceOnDevice(world, world.at(0), 8)), "");
   other.join();
 }
 
 TEST(NcclGroups, LetARingOfSendsAndRecvsPass) {
-  NcclWorld world(BlockLayout({2, 1}), kBare);
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare);
   world.Run([&](Communicator& c) {
     ComputingCuda& cuda = world.cuda(c.rank());
     const OnDevice mine(cuda, 1000);
@@ -311,17 +315,17 @@ TEST(NcclGroups, LetARingOfSendsAndRecvsPass) {
     std::fill_n(static_cast<float*>(mine.buffer().data), 1000, static_cast<float>(c.rank()));
     const int next = (c.rank() + 1) % c.size();
     const int previous = (c.rank() + c.size() - 1) % c.size();
-    EXPECT_EQ(MessageOf(c.BeginGroup()), "");
+    EXPECT_EQ(socket::MessageOf(c.BeginGroup()), "");
     EXPECT_EQ(c.BeginGroup().error().message, "BeginGroup: a group has begun already");
-    EXPECT_EQ(MessageOf(c.Send(mine.buffer(), next, {.stream = mine.stream()})), "");
-    EXPECT_EQ(MessageOf(c.Recv(theirs.buffer(), previous, {.stream = mine.stream()})), "");
+    EXPECT_EQ(socket::MessageOf(c.Send(mine.buffer(), next, {.stream = mine.stream()})), "");
+    EXPECT_EQ(socket::MessageOf(c.Recv(theirs.buffer(), previous, {.stream = mine.stream()})), "");
     EXPECT_EQ(c.Split(0, 0).error().message, "Split: not between BeginGroup and EndGroup");
-    EXPECT_EQ(MessageOf(c.EndGroup()), "");
+    EXPECT_EQ(socket::MessageOf(c.EndGroup()), "");
     EXPECT_EQ(c.EndGroup().error().message, "EndGroup: no group has begun in this thread");
-    EXPECT_EQ(MessageOf(c.Synchronize()), "");
+    EXPECT_EQ(socket::MessageOf(c.Synchronize()), "");
     EXPECT_EQ(theirs.first(), static_cast<float>(previous));
   });
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -5,7 +5,7 @@
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/nccl_world.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 TEST(CheckDeviceBuffer, TakesDeviceMemoryAlone) {
@@ -49,7 +49,7 @@ TEST(CheckDeviceBuffer, TakesMemoryOfTheRanksOwnGpuAlone) {
 
 // Refused on this rank alone, and everything goes on.
 TEST(NcclArguments, AreRefusedAndBreakNothing) {
-  NcclWorld world(BlockLayout({2}), NcclWorld::Through::kNothing);
+  NcclWorld world(socket::BlockLayout({2}), NcclWorld::Through::kNothing);
   Communicator& c = world.at(0);
   void* memory = nullptr;
   ASSERT_EQ(world.cuda(0).Allocate(&memory, 64), CudaResult::kSuccess);
@@ -75,4 +75,4 @@ TEST(NcclArguments, AreRefusedAndBreakNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

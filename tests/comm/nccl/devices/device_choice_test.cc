@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 struct Row {
@@ -92,4 +92,4 @@ TEST(CheckDistinctDevices, OneForEachRank) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 GpuHello Hello() {
@@ -54,4 +54,4 @@ TEST(GpuHello, IsReadStrictly) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -6,7 +6,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/nccl/fake_cuda.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(ExamineGpu, SaysWhatIsWrongWithTheGpu) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -8,7 +8,7 @@
 
 #include "tests/comm/nccl/nccl_world.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 int CurrentOf(ComputingCuda& cuda) {
@@ -57,7 +57,7 @@ class RanksOnTheirSecondGpu : public testing::Test {
     return queued ? done : queued;
   }
 
-  NcclWorld world_{BlockLayout({2}), NcclWorld::Through::kNothing, SecondGpu()};
+  NcclWorld world_{socket::BlockLayout({2}), NcclWorld::Through::kNothing, SecondGpu()};
 };
 
 TEST_F(RanksOnTheirSecondGpu, WorkInAnyThread) {
@@ -76,4 +76,4 @@ TEST_F(RanksOnTheirSecondGpu, WorkInAnyThread) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

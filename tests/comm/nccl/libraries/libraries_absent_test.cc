@@ -4,7 +4,7 @@
 #include "comm/nccl/libraries/nccl_library.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 constexpr std::string_view kHint =
@@ -25,4 +25,4 @@ TEST(LibrariesAbsent, SayWhatWasMissingAtBuildTimeAndHowToGetIt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ TEST_F(LibraryFilesTest, TheNewestRuntimeOfAFolderFirst) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,4 +23,4 @@ TEST(HasNvidiaFiles, IsTrueWithAnyOfThem) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

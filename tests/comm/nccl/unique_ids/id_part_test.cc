@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 NcclId SomeId() {
@@ -53,4 +53,4 @@ TEST(IdPart, AnythingElseIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

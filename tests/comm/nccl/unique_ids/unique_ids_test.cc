@@ -12,7 +12,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/nccl/fake_nccl.h"
 
-namespace muster {
+namespace muster::nccl {
 namespace {
 
 // Where the ranks of one exchange put their parts.
@@ -185,4 +185,4 @@ TEST(ExchangeNcclIds, WhoDoesNotDrawIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::nccl

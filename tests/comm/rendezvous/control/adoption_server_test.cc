@@ -11,7 +11,7 @@
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -51,8 +51,8 @@ class AdoptionServerTest : public testing::Test {
     });
   }
   std::unique_ptr<AdoptionServer> OpenDesk(const Versions& versions) {
-    auto server = AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "", PrivateBases(), versions},
-                                       [](int) {});
+    auto server = AdoptionServer::Open(*loop, group[0].plane(),
+                                       {getuid(), "", "", net::PrivateBases(), versions}, [](int) {});
     EXPECT_TRUE(server);
     return *std::move(server);
   }
@@ -72,7 +72,7 @@ class AdoptionServerTest : public testing::Test {
     }
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   TestGroup group;
   std::vector<std::unique_ptr<AdoptionServer>> servers;
   std::vector<int> lost;
@@ -173,9 +173,9 @@ TEST_F(AdoptionServerTest, AnotherReleaseIsRefusedOnBothSides) {
 
 TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
   const LogCapture log;
-  auto fd = StartConnect(*SocketAddress::Path(servers[0]->path()));
+  auto fd = net::StartConnect(*net::SocketAddress::Path(servers[0]->path()));
   ASSERT_TRUE(fd);
-  FrameStream program(*loop, *std::move(fd), kLongestMessage);
+  net::FrameStream program(*loop, *std::move(fd), kLongestMessage);
   bool closed = false;
   program.Start([](ByteView) { ADD_FAILURE(); }, [&](const Error&) { closed = true; });
   program.Send(EncodeAdopt(0));
@@ -184,7 +184,7 @@ TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
 }
 
 TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
-  const TestBase base;
+  const net::TestBase base;
   const std::string control = base.path + "/muster-0-0-0/control-0";
   const auto adopted = AdoptGroup(control, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
   ASSERT_FALSE(adopted);
@@ -204,10 +204,11 @@ TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
 }
 
 TEST_F(AdoptionServerTest, OfAKilledSupervisorIsALeftover) {
-  const TestBase base;
+  const net::TestBase base;
   std::string path;
   {
-    const auto killed = PrivateSocket::OpenIn(base.path, "control-1", PrivateSocket::Kind::kListener);
+    const auto killed =
+        net::PrivateSocket::OpenIn(base.path, "control-1", net::PrivateSocket::Kind::kListener);
     path = killed->name.path();
     // Its file stays.
     ASSERT_EQ(link(path.c_str(), (base.path + "/left").c_str()), 0);
@@ -218,9 +219,9 @@ TEST_F(AdoptionServerTest, OfAKilledSupervisorIsALeftover) {
 
 // A container without /dev/shm and /tmp of the node: no leftover, and not its own fault.
 TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
-  const TestBase base;
-  const auto supervisor =
-      PrivateSocket::OpenIn(base.path, UniqueSocketName("control"), PrivateSocket::Kind::kListener);
+  const net::TestBase base;
+  const auto supervisor = net::PrivateSocket::OpenIn(base.path, net::UniqueSocketName("control"),
+                                                     net::PrivateSocket::Kind::kListener);
   ASSERT_TRUE(supervisor);
   const std::string here = "/no-such-place/muster-0-0-0/" + supervisor->name.socket();
   EXPECT_TRUE(IsSupervisorThere(here, getuid()));
@@ -237,7 +238,7 @@ TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
 }
 
 TEST_F(AdoptionServerTest, ALongPathServesAsWell) {
-  const TestBase base;
+  const net::TestBase base;
   const std::string deep = base.path + "/" + std::string(100, 'x');
   std::filesystem::create_directory(deep);
   auto server = AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "job 7", {deep}}, [](int) {});
@@ -249,9 +250,9 @@ TEST_F(AdoptionServerTest, ALongPathServesAsWell) {
 }
 
 TEST_F(AdoptionServerTest, ASupervisorThatDoesNotAnswerIsWaitedForOnlySoLong) {
-  const TestBase base;
+  const net::TestBase base;
   const std::string name = base.path + "/silent";
-  const auto listener = Listen(*SocketAddress::Path(name));
+  const auto listener = net::Listen(*net::SocketAddress::Path(name));
   const auto adopted =
       AdoptGroup(name, group_id(), 0, getuid(), {}, Deadline::After(std::chrono::milliseconds(20)));
   ASSERT_FALSE(adopted);
@@ -311,10 +312,10 @@ TEST_F(AdoptionServerTest, ASupervisorThatEndsIsNamed) {
 }
 
 TEST_F(AdoptionServerTest, WhoTalksNonsenseIsTurnedAway) {
-  auto fd = StartConnect(*SocketAddress::Path(servers[0]->path()));
+  auto fd = net::StartConnect(*net::SocketAddress::Path(servers[0]->path()));
   ASSERT_TRUE(fd);
   bool closed = false;
-  FrameStream stream(*loop, *std::move(fd), 1000);
+  net::FrameStream stream(*loop, *std::move(fd), 1000);
   stream.Start([](ByteView) {}, [&](const Error&) { closed = true; });
   stream.Send(AsBytes("GET /"));
   ASSERT_TRUE(loop.Until([&] { return closed; }));
@@ -322,4 +323,4 @@ TEST_F(AdoptionServerTest, WhoTalksNonsenseIsTurnedAway) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -10,7 +10,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -24,7 +24,7 @@ class StatusTest : public testing::Test {
     std::atomic<bool> over = false;
     Result<AskedGroups> asked = Fail(Code::kInternal, "not asked");
     std::thread asker([&] {
-      asked = AskGroupsOnThisNode({0, patience, {}}, getuid(), PrivateBases(),
+      asked = AskGroupsOnThisNode({0, patience, {}}, getuid(), net::PrivateBases(),
                                   Deadline::After(milliseconds(2 * patience) + seconds(1)));
       over = true;
       loop->Post([] {});
@@ -52,7 +52,7 @@ class StatusTest : public testing::Test {
     return states;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   const std::string job = fmt::format("status_test {}", getpid());
 };
 
@@ -91,7 +91,7 @@ TEST_F(StatusTest, ARankThatDoesNotAnswerIsSilentAndTheKernelIsAsked) {
   // Rank 1 is a process of its own that stops.
   const pid_t child = fork();
   if (child == 0) {
-    TestLoop own_loop;
+    net::TestLoop own_loop;
     TestRank own(*own_loop, requests[1]);
     own.Start();
     own_loop->RunUntil([&] { return own.ended(); }, Deadline::After(seconds(10)));
@@ -116,7 +116,7 @@ TEST_F(StatusTest, WhereTheRootIsSilentTheOwnNodeIsTold) {
   const auto requests = Requests({"a", "b", "b"});
   const pid_t child = fork();
   if (child == 0) {
-    TestLoop own_loop;
+    net::TestLoop own_loop;
     TestRank own(*own_loop, requests[0]);
     own.Start();
     own_loop->RunUntil([&] { return own.ended(); }, Deadline::After(seconds(10)));
@@ -152,11 +152,11 @@ TEST(StatusSocket, IsReadBack) {
   const auto socket = ParseStatusSocket(StatusSocketName(7));
   ASSERT_TRUE(socket);
   EXPECT_EQ(socket->pid, getpid());
-  EXPECT_EQ(socket->network_namespace, OwnNetworkNamespace());
+  EXPECT_EQ(socket->network_namespace, net::OwnNetworkNamespace());
   for (const char* other : {"", "status-", "status-1-2", "leader-1-2-3-4", "status-f0-2-3-4-5",
                             "status-g-2-3-4", "status-f0-x-3-4", "status-fffffffff-2-3-4", "status--2-3-4"})
     EXPECT_FALSE(ParseStatusSocket(other)) << other;
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

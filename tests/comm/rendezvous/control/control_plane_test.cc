@@ -7,7 +7,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -32,7 +32,7 @@ class ControlPlaneTest : public testing::Test {
   TestRank& rank(size_t number) { return (*group)[number]; }
   bool Released(size_t number) { return rank(number).released == 1; }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::unique_ptr<TestGroup> group;
 };
 
@@ -41,7 +41,7 @@ class RankThatFreezes {
  public:
   explicit RankThatFreezes(const JoinRequest& request) : process_(fork()) {
     if (process_ != 0) return;
-    TestLoop loop;
+    net::TestLoop loop;
     TestRank rank(*loop, request);
     rank.Start();
     loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
@@ -337,7 +337,7 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideADeath) {
     const pid_t child = fork();
     if (child == 0) {
       close(hold[1]);
-      TestLoop own_loop;
+      net::TestLoop own_loop;
       TestRank own(*own_loop, requests[dying]);
       own.Start();
       own_loop->RunUntil([&] { return own.ended(); }, Deadline::After(seconds(10)));
@@ -372,7 +372,7 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideTheDeathOfALeader) {
   const pid_t child = fork();
   if (child == 0) {
     close(hold[1]);
-    TestLoop own_loop;
+    net::TestLoop own_loop;
     TestRank leader(*own_loop, requests[1]);
     leader.Start();
     own_loop->RunUntil([&] { return leader.ended(); }, Deadline::After(seconds(10)));
@@ -401,7 +401,7 @@ TEST_F(ControlPlaneTest, WhoLosesMostAtOnceIsCutOffItself) {
   for (JoinRequest& request : requests) request.liveness = kFast;
   const pid_t child = fork();
   if (child == 0) {
-    TestLoop own_loop;
+    net::TestLoop own_loop;
     requests.erase(requests.begin());
     TestGroup others(own_loop, requests);
     if (!others.AllFormed()) _exit(1);
@@ -445,14 +445,14 @@ TEST_F(ControlPlaneTest, AllIsQuietWhileAllIsWell) {
 
 TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
   Form();
-  auto [near, far] = SocketPair();
-  Joined joined{rank(0).plane().group(), std::make_unique<FrameStream>(*loop, std::move(near), 1000),
+  auto [near, far] = net::SocketPair();
+  Joined joined{rank(0).plane().group(), std::make_unique<net::FrameStream>(*loop, std::move(near), 1000),
                 std::make_unique<ChildLinks>(), nullptr, "the supervisor of rank 0 on a"};
   std::vector<Failure> told;
   ControlPlane::Events events;
   events.on_failure = [&](const Failure& failure) { told.push_back(failure); };
   ControlPlane plane(*loop, std::move(joined), {0}, kFast, std::move(events));
-  FrameStream peer(*loop, std::move(far), 1000);
+  net::FrameStream peer(*loop, std::move(far), 1000);
   peer.Start([](ByteView) {}, [](const Error&) {});
   for (int type = 0; type < 256; ++type) {
     if (type == static_cast<int>(ControlType::kReleased)) continue;
@@ -469,4 +469,4 @@ TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -41,7 +41,7 @@ class ExitReportsTest : public testing::Test {
     return end;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::unique_ptr<TestGroup> group;
 };
 
@@ -132,4 +132,4 @@ TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

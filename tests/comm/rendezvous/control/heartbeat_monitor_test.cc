@@ -7,7 +7,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,10 +19,10 @@ constexpr LivenessOptions kFast{milliseconds(20), milliseconds(60), milliseconds
 class HeartbeatMonitorTest : public testing::Test {
  protected:
   HeartbeatMonitorTest() {
-    auto [near, other] = SocketPair();
-    stream = std::make_unique<FrameStream>(*loop, std::move(near), 1000);
+    auto [near, other] = net::SocketPair();
+    stream = std::make_unique<net::FrameStream>(*loop, std::move(near), 1000);
     stream->Start([](ByteView) {}, [](const Error&) {});
-    far = std::make_unique<FrameStream>(*loop, std::move(other), 1000);
+    far = std::make_unique<net::FrameStream>(*loop, std::move(other), 1000);
   }
   void Start() {
     heard = now;
@@ -57,14 +57,14 @@ class HeartbeatMonitorTest : public testing::Test {
   }
 
   const std::vector<int> kRanks = {1};
-  TestLoop loop;
+  net::TestLoop loop;
   int described = 0;
   Clock::time_point now{std::chrono::hours(1)};
   Clock::time_point heard;
   Clock::time_point died;
   bool speaks = false;
-  std::unique_ptr<FrameStream> stream;
-  std::unique_ptr<FrameStream> far;
+  std::unique_ptr<net::FrameStream> stream;
+  std::unique_ptr<net::FrameStream> far;
   std::unique_ptr<HeartbeatMonitor> heartbeat;
   int heartbeats = 0;
   int suspected = 0;
@@ -139,4 +139,4 @@ TEST_F(HeartbeatMonitorTest, StopsWhenItIsDestroyed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -12,7 +12,7 @@
 #include "tests/comm/rendezvous/shared_kvs.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -42,11 +42,11 @@ Groups JoinAll(const std::vector<JoinRequest>& requests) {
 template <typename Work>
 auto OnAll(const Groups& groups, Work work) {
   using Outcome = decltype(work(*groups.front()));
-  std::vector<std::future<Outcome>> running;
+  std::vector<std::future<auth::Outcome>> running;
   for (const auto& group : groups) {
     running.push_back(std::async(std::launch::async, [&group, &work] { return work(*group); }));
   }
-  std::vector<Outcome> outcomes;
+  std::vector<auth::Outcome> outcomes;
   for (auto& future : running) outcomes.push_back(future.get());
   return outcomes;
 }
@@ -252,7 +252,7 @@ TEST(JoinGroup, WhoDoesNotFormSaysWhy) {
 }
 
 TEST(GroupOfOne, WorksAndOpensNothing) {
-  const auto before = OpenDescriptors();
+  const auto before = net::OpenDescriptors();
   const auto group = MakeGroupOfOne("here");
   EXPECT_EQ(group->rank(), 0);
   EXPECT_EQ(group->roster().nodes, (std::vector<Roster::Node>{{"here", {}}}));
@@ -264,7 +264,7 @@ TEST(GroupOfOne, WorksAndOpensNothing) {
   group->Fail({Code::kInternal, "second", ""});
   EXPECT_EQ(group->failure()->message, "first");
   EXPECT_TRUE(group->Leave(Soon()));
-  EXPECT_LE(OpenDescriptors(), before);
+  EXPECT_LE(net::OpenDescriptors(), before);
 }
 
 // ---- processes
@@ -354,4 +354,4 @@ TEST(ForkedChild, MayDestroyItsCopyOfTheGroup) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(DescribeRanks, CountsTheNodesOfAThousand) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,7 +7,7 @@
 
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -67,7 +67,7 @@ class OwnerInquiryTest : public testing::Test {
     return answer.value_or(OwnerAnswer{});
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::unique_ptr<TestGroup> group;
   std::map<int, OwnerAnswer> says;
   std::vector<int> asked;
@@ -179,4 +179,4 @@ TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -26,7 +26,7 @@ class RejoinHandlerTest : public testing::Test {
     second[rank]->Start();
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   const LogCapture log;
   std::vector<JoinRequest> requests;
   TestGroup first;
@@ -134,7 +134,7 @@ TEST_F(RejoinHandlerTest, AGroupThatHasFailedMakesRoomForTheNext) {
 }
 
 TEST(RejoinHandler, TellsTheOnlyRankOfANodeAsWell) {
-  TestLoop loop;
+  net::TestLoop loop;
   const std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
   TestGroup group(loop, requests);
   ASSERT_TRUE(group.AllFormed());
@@ -150,7 +150,7 @@ TEST(RejoinHandler, TellsTheOnlyRankOfANodeAsWell) {
 // its own.
 TEST(RejoinHandler, ASecondLeaderIsToldWheneverItComes) {
   for (int round = 0; round < 20; ++round) {
-    TestLoop loop;
+    net::TestLoop loop;
     const std::vector<JoinRequest> requests = MakeRequests({"a", "a", "a"});
     std::vector<std::unique_ptr<TestRank>> ranks;
     for (const JoinRequest& request : requests) {
@@ -170,7 +170,7 @@ TEST(RejoinHandler, ASecondLeaderIsToldWheneverItComes) {
 
 // It had connected when the group formed, and spoke when it had formed.
 TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
-  TestLoop loop;
+  net::TestLoop loop;
   const std::vector<JoinRequest> requests = MakeRequests({"a", "a"});
   TestRank leader(*loop, requests[0]);
   leader.Start();
@@ -183,7 +183,7 @@ TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return leader.formed() && follower.formed(); }));
   std::optional<Failure> told;
-  FrameStream stream(*loop, std::move(early), kLongestMessage);
+  net::FrameStream stream(*loop, std::move(early), kLongestMessage);
   stream.Start([&](ByteView frame) { told = *DecodeFailure(frame); }, [](const Error&) {});
   stream.Send(Encode(HelloOf({requests[0].self})));
   ASSERT_TRUE(loop.Until([&] { return told.has_value(); }));
@@ -194,7 +194,7 @@ TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
 
 // `muster check && muster run --nproc-per-node 8`: its ranks are not those of the group at work.
 TEST(RejoinHandler, AWorldOfAnotherSizeWaits) {
-  TestLoop loop;
+  net::TestLoop loop;
   const LogCapture log;
   const std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
   TestGroup group(loop, requests);
@@ -209,4 +209,4 @@ TEST(RejoinHandler, AWorldOfAnotherSizeWaits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

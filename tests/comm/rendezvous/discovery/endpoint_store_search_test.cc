@@ -8,7 +8,7 @@
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -43,14 +43,14 @@ class FakeBulletin : public EndpointStore {
 class BulletinSearchTest : public testing::Test {
  protected:
   BulletinSearchTest() {
-    EXPECT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+    EXPECT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
     search = std::make_unique<EndpointStoreSearch>(
         *loop, std::make_unique<FakeBulletin>(kvs), RootDialer::Params{meeting, seconds(10), seconds(10)},
-        [this](const std::optional<JobSecret>& found) -> Result<std::unique_ptr<Prover>> {
+        [this](const std::optional<auth::JobSecret>& found) -> Result<std::unique_ptr<auth::Prover>> {
           if (refuse_prover) return Fail(Code::kAuthentication, "nothing can be proven");
-          return found ? MakeSecretProver(*found) : MakeNoneProver();
+          return found ? auth::MakeSecretProver(*found) : auth::MakeNoneProver();
         },
-        [this](std::unique_ptr<FrameStream> found) {
+        [this](std::unique_ptr<net::FrameStream> found) {
           link = std::move(found);
           link->Start([](ByteView) {}, [](const Error&) {});
           search.reset();
@@ -64,24 +64,24 @@ class BulletinSearchTest : public testing::Test {
     search.reset();
     loop.Settle();
   }
-  RootAddress At(uint16_t where, const JobSecret& with) const {
-    return {{*SocketAddress::FromNumeric("127.0.0.1", where)}, with};
+  RootAddress At(uint16_t where, const auth::JobSecret& with) const {
+    return {{*net::SocketAddress::FromNumeric("127.0.0.1", where)}, with};
   }
 
   FakeKvs kvs;
-  TestLoop loop;
-  const MeetingId meeting = MeetingIdOf("bulletin_search_test");
-  const uint16_t port = FreePort();
-  const JobSecret secret = *JobSecret::Generate();
-  const std::unique_ptr<Prover> prover = MakeSecretProver(secret);
+  net::TestLoop loop;
+  const auth::MeetingId meeting = auth::MeetingIdOf("bulletin_search_test");
+  const uint16_t port = net::FreePort();
+  const auth::JobSecret secret = *auth::JobSecret::Generate();
+  const std::unique_ptr<auth::Prover> prover = auth::MakeSecretProver(secret);
   bool refuse_prover = false;
-  std::unique_ptr<FrameStream> accepted;
-  std::unique_ptr<FrameStream> link;
+  std::unique_ptr<net::FrameStream> accepted;
+  std::unique_ptr<net::FrameStream> link;
   std::optional<Error> hopeless;
   AuthenticatingAcceptor listener{*loop,
                                   {meeting, seconds(10)},
                                   *prover,
-                                  [this](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                  [this](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     accepted = std::move(from);
                                     accepted->Start([](ByteView) {}, [](const Error&) {});
                                   }};
@@ -96,8 +96,8 @@ TEST_F(BulletinSearchTest, WaitsForANoticeAndFollowsIt) {
 }
 
 TEST_F(BulletinSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
-  const uint16_t nobody = FreePort();
-  kvs.Set(Encode(At(nobody, *JobSecret::Generate())));
+  const uint16_t nobody = net::FreePort();
+  kvs.Set(Encode(At(nobody, *auth::JobSecret::Generate())));
   ASSERT_TRUE(loop.Until(
       [&] { return search->Problem() == fmt::format("127.0.0.1:{}: Connection refused", nobody); }));
   kvs.Set(Encode(At(port, secret)));
@@ -105,7 +105,7 @@ TEST_F(BulletinSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
 }
 
 TEST_F(BulletinSearchTest, AnotherSecretIsTheOldOnes) {
-  kvs.Set(Encode(At(port, *JobSecret::Generate())));
+  kvs.Set(Encode(At(port, *auth::JobSecret::Generate())));
   ASSERT_TRUE(loop.Until([&] { return search->rejection() || !search->Problem().empty(); }));
   EXPECT_FALSE(link);
   kvs.Set(Encode(At(port, secret)));
@@ -145,4 +145,4 @@ TEST_F(BulletinSearchTest, EndsWhereNothingCanBeProven) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 #include "comm/address.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 const std::string kSecret(64, 'a');
@@ -20,15 +20,15 @@ std::string WhyNot(std::string_view text) {
 }
 
 TEST(RootAddress, IsOneLineThatIsReadBack) {
-  const RootAddress root_address{
-      {*SocketAddress::FromNumeric("10.1.2.3", 61000), *SocketAddress::FromNumeric("fd00::1", 61001)},
-      *JobSecret::Parse(kSecret, "test")};
+  const RootAddress root_address{{*net::SocketAddress::FromNumeric("10.1.2.3", 61000),
+                                  *net::SocketAddress::FromNumeric("fd00::1", 61001)},
+                                 *auth::JobSecret::Parse(kSecret, "test")};
   EXPECT_EQ(Encode(root_address), "muster-notice 1 " + kSecret + " 10.1.2.3:61000 [fd00::1]:61001");
   EXPECT_EQ(DecodeRootAddress(Encode(root_address)), Result<RootAddress>(root_address));
 }
 
 TEST(RootAddress, MayHaveNoSecret) {
-  const RootAddress root_address{{*SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
+  const RootAddress root_address{{*net::SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
   EXPECT_EQ(Encode(root_address), "muster-notice 1 - 10.1.2.3:61000");
   EXPECT_EQ(DecodeRootAddress(Encode(root_address)), Result<RootAddress>(root_address));
 }
@@ -53,4 +53,4 @@ TEST(RootAddress, AnythingElseIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -57,7 +57,7 @@ extern "C" int mkdirat(int directory, const char* path, mode_t mode) {
   return made;
 }
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 namespace fs = std::filesystem;
@@ -235,4 +235,4 @@ TEST_F(FileEndpointStoreTest, SaysWhatItIs) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

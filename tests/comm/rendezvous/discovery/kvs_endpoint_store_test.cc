@@ -8,7 +8,7 @@
 #include "comm/rendezvous/pmi/pmi_wire.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
@@ -30,9 +30,10 @@ struct FakeKvs : LauncherKvs {
 };
 
 RootAddress NoticeOf(int addresses) {
-  RootAddress root_address{{}, *JobSecret::Parse(std::string(64, 'a'), "test")};
+  RootAddress root_address{{}, *auth::JobSecret::Parse(std::string(64, 'a'), "test")};
   for (int i = 0; i < addresses; ++i) {
-    root_address.addresses.push_back(*SocketAddress::FromNumeric(fmt::format("fd00::1:2:3:{:x}", i), 61000));
+    root_address.addresses.push_back(
+        *net::SocketAddress::FromNumeric(fmt::format("fd00::1:2:3:{:x}", i), 61000));
   }
   return root_address;
 }
@@ -63,4 +64,4 @@ TEST(KvsEndpointStore, OfTooManyAddressesTheFirstAreKept) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 TEST(NoticeFile, IsReadAsItWasWritten) {
@@ -25,4 +25,4 @@ TEST(NoticeFile, IsReadAsAWholeOnly) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -11,7 +11,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 class RootAnnouncerTest : public testing::Test {
@@ -20,7 +20,8 @@ class RootAnnouncerTest : public testing::Test {
     return std::make_unique<TorchEndpointStore>(Endpoint{"127.0.0.1", port}, "key");
   }
   void Serve() {
-    server = *tcp_store::ServerThread::Start(*Listen(*SocketAddress::FromNumeric("127.0.0.1", port)), {});
+    server = *tcp_store::ServerThread::Start(
+        *net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port)), {});
   }
   void Announce(Duration patience) {
     announcer = std::make_unique<RootAnnouncer>(*loop, LauncherKvs(), patience,
@@ -33,9 +34,9 @@ class RootAnnouncerTest : public testing::Test {
   }
 
   const LogCapture log;
-  TestLoop loop;
-  const uint16_t port = FreePort();
-  const RootAddress root_address{{*SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
+  net::TestLoop loop;
+  const uint16_t port = net::FreePort();
+  const RootAddress root_address{{*net::SocketAddress::FromNumeric("10.1.2.3", 61000)}, std::nullopt};
   std::unique_ptr<tcp_store::ServerThread> server;
   std::optional<Error> hopeless;
   std::unique_ptr<RootAnnouncer> announcer;
@@ -60,7 +61,7 @@ TEST_F(RootAnnouncerTest, TriesAgainUntilItIsUp) {
 }
 
 TEST_F(RootAnnouncerTest, SaysWhereTryingAgainIsOfNoUse) {
-  const auto silent = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  const auto silent = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port));
   Announce(std::chrono::milliseconds(20));
   ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
   EXPECT_EQ(hopeless->code, Code::kConfiguration);
@@ -83,7 +84,7 @@ TEST_F(RootAnnouncerTest, TakesAFileDownAgain) {
 }
 
 TEST_F(RootAnnouncerTest, DestroyedItIsForgotten) {
-  const auto silent = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  const auto silent = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port));
   Announce(std::chrono::milliseconds(20));
   announcer.reset();
   loop.For(std::chrono::milliseconds(100));
@@ -91,4 +92,4 @@ TEST_F(RootAnnouncerTest, DestroyedItIsForgotten) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

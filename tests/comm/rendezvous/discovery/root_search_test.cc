@@ -10,7 +10,7 @@
 #include "comm/rendezvous/link/names.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -25,35 +25,35 @@ class RootSearchTest : public testing::Test {
   void Search(RootSearch::Where where) {
     search = std::make_unique<RootSearch>(
         *loop, std::move(where), RootDialer::Params{meeting, seconds(10), seconds(10)}, *prover,
-        [this](std::unique_ptr<FrameStream> found) {
+        [this](std::unique_ptr<net::FrameStream> found) {
           link = std::move(found);
           link->Start([](ByteView) {}, [](const Error&) {});
         },
         [](const Error& error) { ADD_FAILURE() << error.message; });
   }
 
-  TestLoop loop;
-  const MeetingId meeting = MeetingIdOf("root_search_test");
-  std::unique_ptr<Prover> prover = MakeNoneProver();
-  std::unique_ptr<FrameStream> link;
+  net::TestLoop loop;
+  const auth::MeetingId meeting = auth::MeetingIdOf("root_search_test");
+  std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
+  std::unique_ptr<net::FrameStream> link;
   std::unique_ptr<RootSearch> search;
 };
 
 TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
-  std::unique_ptr<FrameStream> accepted;
+  std::unique_ptr<net::FrameStream> accepted;
   AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
-                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     accepted = std::move(from);
                                     accepted->Start([](ByteView) {}, [](const Error&) {});
                                   });
-  const uint16_t port = FreePort();
-  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
-  Search({"no such host", "127.0.0.1", "127.0.0.2"}, {FreePort(), port});
+  const uint16_t port = net::FreePort();
+  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
+  Search({"no such host", "127.0.0.1", "127.0.0.2"}, {net::FreePort(), port});
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
 TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
-  Search({"no such host"}, {FreePort()});
+  Search({"no such host"}, {net::FreePort()});
   EXPECT_EQ(search->Problem(), "");
   ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
   EXPECT_THAT(search->Problem(), StartsWith("cannot resolve host \"no such host\": "));
@@ -61,19 +61,19 @@ TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
 }
 
 TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
-  std::unique_ptr<FrameStream> accepted;
+  std::unique_ptr<net::FrameStream> accepted;
   AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
-                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     accepted = std::move(from);
                                     accepted->Start([](ByteView) {}, [](const Error&) {});
                                   });
-  const uint16_t port = FreePort();
-  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
+  const uint16_t port = net::FreePort();
+  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
   const auto asked = std::make_shared<std::atomic<int>>(0);
   Search({{"no such host"}, {port}, nullptr, [asked](const std::string& host) {
             ++*asked;
             EXPECT_EQ(host, "no such host");
-            return std::vector<SocketAddress>{*SocketAddress::FromNumeric("127.0.0.3", 0)};
+            return std::vector<net::SocketAddress>{*net::SocketAddress::FromNumeric("127.0.0.3", 0)};
           }});
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
   EXPECT_EQ(*asked, 1);
@@ -81,14 +81,14 @@ TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
 
 TEST_F(RootSearchTest, ANameThatLeadsToThisMachineAloneIsSoughtElsewhereToo) {
   const auto asked = std::make_shared<std::atomic<int>>(0);
-  Search({{"127.0.1.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+  Search({{"127.0.1.1"}, {net::FreePort()}, nullptr, [asked](const std::string&) {
             ++*asked;
-            return std::vector<SocketAddress>{};
+            return std::vector<net::SocketAddress>{};
           }});
   ASSERT_TRUE(loop.Until([&] { return *asked > 0; }));
-  Search({{"192.0.2.1"}, {FreePort()}, nullptr, [asked](const std::string&) {
+  Search({{"192.0.2.1"}, {net::FreePort()}, nullptr, [asked](const std::string&) {
             *asked = 100;
-            return std::vector<SocketAddress>{};
+            return std::vector<net::SocketAddress>{};
           }});
   loop.For(std::chrono::milliseconds(1200));
   EXPECT_EQ(*asked, 1);
@@ -96,7 +96,7 @@ TEST_F(RootSearchTest, ANameThatLeadsToThisMachineAloneIsSoughtElsewhereToo) {
 
 TEST_F(RootSearchTest, SaysOnceThatAHostIsThisMachine) {
   int own = 0;
-  Search({"no such host", "127.0.0.1", "127.0.0.1"}, {FreePort()}, [&] { ++own; });
+  Search({"no such host", "127.0.0.1", "127.0.0.1"}, {net::FreePort()}, [&] { ++own; });
   ASSERT_TRUE(loop.Until([&] { return own > 0; }));
   loop.For(std::chrono::milliseconds(50));
   EXPECT_EQ(own, 1);
@@ -104,23 +104,23 @@ TEST_F(RootSearchTest, SaysOnceThatAHostIsThisMachine) {
 
 TEST_F(RootSearchTest, AnotherMachineIsNotThisOne) {
   int own = 0;
-  Search({"192.0.2.1"}, {FreePort()}, [&] { ++own; });
+  Search({"192.0.2.1"}, {net::FreePort()}, [&] { ++own; });
   loop.For(std::chrono::milliseconds(200));
   EXPECT_EQ(own, 0);
 }
 
 TEST_F(RootSearchTest, WhatTheNetworkSaysIsMoreTelling) {
-  const uint16_t port = FreePort();
+  const uint16_t port = net::FreePort();
   Search({"no such host", "127.0.0.1"}, {port});
   ASSERT_TRUE(
       loop.Until([&] { return search->Problem() == fmt::format("127.0.0.1:{}: Connection refused", port); }));
 }
 
 TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
-  Search({"127.0.0.1", "no such host"}, {FreePort()});
+  Search({"127.0.0.1", "no such host"}, {net::FreePort()});
   search.reset();
   loop.Settle();
-  Search({"no such host"}, {FreePort()});
+  Search({"no such host"}, {net::FreePort()});
   ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
   // With its next look-up already on the clock.
   search.reset();
@@ -131,21 +131,21 @@ TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
 class SquattedLadder : public RootSearchTest, public testing::WithParamInterface<size_t> {};
 
 TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
-  ASSERT_TRUE(MakeRoomForDescriptors(GetParam() + 200, "the test"));
+  ASSERT_TRUE(net::MakeRoomForDescriptors(GetParam() + 200, "the test"));
   std::vector<UniqueFd> strangers;
   std::vector<uint16_t> ladder;
   for (size_t i = 0; i < GetParam(); ++i) {
-    strangers.push_back(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)));
-    ladder.push_back(LocalAddress(strangers.back().get()).port());
+    strangers.push_back(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0)));
+    ladder.push_back(net::LocalAddress(strangers.back().get()).port());
   }
-  std::unique_ptr<FrameStream> accepted;
+  std::unique_ptr<net::FrameStream> accepted;
   AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
-                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     accepted = std::move(from);
                                     accepted->Start([](ByteView) {}, [](const Error&) {});
                                   });
-  const uint16_t port = FreePort();
-  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  const uint16_t port = net::FreePort();
+  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
   ladder.push_back(port);
   RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
   where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
@@ -156,30 +156,30 @@ TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
 INSTANTIATE_TEST_SUITE_P(OfManyPorts, SquattedLadder, testing::Values(8, 64, 512));
 
 TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
-  const auto other = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
-  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
-  where.further_ports = {LocalAddress(other->get()).port()};
+  const auto other = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
+  RootSearch::Where where{{"127.0.0.1"}, {net::FreePort()}};
+  where.further_ports = {net::LocalAddress(other->get()).port()};
   Search(std::move(where));
   loop.For(std::chrono::milliseconds(1000));
-  const auto nobody = Accept(other->get());
+  const auto nobody = net::Accept(other->get());
   ASSERT_TRUE(nobody);
   EXPECT_FALSE(*nobody);
 }
 
 TEST_F(RootSearchTest, LaterPortsAreTriedAfterAMoment) {
-  std::unique_ptr<FrameStream> accepted;
+  std::unique_ptr<net::FrameStream> accepted;
   AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
-                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     accepted = std::move(from);
                                     accepted->Start([](ByteView) {}, [](const Error&) {});
                                   });
-  const uint16_t port = FreePort();
-  ASSERT_TRUE(listener.Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
-  RootSearch::Where where{{"127.0.0.1"}, {FreePort()}};
+  const uint16_t port = net::FreePort();
+  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  RootSearch::Where where{{"127.0.0.1"}, {net::FreePort()}};
   where.later_ports = {port};
   Search(std::move(where));
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

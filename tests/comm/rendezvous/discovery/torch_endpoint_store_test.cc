@@ -8,7 +8,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/rendezvous/older_store.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::UnorderedElementsAre;
@@ -16,7 +16,7 @@ using testing::UnorderedElementsAre;
 Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
 
 struct TorchEndpointStoreTest : testing::Test {
-  UniqueFd Listener() { return *Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)); }
+  UniqueFd Listener() { return *net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0)); }
   void Serve() { server = *tcp_store::ServerThread::Start(Listener(), {}); }
   TorchEndpointStore Open(const std::string& key = "muster/test/root") {
     return {Endpoint{"127.0.0.1", server->address().port()}, key};
@@ -49,9 +49,9 @@ TEST_F(TorchEndpointStoreTest, ComesBackToAStoreThatHungUp) {
   Serve();
   TorchEndpointStore leader = Open();
   ASSERT_TRUE(leader.LookUp(Soon()));
-  const SocketAddress address = server->address();
+  const net::SocketAddress address = server->address();
   server.reset();
-  server = *tcp_store::ServerThread::Start(*Listen(address), {});
+  server = *tcp_store::ServerThread::Start(*net::Listen(address), {});
   EXPECT_FALSE(leader.LookUp(Soon()));
   EXPECT_TRUE(leader.LookUp(Soon()));
 }
@@ -59,7 +59,7 @@ TEST_F(TorchEndpointStoreTest, ComesBackToAStoreThatHungUp) {
 TEST_F(TorchEndpointStoreTest, NobodyThereMayChange) {
   Serve();
   TorchEndpointStore leader = Open();
-  const SocketAddress address = server->address();
+  const net::SocketAddress address = server->address();
   server.reset();
   const auto found = leader.LookUp(Soon());
   ASSERT_FALSE(found);
@@ -72,7 +72,7 @@ TEST_F(TorchEndpointStoreTest, NobodyThereMayChange) {
 
 TEST_F(TorchEndpointStoreTest, AStoreThatNeverAnswersIsGivenUp) {
   const UniqueFd listener = Listener();
-  const uint16_t port = LocalAddress(listener.get()).port();
+  const uint16_t port = net::LocalAddress(listener.get()).port();
   TorchEndpointStore leader(Endpoint{"127.0.0.1", port}, "key", Duration::zero());
   Error error;
   for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
@@ -123,4 +123,4 @@ TEST_F(TorchEndpointStoreTest, WhoHangsUpIsGivenAWhile) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "comm/net/hosts.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -24,10 +24,11 @@ TEST(AddressesToAdvertise, NeverLoopback) {
 }
 
 TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
-  const auto interfaces = LocalInterfaces();
+  const auto interfaces = net::LocalInterfaces();
   ASSERT_TRUE(interfaces);
-  const auto usable = std::ranges::find_if(*interfaces, [](const LocalInterface& entry) {
-    return !entry.address.IsLoopback() && !entry.address.IsLinkLocal() && !IsNodeLocalInterface(entry.name);
+  const auto usable = std::ranges::find_if(*interfaces, [](const net::LocalInterface& entry) {
+    return !entry.address.IsLoopback() && !entry.address.IsLinkLocal() &&
+           !net::IsNodeLocalInterface(entry.name);
   });
   if (usable == interfaces->end()) {
     EXPECT_FALSE(AddressesToAdvertise("*", {}));
@@ -42,4 +43,4 @@ TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "tests/comm/rendezvous/members.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 constexpr const char* kResolveHint = "\"muster resolve\" on both shows where it comes from";
@@ -109,4 +109,4 @@ TEST(FindLeftover, IsWhoeverComesFromAnEarlierIncarnation) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

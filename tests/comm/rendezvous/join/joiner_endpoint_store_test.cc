@@ -12,7 +12,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 class JoinerEndpointStoreTest : public testing::Test {
  protected:
   JoinerEndpointStoreTest()
-      : server(*tcp_store::ServerThread::Start(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)), {})) {}
+      : server(*tcp_store::ServerThread::Start(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0)),
+                                               {})) {}
   std::vector<JoinRequest> Requests(const std::vector<std::string>& node_of_rank) {
     auto requests = MakeRequests(node_of_rank);
     for (JoinRequest& request : requests) {
@@ -41,7 +42,8 @@ class JoinerEndpointStoreTest : public testing::Test {
   }
 
   void OutlivesAStaleNotice(const std::vector<JoinRequest>& requests, EndpointStore& kvs) {
-    const RootAddress stale{{*SocketAddress::FromNumeric("127.0.0.1", FreePort())}, *JobSecret::Generate()};
+    const RootAddress stale{{*net::SocketAddress::FromNumeric("127.0.0.1", net::FreePort())},
+                            *auth::JobSecret::Generate()};
     ASSERT_TRUE(kvs.Publish(Encode(stale), Deadline::After(std::chrono::seconds(10))));
     TestRank leader(*loop, requests[1]);
     leader.Start();
@@ -54,7 +56,7 @@ class JoinerEndpointStoreTest : public testing::Test {
 
   const LogCapture log;
   std::unique_ptr<tcp_store::ServerThread> server;
-  TestLoop loop;
+  net::TestLoop loop;
 };
 
 TEST_F(JoinerEndpointStoreTest, AGroupFormsWithASecretOfItsOwn) {
@@ -73,7 +75,8 @@ TEST_F(JoinerEndpointStoreTest, AGroupFormsWithASecretOfItsOwn) {
 
 TEST_F(JoinerEndpointStoreTest, ASecretThatIsKnownIsNotWrittenDown) {
   auto requests = Requests({"a", "b"});
-  for (JoinRequest& request : requests) request.secret = *JobSecret::Parse(std::string(64, '7'), "test");
+  for (JoinRequest& request : requests)
+    request.secret = *auth::JobSecret::Parse(std::string(64, '7'), "test");
   TestGroup group(loop, requests);
   ASSERT_TRUE(group.AllFormed());
   EXPECT_FALSE(Seen(requests[0]).secret);
@@ -101,9 +104,9 @@ TEST_F(JoinerEndpointStoreTest, ARootThatNeverComesIsSaid) {
 
 TEST_F(JoinerEndpointStoreTest, WhatIsNoStoreIsSaidByAll) {
   auto requests = Requests({"a", "b"});
-  const auto silent = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  const auto silent = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
   for (JoinRequest& request : requests) {
-    request.meeting.torch_store->port = LocalAddress(silent->get()).port();
+    request.meeting.torch_store->port = net::LocalAddress(silent->get()).port();
     request.timeouts.handshake = milliseconds(50);
   }
   TestGroup group(loop, requests);
@@ -200,4 +203,4 @@ TEST_F(JoinerEndpointStoreTest, WhoComesBackEarlyIsToldToWait) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -9,7 +9,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -33,7 +33,7 @@ class JoinerFailureTest : public testing::Test {
     return some;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::vector<JoinRequest> requests;
 };
 
@@ -85,17 +85,17 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
   // It takes the hello and is never heard of again.
   AuthenticatingAcceptor* held = nullptr;
-  std::unique_ptr<FrameStream> link;
-  const auto prover = MakeNoneProver();
-  AuthenticatingAcceptor listener(*loop, {MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
-                                  [&](std::unique_ptr<FrameStream> from, const SocketAddress&) {
+  std::unique_ptr<net::FrameStream> link;
+  const auto prover = auth::MakeNoneProver();
+  AuthenticatingAcceptor listener(*loop, {auth::MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
+                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
                                     link = std::move(from);
                                     link->Start([&](ByteView) { link->Send(EncodeAccepted(0)); },
                                                 [](const Error&) {});
                                   });
   held = &listener;
   ASSERT_TRUE(
-      held->Open({*SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
+      held->Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
   TestGroup group(loop, Without(0));
   EXPECT_TRUE(group.AllRefusedWith({Code::kDeadline,
                                     "the group did not form within 1s, and rank 0 on 127.0.0.1 fell silent",
@@ -202,10 +202,10 @@ TEST_F(JoinerFailureTest, AnotherSecretIsAnAuthenticationError) {
   Make({"a", "b"});
   SetAll([](JoinRequest& request) {
     request.options.auth = AuthMethod::kSecret;
-    request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+    request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
     request.timeouts.rendezvous = seconds(1);
   });
-  requests[1].secret = *JobSecret::Parse(std::string(64, 'b'), "MUSTER_SECRET");
+  requests[1].secret = *auth::JobSecret::Parse(std::string(64, 'b'), "MUSTER_SECRET");
   TestGroup group(loop, requests);
   ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[1].ended(); }));
   EXPECT_EQ(group[1].refused()->error.code, Code::kAuthentication);
@@ -329,9 +329,9 @@ TEST_F(JoinerFailureTest, NobodyIsWaitedForPastTheDeadline) {
 TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   Make({"a", "b", "b"});
   requests[2].timeouts.rendezvous = seconds(1);
-  const auto silent = PrivateSocket::Open(requests[2].shared_directories,
-                                          LocalSocketName(requests[2].meeting.LocalKey(), "b"),
-                                          PrivateSocket::Kind::kListener);
+  const auto silent = net::PrivateSocket::Open(requests[2].shared_directories,
+                                               LocalSocketName(requests[2].meeting.LocalKey(), "b"),
+                                               net::PrivateSocket::Kind::kListener);
   ASSERT_TRUE(silent);
   TestRank follower(*loop, requests[2]);
   follower.Start();
@@ -342,7 +342,7 @@ TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
 }
 
 TEST_F(JoinerFailureTest, AfterAFailureNothingIsLeftOpen) {
-  const auto before = OpenDescriptors();
+  const auto before = net::OpenDescriptors();
   {
     Make({"a", "a", "b", "b"});
     RootGivesUpAfter(milliseconds(100));
@@ -351,8 +351,8 @@ TEST_F(JoinerFailureTest, AfterAFailureNothingIsLeftOpen) {
     loop.Settle();
   }
   loop.Settle();
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before; }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 #include "tests/comm/rendezvous/shared_kvs.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::SizeIs;
@@ -37,7 +37,7 @@ TEST(OpenEndpointStore, IsWhatTheMeetingNames) {
 class JoinerKvsTest : public testing::Test {
  protected:
   const LogCapture log;
-  TestLoop loop;
+  net::TestLoop loop;
 };
 
 TEST_F(JoinerKvsTest, AGroupFormsAndLeavesTheBoardToPrograms) {
@@ -98,4 +98,4 @@ TEST_F(JoinerKvsTest, ABoardThatIsSilentIsSaidAtTheDeadline) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

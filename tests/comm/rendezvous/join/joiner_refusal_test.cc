@@ -8,7 +8,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -28,7 +28,7 @@ class JoinerRefusalTest : public testing::Test {
     return some;
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::vector<JoinRequest> requests;
 };
 
@@ -195,4 +195,4 @@ TEST_F(JoinerRefusalTest, ARootElsewhereTellsItsFollowers) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

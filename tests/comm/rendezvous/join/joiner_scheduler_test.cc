@@ -8,7 +8,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -48,7 +48,7 @@ class JoinerSchedulerTest : public testing::Test {
   }
 
   const LogCapture log;
-  TestLoop loop;
+  net::TestLoop loop;
   std::vector<JoinRequest> requests;
   SchedulerFacts facts;
   const std::shared_ptr<FakeScheduler> scheduler = std::make_shared<FakeScheduler>();
@@ -96,4 +96,4 @@ TEST_F(JoinerSchedulerTest, TheJobsEndCutsTheWait) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

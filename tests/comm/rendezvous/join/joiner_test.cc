@@ -10,7 +10,7 @@
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -31,7 +31,7 @@ void SetAll(std::vector<JoinRequest>& requests, const std::function<void(JoinReq
 }
 
 TEST(JoinerSameNode, OneRankIsAGroupAtOnce) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"gpu01"});
   requests[0].meeting.find_root = FindRoot::kSameNode;
   requests[0].self.claims[0].payload = {7};
@@ -43,7 +43,7 @@ TEST(JoinerSameNode, OneRankIsAGroupAtOnce) {
 }
 
 TEST(JoinerSameNode, NoPortIsOpened) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a", "a"});
   SetAll(requests, [](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kSameNode;
@@ -58,7 +58,7 @@ TEST(JoinerSameNode, NoPortIsOpened) {
 }
 
 TEST(JoinerSameNode, UnknownLocalRanksAreFoundOut) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a", "a"});
   SetAll(requests, [](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kSameNode;
@@ -72,7 +72,7 @@ TEST(JoinerSameNode, UnknownLocalRanksAreFoundOut) {
 }
 
 TEST(JoinerSameNode, ALateLeaderIsWaitedFor) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a"});
   SetAll(requests, [](JoinRequest& request) { request.meeting.find_root = FindRoot::kSameNode; });
   TestRank follower(*loop, requests[1]);
@@ -84,7 +84,7 @@ TEST(JoinerSameNode, ALateLeaderIsWaitedFor) {
 }
 
 TEST(JoinerSeveralNodes, SixteenRanksOnUnevenNodes) {
-  TestLoop loop;
+  net::TestLoop loop;
   // Cyclic over four nodes, then the rest on one.
   TestGroup group(loop, {"a", "b", "c", "d", "a", "b", "c", "d", "a", "b", "c", "a", "b", "a", "a", "a"});
   ASSERT_TRUE(group.AllFormed());
@@ -99,13 +99,13 @@ TEST(JoinerSeveralNodes, SixteenRanksOnUnevenNodes) {
 }
 
 TEST(JoinerSeveralNodes, WithASecretOverThePortLadder) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a", "b", "c"});
   SetAll(requests, [](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kHost;
     request.meeting.host = "127.0.0.1";
     request.options.auth = AuthMethod::kSecret;
-    request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+    request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   });
   TestGroup group(loop, requests);
   ASSERT_TRUE(group.AllFormed());
@@ -113,7 +113,7 @@ TEST(JoinerSeveralNodes, WithASecretOverThePortLadder) {
 }
 
 TEST(JoinerSeveralNodes, TheFirstNodesLeaderIsTheRootWhateverItsRank) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"127.0.0.2", "127.0.0.1", "127.0.0.1"});
   SetAll(requests, [](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kFirstNode;
@@ -128,7 +128,7 @@ TEST(JoinerSeveralNodes, TheFirstNodesLeaderIsTheRootWhateverItsRank) {
 }
 
 TEST(JoinerSeveralNodes, TheRootIsSearchedOnAllNodes) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"127.0.0.3", "127.0.0.1", "127.0.0.2"});
   SetAll(requests, [](JoinRequest& request) { request.meeting.find_root = FindRoot::kSearch; });
   TestGroup group(loop, requests);
@@ -137,7 +137,7 @@ TEST(JoinerSeveralNodes, TheRootIsSearchedOnAllNodes) {
 }
 
 TEST(JoinerSeveralNodes, RankZeroMayStandBehindAnotherLeader) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a", "b"});
   requests[0].self.claims[0].local_rank = 1;
   requests[1].self.claims[0].local_rank = 0;
@@ -149,7 +149,7 @@ TEST(JoinerSeveralNodes, RankZeroMayStandBehindAnotherLeader) {
 }
 
 TEST(JoinerSeveralNodes, AProcessMayStandForSeveralRanks) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "a", "b", "b"});
   requests[0].self.claims.push_back(requests[1].self.claims[0]);
   requests[2].self.claims.push_back(requests[3].self.claims[0]);
@@ -160,7 +160,7 @@ TEST(JoinerSeveralNodes, AProcessMayStandForSeveralRanks) {
 }
 
 TEST(JoinerSeveralNodes, WithoutALeaderTheOthersGoToTheRootThemselves) {
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "b", "b", "b"});
   SetAll(requests, [](JoinRequest& request) { request.leader_patience = milliseconds(20); });
   std::vector<std::unique_ptr<TestRank>> ranks;
@@ -179,7 +179,7 @@ TEST(JoinerSeveralNodes, WithoutALeaderTheOthersGoToTheRootThemselves) {
 }
 
 TEST(JoinerSeveralNodes, TheRootMayComeLast) {
-  TestLoop loop;
+  net::TestLoop loop;
   const auto requests = MakeRequests({"a", "b", "b", "c"});
   std::vector<std::unique_ptr<TestRank>> ranks;
   for (const size_t rank : {3, 2, 1}) {
@@ -195,9 +195,9 @@ TEST(JoinerSeveralNodes, TheRootMayComeLast) {
 }
 
 TEST(JoinerSeveralNodes, ATakenPortIsWaitedFor) {
-  TestLoop loop;
+  net::TestLoop loop;
   const auto requests = MakeRequests({"a", "b"});
-  auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", requests[0].meeting.endpoint->port));
+  auto taken = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", requests[0].meeting.endpoint->port));
   ASSERT_TRUE(taken);
   TestGroup group(loop, requests);
   loop.For(milliseconds(50));
@@ -207,11 +207,12 @@ TEST(JoinerSeveralNodes, ATakenPortIsWaitedFor) {
 }
 
 TEST(JoinerSeveralNodes, TwoLaunchesShareARangeOfTwoPorts) {
-  TestLoop loop;
+  net::TestLoop loop;
   const uint16_t first = [] {
     while (true) {
-      const uint16_t port = FreePort();
-      if (port < 65535 && Listen(*SocketAddress::FromNumeric("127.0.0.1", static_cast<uint16_t>(port + 1))))
+      const uint16_t port = net::FreePort();
+      if (port < 65535 &&
+          net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", static_cast<uint16_t>(port + 1))))
         return port;
     }
   }();
@@ -238,7 +239,7 @@ pid_t InContainer(const JoinRequest& request, const std::function<bool()>& enter
   const pid_t container = fork();
   if (container != 0) return container;
   if (!enter()) _exit(2);
-  TestLoop own_loop;
+  net::TestLoop own_loop;
   TestRank rank(*own_loop, request);
   rank.Start();
   own_loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(60)));
@@ -256,8 +257,8 @@ int StatusOf(pid_t container) {
 
 TEST(JoinerSeveralNodes, RanksOfANodeMeetAcrossNetworkNamespaces) {
   if (getuid() != 0) GTEST_SKIP() << "needs root: for a network namespace";
-  TestLoop loop;
-  const TestBase base;
+  net::TestLoop loop;
+  const net::TestBase base;
   auto requests = MakeRequests({"a", "a"});
   SetAll(requests, [&](JoinRequest& request) {
     request.meeting.find_root = FindRoot::kSameNode;
@@ -275,10 +276,10 @@ TEST(JoinerSeveralNodes, RanksOfANodeMeetAcrossNetworkNamespaces) {
 
 // Containers with a /dev/shm of their own: the second base is the one that they share.
 TEST(JoinerSeveralNodes, RanksOfANodeMeetInAnyBaseThatTheyShare) {
-  TestLoop loop;
-  const TestBase shared;
-  const TestBase first;
-  const TestBase second;
+  net::TestLoop loop;
+  const net::TestBase shared;
+  const net::TestBase first;
+  const net::TestBase second;
   auto requests = MakeRequests({"a", "a"});
   SetAll(requests, [&](JoinRequest& request) { request.meeting.find_root = FindRoot::kSameNode; });
   requests[0].shared_directories = {first.path, shared.path};
@@ -289,10 +290,10 @@ TEST(JoinerSeveralNodes, RanksOfANodeMeetInAnyBaseThatTheyShare) {
 
 // They share none: who follows goes to the root at once, and no word of a missing leader.
 TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryGoToTheRootWithoutTheirLeader) {
-  TestLoop loop;
+  net::TestLoop loop;
   const LogCapture log;
-  const TestBase first;
-  const TestBase second;
+  const net::TestBase first;
+  const net::TestBase second;
   auto requests = MakeRequests({"a", "b", "b"});
   SetAll(requests, [&](JoinRequest& request) { request.leader_patience = std::chrono::hours(1); });
   requests[1].shared_directories = {first.path};
@@ -303,9 +304,9 @@ TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryGoToTheRootWithoutTheirLeader)
 }
 
 TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryAndHaveNoRootToGoToAreToldWhy) {
-  TestLoop loop;
-  const TestBase first;
-  const TestBase second;
+  net::TestLoop loop;
+  const net::TestBase first;
+  const net::TestBase second;
   auto requests = MakeRequests({"a", "a"});
   SetAll(requests, [&](JoinRequest& request) { request.meeting.find_root = FindRoot::kSameNode; });
   requests[0].shared_directories = {first.path};
@@ -327,7 +328,7 @@ TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryAndHaveNoRootToGoToAreToldWhy)
 // There every user without a mapping has the same uid: the root's authentication is what counts.
 TEST(JoinerSeveralNodes, ARankWhoseUserIsNotMappedMeetsNobodyLocally) {
   if (getuid() != 0) GTEST_SKIP() << "needs root: for a user namespace";
-  TestLoop loop;
+  net::TestLoop loop;
   auto requests = MakeRequests({"a", "b", "b"});
   SetAll(requests, [&](JoinRequest& request) { request.leader_patience = std::chrono::hours(1); });
   const pid_t container = InContainer(requests[2], [] { return unshare(CLONE_NEWUSER) == 0; });
@@ -343,20 +344,20 @@ TEST(JoinerSeveralNodes, ARankWhoseUserIsNotMappedMeetsNobodyLocally) {
 }
 
 TEST(Joiner, LeavesNoDescriptorBehind) {
-  TestLoop loop;
-  const auto before = OpenDescriptors();
+  net::TestLoop loop;
+  const auto before = net::OpenDescriptors();
   {
     TestGroup group(loop, {"a", "a", "b", "b"});
     ASSERT_TRUE(group.AllFormed());
     loop.Settle();
   }
   loop.Settle();
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before; }));
 }
 
 TEST(Joiner, MayBeDestroyedAtAnyMoment) {
-  TestLoop loop;
-  const auto before = OpenDescriptors();
+  net::TestLoop loop;
+  const auto before = net::OpenDescriptors();
   for (int rounds = 0; rounds < 20; ++rounds) {
     TestGroup group(loop, {"a", "a", "b", "b"});
     for (int i = 0; i < rounds; ++i) loop->RunOnce(Deadline::After(milliseconds(1)));
@@ -366,8 +367,8 @@ TEST(Joiner, MayBeDestroyedAtAnyMoment) {
     }
   }
   loop.Settle();
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before; }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

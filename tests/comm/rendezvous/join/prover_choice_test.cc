@@ -6,17 +6,17 @@
 #include "comm/net/thread_worker.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
 
 class ProverChoiceTest : public testing::Test {
  protected:
-  Result<std::unique_ptr<Prover>> Choose() { return ChooseProver(request, worker); }
+  Result<std::unique_ptr<auth::Prover>> Choose() { return ChooseProver(request, worker); }
 
-  TestLoop loop;
-  ThreadWorker worker{loop->mailbox()};
+  net::TestLoop loop;
+  net::ThreadWorker worker{loop->mailbox()};
   JoinRequest request;
 };
 
@@ -38,7 +38,7 @@ TEST_F(ProverChoiceTest, BetweenNodesSomethingMustBeKnown) {
 
 TEST_F(ProverChoiceTest, TheSecretIsUsedWhereThereIsOne) {
   request.meeting.find_root = FindRoot::kHost;
-  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   const auto prover = Choose();
   ASSERT_TRUE(prover);
   EXPECT_EQ((*prover)->method(), AuthMethod::kSecret);
@@ -47,17 +47,17 @@ TEST_F(ProverChoiceTest, TheSecretIsUsedWhereThereIsOne) {
 
 TEST_F(ProverChoiceTest, TheSecretOfANoticeServesWhereNoOtherIsKnown) {
   request.meeting.find_root = FindRoot::kEndpointStore;
-  request.root_address_secret = *JobSecret::Parse(std::string(64, 'b'), "notice");
+  request.root_address_secret = *auth::JobSecret::Parse(std::string(64, 'b'), "notice");
   request.munge_socket = "/nowhere/munge.socket";
   const Bytes from_root_address = ToBytes((*Choose())->psk());
   EXPECT_EQ((*Choose())->method(), AuthMethod::kSecret);
-  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   EXPECT_NE(ToBytes((*Choose())->psk()), from_root_address);
 }
 
 TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {
   request.meeting.find_root = FindRoot::kHost;
-  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   request.options.auth = AuthMethod::kNone;
   EXPECT_EQ((*Choose())->method(), AuthMethod::kNone);
   request.options.auth = AuthMethod::kMunge;
@@ -68,4 +68,4 @@ TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

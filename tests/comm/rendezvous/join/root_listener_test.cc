@@ -9,7 +9,7 @@
 #include "tests/comm/net/test_loop.h"
 #include "tests/comm/rendezvous/members.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -19,36 +19,38 @@ class RootListenerTest : public testing::Test {
   RootListenerTest() {
     request.meeting.key = fmt::format("root_listener_test {}", getpid());
     request.meeting.find_root = FindRoot::kEndpoint;
-    request.meeting.endpoint = Endpoint{"127.0.0.1", FreePort()};
+    request.meeting.endpoint = Endpoint{"127.0.0.1", net::FreePort()};
     request.self = PartyOf(0, "gpu01", 2);
   }
-  using Links = std::vector<std::unique_ptr<FrameStream>>;
-  static void Keep(Links& all, std::unique_ptr<FrameStream> link) {
+  using Links = std::vector<std::unique_ptr<net::FrameStream>>;
+  static void Keep(Links& all, std::unique_ptr<net::FrameStream> link) {
     all.push_back(std::move(link));
     all.back()->Start([](ByteView) {}, [](const Error&) {});
   }
   void Start() {
     listener = std::make_unique<RootListener>(
         *loop, request, *prover,
-        [this](std::unique_ptr<FrameStream> link, const SocketAddress&) { Keep(accepted, std::move(link)); },
+        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress&) {
+          Keep(accepted, std::move(link));
+        },
         [this](const Error& error) { misplaced = error; });
     listener->Start();
   }
   void DialAt(const std::string& host, const std::vector<uint16_t>& ports) {
     dialer = std::make_unique<RootDialer>(
-        *loop, RootDialer::Params{MeetingIdOf(request.meeting.key), seconds(10), seconds(10)}, *prover,
-        [this](std::unique_ptr<FrameStream> link) { Keep(dialed, std::move(link)); }, nullptr);
-    std::vector<SocketAddress> candidates;
-    for (const uint16_t port : ports) candidates.push_back(*SocketAddress::FromNumeric(host, port));
+        *loop, RootDialer::Params{auth::MeetingIdOf(request.meeting.key), seconds(10), seconds(10)}, *prover,
+        [this](std::unique_ptr<net::FrameStream> link) { Keep(dialed, std::move(link)); }, nullptr);
+    std::vector<net::SocketAddress> candidates;
+    for (const uint16_t port : ports) candidates.push_back(*net::SocketAddress::FromNumeric(host, port));
     dialer->AddCandidates(candidates);
   }
   bool Linked() const { return !accepted.empty() && !dialed.empty(); }
 
-  TestLoop loop;
-  std::unique_ptr<Prover> prover = MakeNoneProver();
+  net::TestLoop loop;
+  std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
   JoinRequest request;
-  std::vector<std::unique_ptr<FrameStream>> accepted;
-  std::vector<std::unique_ptr<FrameStream>> dialed;
+  std::vector<std::unique_ptr<net::FrameStream>> accepted;
+  std::vector<std::unique_ptr<net::FrameStream>> dialed;
   std::optional<Error> misplaced;
   std::unique_ptr<RootListener> listener;
   std::unique_ptr<RootDialer> dialer;
@@ -60,7 +62,7 @@ TEST_F(RootListenerTest, ListensExactlyAtTheEndpoint) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
   EXPECT_EQ(listener->Problem(), "");
   // And nowhere else.
-  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.2", request.meeting.endpoint->port)));
+  EXPECT_TRUE(net::Listen(*net::SocketAddress::FromNumeric("127.0.0.2", request.meeting.endpoint->port)));
 }
 
 TEST_F(RootListenerTest, ListensOnTheLadderOfItsHost) {
@@ -113,7 +115,7 @@ TEST_F(RootListenerTest, ANameThatCannotBeResolvedIsMisplaced) {
 TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
   const LogCapture log;
   const uint16_t port = request.meeting.endpoint->port;
-  auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  auto taken = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port));
   ASSERT_TRUE(taken);
   Start();
   ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
@@ -135,7 +137,7 @@ TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
   const auto ladder = PortLadder(request.meeting.key, request.options.ports, {}, kLadderLength + 2);
   std::vector<UniqueFd> strangers;
   for (size_t i = 0; i <= kLadderLength; ++i) {
-    auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
+    auto taken = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
     if (taken) strangers.push_back(*std::move(taken));
   }
   Start();
@@ -149,7 +151,7 @@ TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
 TEST_F(RootListenerTest, WithASecretItListensOnAPortOfEachLadder) {
   request.meeting.find_root = FindRoot::kHost;
   request.meeting.host = "127.0.0.1";
-  request.secret = *JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   const auto seeds = LadderSeeds(request.meeting.key, request.secret);
   Start();
   for (const std::string& seed : seeds) {
@@ -162,21 +164,21 @@ TEST_F(RootListenerTest, WithASecretItListensOnAPortOfEachLadder) {
 
 TEST_F(RootListenerTest, ClosedItStopsTrying) {
   const uint16_t port = request.meeting.endpoint->port;
-  auto taken = Listen(*SocketAddress::FromNumeric("127.0.0.1", port));
+  auto taken = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port));
   Start();
   ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
   listener->Close();
   taken->Reset();
   loop.For(std::chrono::milliseconds(300));
-  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.1", port)));
+  EXPECT_TRUE(net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", port)));
 }
 
 TEST_F(RootListenerTest, ClosedBeforeItsNameIsKnownItNeverListens) {
   Start();
   listener->Close();
   loop.For(std::chrono::milliseconds(50));
-  EXPECT_TRUE(Listen(*SocketAddress::FromNumeric("127.0.0.1", request.meeting.endpoint->port)));
+  EXPECT_TRUE(net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", request.meeting.endpoint->port)));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

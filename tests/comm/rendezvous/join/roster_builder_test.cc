@@ -5,7 +5,7 @@
 
 #include "tests/comm/rendezvous/members.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -369,4 +369,4 @@ TEST_F(RosterBuilderTest, ALongListOfLocalRanksIsCut) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -4,7 +4,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -14,7 +14,7 @@ class SilentNodesTest : public testing::Test {
  protected:
   void Look(const std::vector<std::string>& nodes, Duration patience = milliseconds(1)) {
     silent = std::make_unique<SilentNodes>(
-        *loop, patience, FreePort(),
+        *loop, patience, net::FreePort(),
         [this, nodes] {
           ++looks;
           return nodes;
@@ -22,7 +22,7 @@ class SilentNodesTest : public testing::Test {
         [this](const std::string& node, bool reached) { told[node] = reached; });
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   int looks = 0;
   std::map<std::string, bool> told;
   std::unique_ptr<SilentNodes> silent;
@@ -49,4 +49,4 @@ TEST_F(SilentNodesTest, AGroupThatFormsIsNotLookedAt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::minutes;
@@ -25,7 +25,7 @@ TEST(WhenToReport, OnATerminalEverySecond) {
 }
 
 TEST(WaitReporter, RewritesItsLineAndRemovesItAtTheEnd) {
-  TestLoop loop;
+  net::TestLoop loop;
   int asked = 0;
   testing::internal::CaptureStderr();
   {
@@ -42,7 +42,7 @@ TEST(WaitReporter, RewritesItsLineAndRemovesItAtTheEnd) {
 }
 
 TEST(WaitReporter, SaysNothingAboutAShortWait) {
-  TestLoop loop;
+  net::TestLoop loop;
   testing::internal::CaptureStderr();
   {
     WaitReporter reporter(*loop, true, [] { return AwaitedRanks{"x", {}}; });
@@ -52,4 +52,4 @@ TEST(WaitReporter, SaysNothingAboutAShortWait) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -8,7 +8,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -16,38 +16,38 @@ using std::chrono::seconds;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-const MeetingId kMeeting = MeetingIdOf("root_door_test");
+const auth::MeetingId kMeeting = auth::MeetingIdOf("root_door_test");
 
-std::unique_ptr<Prover> SecretProver(char digit) {
-  return MakeSecretProver(*JobSecret::Parse(std::string(64, digit), "MUSTER_SECRET"));
+std::unique_ptr<auth::Prover> SecretProver(char digit) {
+  return auth::MakeSecretProver(*auth::JobSecret::Parse(std::string(64, digit), "MUSTER_SECRET"));
 }
 
 class AuthenticatingAcceptorTest : public testing::Test {
  protected:
-  AuthenticatingAcceptorTest() : loopback(*SocketAddress::FromNumeric("127.0.0.1", 0)) {}
+  AuthenticatingAcceptorTest() : loopback(*net::SocketAddress::FromNumeric("127.0.0.1", 0)) {}
 
   void Open(Duration handshake_timeout = seconds(10), size_t most_half_open = 256) {
     listener = std::make_unique<AuthenticatingAcceptor>(
         *loop, AuthenticatingAcceptor::Params{kMeeting, handshake_timeout, most_half_open}, *prover,
-        [this](std::unique_ptr<FrameStream> link, const SocketAddress& from) {
+        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& from) {
           EXPECT_EQ(from.Host(), "127.0.0.1");
           links.push_back(std::move(link));
           links.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
                               [](const Error&) {});
         });
-    const auto opened = listener->Open({loopback}, {FreePort(), FreePort(), FreePort()});
+    const auto opened = listener->Open({loopback}, {net::FreePort(), net::FreePort(), net::FreePort()});
     ASSERT_TRUE(opened) << opened.error().message;
     port = *opened;
   }
-  SocketAddress Address() const {
-    SocketAddress address = loopback;
+  net::SocketAddress Address() const {
+    net::SocketAddress address = loopback;
     address.set_port(port);
     return address;
   }
-  RootDialer& Dial(Prover& client_prover, MeetingId meeting = kMeeting) {
+  RootDialer& Dial(auth::Prover& client_prover, auth::MeetingId meeting = kMeeting) {
     dialers.push_back(std::make_unique<RootDialer>(
         *loop, RootDialer::Params{meeting, seconds(10), seconds(10)}, client_prover,
-        [this](std::unique_ptr<FrameStream> link) {
+        [this](std::unique_ptr<net::FrameStream> link) {
           dialed.push_back(std::move(link));
           dialed.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
                                [](const Error&) {});
@@ -57,7 +57,7 @@ class AuthenticatingAcceptorTest : public testing::Test {
     return *dialers.back();
   }
   UniqueFd ConnectAs(std::string_view text) {
-    auto fd = StartConnect(Address());
+    auto fd = net::StartConnect(Address());
     EXPECT_TRUE(fd);
     EXPECT_TRUE(loop.Until([&] { return send(fd->get(), text.data(), text.size(), MSG_NOSIGNAL) >= 0; }));
     return *std::move(fd);
@@ -65,14 +65,15 @@ class AuthenticatingAcceptorTest : public testing::Test {
   // From another address of loopback.
   UniqueFd ConnectFrom(const std::string& host) {
     UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto local = *SocketAddress::FromNumeric(host, 0);
+    const auto local = *net::SocketAddress::FromNumeric(host, 0);
     EXPECT_EQ(bind(fd.get(), local.get(), local.length()), 0);
     EXPECT_EQ(connect(fd.get(), Address().get(), Address().length()), 0);
     return fd;
   }
   // The hello that anybody can send who knows the meeting.
   void SendHello(const UniqueFd& fd) {
-    HelloMessage hello{kProtocolVersion, prover->method(), kMeeting, {}, MakeKeyPair().public_key};
+    auth::HelloMessage hello{
+        auth::kProtocolVersion, prover->method(), kMeeting, {}, auth::MakeKeyPair().public_key};
     const Bytes message = Encode(hello);
     Bytes frame = {static_cast<uint8_t>(message.size()), 0, 0, 0};
     frame.insert(frame.end(), message.begin(), message.end());
@@ -85,12 +86,12 @@ class AuthenticatingAcceptorTest : public testing::Test {
     return count == 0 || (count < 0 && errno != EAGAIN);
   }
 
-  TestLoop loop;
-  SocketAddress loopback;
-  std::unique_ptr<Prover> prover = MakeNoneProver();
+  net::TestLoop loop;
+  net::SocketAddress loopback;
+  std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
   uint16_t port = 0;
-  std::vector<std::unique_ptr<FrameStream>> links;
-  std::vector<std::unique_ptr<FrameStream>> dialed;
+  std::vector<std::unique_ptr<net::FrameStream>> links;
+  std::vector<std::unique_ptr<net::FrameStream>> dialed;
   std::vector<std::string> heard;
   std::unique_ptr<AuthenticatingAcceptor> listener;
   std::vector<std::unique_ptr<RootDialer>> dialers;
@@ -141,7 +142,7 @@ TEST_F(AuthenticatingAcceptorTest, AnotherSecretIsTurnedAwayAndSaid) {
 TEST_F(AuthenticatingAcceptorTest, AnotherMethodIsTurnedAwayAndSaid) {
   prover = SecretProver('a');
   Open();
-  const auto none = MakeNoneProver();
+  const auto none = auth::MakeNoneProver();
   RootDialer& dialer = Dial(*none);
   ASSERT_TRUE(loop.Until([&] { return dialer.rejection().has_value(); }));
   EXPECT_EQ(dialer.rejection()->message, fmt::format("127.0.0.1:{} uses auth secret, this rank none", port));
@@ -151,7 +152,7 @@ TEST_F(AuthenticatingAcceptorTest, AnotherMethodIsTurnedAwayAndSaid) {
 TEST_F(AuthenticatingAcceptorTest, AnotherLaunchIsAStranger) {
   const LogCapture log;
   Open();
-  RootDialer& dialer = Dial(*prover, MeetingIdOf("another launch"));
+  RootDialer& dialer = Dial(*prover, auth::MeetingIdOf("another launch"));
   ASSERT_TRUE(loop.Until([&] { return dialer.Problem().find("belongs") != std::string::npos; }));
   EXPECT_EQ(dialer.Problem(), fmt::format("127.0.0.1:{} belongs to another launch", port));
   EXPECT_FALSE(dialer.rejection());
@@ -265,7 +266,7 @@ TEST_F(AuthenticatingAcceptorTest, ManyFromOneAddressStayWhereThereIsRoom) {
 }
 
 // Answers when it is told to, as a munge worker that has much to do.
-class QueueProver final : public Prover {
+class QueueProver final : public auth::Prover {
  public:
   struct Question {
     std::string source;
@@ -274,13 +275,13 @@ class QueueProver final : public Prover {
   };
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)>) override { FAIL(); }
-  void Check(Role, ByteView, ByteView, std::function<void(Status)>) override { FAIL(); }
-  Pending MakeFor(const std::string& source, Role, ByteView,
+  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)>) override { FAIL(); }
+  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override { FAIL(); }
+  Pending MakeFor(const std::string& source, auth::Role, ByteView,
                   std::function<void(Result<Bytes>)> done) override {
     return Ask(source, [done = std::move(done)] { done(Bytes()); });
   }
-  Pending CheckFor(const std::string& source, Role, ByteView, ByteView,
+  Pending CheckFor(const std::string& source, auth::Role, ByteView, ByteView,
                    std::function<void(Status)> done) override {
     return Ask(source, [done = std::move(done)] { done({}); });
   }
@@ -342,21 +343,21 @@ TEST_F(AuthenticatingAcceptorTest, ASlowStrangerDelaysNobody) {
 }
 
 // Never answers, like a munged that hangs.
-class HangingProver final : public Prover {
+class HangingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)>) override {}
-  void Check(Role, ByteView, ByteView, std::function<void(Status)>) override {}
+  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)>) override {}
+  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override {}
 };
 
 // Makes a proof, and hangs over the peer's.
-class HalfHangingProver final : public Prover {
+class HalfHangingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
-  void Check(Role, ByteView, ByteView, std::function<void(Status)>) override {}
+  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
+  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override {}
 };
 
 TEST_F(AuthenticatingAcceptorTest, AMungedThatHangsIsNamedByTheNodeWhereItHangs) {
@@ -395,30 +396,30 @@ TEST_F(AuthenticatingAcceptorTest, AMungedThatHangsIsNamedByWhoDialsAlsoWhereThe
 }
 
 TEST_F(AuthenticatingAcceptorTest, TheFirstFreePortIsTaken) {
-  const auto taken = Listen(loopback);
-  const uint16_t first = LocalAddress(taken->get()).port();
-  const uint16_t second = FreePort();
+  const auto taken = net::Listen(loopback);
+  const uint16_t first = net::LocalAddress(taken->get()).port();
+  const uint16_t second = net::FreePort();
   AuthenticatingAcceptor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
   EXPECT_EQ(other.Open({loopback}, {first, second}), second);
   EXPECT_TRUE(other.open());
 }
 
 TEST_F(AuthenticatingAcceptorTest, APortMustBeFreeOnEveryAddress) {
-  const auto second_loopback = *SocketAddress::FromNumeric("127.0.0.2", 0);
-  const auto taken = Listen(second_loopback);
-  const uint16_t first = LocalAddress(taken->get()).port();
-  const uint16_t second = FreePort();
+  const auto second_loopback = *net::SocketAddress::FromNumeric("127.0.0.2", 0);
+  const auto taken = net::Listen(second_loopback);
+  const uint16_t first = net::LocalAddress(taken->get()).port();
+  const uint16_t second = net::FreePort();
   AuthenticatingAcceptor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
   EXPECT_EQ(other.Open({loopback, second_loopback}, {first, second}), second);
   // And nothing of the first try is held.
-  SocketAddress address = loopback;
+  net::SocketAddress address = loopback;
   address.set_port(first);
-  EXPECT_TRUE(Listen(address));
+  EXPECT_TRUE(net::Listen(address));
 }
 
 TEST_F(AuthenticatingAcceptorTest, WithoutAFreePortItSaysWhy) {
-  const auto taken = Listen(loopback);
-  const uint16_t first = LocalAddress(taken->get()).port();
+  const auto taken = net::Listen(loopback);
+  const uint16_t first = net::LocalAddress(taken->get()).port();
   AuthenticatingAcceptor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
   const auto opened = other.Open({loopback}, {first});
   ASSERT_FALSE(opened);
@@ -432,7 +433,7 @@ TEST_F(AuthenticatingAcceptorTest, WithoutAFreePortItSaysWhy) {
 }
 
 TEST_F(AuthenticatingAcceptorTest, ClosedItRefusesAndDropsTheHalfOpen) {
-  const auto before = OpenDescriptors();
+  const auto before = net::OpenDescriptors();
   {
     Open();
     const UniqueFd stranger = ConnectAs("");
@@ -440,11 +441,11 @@ TEST_F(AuthenticatingAcceptorTest, ClosedItRefusesAndDropsTheHalfOpen) {
     listener->Close();
     EXPECT_FALSE(listener->open());
     ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
-    EXPECT_TRUE(Listen(Address())) << "the port is free again";
+    EXPECT_TRUE(net::Listen(Address())) << "the port is free again";
   }
   listener.reset();
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before; }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

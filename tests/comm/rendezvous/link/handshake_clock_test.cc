@@ -8,7 +8,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::hours;
@@ -21,7 +21,7 @@ class HandshakeClockTest : public testing::Test {
     clock = std::make_unique<HandshakeClock>(*loop, limit, [this](bool own) { expired.push_back(own); });
   }
 
-  TestLoop loop;
+  net::TestLoop loop;
   std::vector<bool> expired;
   std::unique_ptr<HandshakeClock> clock;
 };
@@ -74,4 +74,4 @@ TEST_F(HandshakeClockTest, TheHandlerMayDestroyIt) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

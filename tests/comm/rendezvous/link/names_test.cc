@@ -7,7 +7,7 @@
 #include <ranges>
 #include <set>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::MatchesRegex;
@@ -60,8 +60,8 @@ TEST(PortLadder, GoesOnThroughTheWholeRange) {
 }
 
 TEST(LadderSeeds, OfASecretComeFirstAndCannotBeGuessed) {
-  const auto a = JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
-  const auto b = JobSecret::Parse(std::string(64, 'b'), "MUSTER_SECRET");
+  const auto a = auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  const auto b = auth::JobSecret::Parse(std::string(64, 'b'), "MUSTER_SECRET");
   EXPECT_THAT(LadderSeeds("key", std::nullopt), testing::ElementsAre("key"));
   const auto seeds = LadderSeeds("key", *a);
   ASSERT_EQ(seeds.size(), 2u);
@@ -88,4 +88,4 @@ TEST(LocalNames, AreShortAndDependOnKeyAndNode) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

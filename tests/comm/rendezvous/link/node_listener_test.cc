@@ -14,7 +14,7 @@
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 class NodeListenerTest : public testing::Test {
@@ -26,11 +26,12 @@ class NodeListenerTest : public testing::Test {
   }
 
   std::unique_ptr<NodeListener> MakeDoor() {
-    return std::make_unique<NodeListener>(*loop, names, [this](UniqueFd fd, PeerCredentials credentials) {
-      EXPECT_EQ(credentials.uid, getuid());
-      EXPECT_EQ(credentials.pid, getpid());
-      arrived.push_back(std::move(fd));
-    });
+    return std::make_unique<NodeListener>(*loop, names,
+                                          [this](UniqueFd fd, net::PeerCredentials credentials) {
+                                            EXPECT_EQ(credentials.uid, getuid());
+                                            EXPECT_EQ(credentials.pid, getpid());
+                                            arrived.push_back(std::move(fd));
+                                          });
   }
   void ExpectOpens(NodeListener& listener, NodeListener::Opened expected = NodeListener::Opened::kOpen) {
     const auto opened = listener.Open();
@@ -43,16 +44,18 @@ class NodeListenerTest : public testing::Test {
     ASSERT_TRUE(fd);
     ASSERT_TRUE(loop.Until([&] { return arrived.size() > before; }));
   }
-  std::optional<PrivateDirectory> Where() const { return FindPrivateSocket({base.path}, names.socket); }
+  std::optional<net::PrivateDirectory> Where() const {
+    return net::FindPrivateSocket({base.path}, names.socket);
+  }
   // What a killed leader leaves.
-  void LeaveBehind(const PrivateDirectory& directory) const {
+  void LeaveBehind(const net::PrivateDirectory& directory) const {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto address = directory.AddressOf(names.socket);
     ASSERT_EQ(bind(fd.get(), address->get(), address->length()), 0);
   }
 
-  TestLoop loop;
-  TestBase base;
+  net::TestLoop loop;
+  net::TestBase base;
   LocalNames names;
   std::vector<UniqueFd> arrived;
 };
@@ -64,7 +67,7 @@ TEST_F(NodeListenerTest, OfTheSameUserIsFound) {
   ExpectOpens(*listener);
   EXPECT_TRUE(listener->open());
   ExpectDialReaches();
-  EXPECT_TRUE(IsListedByKernel(names.socket));
+  EXPECT_TRUE(net::IsListedByKernel(names.socket));
 }
 
 TEST_F(NodeListenerTest, IsOneNodesOwn) {
@@ -87,7 +90,7 @@ TEST_F(NodeListenerTest, ASecondLeaderFindsItTakenUntilItCloses) {
 }
 
 TEST_F(NodeListenerTest, ClosingLeavesNothingBehind) {
-  const auto before = OpenDescriptors();
+  const auto before = net::OpenDescriptors();
   auto listener = MakeDoor();
   ExpectOpens(*listener);
   listener->OpenElsewhere();
@@ -95,7 +98,7 @@ TEST_F(NodeListenerTest, ClosingLeavesNothingBehind) {
   listener.reset();
   EXPECT_TRUE(std::filesystem::is_empty(base.path));
   EXPECT_FALSE(DialLocal(names));
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before; }));
 }
 
 TEST_F(NodeListenerTest, IsHandedOverWhileItIsOpen) {
@@ -106,14 +109,14 @@ TEST_F(NodeListenerTest, IsHandedOverWhileItIsOpen) {
   ASSERT_TRUE(loop.Until([&] { return arrived.size() == 1; }));
   const UniqueFd late = DialLocal(names);
   int next_owner = 0;
-  listener->SetOnConnection([&](UniqueFd, PeerCredentials) { ++next_owner; });
+  listener->SetOnConnection([&](UniqueFd, net::PeerCredentials) { ++next_owner; });
   ASSERT_TRUE(loop.Until([&] { return next_owner == 1; }));
   EXPECT_EQ(arrived.size(), 1U);
 }
 
 // Containers that share only one of the bases.
 TEST_F(NodeListenerTest, IsInAllBasesForThoseWhoSeeOnlyOne) {
-  const TestBase second;
+  const net::TestBase second;
   names.bases = {base.path, second.path};
   auto listener = MakeDoor();
   ExpectOpens(*listener);
@@ -156,17 +159,17 @@ TEST_F(NodeListenerTest, WithoutAnyPlaceItSaysWhy) {
 }
 
 TEST_F(NodeListenerTest, WhatAKilledLeaderLeftIsClearedAway) {
-  const auto directory = PrivateDirectory::MakeIn(base.path);
+  const auto directory = net::PrivateDirectory::MakeIn(base.path);
   LeaveBehind(*directory);
   EXPECT_FALSE(DialLocal(names));
   auto listener = MakeDoor();
   ExpectOpens(*listener);
   ExpectDialReaches();
-  EXPECT_EQ(PrivateDirectory::FindIn(base.path).size(), 1U);
+  EXPECT_EQ(net::PrivateDirectory::FindIn(base.path).size(), 1U);
 }
 
 TEST_F(NodeListenerTest, AlsoWhileAStoppedProcessHoldsTheLock) {
-  const auto directory = PrivateDirectory::MakeIn(base.path);
+  const auto directory = net::PrivateDirectory::MakeIn(base.path);
   LeaveBehind(*directory);
   const UniqueFd lock(open(directory->path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
@@ -180,7 +183,7 @@ TEST_F(NodeListenerTest, AlsoWhileAStoppedProcessHoldsTheLock) {
 TEST_F(NodeListenerTest, ANeighbourLosesNothing) {
   const LocalNames other = MakeLocalNames("another job", "gpu01", {base.path}, getuid());
   auto neighbour = std::make_unique<NodeListener>(
-      *loop, other, [this](UniqueFd fd, PeerCredentials) { arrived.push_back(std::move(fd)); });
+      *loop, other, [this](UniqueFd fd, net::PeerCredentials) { arrived.push_back(std::move(fd)); });
   ExpectOpens(*neighbour);
   for (int i = 0; i < 20; ++i) {
     auto listener = MakeDoor();
@@ -192,10 +195,11 @@ TEST_F(NodeListenerTest, ANeighbourLosesNothing) {
 }
 
 TEST_F(NodeListenerTest, ALeaderInAnotherDirectoryIsFoundToo) {
-  std::vector<PrivateDirectory> directories = {*PrivateDirectory::MakeIn(base.path),
-                                               *PrivateDirectory::MakeIn(base.path)};
-  std::ranges::sort(directories, {}, &PrivateDirectory::name);
-  const auto leader = PrivateSocket::Bind(directories.back(), names.socket, PrivateSocket::Kind::kListener);
+  std::vector<net::PrivateDirectory> directories = {*net::PrivateDirectory::MakeIn(base.path),
+                                                    *net::PrivateDirectory::MakeIn(base.path)};
+  std::ranges::sort(directories, {}, &net::PrivateDirectory::name);
+  const auto leader =
+      net::PrivateSocket::Bind(directories.back(), names.socket, net::PrivateSocket::Kind::kListener);
   ASSERT_TRUE(leader);
   auto listener = MakeDoor();
   ExpectOpens(*listener, NodeListener::Opened::kTaken);
@@ -213,8 +217,8 @@ TEST_F(NodeListenerTest, OfAllWhoRaceForItOneLeads) {
     children.push_back(fork());
     if (children.back() != 0) continue;
     for (int wins = 0; wins < kWins;) {
-      TestLoop own_loop;
-      NodeListener listener(*own_loop, names, [](UniqueFd, PeerCredentials) {});
+      net::TestLoop own_loop;
+      NodeListener listener(*own_loop, names, [](UniqueFd, net::PeerCredentials) {});
       const auto opened = listener.Open();
       if (!opened) _exit(1);
       if (*opened == NodeListener::Opened::kTaken) {
@@ -249,15 +253,15 @@ TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
   auto listener = MakeDoor();
   ExpectOpens(*listener);
   const std::string path = Where()->PathOf(names.socket);
-  const OtherProcess stranger(
+  const net::OtherProcess stranger(
       [&] {
         for (int i = 0; i < 1000; ++i) {
           int error = 0;
-          if (StartConnect(*SocketAddress::Path(path), &error) || error != EACCES) return false;
+          if (net::StartConnect(*net::SocketAddress::Path(path), &error) || error != EACCES) return false;
         }
         return !DialLocal(names);
       },
-      OtherProcess::kNobody);
+      net::OtherProcess::kNobody);
   EXPECT_TRUE(stranger.acted());
   loop.Settle();
   EXPECT_TRUE(arrived.empty());
@@ -268,20 +272,20 @@ TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
 TEST_F(LocalDoorStrangerTest, IsTurnedAwayInAFewLines) {
   auto listener = MakeDoor();
   ExpectOpens(*listener);
-  const PrivateDirectory directory = *Where();
+  const net::PrivateDirectory directory = *Where();
   ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
   ASSERT_EQ(chmod(directory.PathOf(names.socket).c_str(), 0777), 0);
-  const OtherProcess stranger(
+  const net::OtherProcess stranger(
       [&] {
         static std::vector<UniqueFd> held;
         for (int i = 0; i < 50; ++i) {
-          auto fd = StartConnect(*directory.AddressOf(names.socket));
+          auto fd = net::StartConnect(*directory.AddressOf(names.socket));
           if (!fd) return false;
           held.push_back(*std::move(fd));
         }
         return true;
       },
-      OtherProcess::kNobody);
+      net::OtherProcess::kNobody);
   ASSERT_TRUE(stranger.acted());
   const LogCapture log;
   for (int i = 0; i < 20; ++i) loop.Settle();
@@ -295,4 +299,4 @@ TEST_F(LocalDoorStrangerTest, IsTurnedAwayInAFewLines) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -7,34 +7,34 @@
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const MeetingId kMeeting = MeetingIdOf("root_dialer_test");
+const auth::MeetingId kMeeting = auth::MeetingIdOf("root_dialer_test");
 
 // Refuses every client, as munge does a credential of another user; lets every server pass.
-class RefusingProver final : public Prover {
+class RefusingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
-  void Check(Role peer_role, ByteView, ByteView, std::function<void(Status)> done) override {
-    if (peer_role == Role::kServer) return done({});
+  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
+  void Check(auth::Role peer_role, ByteView, ByteView, std::function<void(Status)> done) override {
+    if (peer_role == auth::Role::kServer) return done({});
     done(WithHint(Fail(Code::kAuthentication, "munge says it runs as uid 7, this rank as 8"), "one user"));
   }
 };
 
 class RootDialerTest : public testing::Test {
  protected:
-  SocketAddress At(uint16_t port) const { return *SocketAddress::FromNumeric("127.0.0.1", port); }
+  net::SocketAddress At(uint16_t port) const { return *net::SocketAddress::FromNumeric("127.0.0.1", port); }
 
-  uint16_t OpenDoor(const std::vector<uint16_t>& ports, MeetingId meeting = kMeeting) {
+  uint16_t OpenDoor(const std::vector<uint16_t>& ports, auth::MeetingId meeting = kMeeting) {
     listeners.push_back(std::make_unique<AuthenticatingAcceptor>(
         *loop, AuthenticatingAcceptor::Params{meeting, seconds(10)}, *prover,
-        [this](std::unique_ptr<FrameStream> link, const SocketAddress&) {
+        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress&) {
           Keep(accepted, std::move(link));
         }));
     const auto port = listeners.back()->Open({At(0)}, ports);
@@ -44,7 +44,7 @@ class RootDialerTest : public testing::Test {
   void MakeDialer(Duration handshake_timeout = seconds(10), Duration connect_timeout = seconds(10)) {
     dialer = std::make_unique<RootDialer>(
         *loop, RootDialer::Params{kMeeting, handshake_timeout, connect_timeout}, *prover,
-        [this](std::unique_ptr<FrameStream> link) {
+        [this](std::unique_ptr<net::FrameStream> link) {
           Keep(links, std::move(link));
           if (on_link) on_link();
         },
@@ -53,8 +53,8 @@ class RootDialerTest : public testing::Test {
           if (on_rejected) on_rejected();
         });
   }
-  using Links = std::vector<std::unique_ptr<FrameStream>>;
-  static void Keep(Links& all, std::unique_ptr<FrameStream> link) {
+  using Links = std::vector<std::unique_ptr<net::FrameStream>>;
+  static void Keep(Links& all, std::unique_ptr<net::FrameStream> link) {
     all.push_back(std::move(link));
     all.back()->Start([](ByteView) {}, [](const Error&) {});
   }
@@ -64,10 +64,10 @@ class RootDialerTest : public testing::Test {
     std::vector<UniqueFd> clients;
   };
   void OpenStranger(Stranger& stranger, std::string_view says) {
-    stranger.listener = *Listen(At(0));
+    stranger.listener = *net::Listen(At(0));
     Stranger* self = &stranger;
     ASSERT_TRUE(loop->Watch(stranger.listener.get(), EPOLLIN, [self, says](uint32_t) {
-      auto fd = Accept(self->listener.get());
+      auto fd = net::Accept(self->listener.get());
       if (!fd || !*fd) return;
       if (!says.empty()) {
         EXPECT_EQ(send(fd->get(), says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
@@ -75,14 +75,14 @@ class RootDialerTest : public testing::Test {
       self->clients.push_back(*std::move(fd));
     }));
   }
-  uint16_t PortOf(const Stranger& stranger) { return LocalAddress(stranger.listener.get()).port(); }
+  uint16_t PortOf(const Stranger& stranger) { return net::LocalAddress(stranger.listener.get()).port(); }
   bool Linked() const { return !links.empty() && !accepted.empty(); }
   bool ProblemHas(std::string_view part) const { return dialer->Problem().find(part) != std::string::npos; }
 
-  TestLoop loop;
-  std::unique_ptr<Prover> prover = MakeNoneProver();
-  std::vector<std::unique_ptr<FrameStream>> accepted;
-  std::vector<std::unique_ptr<FrameStream>> links;
+  net::TestLoop loop;
+  std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
+  std::vector<std::unique_ptr<net::FrameStream>> accepted;
+  std::vector<std::unique_ptr<net::FrameStream>> links;
   std::vector<Error> rejected;
   std::function<void()> on_link;
   std::function<void()> on_rejected;
@@ -92,11 +92,11 @@ class RootDialerTest : public testing::Test {
 
 TEST_F(RootDialerTest, FindsTheRootAmongManyAddresses) {
   std::vector<uint16_t> ports;
-  for (int i = 0; i < 8; ++i) ports.push_back(FreePort());
+  for (int i = 0; i < 8; ++i) ports.push_back(net::FreePort());
   OpenDoor({ports[5]});
   MakeDialer();
   EXPECT_EQ(dialer->Problem(), "");
-  std::vector<SocketAddress> candidates;
+  std::vector<net::SocketAddress> candidates;
   for (const uint16_t port : ports) candidates.push_back(At(port));
   dialer->AddCandidates(candidates);
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
@@ -106,7 +106,7 @@ TEST_F(RootDialerTest, FindsTheRootAmongManyAddresses) {
 }
 
 TEST_F(RootDialerTest, KeepsTryingUntilTheRootIsThere) {
-  const uint16_t port = FreePort();
+  const uint16_t port = net::FreePort();
   MakeDialer();
   dialer->AddCandidates({At(port)});
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("refused"); }));
@@ -116,11 +116,11 @@ TEST_F(RootDialerTest, KeepsTryingUntilTheRootIsThere) {
 }
 
 TEST_F(RootDialerTest, CandidatesMayComeLaterAndTwice) {
-  const uint16_t port = FreePort();
+  const uint16_t port = net::FreePort();
   OpenDoor({port});
   MakeDialer();
   dialer->AddCandidates({});
-  dialer->AddCandidates({At(FreePort())});
+  dialer->AddCandidates({At(net::FreePort())});
   dialer->AddCandidates({At(port), At(port)});
   dialer->AddCandidates({At(port)});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
@@ -132,7 +132,7 @@ TEST_F(RootDialerTest, ASilentStrangerOnTheFirstPortHoldsNobodyUp) {
   Stranger stranger;
   OpenStranger(stranger, "");
   MakeDialer();
-  dialer->AddCandidates({At(PortOf(stranger)), At(OpenDoor({FreePort()}))});
+  dialer->AddCandidates({At(PortOf(stranger)), At(OpenDoor({net::FreePort()}))});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
@@ -140,7 +140,7 @@ TEST_F(RootDialerTest, ASilentStrangerAloneIsReported) {
   Stranger stranger;
   OpenStranger(stranger, "");
   MakeDialer(milliseconds(30));
-  dialer->AddCandidates({At(PortOf(stranger)), At(FreePort())});
+  dialer->AddCandidates({At(PortOf(stranger)), At(net::FreePort())});
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("it has not answered yet"); }));
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("proved"); }));
   // More telling than the refused connection.
@@ -158,12 +158,12 @@ TEST_F(RootDialerTest, ATalkingStrangerIsReported) {
 }
 
 TEST_F(RootDialerTest, AnotherGroupsRootIsPassedOver) {
-  const uint16_t first = OpenDoor({FreePort()}, MeetingIdOf("another launch"));
+  const uint16_t first = OpenDoor({net::FreePort()}, auth::MeetingIdOf("another launch"));
   MakeDialer();
   dialer->AddCandidates({At(first)});
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("another"); }));
   EXPECT_EQ(dialer->Problem(), fmt::format("127.0.0.1:{} belongs to another launch", first));
-  dialer->AddCandidates({At(OpenDoor({FreePort()}))});
+  dialer->AddCandidates({At(OpenDoor({net::FreePort()}))});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
@@ -171,12 +171,12 @@ TEST_F(RootDialerTest, WhereNobodyAnswersTheConnectTimesOut) {
   MakeDialer(seconds(10), milliseconds(30));
   // The queue of one is full: the kernel drops what comes after.
   UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const SocketAddress any = At(0);
+  const net::SocketAddress any = At(0);
   ASSERT_EQ(bind(listener.get(), any.get(), any.length()), 0);
   ASSERT_EQ(listen(listener.get(), 0), 0);
-  const SocketAddress address = LocalAddress(listener.get());
+  const net::SocketAddress address = net::LocalAddress(listener.get());
   std::vector<UniqueFd> fill;
-  for (int i = 0; i < 4; ++i) fill.push_back(*StartConnect(address));
+  for (int i = 0; i < 4; ++i) fill.push_back(*net::StartConnect(address));
   dialer->AddCandidates({address});
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("no answer so far"); }));
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("no answer within"); }));
@@ -185,7 +185,7 @@ TEST_F(RootDialerTest, WhereNobodyAnswersTheConnectTimesOut) {
 
 TEST_F(RootDialerTest, TheProvenRootsRefusalIsFinal) {
   prover = std::make_unique<RefusingProver>();
-  const uint16_t port = OpenDoor({FreePort()});
+  const uint16_t port = OpenDoor({net::FreePort()});
   MakeDialer();
   on_rejected = [this] { dialer.reset(); };
   dialer->AddCandidates({At(port)});
@@ -200,10 +200,10 @@ TEST_F(RootDialerTest, TheProvenRootsRefusalIsFinal) {
 }
 
 TEST_F(RootDialerTest, TheLinkHandlerMayDestroyIt) {
-  const uint16_t port = OpenDoor({FreePort()});
+  const uint16_t port = OpenDoor({net::FreePort()});
   MakeDialer();
   on_link = [this] { dialer.reset(); };
-  dialer->AddCandidates({At(port), At(FreePort())});
+  dialer->AddCandidates({At(port), At(net::FreePort())});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
   EXPECT_EQ(dialer, nullptr);
   EXPECT_TRUE(links.front()->open());
@@ -212,11 +212,11 @@ TEST_F(RootDialerTest, TheLinkHandlerMayDestroyIt) {
 TEST_F(RootDialerTest, DestroyedAtAnyMomentItLeavesNothingBehind) {
   Stranger stranger;
   OpenStranger(stranger, "");
-  const uint16_t port = OpenDoor({FreePort()});
-  const auto before = OpenDescriptors();
+  const uint16_t port = OpenDoor({net::FreePort()});
+  const auto before = net::OpenDescriptors();
   for (int rounds = 0; rounds < 8; ++rounds) {
     MakeDialer();
-    dialer->AddCandidates({At(PortOf(stranger)), At(port), At(FreePort())});
+    dialer->AddCandidates({At(PortOf(stranger)), At(port), At(net::FreePort())});
     for (int i = 0; i < rounds; ++i) loop->RunOnce(Deadline::After(milliseconds(1)));
     dialer.reset();
     links.clear();
@@ -226,8 +226,8 @@ TEST_F(RootDialerTest, DestroyedAtAnyMomentItLeavesNothingBehind) {
   }
   listeners.front()->Close();
   loop.Settle();
-  EXPECT_TRUE(loop.Until([&] { return OpenDescriptors() <= before - 1; }));
+  EXPECT_TRUE(loop.Until([&] { return net::OpenDescriptors() <= before - 1; }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

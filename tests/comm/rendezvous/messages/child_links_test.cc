@@ -5,7 +5,7 @@
 
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -22,15 +22,16 @@ class ChildLinksTest : public testing::Test {
         });
   }
   ChildLinks::Source Add(std::string name) {
-    auto [near, far] = SocketPair();
-    peers.push_back(std::make_unique<FrameStream>(*loop, std::move(far), 1000));
+    auto [near, far] = net::SocketPair();
+    peers.push_back(std::make_unique<net::FrameStream>(*loop, std::move(far), 1000));
     peers.back()->Start([this](ByteView frame) { at_peers.emplace_back(AsText(frame)); },
                         [](const Error&) {});
-    return children.Add(std::make_unique<FrameStream>(*loop, std::move(near), 1000), std::move(name), true);
+    return children.Add(std::make_unique<net::FrameStream>(*loop, std::move(near), 1000), std::move(name),
+                        true);
   }
 
-  TestLoop loop;
-  std::vector<std::unique_ptr<FrameStream>> peers;
+  net::TestLoop loop;
+  std::vector<std::unique_ptr<net::FrameStream>> peers;
   std::vector<std::string> at_peers;
   std::vector<std::pair<ChildLinks::Source, std::string>> heard;
   std::vector<std::pair<ChildLinks::Source, std::string>> closed;
@@ -106,4 +107,4 @@ TEST_F(ChildLinksTest, TheNextOwnerHearsTheRest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 #include "comm/rendezvous/messages/messages.h"
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::microseconds;
@@ -76,4 +76,4 @@ TEST(ExitReport, ATimeBeyondAllClocksIsTheLongest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -27,7 +27,7 @@ void* operator new(size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::hours;
@@ -235,4 +235,4 @@ TEST(WireTime, SurvivesEveryLength) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

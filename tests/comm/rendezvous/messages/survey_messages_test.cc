@@ -4,7 +4,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 RankReport Busy() {
@@ -72,4 +72,4 @@ TEST(SurveyMessages, AStateThatPeopleCannotReadIsMalformed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

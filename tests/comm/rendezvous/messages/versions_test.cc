@@ -5,7 +5,7 @@
 
 #include "comm/rendezvous/messages/messages.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 uint16_t Common(uint16_t oldest, uint16_t newest) {
@@ -56,8 +56,8 @@ TEST(VersionsTest, TheNewestThatBothSpeakIsSpoken) {
 TEST(VersionsTest, ThisReleaseSpeaksItsOwn) {
   const Versions versions;
   EXPECT_LE(versions.oldest, versions.newest);
-  EXPECT_EQ(versions.newest, kProtocolVersion);
-  EXPECT_EQ(CommonVersion({"a", versions}, {"b", versions}), kProtocolVersion);
+  EXPECT_EQ(versions.newest, auth::kProtocolVersion);
+  EXPECT_EQ(CommonVersion({"a", versions}, {"b", versions}), auth::kProtocolVersion);
 }
 
 TEST(VersionsTest, RanksOfOneGroupSpeakTheSame) {
@@ -73,4 +73,4 @@ TEST(VersionsTest, RanksOfOneGroupSpeakTheSame) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -6,7 +6,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/rendezvous/pmi_server.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAreArray;
@@ -195,4 +195,4 @@ TEST(PmiKvs, ALateAnswerIsPassedOver) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

@@ -5,7 +5,7 @@
 
 #include "tests/comm/base/print_error.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST(PmiWire, SaysWhatCanTravel) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

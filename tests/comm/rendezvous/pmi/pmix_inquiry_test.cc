@@ -8,7 +8,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/rendezvous/fake_pmix.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -48,4 +48,4 @@ TEST(AskPmixServer, SaysWhyItCannotBegin) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

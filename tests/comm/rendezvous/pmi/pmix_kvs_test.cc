@@ -8,7 +8,7 @@
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/rendezvous/fake_pmix.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(PmixKvs, SaysThatThereIsNoLibrary) {
 TEST(PmixKvs, TheLibraryHasWhatIsNeeded) { EXPECT_TRUE(PmixKvs::CanOpen(Soon())); }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

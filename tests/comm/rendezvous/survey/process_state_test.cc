@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 // Field 22 of proc(5) is 500 ticks, 14 and 15 are 120 and 30.
@@ -43,4 +43,4 @@ TEST(LookAtProcess, SeesThatAProcessIsStopped) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

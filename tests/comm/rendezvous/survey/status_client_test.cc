@@ -11,7 +11,7 @@
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -41,8 +41,8 @@ class StatusClientTest : public testing::Test {
     return asked.value_or(AskedGroups{});
   }
 
-  TestLoop loop;
-  const TestBase base;
+  net::TestLoop loop;
+  const net::TestBase base;
 };
 
 TEST_F(StatusClientTest, NeighbouringReleasesUnderstandEachOther) {
@@ -76,4 +76,4 @@ TEST_F(StatusClientTest, OtherReleasesAreNamed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

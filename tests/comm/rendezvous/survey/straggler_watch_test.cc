@@ -6,7 +6,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -31,7 +31,7 @@ class StragglerWatchTest : public testing::Test {
   }
   void Waits(uint64_t age) { reports[0].operations[0].milliseconds = age; }
 
-  TestLoop loop;
+  net::TestLoop loop;
   Roster roster;
   std::vector<RankReport> reports;
   int asked = 0;
@@ -83,4 +83,4 @@ TEST_F(StragglerWatchTest, WhoHasLeftWillNotCome) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

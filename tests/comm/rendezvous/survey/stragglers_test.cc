@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace muster {
+namespace muster::rendezvous {
 namespace {
 
 using std::chrono::seconds;
@@ -183,4 +183,4 @@ TEST(DescribeMissing, NamesWhoIsInAnotherOneOfThatNumber) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::rendezvous

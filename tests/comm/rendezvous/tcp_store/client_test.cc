@@ -20,7 +20,8 @@ Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
 Deadline AtOnce() { return Deadline::After(std::chrono::milliseconds(20)); }
 
 struct ClientTest : testing::Test {
-  ClientTest() : server(*ServerThread::Start(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0)), {})) {}
+  ClientTest()
+      : server(*ServerThread::Start(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0)), {})) {}
   std::unique_ptr<Client> Connect() {
     auto client = Client::Connect(server->address(), Soon());
     EXPECT_TRUE(client) << client.error().message;
@@ -113,7 +114,7 @@ TEST_F(ClientTest, AClosedConnectionIsNamed) {
 }
 
 TEST_F(ClientTest, NobodyThereIsNamed) {
-  const SocketAddress address = server->address();
+  const net::SocketAddress address = server->address();
   server.reset();
   const auto client = Client::Connect(address, Soon());
   ASSERT_FALSE(client);
@@ -125,8 +126,8 @@ TEST_F(ClientTest, NobodyThereIsNamed) {
 
 // It listens, and never says anything.
 TEST(ClientDeadline, HoldsWhereTheServerIsSilent) {
-  const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
-  const auto client = Client::Connect(LocalAddress(listener->get()), AtOnce());
+  const auto listener = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
+  const auto client = Client::Connect(net::LocalAddress(listener->get()), AtOnce());
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code, Code::kDisagreement);
   EXPECT_THAT(

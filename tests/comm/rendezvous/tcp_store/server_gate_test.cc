@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST_F(ServerTest, TheGateTurnsStrangersAway) {
-  std::vector<std::pair<SocketAddress, ServerOptions::Verdict>> asked;
-  Start({.gate = [&](const SocketAddress& peer, ServerOptions::Verdict verdict) {
+  std::vector<std::pair<net::SocketAddress, ServerOptions::Verdict>> asked;
+  Start({.gate = [&](const net::SocketAddress& peer, ServerOptions::Verdict verdict) {
     asked.emplace_back(peer, std::move(verdict));
   }});
   Peer friendly = Client();
@@ -37,12 +37,12 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
 // What the gate is asked, to be answered by hand.
 struct GateTest : ServerTest {
   void StartGated(ServerOptions options = {}) {
-    options.gate = [this](const SocketAddress& peer, ServerOptions::Verdict verdict) {
+    options.gate = [this](const net::SocketAddress& peer, ServerOptions::Verdict verdict) {
       asked.emplace_back(peer, std::move(verdict));
     };
     Start(std::move(options));
   }
-  std::vector<std::pair<SocketAddress, ServerOptions::Verdict>> asked;
+  std::vector<std::pair<net::SocketAddress, ServerOptions::Verdict>> asked;
 };
 
 TEST_F(GateTest, NobodyIsAskedBeforeTheGreeting) {
@@ -125,7 +125,7 @@ TEST_F(GateTest, NobodyIsRefusedForLackOfRoom) {
 
 TEST_F(GateTest, TheScreenTurnsAwayWhoHasJustConnected) {
   bool strange = true;
-  StartGated({.screen = [&](const SocketAddress&) -> Status {
+  StartGated({.screen = [&](const net::SocketAddress&) -> Status {
     if (strange) return Fail(Code::kAuthentication, "no node of the group has this address");
     return {};
   }});
@@ -166,7 +166,7 @@ TEST_F(GateTest, AnOlderClientsUserIsToldWhatToDo) {
 TEST_F(ServerTest, AConnectionAfterAllHaveClosedIsANewRound) {
   int rank = 0;
   Start({.gate =
-             [&](const SocketAddress&, const ServerOptions::Verdict& verdict) {
+             [&](const net::SocketAddress&, const ServerOptions::Verdict& verdict) {
                verdict(Member{0, rank});
              },
          .ranks = 2});
@@ -189,7 +189,7 @@ TEST_F(ServerTest, AConnectionAfterAllHaveClosedIsANewRound) {
 
 struct SpacesTest : ServerTest {
   void StartSpaces() {
-    Start({.gate = [this](const SocketAddress&, const ServerOptions::Verdict& verdict) {
+    Start({.gate = [this](const net::SocketAddress&, const ServerOptions::Verdict& verdict) {
       verdict(Member{next});
     }});
   }
@@ -241,7 +241,9 @@ TEST_F(SpacesTest, OneThatIsDroppedGoesWithItsLastClient) {
 
 TEST_F(ServerTest, AVerdictMayComeAfterTheServersEnd) {
   ServerOptions::Verdict late;
-  Start({.gate = [&](const SocketAddress&, ServerOptions::Verdict verdict) { late = std::move(verdict); }});
+  Start({.gate = [&](const net::SocketAddress&, ServerOptions::Verdict verdict) {
+    late = std::move(verdict);
+  }});
   Peer peer = Client();
   ASSERT_TRUE(Until(loop, [&] { return static_cast<bool>(late); }));
   server.reset();

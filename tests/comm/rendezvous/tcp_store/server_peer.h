@@ -15,7 +15,7 @@
 namespace muster::tcp_store {
 
 // Also for what the loop does not know of: the other end's sockets.
-[[nodiscard]] inline bool Until(TestLoop& loop, const std::function<bool()>& done) {
+[[nodiscard]] inline bool Until(net::TestLoop& loop, const std::function<bool()>& done) {
   const Deadline deadline = Deadline::After(std::chrono::seconds(10));
   while (!done() && !deadline.Expired()) loop->RunOnce(Deadline::After(std::chrono::milliseconds(1)));
   EXPECT_FALSE(deadline.Expired()) << "nothing happened for ten seconds";
@@ -25,8 +25,9 @@ namespace muster::tcp_store {
 // A client that sends what it is told, and keeps what it gets.
 class Peer {
  public:
-  Peer(TestLoop& loop, const SocketAddress& address) : loop_(loop), fd_(*StartConnect(address)) {
-    EXPECT_TRUE(Until(loop, [&] { return PeerAddress(fd_.get()).family() != AF_UNSPEC; }));
+  Peer(net::TestLoop& loop, const net::SocketAddress& address)
+      : loop_(loop), fd_(*net::StartConnect(address)) {
+    EXPECT_TRUE(Until(loop, [&] { return net::PeerAddress(fd_.get()).family() != AF_UNSPEC; }));
   }
   void Send(const Bytes& bytes) {
     size_t sent = 0;
@@ -81,13 +82,13 @@ class Peer {
   bool closed = false;
 
  private:
-  TestLoop& loop_;
+  net::TestLoop& loop_;
   UniqueFd fd_;
 };
 
 struct ServerTest : testing::Test {
   void Start(ServerOptions options = {}) {
-    auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+    auto listener = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
     ASSERT_TRUE(listener);
     server = std::make_unique<Server>(*loop, *std::move(listener), std::move(options));
     ASSERT_TRUE(server->Start());
@@ -100,7 +101,7 @@ struct ServerTest : testing::Test {
   }
 
   const LogCapture log;
-  TestLoop loop;
+  net::TestLoop loop;
   std::unique_ptr<Server> server;
 };
 

@@ -228,7 +228,7 @@ TEST_F(ServerTest, ClearEndsAllAndForgetsAll) {
 }
 
 TEST_F(ServerTest, LeavesNoDescriptorBehind) {
-  const auto before = OpenDescriptors();
+  const auto before = net::OpenDescriptors();
   {
     Start();
     Peer one = Client();
@@ -238,7 +238,7 @@ TEST_F(ServerTest, LeavesNoDescriptorBehind) {
     server.reset();
     one.ExpectClosed();
   }
-  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_EQ(net::OpenDescriptors(), before);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::ElementsAre;
@@ -145,4 +145,4 @@ TEST(Announce, SaysEachChoiceOncePerCommunicator) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

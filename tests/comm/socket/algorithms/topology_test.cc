@@ -7,7 +7,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::ElementsAre;
@@ -87,4 +87,4 @@ TEST(MakeTeamTree, PutsTheFirstAtTheRoot) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -11,7 +11,7 @@
 
 #include "tests/comm/socket/collective_checks.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class CollectivesTest : public testing::TestWithParam<NamedLayout> {
@@ -110,4 +110,4 @@ std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
 INSTANTIATE_TEST_SUITE_P(Layouts, CollectivesTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class PeerStreamTest : public testing::Test {
@@ -225,4 +225,4 @@ TEST_F(PeerStreamTest, ReceivesWhileItCannotSend) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 struct Link {
@@ -125,4 +125,4 @@ TEST(MeasureLink, StopsWhenTheGroupFails) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -7,7 +7,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // One rank on each of several nodes, all on 127.0.0.1.
@@ -105,4 +105,4 @@ TEST_F(Reach, EndsWithTheGroup) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

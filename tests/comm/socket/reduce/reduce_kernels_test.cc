@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 template <typename T>
@@ -170,4 +170,4 @@ TEST(NarrowTypes, SurviveTheWayThereAndBack) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -16,7 +16,7 @@
 
 #include "tests/comm/socket/reference.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // What must come out, written down without regard to speed.
@@ -290,4 +290,4 @@ TEST(ReduceVariants, BeginWithThePortableOneAndEndWithTheOneInUse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

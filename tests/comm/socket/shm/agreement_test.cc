@@ -8,7 +8,7 @@
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(Agreement, IsLoggedAsTheChoice) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(CallWords, CarryEverythingButTheCommunicator) {
@@ -25,4 +25,4 @@ TEST(CallWords, RefuseWhatNobodyWrites) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

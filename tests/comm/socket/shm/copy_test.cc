@@ -4,7 +4,7 @@
 
 #include "comm/base/bytes.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(CopyBytes, CopiesEveryLengthAtEveryAlignmentAndNothingElse) {
@@ -24,4 +24,4 @@ TEST(CopyBytes, CopiesEveryLengthAtEveryAlignmentAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

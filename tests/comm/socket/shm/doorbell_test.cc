@@ -8,21 +8,23 @@
 #include "tests/comm/net/other_user.h"
 #include "tests/comm/net/test_base.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class DoorbellTest : public testing::Test {
  protected:
-  DoorbellTest() : directory(*PrivateDirectory::MakeIn(base.path)) {}
+  DoorbellTest() : directory(*net::PrivateDirectory::MakeIn(base.path)) {}
 
   static bool Rung(const Doorbell& doorbell) {
     pollfd polled{doorbell.fd(), POLLIN, 0};
     return poll(&polled, 1, 0) == 1;
   }
-  SocketAddress AddressOf(const Doorbell& doorbell) const { return *directory.AddressOf(doorbell.name()); }
+  net::SocketAddress AddressOf(const Doorbell& doorbell) const {
+    return *directory.AddressOf(doorbell.name());
+  }
 
-  TestBase base;
-  PrivateDirectory directory;
+  net::TestBase base;
+  net::PrivateDirectory directory;
 };
 
 TEST_F(DoorbellTest, RingsUntilDrained) {
@@ -45,7 +47,7 @@ TEST_F(DoorbellTest, RingsUntilDrained) {
 TEST_F(DoorbellTest, OfNobodyIsNoReasonToTryAgain) {
   const auto mine = Doorbell::Open(directory);
   ASSERT_TRUE(mine);
-  SocketAddress gone;
+  net::SocketAddress gone;
   {
     const auto theirs = Doorbell::Open(directory);
     ASSERT_TRUE(theirs);
@@ -71,8 +73,8 @@ TEST_F(DoorbellTest, SaysWhenThereIsNoRoom) {
 TEST_F(DoorbellTest, AFloodDoesNotKeepItDraining) {
   const auto mine = Doorbell::Open(directory);
   ASSERT_TRUE(mine);
-  const SocketAddress address = AddressOf(*mine);
-  const OtherProcess flood([&] {
+  const net::SocketAddress address = AddressOf(*mine);
+  const net::OtherProcess flood([&] {
     if (fork() != 0) return true;
     const auto theirs = Doorbell::Open(directory);
     const pid_t parent = getppid();
@@ -87,16 +89,16 @@ TEST_F(DoorbellTest, IsOutOfReachOfOtherUsers) {
   if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
   const auto mine = Doorbell::Open(directory);
   ASSERT_TRUE(mine);
-  const SocketAddress address = AddressOf(*mine);
-  const OtherProcess stranger(
+  const net::SocketAddress address = AddressOf(*mine);
+  const net::OtherProcess stranger(
       [&] {
         const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         return sendto(fd.get(), "", 1, 0, address.get(), address.length()) < 0 && errno == EACCES;
       },
-      OtherProcess::kNobody);
+      net::OtherProcess::kNobody);
   EXPECT_TRUE(stranger.acted());
   EXPECT_FALSE(Rung(*mine));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

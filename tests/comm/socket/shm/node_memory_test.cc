@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(OwnProcessors, AreDisjointSets) {
@@ -17,4 +17,4 @@ TEST(OwnProcessors, AreDisjointSets) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

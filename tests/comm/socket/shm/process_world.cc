@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 constexpr size_t kMostRanks = 32;
@@ -152,4 +152,4 @@ std::vector<std::string> ProcessWorld::Run(const SocketOptions& options, const B
   return Results();
 }
 
-}  // namespace muster
+}  // namespace muster::socket

@@ -14,7 +14,7 @@
 #include "comm/socket/transport/endpoint.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 
 class ProcessWorld {
  public:
@@ -52,4 +52,4 @@ class ProcessWorld {
   std::vector<pid_t> pids_;
 };
 
-}  // namespace muster
+}  // namespace muster::socket

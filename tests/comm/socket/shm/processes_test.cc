@@ -13,7 +13,7 @@
 #include "tests/comm/socket/reference.h"
 #include "tests/comm/socket/shm/process_world.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using testing::Each;
@@ -161,4 +161,4 @@ TEST(Processes, EndWhenOneIsKilledAtAnyMoment) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -9,7 +9,7 @@
 
 #include <set>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 UniqueFd Duplicate(const Segment& segment) { return UniqueFd(fcntl(segment.fd(), F_DUPFD_CLOEXEC, 0)); }
@@ -103,4 +103,4 @@ TEST(Segment, IsRefusedByTheFileSizeLimitInsteadOfEndingTheProcess) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 
 #include "tests/comm/socket/collective_checks.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 SocketOptions Sharing(size_t slot_bytes, bool spin) {
@@ -125,4 +125,4 @@ TEST(SharedCollectives, WaitForTheSlow) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using std::chrono::milliseconds;
@@ -143,4 +143,4 @@ TEST(SharedGoodbye, IsNoFailureWhenTheWorkIsDone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Call CallNumber(uint64_t sequence, Operation operation = Operation::kBarrier) {
@@ -58,4 +58,4 @@ TEST_F(CallHistoryTest, ForgetsAfterAWhile) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class ConnectionTest : public testing::Test {
@@ -99,4 +99,4 @@ TEST_F(ConnectionTest, NoticesThatThePeerHasGone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

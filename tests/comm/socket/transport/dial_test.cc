@@ -11,19 +11,19 @@
 
 #include "comm/net/socket.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 // Rank 5 dials; rank 2 listens on loopback, and each step of its answer is the test's.
 class DialTest : public testing::Test {
  protected:
   DialTest()
-      : listener_(*Listen(*SocketAddress::FromNumeric("127.0.0.1", 0))),
-        dial_(poll_set_, high_, {42, Purpose::kCollective, 2}, {{LocalAddress(listener_.get())}},
+      : listener_(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0))),
+        dial_(poll_set_, high_, {42, Purpose::kCollective, 2}, {{net::LocalAddress(listener_.get())}},
               std::chrono::minutes(1)) {
     low_.rank = 2;
     AwaitReadable(listener_.get());
-    auto accepted = Accept(listener_.get());
+    auto accepted = net::Accept(listener_.get());
     EXPECT_TRUE(accepted);
     accepted_ = *std::move(accepted);
   }
@@ -87,14 +87,14 @@ class FullQueueTest : public testing::Test {
  protected:
   FullQueueTest() : listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     // Bazel's own folder for tests has a name that is too long for a socket.
-    const auto name = *SocketAddress::Path(fmt::format("/tmp/muster-dial-test-{}", getpid()));
+    const auto name = *net::SocketAddress::Path(fmt::format("/tmp/muster-dial-test-{}", getpid()));
     unlink(name.path().c_str());
     EXPECT_EQ(bind(listener_.get(), name.get(), name.length()), 0);
     EXPECT_EQ(listen(listener_.get(), 0), 0);
     unix_ = name;
     int error_number = 0;
     while (error_number == 0) {
-      auto fd = StartConnect(unix_, &error_number);
+      auto fd = net::StartConnect(unix_, &error_number);
       if (fd) waiting_.push_back(*std::move(fd));
     }
     EXPECT_EQ(error_number, EAGAIN);
@@ -115,17 +115,17 @@ class FullQueueTest : public testing::Test {
   PollSet poll_set_ = *PollSet::Create();
   GroupMember high_{5, 8, {}, "0011"};
   UniqueFd listener_;
-  SocketAddress unix_;
+  net::SocketAddress unix_;
   std::vector<UniqueFd> waiting_;
 };
 
 TEST_F(FullQueueTest, AnotherWayIsTriedAfterAWhile) {
-  const auto tcp = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
-  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {LocalAddress(tcp->get())}},
+  const auto tcp = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
+  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {net::LocalAddress(tcp->get())}},
             std::chrono::milliseconds(100));
   UniqueFd accepted;
   EXPECT_TRUE(Until(dial, [&] {
-    if (!accepted) accepted = *Accept(tcp->get());
+    if (!accepted) accepted = *net::Accept(tcp->get());
     return static_cast<bool>(accepted);
   }));
   EXPECT_EQ(dial.state(), Dial::State::kTrying);
@@ -136,13 +136,13 @@ TEST_F(FullQueueTest, WhereThereIsNoOtherWayItIsWaitedFor) {
   int rounds = 0;
   EXPECT_TRUE(Until(dial, [&] { return ++rounds > 10; }));
   EXPECT_EQ(dial.state(), Dial::State::kTrying);
-  for (size_t i = 0; i < waiting_.size(); ++i) EXPECT_TRUE(*Accept(listener_.get()));
+  for (size_t i = 0; i < waiting_.size(); ++i) EXPECT_TRUE(*net::Accept(listener_.get()));
   UniqueFd accepted;
   EXPECT_TRUE(Until(dial, [&] {
-    if (!accepted) accepted = *Accept(listener_.get());
+    if (!accepted) accepted = *net::Accept(listener_.get());
     return static_cast<bool>(accepted);
   }));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -8,7 +8,7 @@
 #include "comm/net/socket.h"
 #include "tests/comm/net/test_base.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Roster TwoNodes() { return {"", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 0, {}}, {1, 0, 0, {}}}}; }
@@ -47,17 +47,17 @@ TEST(Endpoint, RefusesEverythingElse) {
 }
 
 TEST(SocketEndpoint, ListensOnBothFamiliesAndInADirectoryOfItsOwn) {
-  const TestBase base;
+  const net::TestBase base;
   {
     const auto endpoint = SocketEndpoint::Open({.tcp = true, .bases = {base.path}});
     ASSERT_TRUE(endpoint) << endpoint.error().message;
     const EndpointAddress& address = (*endpoint)->address();
     EXPECT_NE(address.port, 0);
     EXPECT_NE(address.base, 0U);
-    EXPECT_TRUE(StartConnect(*SocketAddress::FromNumeric("127.0.0.1", address.port)));
+    EXPECT_TRUE(net::StartConnect(*net::SocketAddress::FromNumeric("127.0.0.1", address.port)));
     const auto found = (*endpoint)->Find(address.unix_name);
     ASSERT_TRUE(found);
-    EXPECT_TRUE(StartConnect(*found));
+    EXPECT_TRUE(net::StartConnect(*found));
     EXPECT_FALSE((*endpoint)->Find("data-of-nobody"));
     EXPECT_EQ(DecodeEndpoint((*endpoint)->payload(), TwoNodes(), 1), address);
   }
@@ -65,10 +65,10 @@ TEST(SocketEndpoint, ListensOnBothFamiliesAndInADirectoryOfItsOwn) {
 }
 
 TEST(SocketEndpoint, FindsItsPeersInWhateverDirectoryTheyAre) {
-  const TestBase base;
+  const net::TestBase base;
   const auto one = SocketEndpoint::Open({.tcp = true, .bases = {base.path}});
-  const auto directory = PrivateDirectory::MakeIn(base.path);
-  const auto other = PrivateSocket::Bind(*directory, "data-other", PrivateSocket::Kind::kListener);
+  const auto directory = net::PrivateDirectory::MakeIn(base.path);
+  const auto other = net::PrivateSocket::Bind(*directory, "data-other", net::PrivateSocket::Kind::kListener);
   ASSERT_TRUE(one && other);
   EXPECT_TRUE((*one)->Find("data-other"));
   EXPECT_TRUE((*one)->FindDirectory(directory->name()));
@@ -91,4 +91,4 @@ TEST(SocketEndpoint, OpensNoPortWhereNoneIsNeeded) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

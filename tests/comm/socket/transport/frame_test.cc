@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 Frame SomeFrame() {
@@ -41,4 +41,4 @@ TEST(Frame, RefusesWhatItDoesNotWrite) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

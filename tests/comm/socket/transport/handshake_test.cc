@@ -9,7 +9,7 @@
 
 #include "comm/base/unique_fd.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 class HandshakeTest : public testing::Test {
@@ -90,7 +90,7 @@ TEST_F(HandshakeTest, BindsTheProofToItsPurpose) {
 class SealedHandshakeTest : public HandshakeTest {
  protected:
   using Change = std::function<void(Bytes& message)>;
-  std::string Meet(CipherSet connector_has, CipherSet acceptor_has, const Change& hello = {},
+  std::string Meet(auth::CipherSet connector_has, auth::CipherSet acceptor_has, const Change& hello = {},
                    const Change& reply = {}) {
     SetUpAgain();
     connecting_ = std::make_unique<ConnectorHandshake>(high_, to_low_, connector_has);
@@ -125,20 +125,20 @@ class SealedHandshakeTest : public HandshakeTest {
 };
 
 TEST_F(SealedHandshakeTest, AgreesOnTheBetterCipherThatBothHave) {
-  const CipherSet chacha = 1;
-  const CipherSet both = 3;
+  const auth::CipherSet chacha = 1;
+  const auth::CipherSet both = 3;
   EXPECT_EQ(Meet(both, both), "");
   ASSERT_TRUE(connecting_->Keys() && accepting_->Keys());
-  EXPECT_EQ(connecting_->Keys()->cipher, Cipher::kAes256Gcm);
-  EXPECT_EQ(accepting_->Keys()->cipher, Cipher::kAes256Gcm);
+  EXPECT_EQ(connecting_->Keys()->cipher, auth::Cipher::kAes256Gcm);
+  EXPECT_EQ(accepting_->Keys()->cipher, auth::Cipher::kAes256Gcm);
   for (const auto& [one, other] : {std::pair{chacha, both}, std::pair{both, chacha}}) {
     EXPECT_EQ(Meet(one, other), "");
     ASSERT_TRUE(connecting_->Keys() && accepting_->Keys());
-    EXPECT_EQ(connecting_->Keys()->cipher, Cipher::kChaCha20Poly1305);
+    EXPECT_EQ(connecting_->Keys()->cipher, auth::Cipher::kChaCha20Poly1305);
     EXPECT_TRUE(
-        EqualInConstantTime(connecting_->Keys()->outgoing.view(), accepting_->Keys()->incoming.view()));
+        auth::EqualInConstantTime(connecting_->Keys()->outgoing.view(), accepting_->Keys()->incoming.view()));
     EXPECT_TRUE(
-        EqualInConstantTime(connecting_->Keys()->incoming.view(), accepting_->Keys()->outgoing.view()));
+        auth::EqualInConstantTime(connecting_->Keys()->incoming.view(), accepting_->Keys()->outgoing.view()));
   }
   EXPECT_EQ(Meet(0, 0), "");
   EXPECT_FALSE(connecting_->Keys() || accepting_->Keys());
@@ -213,4 +213,4 @@ TEST_F(HandshakeTest, SurvivesBytesThatComeOneByOneAndNoticesTheEnd) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

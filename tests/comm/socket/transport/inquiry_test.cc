@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 TEST(Answer, IsWrittenAndReadBack) {
@@ -19,4 +19,4 @@ TEST(Answer, IsWrittenAndReadBack) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -17,7 +17,7 @@
 #include "comm/net/socket.h"
 #include "tests/comm/socket/fake_group.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using std::chrono::milliseconds;
@@ -47,7 +47,7 @@ class LogFile {
 };
 
 UniqueFd ConnectTo(const FakeWorld& world, int rank) {
-  auto fd = StartConnect(*SocketAddress::FromNumeric("127.0.0.1", world.address(rank).port));
+  auto fd = net::StartConnect(*net::SocketAddress::FromNumeric("127.0.0.1", world.address(rank).port));
   EXPECT_TRUE(fd);
   pollfd connected{fd->get(), POLLOUT, 0};
   EXPECT_EQ(poll(&connected, 1, 10'000), 1);
@@ -170,10 +170,10 @@ TEST(Addresses, AreTriedSideBySide) {
 class ClosedPort {
  public:
   ClosedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const SocketAddress any = SocketAddress::AnyIpv4(0);
+    const net::SocketAddress any = net::SocketAddress::AnyIpv4(0);
     EXPECT_EQ(bind(fd_.get(), any.get(), any.length()), 0);
   }
-  uint16_t number() const { return LocalAddress(fd_.get()).port(); }
+  uint16_t number() const { return net::LocalAddress(fd_.get()).port(); }
 
  private:
   UniqueFd fd_;
@@ -312,4 +312,4 @@ TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -14,7 +14,7 @@
 #include "comm/socket/transport/dial.h"
 #include "tests/comm/base/log_capture.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 using std::chrono::minutes;
@@ -34,13 +34,15 @@ class PeerAcceptorTest : public testing::Test {
         [this](const LinkKey& key, ProvenLink link) { arrived.emplace_back(key, std::move(link.fd)); });
     ASSERT_TRUE(acceptor->Start());
   }
-  SocketAddress Address() const { return *SocketAddress::FromNumeric("127.0.0.1", endpoint->address().port); }
+  net::SocketAddress Address() const {
+    return *net::SocketAddress::FromNumeric("127.0.0.1", endpoint->address().port);
+  }
   // From another address of loopback, where one is given.
   UniqueFd Connect(const std::string& from = "127.0.0.1") const {
     UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const auto local = *SocketAddress::FromNumeric(from, 0);
+    const auto local = *net::SocketAddress::FromNumeric(from, 0);
     EXPECT_EQ(bind(fd.get(), local.get(), local.length()), 0);
-    const SocketAddress address = Address();
+    const net::SocketAddress address = Address();
     EXPECT_EQ(connect(fd.get(), address.get(), address.length()), 0);
     return fd;
   }
@@ -229,4 +231,4 @@ TEST_F(PeerAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

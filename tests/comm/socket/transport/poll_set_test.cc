@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
 UniqueFd ReadyDescriptor() {
@@ -58,4 +58,4 @@ TEST(PollSet, WithNothingReadyDispatchReturns) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

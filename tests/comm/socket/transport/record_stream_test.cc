@@ -9,32 +9,32 @@
 
 #include "comm/socket/transport/connection.h"
 
-namespace muster {
+namespace muster::socket {
 namespace {
 
-constexpr size_t kRecord = size_t{64} * 1024 + kSealOverhead;
-constexpr size_t kHeaderRecord = kFrameHeaderBytes + kSealOverhead;
+constexpr size_t kRecord = size_t{64} * 1024 + auth::kSealOverhead;
+constexpr size_t kHeaderRecord = kFrameHeaderBytes + auth::kSealOverhead;
 
-class RecordStreamTest : public testing::TestWithParam<Cipher> {
+class RecordStreamTest : public testing::TestWithParam<auth::Cipher> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(CryptoReady());
-    if (GetParam() == Cipher::kAes256Gcm && !HasAesInstructions())
+    ASSERT_TRUE(auth::CryptoReady());
+    if (GetParam() == auth::Cipher::kAes256Gcm && !auth::HasAesInstructions())
       GTEST_SKIP() << "this processor has no instructions for AES";
     Connect();
   }
 
   // Fresh ends that have agreed on keys, with the test between them.
   void Connect() {
-    DataKeys keys;
+    auth::DataKeys keys;
     keys.cipher = GetParam();
-    RandomBytes(keys.outgoing.mutable_view());
-    RandomBytes(keys.incoming.mutable_view());
-    const DataKeys mirrored = {keys.cipher, keys.incoming, keys.outgoing};
+    auth::RandomBytes(keys.outgoing.mutable_view());
+    auth::RandomBytes(keys.incoming.mutable_view());
+    const auth::DataKeys mirrored = {keys.cipher, keys.incoming, keys.outgoing};
     sender_ = Half(keys, tap_);
     receiver_ = Half(mirrored, feed_);
   }
-  static std::unique_ptr<Connection> Half(const DataKeys& keys, UniqueFd& middle) {
+  static std::unique_ptr<Connection> Half(const auth::DataKeys& keys, UniqueFd& middle) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     middle.Reset(ends[1]);
@@ -149,14 +149,14 @@ TEST_P(RecordStreamTest, CarriesMessagesOfEveryLength) {
 TEST_P(RecordStreamTest, ShowsNothingOfHeaderOrPayload) {
   const Bytes payload(100'000, 0x41);
   const Bytes wire = Wire({payload});
-  EXPECT_EQ(wire.size(), kHeaderRecord + payload.size() + 2 * kSealOverhead);
+  EXPECT_EQ(wire.size(), kHeaderRecord + payload.size() + 2 * auth::kSealOverhead);
   EXPECT_EQ(AsText(wire).find("MUS1"), std::string_view::npos);
   EXPECT_EQ(AsText(wire).find("AAAA"), std::string_view::npos);
 }
 
 TEST_P(RecordStreamTest, AChangedByteAnywhereIsNoticed) {
   const std::vector<Bytes> payloads = {Pattern(70'000), Pattern(3)};
-  const size_t second = kHeaderRecord + kRecord + (70'000 - 65'536) + kSealOverhead;
+  const size_t second = kHeaderRecord + kRecord + (70'000 - 65'536) + auth::kSealOverhead;
   struct Place {
     size_t at;
     const char* what;
@@ -186,7 +186,7 @@ TEST_P(RecordStreamTest, AChangedByteAnywhereIsNoticed) {
 TEST_P(RecordStreamTest, EveryByteOfAShortMessageCounts) {
   const std::vector<Bytes> payloads = {Pattern(5)};
   const size_t size = Wire(payloads).size();
-  ASSERT_EQ(size, kHeaderRecord + 5 + kSealOverhead);
+  ASSERT_EQ(size, kHeaderRecord + 5 + auth::kSealOverhead);
   for (size_t at = 0; at < size; ++at) {
     const Read read = After(payloads, [&](Bytes& wire) { wire[at] ^= 4; });
     EXPECT_EQ(read.flow, Flow::kTampered) << at;
@@ -222,7 +222,7 @@ TEST_P(RecordStreamTest, WhatIsLeftOutRepeatedOrMovedIsNoticed) {
 
 TEST_P(RecordStreamTest, AWholeMessageRepeatedOrLeftOutIsNoticed) {
   const std::vector<Bytes> payloads = {Pattern(10), Pattern(10), Pattern(10)};
-  const ptrdiff_t one = kHeaderRecord + 10 + kSealOverhead;
+  const ptrdiff_t one = kHeaderRecord + 10 + auth::kSealOverhead;
   Read read = After(payloads, [&](Bytes& wire) { wire.erase(wire.begin() + one, wire.begin() + 2 * one); });
   EXPECT_EQ(read.flow, Flow::kTampered);
   EXPECT_EQ(read.payloads.size(), 1U);
@@ -328,10 +328,10 @@ TEST_P(RecordStreamTest, GivesARecordInSmallPieces) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ciphers, RecordStreamTest,
-                         testing::Values(Cipher::kChaCha20Poly1305, Cipher::kAes256Gcm),
+                         testing::Values(auth::Cipher::kChaCha20Poly1305, auth::Cipher::kAes256Gcm),
                          [](const auto& cipher) {
-                           return cipher.param == Cipher::kAes256Gcm ? "Aes256Gcm" : "ChaCha20Poly1305";
+                           return cipher.param == auth::Cipher::kAes256Gcm ? "Aes256Gcm" : "ChaCha20Poly1305";
                          });
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::socket

@@ -12,7 +12,7 @@ constexpr int kNodes = 3;
 template <typename Value>
 Bytes Written(const Value& value) {
   WireWriter writer;
-  Write(writer, value);
+  check::Write(writer, value);
   return writer.Take();
 }
 
@@ -27,30 +27,30 @@ void ReadAgain(ByteView input, Read read) {
 }
 
 void One(ByteView input) {
-  ReadAgain(input, ReadRankFacts);
-  ReadAgain(input, ReadNodeFacts);
-  ReadAgain(input, [](WireReader& reader) { return ReadNodeLinks(reader, kNodes); });
+  ReadAgain(input, check::ReadRankFacts);
+  ReadAgain(input, check::ReadNodeFacts);
+  ReadAgain(input, [](WireReader& reader) { return check::ReadNodeLinks(reader, kNodes); });
   WireReader reader(input);
-  const NodeLinks links = ReadNodeLinks(reader, kNodes);
+  const check::NodeLinks links = check::ReadNodeLinks(reader, kNodes);
   if (!reader.ok()) return;
-  for (const LinkTrouble& trouble : links.troubles) {
+  for (const check::LinkTrouble& trouble : links.troubles) {
     Require(trouble.node >= 0 && trouble.node < kNodes, "{} is a node", trouble.node);
   }
 }
 
 std::vector<Bytes> Seeds() {
-  RankFacts rank{1024, 4096, kUnlimited, 8, "0,1"};
-  RankFacts without = rank;
+  check::RankFacts rank{1024, 4096, check::kUnlimited, 8, "0,1"};
+  check::RankFacts without = rank;
   without.visible_devices.reset();
-  NodeFacts node;
+  check::NodeFacts node;
   node.muster = "0.1.0";
   node.interface = "ib0";
   node.shm_free = node.shm_total = 1 << 30;
   node.infiniband = true;
-  NodeLinks links;
+  check::NodeLinks links;
   links.troubles = {{2, "10.1.0.2:40001: Connection refused"}};
   links.measured = 2;
-  return {Written(rank), Written(without), Written(node), Written(NodeFacts{}), Written(links)};
+  return {Written(rank), Written(without), Written(node), Written(check::NodeFacts{}), Written(links)};
 }
 
 }  // namespace

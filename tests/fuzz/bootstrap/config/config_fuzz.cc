@@ -12,27 +12,27 @@
 namespace muster::fuzz {
 namespace {
 
-void CheckConfig(const Result<EffectiveConfig>& effective) {
+void CheckConfig(const Result<config::EffectiveConfig>& effective) {
   if (!effective) {
     Require(effective.error().code == Code::kConfiguration, "{} is {}", effective.error().message,
             CodeName(effective.error().code));
     return;
   }
-  const Config& config = effective->config;
+  const config::Config& config = effective->config;
   Require(config.liveness.heartbeat < config.liveness.suspect_after, "checks hold");
   for (const bool origins : {false, true}) {
-    const std::string yaml = ToYaml(*effective, origins);
-    const auto again = LoadConfigText(yaml, "again");
+    const std::string yaml = config::ToYaml(*effective, origins);
+    const auto again = config::LoadConfigText(yaml, "again");
     Require(again && again->config == config, "{} is read back: {}", yaml,
             again ? "another" : again.error().message);
-    Require(GroupWideText(again->config) == GroupWideText(config), "the digest is the same");
-    Require(nlohmann::json::accept(ToJson(*effective, origins)), "JSON");
+    Require(config::GroupWideText(again->config) == config::GroupWideText(config), "the digest is the same");
+    Require(nlohmann::json::accept(config::ToJson(*effective, origins)), "JSON");
   }
 }
 
 void FuzzOne(ByteView input) {
   const std::vector<std::string_view> parts = Split(AsText(input), '\0');
-  CheckConfig(LoadConfigText(std::string(parts[0]), "file"));
+  CheckConfig(config::LoadConfigText(std::string(parts[0]), "file"));
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> sets;
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -43,8 +43,8 @@ void FuzzOne(ByteView input) {
       sets.emplace_back(parts[i]);
     }
   }
-  if (parts.size() > 1) CheckConfig(LoadConfig(std::nullopt, environment, sets));
-  DescribeDifference("timeouts.collective=1h\n", parts[0], "mine", "theirs");
+  if (parts.size() > 1) CheckConfig(config::LoadConfig(std::nullopt, environment, sets));
+  config::DescribeDifference("timeouts.collective=1h\n", parts[0], "mine", "theirs");
 }
 
 std::vector<Bytes> Seeds() {

@@ -9,30 +9,30 @@
 namespace muster::fuzz {
 namespace {
 
-using Kind = YamlNode::Kind;
+using Kind = config::YamlNode::Kind;
 
-void CheckNode(const YamlNode& node) {
+void CheckNode(const config::YamlNode& node) {
   Require(node.line >= 1 && node.column >= 1, "a node stands at {}:{}", node.line, node.column);
   const bool map = node.kind == Kind::kMap;
   Require(node.keys.size() == (map ? node.items.size() : 0), "{} keys, {} items", node.keys.size(),
           node.items.size());
   Require(node.items.empty() || map || node.kind == Kind::kList, "a scalar has no items");
-  for (const YamlNode& key : node.keys) {
+  for (const config::YamlNode& key : node.keys) {
     Require(key.kind == Kind::kPlain || key.kind == Kind::kQuoted, "a key is text");
-    const auto same = [&](const YamlNode& other) { return other.text == key.text; };
+    const auto same = [&](const config::YamlNode& other) { return other.text == key.text; };
     Require(std::ranges::count_if(node.keys, same) == 1, "\"{}\" is there once", key.text);
   }
-  for (const YamlNode& item : node.items) CheckNode(item);
+  for (const config::YamlNode& item : node.items) CheckNode(item);
 }
 
 void CheckQuoting(std::string_view text) {
-  if (FirstInvalidUtf8(text) < text.size()) return;
-  for (const std::string& quoted : {YamlQuoted(text), JsonQuoted(text)}) {
+  if (config::FirstInvalidUtf8(text) < text.size()) return;
+  for (const std::string& quoted : {config::YamlQuoted(text), config::JsonQuoted(text)}) {
     // YAML's own limit for a key without "? ".
     if (quoted.size() > 1000) continue;
-    const auto read = ParseYaml(fmt::format("[{0}, {{{0}: {0}}}]", quoted), "quoted");
+    const auto read = config::ParseYaml(fmt::format("[{0}, {{{0}: {0}}}]", quoted), "quoted");
     Require(read && read->items.size() == 2, "{} is YAML", quoted);
-    const YamlNode& map = read->items[1];
+    const config::YamlNode& map = read->items[1];
     const bool same = read->items[0].text == text && map.keys.size() == 1 && map.keys[0].text == text &&
                       map.items[0].text == text;
     Require(same, "{} is read back, not as {}", quoted, read->items[0].text);
@@ -41,7 +41,7 @@ void CheckQuoting(std::string_view text) {
 
 void FuzzOne(ByteView input) {
   const std::string_view text = AsText(input);
-  const auto tree = ParseYaml(text, "file");
+  const auto tree = config::ParseYaml(text, "file");
   if (tree) {
     CheckNode(*tree);
   } else {

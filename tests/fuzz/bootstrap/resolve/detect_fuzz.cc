@@ -45,8 +45,8 @@ class Extras {
     return environment.AsProcess(std::move(process));
   }
 
-  DetectOptions Options() const {
-    DetectOptions options;
+  resolve::DetectOptions Options() const {
+    resolve::DetectOptions options;
     options.launcher = Text("FUZZ_LAUNCHER").value_or("auto");
     options.explicit_tuple = {Number("FUZZ_RANK"), Number("FUZZ_WORLD"), Number("FUZZ_LOCAL"), Where()};
     const bool alive = Text("FUZZ_DEAD") == std::nullopt;
@@ -91,7 +91,7 @@ class Extras {
 };
 
 void CheckTuple(const RankTuple& tuple) {
-  Require(FindLauncher(tuple.launcher) != nullptr, "\"{}\" is a launcher", tuple.launcher);
+  Require(resolve::FindLauncher(tuple.launcher) != nullptr, "\"{}\" is a launcher", tuple.launcher);
   Require(0 <= tuple.rank && tuple.rank < tuple.world_size, "rank {} is inside {}", tuple.rank,
           tuple.world_size);
   const auto inside = [&](const std::optional<int>& index, const std::optional<int>& count,
@@ -145,22 +145,23 @@ void FuzzOne(ByteView input) {
   const Environment::Variables variables = VariablesOf(AsText(input));
   const Extras extras(variables);
   const Environment environment = extras.Surround(Environment::FromVariables(variables));
-  const DetectOptions options = extras.Options();
-  const auto resolution = Resolve(environment, options);
-  Require(resolution == Resolve(environment, options), "twice the same");
+  const resolve::DetectOptions options = extras.Options();
+  const auto resolution = resolve::Resolve(environment, options);
+  Require(resolution == resolve::Resolve(environment, options), "twice the same");
   if (!resolution) {
     CheckError(resolution.error().error);
     Require(!resolution.error().ask_pmix || !options.pmix, "a server is asked once");
-    Require(nlohmann::json::accept(ResolveJson(resolution.error())), "the refusal is JSON");
-    ResolveText(resolution.error());
+    Require(nlohmann::json::accept(cli::ResolveJson(resolution.error())), "the refusal is JSON");
+    cli::ResolveText(resolution.error());
     return;
   }
   CheckTuple(resolution->tuple);
-  Require(resolution->considered.size() + 1 == Launchers().size(), "every other launcher is considered");
-  Require(nlohmann::json::accept(ResolveJson(*resolution)), "the answer is JSON");
-  ResolveText(*resolution);
-  ResolveExport(*resolution);
-  const auto meeting = PlanMeeting(*resolution, environment, RendezvousOptions{}, extras.Where());
+  Require(resolution->considered.size() + 1 == resolve::Launchers().size(),
+          "every other launcher is considered");
+  Require(nlohmann::json::accept(cli::ResolveJson(*resolution)), "the answer is JSON");
+  cli::ResolveText(*resolution);
+  cli::ResolveExport(*resolution);
+  const auto meeting = join::PlanMeeting(*resolution, environment, RendezvousOptions{}, extras.Where());
   if (meeting) CheckMeeting(*meeting, resolution->tuple);
 }
 

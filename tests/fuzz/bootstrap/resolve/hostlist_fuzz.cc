@@ -40,15 +40,15 @@ std::vector<std::string> BySlurm(const std::string& text) {
 
 void FuzzOne(ByteView input) {
   const std::string_view text = AsText(input);
-  const auto names = ExpandHostlist(text);
+  const auto names = resolve::ExpandHostlist(text);
   if (!names) {
     Require(names.error().code == Code::kBadEnvironment, "{} is a bad environment", names.error().message);
     Require(names.error().message.size() < text.size() + 500, "the message is short");
     return;
   }
   Require(!names->empty(), "a list has names");
-  const auto again = ExpandHostlist(CompressHostlist(*names));
-  Require(again && *again == *names, "\"{}\" is read back", CompressHostlist(*names));
+  const auto again = resolve::ExpandHostlist(resolve::CompressHostlist(*names));
+  Require(again && *again == *names, "\"{}\" is read back", resolve::CompressHostlist(*names));
   if (names->size() > kMostCompared || HasLongNumber(text)) return;
   if (text.find_first_of(std::string_view("\0\n", 2)) != std::string_view::npos) return;
   const std::vector<std::string> theirs = BySlurm(std::string(text));

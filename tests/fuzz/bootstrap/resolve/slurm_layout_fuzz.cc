@@ -15,28 +15,28 @@ namespace {
 constexpr size_t kMostNodes = 262144;
 
 void CheckCounts(std::string_view text) {
-  const auto counts = ParseTasksPerNode(text);
+  const auto counts = resolve::ParseTasksPerNode(text);
   if (!counts) {
     Require(counts.error().code == Code::kBadEnvironment, "{}", counts.error().message);
     return;
   }
   Require(!counts->empty() && counts->size() <= kMostNodes, "{} nodes", counts->size());
   Require(std::ranges::all_of(*counts, [](int count) { return count >= 0; }), "counts are not negative");
-  Require(SumOf(*counts) >= *std::ranges::max_element(*counts), "the sum does not wrap");
+  Require(resolve::SumOf(*counts) >= *std::ranges::max_element(*counts), "the sum does not wrap");
   std::string again;
   for (const int count : *counts) again += (again.empty() ? "" : ",") + std::to_string(count);
-  Require(*ParseTasksPerNode(again) == *counts, "\"{}\" written out is the same", text);
+  Require(*resolve::ParseTasksPerNode(again) == *counts, "\"{}\" written out is the same", text);
 }
 
 void CheckTaskIds(std::string_view text) {
-  const auto ids = ParseTaskIds(text);
+  const auto ids = resolve::ParseTaskIds(text);
   if (!ids) return;
   Require(!ids->empty() && ids->front() >= 0, "there is a task");
   Require(std::ranges::adjacent_find(*ids, std::ranges::greater_equal{}) == ids->end(), "ascending");
 }
 
 void CheckPlacement(const Environment& environment) {
-  const auto placement = PlacementOfSlurmStep(environment);
+  const auto placement = resolve::PlacementOfSlurmStep(environment);
   if (!placement) {
     Require(placement.error().code == Code::kBadEnvironment &&
                 placement.error().message.starts_with("SLURM_STEP_"),

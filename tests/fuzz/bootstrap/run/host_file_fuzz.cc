@@ -9,7 +9,7 @@
 namespace muster::fuzz {
 namespace {
 
-std::string Written(const HostFile& hosts) {
+std::string Written(const hosts::HostFile& hosts) {
   std::string text;
   for (const std::string& host : hosts.hosts) {
     text += host;
@@ -20,7 +20,7 @@ std::string Written(const HostFile& hosts) {
 }
 
 void One(ByteView input) {
-  const Result<HostFile> hosts = ParseHostFile(AsText(input), "F");
+  const Result<hosts::HostFile> hosts = hosts::ParseHostFile(AsText(input), "F");
   if (!hosts) {
     Require(hosts.error().message.starts_with("F:") || hosts.error().message.starts_with("F "), "{}",
             hosts.error().message);
@@ -32,7 +32,7 @@ void One(ByteView input) {
   for (const std::string& host : hosts->hosts)
     Require(!host.empty() && host.front() != '-', "{} is a name", host);
   Require(!hosts->slots || *hosts->slots > 0, "{} ranks each", hosts->slots.value_or(0));
-  Require(ParseHostFile(Written(*hosts), "F") == *hosts, "it is read back as it was written");
+  Require(hosts::ParseHostFile(Written(*hosts), "F") == *hosts, "it is read back as it was written");
 }
 
 std::vector<Bytes> Seeds() {

@@ -15,7 +15,7 @@ void FuzzOne(ByteView input) {
   const size_t piece = 1 + size_t{source.Byte()} * source.Byte();
   const size_t repeat = 1 + source.Below(40);
   const ByteView bytes = source.Rest();
-  LineTail tail;
+  output::LineTail tail;
   for (size_t i = 0; i < repeat; ++i) {
     for (ByteView rest = bytes; !rest.empty(); rest = rest.subspan(std::min(piece, rest.size()))) {
       tail.Append(AsText(rest.first(std::min(piece, rest.size()))));
@@ -23,14 +23,15 @@ void FuzzOne(ByteView input) {
   }
   const std::string text = tail.Text();
   // A byte may be shown as four characters.
-  Require(text.size() <= 4 * LineTail::kMostBytes + 16, "{} bytes", text.size());
-  Require(std::ranges::count(text, '\n') < static_cast<ptrdiff_t>(LineTail::kMostLines),
+  Require(text.size() <= 4 * output::LineTail::kMostBytes + 16, "{} bytes", text.size());
+  Require(std::ranges::count(text, '\n') < static_cast<ptrdiff_t>(output::LineTail::kMostLines),
           "not too many lines");
-  Require(FirstInvalidUtf8(text) == text.size(), "UTF-8");
+  Require(config::FirstInvalidUtf8(text) == text.size(), "UTF-8");
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
   Require(std::ranges::none_of(text, control), "no control characters");
 
-  Require(TrackingGroup(AsText(input)).size() <= input.size() + 1, "a part of the file, each line ended");
+  Require(process::TrackingGroup(AsText(input)).size() <= input.size() + 1,
+          "a part of the file, each line ended");
 }
 
 std::vector<Bytes> Seeds() {

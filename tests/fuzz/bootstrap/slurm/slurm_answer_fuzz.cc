@@ -10,13 +10,13 @@ namespace {
 const Placement kKnown = {{{"a", 2}, {"b", 1}}, {}};
 
 void One(ByteView input) {
-  const Result<SlurmAnswer> answer = ParseSlurmAnswer(AsText(input));
+  const Result<slurm::SlurmAnswer> answer = slurm::ParseSlurmAnswer(AsText(input));
   if (!answer) {
     Require(answer.error().message.starts_with("muster-slurm printed "), "{}", answer.error().message);
     return;
   }
   for (const auto& [node, address] : answer->addresses) Require(!address.empty(), "{} has an address", node);
-  const auto exact = ExactLayout(kKnown, answer->layouts, "b", {1});
+  const auto exact = slurm::ExactLayout(kKnown, answer->layouts, "b", {1});
   if (!exact) return;
   Require(exact->nodes == kKnown.nodes, "the nodes are those that were known");
   Require(exact->node_of_rank == std::vector<int>({0, 1, 0}), "the ranks are where they can only be");

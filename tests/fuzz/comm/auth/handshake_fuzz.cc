@@ -19,45 +19,46 @@ namespace {
 // One end is honest, the other is this file, which has the keys.
 class Insider {
  public:
-  explicit Insider(Role role) : role_(role) {}
+  explicit Insider(auth::Role role) : role_(role) {}
 
   // Runs the handshake with these as proof and verdict; true when the honest end was satisfied.
   bool Run(ByteView proof, ByteView verdict) {
-    const Role honest = role_ == Role::kClient ? Role::kServer : Role::kClient;
-    Handshake handshake(
+    const auth::Role honest = role_ == auth::Role::kClient ? auth::Role::kServer : auth::Role::kClient;
+    auth::Handshake handshake(
         {honest, meeting_, "peer"}, prover_, [this](Bytes message) { sent_.push_back(std::move(message)); },
-        [](const HandshakeResult&) {});
+        [](const auth::HandshakeResult&) {});
     handshake.Start();
-    role_ == Role::kClient ? AsClient(handshake, proof) : AsServer(handshake, proof, verdict);
-    return handshake.outcome() == Outcome::kDone;
+    role_ == auth::Role::kClient ? AsClient(handshake, proof) : AsServer(handshake, proof, verdict);
+    return handshake.outcome() == auth::Outcome::kDone;
   }
 
  private:
-  void AsClient(Handshake& server, ByteView proof) {
-    const Bytes hello =
-        Encode(HelloMessage{kProtocolVersion, AuthMethod::kMunge, meeting_, {}, pair_.public_key});
+  void AsClient(auth::Handshake& server, ByteView proof) {
+    const Bytes hello = Encode(
+        auth::HelloMessage{auth::kProtocolVersion, AuthMethod::kMunge, meeting_, {}, pair_.public_key});
     server.OnMessage(hello);
     Require(sent_.size() == 1 && sent_[0].size() > kAnswerBytes, "an answer");
     const ByteView answer = ByteView(sent_[0]).first(kAnswerBytes);
-    Agree(ParseAnswer(answer)->public_key, hello, answer);
-    server.OnMessage(EncodeSealed(MessageType::kProof, channel_->sealer.Seal(proof)));
+    Agree(auth::ParseAnswer(answer)->public_key, hello, answer);
+    server.OnMessage(auth::EncodeSealed(auth::MessageType::kProof, channel_->sealer.Seal(proof)));
   }
 
-  void AsServer(Handshake& client, ByteView proof, ByteView verdict) {
+  void AsServer(auth::Handshake& client, ByteView proof, ByteView verdict) {
     Require(sent_.size() == 1, "a hello");
-    Bytes answer = Encode(AnswerMessage{kProtocolVersion, AuthMethod::kMunge, {}, pair_.public_key});
-    Agree(ParseHello(sent_[0])->public_key, sent_[0], answer);
+    Bytes answer =
+        Encode(auth::AnswerMessage{auth::kProtocolVersion, AuthMethod::kMunge, {}, pair_.public_key});
+    Agree(auth::ParseHello(sent_[0])->public_key, sent_[0], answer);
     const Bytes own = OwnProof();
     const Bytes sealed = channel_->sealer.Seal(proof.empty() ? ByteView(own) : proof);
     answer.insert(answer.end(), sealed.begin(), sealed.end());
     client.OnMessage(answer);
-    client.OnMessage(EncodeSealed(MessageType::kVerdict, channel_->sealer.Seal(verdict)));
+    client.OnMessage(auth::EncodeSealed(auth::MessageType::kVerdict, channel_->sealer.Seal(verdict)));
   }
 
-  void Agree(const PublicKey& theirs, ByteView hello, ByteView answer) {
-    transcript_ = TranscriptHash(hello, answer);
-    channel_ =
-        KeySchedule(*AgreeOnKey(pair_.secret, theirs), {}, transcript_).HandshakeChannel(role_, "peer");
+  void Agree(const auth::PublicKey& theirs, ByteView hello, ByteView answer) {
+    transcript_ = auth::TranscriptHash(hello, answer);
+    channel_ = auth::KeySchedule(*auth::AgreeOnKey(pair_.secret, theirs), {}, transcript_)
+                   .HandshakeChannel(role_, "peer");
   }
 
   // A proof that holds, so that the verdict behind it is looked at.
@@ -67,29 +68,30 @@ class Insider {
     return own;
   }
 
-  const Role role_;
-  const MeetingId meeting_ = MeetingIdOf("job 7");
-  const KeyPair pair_ = MakeKeyPair();
-  TicketProver prover_;
+  const auth::Role role_;
+  const auth::MeetingId meeting_ = auth::MeetingIdOf("job 7");
+  const auth::KeyPair pair_ = auth::MakeKeyPair();
+  auth::TicketProver prover_;
   std::vector<Bytes> sent_;
-  Digest transcript_{};
-  std::optional<SealedChannel> channel_;
+  auth::Digest transcript_{};
+  std::optional<auth::SealedChannel> channel_;
 };
 
 void FuzzInsider(ValueSource& source) {
   const bool client = source.Flag();
   const ByteView first = source.Blob();
   const ByteView rest = source.Rest();
-  const bool satisfied = Insider(client ? Role::kClient : Role::kServer).Run(client ? rest : first, rest);
+  const bool satisfied =
+      Insider(client ? auth::Role::kClient : auth::Role::kServer).Run(client ? rest : first, rest);
   if (client || !first.empty()) return Require(!satisfied, "a wrong proof satisfies nobody");
-  const auto verdict = ParseVerdict(rest);
+  const auto verdict = auth::ParseVerdict(rest);
   Require(satisfied == (verdict && verdict->accepted), "the verdict decides");
 }
 
 // Whoever carries the messages changes one of them.
 void FuzzMiddle(ValueSource& source) {
-  TicketProver prover;
-  HandshakePair pair(prover, prover);
+  auth::TicketProver prover;
+  auth::HandshakePair pair(prover, prover);
   const int changed = static_cast<int>(source.Below(4));
   bool real = false;
   pair.Run([&](int index, Bytes& message) {
@@ -106,23 +108,23 @@ void FuzzMiddle(ValueSource& source) {
     real = message != before;
   });
   // Who sent the last message cannot know what became of it.
-  const Outcome receiver = changed % 2 == 0 ? pair.server.outcome() : pair.client.outcome();
-  Require(!real || receiver != Outcome::kDone, "a change to message {} is noticed", changed);
-  Require(real || receiver == Outcome::kDone, "without a change both agree");
+  const auth::Outcome receiver = changed % 2 == 0 ? pair.server.outcome() : pair.client.outcome();
+  Require(!real || receiver != auth::Outcome::kDone, "a change to message {} is noticed", changed);
+  Require(real || receiver == auth::Outcome::kDone, "without a change both agree");
 }
 
 void CheckMessages(ByteView message) {
-  if (!TypeOf(message)) return;
-  if (const auto hello = ParseHello(message); hello && hello->version == kProtocolVersion) {
-    const auto again = ParseHello(Encode(*hello));
+  if (!auth::TypeOf(message)) return;
+  if (const auto hello = auth::ParseHello(message); hello && hello->version == auth::kProtocolVersion) {
+    const auto again = auth::ParseHello(Encode(*hello));
     Require(
         again && again->nonce == hello->nonce && again->meeting == hello->meeting && again->mac == hello->mac,
         "a hello is read back");
   }
-  ParseAnswer(message);
-  ParseReject(message);
-  SealedPartOf(message);
-  ParseVerdict(message);
+  auth::ParseAnswer(message);
+  auth::ParseReject(message);
+  auth::SealedPartOf(message);
+  auth::ParseVerdict(message);
 }
 
 void FuzzOne(ByteView input) {
@@ -132,7 +134,7 @@ void FuzzOne(ByteView input) {
   if (kind == 1) return FuzzMiddle(source);
   const ByteView rest = source.Rest();
   if (kind == 2) return CheckMessages(rest);
-  Require(!HandshakeFuzzOne(rest), "a stranger gets no keys");
+  Require(!auth::HandshakeFuzzOne(rest), "a stranger gets no keys");
 }
 
 std::vector<Bytes> Seeds() {
@@ -144,27 +146,36 @@ std::vector<Bytes> Seeds() {
     seeds.push_back(std::move(seed));
   };
   Bytes accepted{0, 0};
-  const Bytes verdict = EncodeVerdict({true, "", ""});
+  const Bytes verdict = auth::EncodeVerdict({true, "", ""});
   accepted.insert(accepted.end(), verdict.begin(), verdict.end());
   add(0, accepted);
-  const Bytes hello = Encode(
-      HelloMessage{kProtocolVersion, AuthMethod::kNone, MeetingIdOf("job 7"), {}, MakeKeyPair().public_key});
-  const Bytes answer =
-      Encode(AnswerMessage{kProtocolVersion, AuthMethod::kNone, {}, MakeKeyPair().public_key});
-  const Bytes reject = Encode(RejectMessage{kProtocolVersion, AuthMethod::kNone, RejectReason::kBadProof});
-  const Bytes proof = EncodeSealed(MessageType::kProof, Bytes(32, 1));
-  const Bytes with_mac = Encode(HelloMessage{
-      kProtocolVersion, AuthMethod::kSecret, MeetingIdOf("job 7"), {}, MakeKeyPair().public_key, Digest{}});
+  const Bytes hello = Encode(auth::HelloMessage{auth::kProtocolVersion,
+                                                AuthMethod::kNone,
+                                                auth::MeetingIdOf("job 7"),
+                                                {},
+                                                auth::MakeKeyPair().public_key});
+  const Bytes answer = Encode(
+      auth::AnswerMessage{auth::kProtocolVersion, AuthMethod::kNone, {}, auth::MakeKeyPair().public_key});
+  const Bytes reject =
+      Encode(auth::RejectMessage{auth::kProtocolVersion, AuthMethod::kNone, auth::RejectReason::kBadProof});
+  const Bytes proof = auth::EncodeSealed(auth::MessageType::kProof, Bytes(32, 1));
+  const Bytes with_mac = Encode(auth::HelloMessage{auth::kProtocolVersion,
+                                                   AuthMethod::kSecret,
+                                                   auth::MeetingIdOf("job 7"),
+                                                   {},
+                                                   auth::MakeKeyPair().public_key,
+                                                   auth::Digest{}});
   for (const Bytes& message : {hello, with_mac, answer, reject, proof}) add(2, message);
   for (uint8_t selector = 0; selector < 6; ++selector) {
-    add(3, FuzzInput(selector, {hello, proof}));
-    add(3, FuzzInput(selector, {answer, EncodeSealed(MessageType::kVerdict, Bytes(40, 2))}));
-    add(3, FuzzInput(selector, {reject}));
+    add(3, auth::FuzzInput(selector, {hello, proof}));
+    add(3,
+        auth::FuzzInput(selector, {answer, auth::EncodeSealed(auth::MessageType::kVerdict, Bytes(40, 2))}));
+    add(3, auth::FuzzInput(selector, {reject}));
   }
   return seeds;
 }
 
-std::vector<std::string> Words() { return {std::string(kHandshakeMagic), std::string("\x01\x00", 2)}; }
+std::vector<std::string> Words() { return {std::string(auth::kHandshakeMagic), std::string("\x01\x00", 2)}; }
 
 }  // namespace
 

@@ -9,10 +9,10 @@ namespace {
 
 void FuzzOne(ByteView input) {
   ValueSource source(input);
-  SecretKey key;
+  auth::SecretKey key;
   key.mutable_view()[0] = 7;
-  Sealer sealer(key);
-  Opener opener(key, "peer");
+  auth::Sealer sealer(key);
+  auth::Opener opener(key, "peer");
   std::vector<Bytes> plain;
   std::vector<Bytes> sealed;
   size_t next = 0;
@@ -22,7 +22,7 @@ void FuzzOne(ByteView input) {
       const ByteView message = source.Blob();
       plain.emplace_back(message.begin(), message.end());
       sealed.push_back(sealer.Seal(message));
-      Require(sealed.back().size() == message.size() + kSealOverhead, "the overhead is constant");
+      Require(sealed.back().size() == message.size() + auth::kSealOverhead, "the overhead is constant");
       continue;
     }
     // Two of three times the next one: a broken channel teaches nothing more.

@@ -38,20 +38,20 @@ void CheckEndpoint(std::string_view text) {
 }
 
 void CheckAddress(std::string_view text) {
-  if (const auto address = SocketAddress::FromNumeric(text, 61000)) {
+  if (const auto address = net::SocketAddress::FromNumeric(text, 61000)) {
     Require(address->port() == 61000, "the port is kept");
-    const auto again = SocketAddress::FromNumeric(address->Host(), 61000);
+    const auto again = net::SocketAddress::FromNumeric(address->Host(), 61000);
     Require(again && *again == *address, "{} is read back", address->Host());
   }
   for (const char* local : {"10.1.2.3", "fd00::1", "127.0.0.1"}) {
-    MatchesInterface({"eth0", *SocketAddress::FromNumeric(local, 0), 24}, text);
+    net::MatchesInterface({"eth0", *net::SocketAddress::FromNumeric(local, 0), 24}, text);
   }
-  const auto path = SocketAddress::Path(text);
+  const auto path = net::SocketAddress::Path(text);
   Require(!path || path->ToString().starts_with("unix:"), "a Unix socket");
 }
 
 void CheckSecret(std::string_view text) {
-  const auto secret = JobSecret::Parse(text, "MUSTER_SECRET");
+  const auto secret = auth::JobSecret::Parse(text, "MUSTER_SECRET");
   if (!secret) {
     Require(secret.error().message.starts_with("MUSTER_SECRET"), "{} names its source",
             secret.error().message);

@@ -10,24 +10,24 @@ namespace muster::fuzz {
 namespace {
 
 void FuzzOne(ByteView input) {
-  if (const auto hello = DecodeGpuHello(input)) {
-    Require(std::ranges::equal(EncodeGpuHello(*hello), input), "a hello is written as it came");
+  if (const auto hello = nccl::DecodeGpuHello(input)) {
+    Require(std::ranges::equal(nccl::EncodeGpuHello(*hello), input), "a hello is written as it came");
   } else {
     Require(hello.error().message.starts_with("malformed GPU hello: "), "{}", hello.error().message);
   }
-  if (const auto report = DecodeStartReport(input)) {
-    Require(std::ranges::equal(EncodeStartReport(*report), input), "a report is written as it came");
+  if (const auto report = nccl::DecodeStartReport(input)) {
+    Require(std::ranges::equal(nccl::EncodeStartReport(*report), input), "a report is written as it came");
   } else {
     Require(report.error().message.starts_with("malformed NCCL start: "), "{}", report.error().message);
   }
 }
 
 std::vector<Bytes> Seeds() {
-  GpuHello without;
+  nccl::GpuHello without;
   without.verdict.problem = "no GPU";
-  return {EncodeGpuHello({{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
-          EncodeGpuHello(without), EncodeStartReport({StartStage::kThrough, ""}),
-          EncodeStartReport({StartStage::kWaiting, "connection refused"})};
+  return {nccl::EncodeGpuHello({{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
+          nccl::EncodeGpuHello(without), nccl::EncodeStartReport({nccl::StartStage::kThrough, ""}),
+          nccl::EncodeStartReport({nccl::StartStage::kWaiting, "connection refused"})};
 }
 
 }  // namespace

@@ -9,18 +9,18 @@ namespace muster::fuzz {
 namespace {
 
 void FuzzOne(ByteView input) {
-  if (const auto part = DecodeIdPart(input)) {
-    Require(std::ranges::equal(EncodeIdPart(*part), input), "a part is written as it came");
+  if (const auto part = nccl::DecodeIdPart(input)) {
+    Require(std::ranges::equal(nccl::EncodeIdPart(*part), input), "a part is written as it came");
   } else {
     Require(part.error().message.starts_with("malformed NCCL id: "), "{}", part.error().message);
   }
 }
 
 std::vector<Bytes> Seeds() {
-  NcclId id = {};
+  nccl::NcclId id = {};
   id.fill(0x5a);
-  return {EncodeIdPart({{2, 32, 3}, 60'000, {}, ""}), EncodeIdPart({{2, 18, 0}, 0, id, ""}),
-          EncodeIdPart({{2, 32, 3}, 0, {}, "unhandled system error"})};
+  return {nccl::EncodeIdPart({{2, 32, 3}, 60'000, {}, ""}), nccl::EncodeIdPart({{2, 18, 0}, 0, id, ""}),
+          nccl::EncodeIdPart({{2, 32, 3}, 0, {}, "unhandled system error"})};
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ constexpr size_t kLongestFrame = 100;
 // What a socket takes without anybody reading.
 constexpr size_t kMostBytes = size_t{16} << 10;
 
-SecretKey KeyOf(uint8_t fill) {
-  SecretKey key;
+auth::SecretKey KeyOf(uint8_t fill) {
+  auth::SecretKey key;
   std::ranges::fill(key.mutable_view(), fill);
   return key;
 }
@@ -46,13 +46,13 @@ struct Received {
   std::optional<Error> closed;
 };
 
-Received Receive(EventLoop& loop, ByteView bytes, size_t piece, bool sealed) {
+Received Receive(net::EventLoop& loop, ByteView bytes, size_t piece, bool sealed) {
   int fds[2] = {-1, -1};
   Require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0, "a socket pair");
   UniqueFd far(fds[1]);
   Received received;
-  FrameStream stream(loop, UniqueFd(fds[0]), kLongestFrame);
-  if (sealed) stream.Seal(Sealer(KeyOf(1)), Opener(KeyOf(2), "peer"));
+  net::FrameStream stream(loop, UniqueFd(fds[0]), kLongestFrame);
+  if (sealed) stream.Seal(auth::Sealer(KeyOf(1)), auth::Opener(KeyOf(2), "peer"));
   stream.Start([&](ByteView frame) { received.frames.emplace_back(frame.begin(), frame.end()); },
                [&](const Error& reason) { received.closed = reason; });
   const auto settle = [&] {
@@ -71,7 +71,7 @@ Received Receive(EventLoop& loop, ByteView bytes, size_t piece, bool sealed) {
 }
 
 void FuzzOne(ByteView input) {
-  const auto loop = EventLoop::Create();
+  const auto loop = net::EventLoop::Create();
   Require(loop.has_value(), "an event loop");
   ValueSource source(input);
   const size_t piece = 1 + size_t{source.Byte()} * 8;
@@ -84,12 +84,12 @@ void FuzzOne(ByteView input) {
   Require(Receive(**loop, bytes, piece, true).frames.empty(), "no frame opens without the key");
 
   // The same frames sealed, and then one that was sealed before.
-  Sealer sealer(KeyOf(2));
+  auth::Sealer sealer(KeyOf(2));
   Bytes wire;
   Bytes last;
   std::vector<Bytes> short_frames;
   for (const Bytes& frame : expected.frames) {
-    if (frame.size() + kSealOverhead > kLongestFrame) continue;
+    if (frame.size() + auth::kSealOverhead > kLongestFrame) continue;
     short_frames.push_back(frame);
     last = sealer.Seal(frame);
     wire.insert(wire.end(), {static_cast<uint8_t>(last.size()), 0, 0, 0});

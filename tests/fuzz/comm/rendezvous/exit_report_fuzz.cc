@@ -11,23 +11,23 @@ namespace {
 constexpr size_t kMostEnds = 5;
 
 void CheckFrame(ByteView frame) {
-  const Result<ExitReport> ends = DecodeExitReport(frame);
+  const Result<rendezvous::ExitReport> ends = rendezvous::DecodeExitReport(frame);
   if (!ends) {
     Require(ends.error().code == Code::kInternal && ends.error().message.starts_with("malformed "), "{}",
             ends.error().message);
     return;
   }
-  const Result<ExitReport> again = DecodeExitReport(Encode(*ends));
+  const Result<rendezvous::ExitReport> again = rendezvous::DecodeExitReport(Encode(*ends));
   Require(again && *again == *ends, "ends are read back");
 }
 
 void CheckValue(ValueSource source) {
-  ExitReport ends{std::vector<RankEnd>(source.Below(kMostEnds)), source.Flag()};
+  rendezvous::ExitReport ends{std::vector<rendezvous::RankEnd>(source.Below(kMostEnds)), source.Flag()};
   const auto time = [&source] { return std::chrono::microseconds(source.Integer<uint32_t>()); };
-  for (RankEnd& end : ends.ends) {
+  for (rendezvous::RankEnd& end : ends.ends) {
     end = {source.Number(),
-           static_cast<EndCause>(source.Below(4)),
-           static_cast<OutOfMemory>(source.Below(3)),
+           static_cast<rendezvous::EndCause>(source.Below(4)),
+           static_cast<rendezvous::OutOfMemory>(source.Below(3)),
            source.Number(),
            source.Number(),
            time(),
@@ -35,9 +35,10 @@ void CheckValue(ValueSource source) {
            time()};
   }
   const Bytes frame = Encode(ends);
-  const Result<ExitReport> again = DecodeExitReport(frame);
+  const Result<rendezvous::ExitReport> again = rendezvous::DecodeExitReport(frame);
   Require(again && *again == ends, "ends are read back");
-  Require(!DecodeExitReport(ByteView(frame).first(frame.size() - 1)), "ends cut short are refused");
+  Require(!rendezvous::DecodeExitReport(ByteView(frame).first(frame.size() - 1)),
+          "ends cut short are refused");
 }
 
 void FuzzOne(ByteView input) {
@@ -47,13 +48,13 @@ void FuzzOne(ByteView input) {
 }
 
 std::vector<Bytes> Seeds() {
-  RankEnd end;
+  rendezvous::RankEnd end;
   end.rank = 3;
   end.signal = 9;
   end.run = std::chrono::hours(1);
   Bytes values(100);
   for (size_t i = 1; i < values.size(); ++i) values[i] = static_cast<uint8_t>(i * 37 % 11);
-  return {Encode(ExitReport{}), Encode(ExitReport{{end, end}, true}), values};
+  return {Encode(rendezvous::ExitReport{}), Encode(rendezvous::ExitReport{{end, end}, true}), values};
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace {
 constexpr uint8_t kFromValues = 0x80;
 constexpr size_t kMostItems = 5;
 
-Bytes Encode(const KeyedAllGather& exchange) { return muster::Encode(exchange, ControlType::kExchange); }
+Bytes Encode(const rendezvous::KeyedAllGather& exchange) {
+  return muster::Encode(exchange, rendezvous::ControlType::kExchange);
+}
 
 template <typename T>
 void CheckFrame(ByteView frame, Result<T> (*decode)(ByteView), Bytes (*encode)(const T&)) {
@@ -33,7 +35,7 @@ void CheckFrame(ByteView frame, Result<T> (*decode)(ByteView), Bytes (*encode)(c
 template <typename T>
 void CheckValue(const T& message, Result<T> (*decode)(ByteView), Bytes (*encode)(const T&)) {
   const Bytes frame = encode(message);
-  Require(ControlTypeOf(frame).has_value(), "a frame has a type");
+  Require(rendezvous::ControlTypeOf(frame).has_value(), "a frame has a type");
   const auto again = decode(frame);
   Require(again && *again == message, "a message of type {} is read back: {}", frame[0],
           again ? "differs" : again.error().message);
@@ -58,9 +60,9 @@ Error MakeError(ValueSource& source) {
   return {code, message, source.Text()};
 }
 
-Hello MakeHello(ValueSource& source) {
-  Hello hello{Texts(source), std::vector<ProcessInfo>(source.Below(kMostItems))};
-  for (ProcessInfo& member : hello.members) {
+rendezvous::Hello MakeHello(ValueSource& source) {
+  rendezvous::Hello hello{Texts(source), std::vector<rendezvous::ProcessInfo>(source.Below(kMostItems))};
+  for (rendezvous::ProcessInfo& member : hello.members) {
     if (&member != &hello.members.front() && source.Flag()) {
       member.node = hello.members.front().node;
       member.agreement = hello.members.front().agreement;
@@ -71,15 +73,15 @@ Hello MakeHello(ValueSource& source) {
     }
     member.pid = source.Number();
     member.claims.resize(source.Below(kMostItems));
-    for (RankClaim& claim : member.claims)
+    for (rendezvous::RankClaim& claim : member.claims)
       claim = {source.Number(), source.Number(), source.Number(), Payload(source)};
     if (source.Flag()) member.refused = MakeError(source);
   }
   return hello;
 }
 
-FormedGroup MakeGroup(ValueSource& source) {
-  FormedGroup group;
+rendezvous::FormedGroup MakeGroup(ValueSource& source) {
+  rendezvous::FormedGroup group;
   group.key = source.Array<32>();
   group.roster.group_id = source.Text();
   group.roster.nodes.resize(1 + source.Below(kMostItems));
@@ -93,8 +95,8 @@ FormedGroup MakeGroup(ValueSource& source) {
   return group;
 }
 
-KeyedAllGather MakeExchange(ValueSource& source) {
-  KeyedAllGather exchange{source.Text(), source.Integer<uint64_t>(), {}};
+rendezvous::KeyedAllGather MakeExchange(ValueSource& source) {
+  rendezvous::KeyedAllGather exchange{source.Text(), source.Integer<uint64_t>(), {}};
   exchange.entries.resize(source.Below(kMostItems));
   for (auto& [rank, bytes] : exchange.entries) {
     rank = source.Number();
@@ -103,7 +105,7 @@ KeyedAllGather MakeExchange(ValueSource& source) {
   return exchange;
 }
 
-Failure MakeFailure(ValueSource& source) {
+rendezvous::Failure MakeFailure(ValueSource& source) {
   Error error = MakeError(source);
   return {std::move(error), source.Number(),      source.Number(),
           source.Text(),    source.Below(2) == 1, static_cast<uint64_t>(source.Number())};
@@ -115,11 +117,12 @@ std::vector<int> Numbers(ValueSource& source) {
   return numbers;
 }
 
-std::vector<RankReport> MakeReports(ValueSource& source, size_t ranks) {
-  std::vector<RankReport> reports(ranks == 0 ? 0 : source.Below(kMostItems));
-  for (RankReport& report : reports) {
+std::vector<rendezvous::RankReport> MakeReports(ValueSource& source, size_t ranks) {
+  std::vector<rendezvous::RankReport> reports(ranks == 0 ? 0 : source.Below(kMostItems));
+  for (rendezvous::RankReport& report : reports) {
     report.rank = static_cast<int>(source.Below(ranks));
-    report.state = static_cast<RankState>(source.Below(static_cast<size_t>(RankState::kLeft) + 1));
+    report.state = static_cast<rendezvous::RankState>(
+        source.Below(static_cast<size_t>(rendezvous::RankState::kLeft) + 1));
     report.exit_status = source.Number();
     report.process = {source.Number(), static_cast<char>('A' + source.Below(26)), source.Integer<uint64_t>(),
                       source.Integer<uint64_t>(), source.Text()};
@@ -139,17 +142,17 @@ std::vector<RankReport> MakeReports(ValueSource& source, size_t ranks) {
   return reports;
 }
 
-GroupStatus MakeStatus(ValueSource& source) {
-  GroupStatus status{source.Text(),
-                     source.Text(),
-                     source.Text(),
-                     source.Text(),
-                     source.Flag(),
-                     source.Number(),
-                     source.Number(),
-                     Texts(source),
-                     {},
-                     {}};
+rendezvous::GroupStatus MakeStatus(ValueSource& source) {
+  rendezvous::GroupStatus status{source.Text(),
+                                 source.Text(),
+                                 source.Text(),
+                                 source.Text(),
+                                 source.Flag(),
+                                 source.Number(),
+                                 source.Number(),
+                                 Texts(source),
+                                 {},
+                                 {}};
   status.nodes.push_back("gpu01");
   status.node_of_rank.resize(source.Below(kMostItems));
   for (int& node : status.node_of_rank) node = static_cast<int>(source.Below(status.nodes.size()));
@@ -157,132 +160,140 @@ GroupStatus MakeStatus(ValueSource& source) {
   return status;
 }
 
-void FuzzValues(ControlType type, ValueSource source) {
+void FuzzValues(rendezvous::ControlType type, ValueSource source) {
   switch (type) {
-    case ControlType::kHello:
-      return CheckValue<Hello>(MakeHello(source), DecodeHello, muster::Encode);
-    case ControlType::kRoster:
-      return CheckValue<FormedGroup>(MakeGroup(source), DecodeRoster, muster::Encode);
-    case ControlType::kFailure:
-      return CheckValue<Failure>(MakeFailure(source), DecodeFailure, muster::Encode);
-    case ControlType::kExchange:
-    case ControlType::kExchanged:
-      return CheckValue<KeyedAllGather>(MakeExchange(source), DecodeExchange, Encode);
-    case ControlType::kAdopted: {
-      const Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
-                              source.Text()};
-      return CheckValue<Adoption>(adoption, DecodeAdopted, muster::Encode);
+    case rendezvous::ControlType::kHello:
+      return CheckValue<rendezvous::Hello>(MakeHello(source), rendezvous::DecodeHello, muster::Encode);
+    case rendezvous::ControlType::kRoster:
+      return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster, muster::Encode);
+    case rendezvous::ControlType::kFailure:
+      return CheckValue<rendezvous::Failure>(MakeFailure(source), rendezvous::DecodeFailure, muster::Encode);
+    case rendezvous::ControlType::kExchange:
+    case rendezvous::ControlType::kExchanged:
+      return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeExchange, Encode);
+    case rendezvous::ControlType::kAdopted: {
+      const rendezvous::Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
+                                          source.Text()};
+      return CheckValue<rendezvous::Adoption>(adoption, rendezvous::DecodeAdopted, muster::Encode);
     }
-    case ControlType::kSurvey: {
-      const Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(), Numbers(source)};
-      return CheckValue<Survey>(survey, DecodeSurvey, muster::Encode);
+    case rendezvous::ControlType::kSurvey: {
+      const rendezvous::Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(),
+                                      Numbers(source)};
+      return CheckValue<rendezvous::Survey>(survey, rendezvous::DecodeSurvey, muster::Encode);
     }
-    case ControlType::kSurveyed: {
-      const Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(), MakeReports(source, 100)};
-      return CheckValue<Surveyed>(surveyed, DecodeSurveyed, muster::Encode);
+    case rendezvous::ControlType::kSurveyed: {
+      const rendezvous::Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(),
+                                          MakeReports(source, 100)};
+      return CheckValue<rendezvous::Surveyed>(surveyed, rendezvous::DecodeSurveyed, muster::Encode);
     }
-    case ControlType::kGroupStatus:
-      return CheckValue<GroupStatus>(MakeStatus(source), DecodeGroupStatus, muster::Encode);
-    case ControlType::kOwnerAsked: {
-      const OwnerQuestion question{source.Integer<uint64_t>(), source.Text(),
-                                   source.Integer<uint16_t>(), source.Text(),
-                                   source.Integer<uint16_t>(), source.Number()};
-      return CheckValue<OwnerQuestion>(question, DecodeOwnerQuestion, muster::Encode);
+    case rendezvous::ControlType::kGroupStatus:
+      return CheckValue<rendezvous::GroupStatus>(MakeStatus(source), rendezvous::DecodeGroupStatus,
+                                                 muster::Encode);
+    case rendezvous::ControlType::kOwnerAsked: {
+      const rendezvous::OwnerQuestion question{source.Integer<uint64_t>(), source.Text(),
+                                               source.Integer<uint16_t>(), source.Text(),
+                                               source.Integer<uint16_t>(), source.Number()};
+      return CheckValue<rendezvous::OwnerQuestion>(question, rendezvous::DecodeOwnerQuestion, muster::Encode);
     }
-    case ControlType::kOwnerTold: {
-      const OwnerAnswer answer{source.Integer<uint64_t>(), static_cast<OwnerKind>(source.Below(4)),
-                               source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
-      return CheckValue<OwnerAnswer>(answer, DecodeOwnerAnswer, muster::Encode);
+    case rendezvous::ControlType::kOwnerTold: {
+      const rendezvous::OwnerAnswer answer{
+          source.Integer<uint64_t>(), static_cast<rendezvous::OwnerKind>(source.Below(4)),
+          source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
+      return CheckValue<rendezvous::OwnerAnswer>(answer, rendezvous::DecodeOwnerAnswer, muster::Encode);
     }
     default:
-      Require(FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
+      Require(rendezvous::FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
               "a time on the wire is none before now");
   }
 }
 
-Bytes EncodeAcceptedOf(const uint64_t& left) { return EncodeAccepted(left); }
-Bytes EncodeJobEndOf(const uint64_t& left) { return EncodeJobEnd(left); }
-Bytes EncodeAdoptOf(const int& rank) { return EncodeAdopt(rank); }
+Bytes EncodeAcceptedOf(const uint64_t& left) { return rendezvous::EncodeAccepted(left); }
+Bytes EncodeJobEndOf(const uint64_t& left) { return rendezvous::EncodeJobEnd(left); }
+Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
 
-void FuzzFrame(ControlType type, ByteView frame) {
+void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
   switch (type) {
-    case ControlType::kHello:
-      return CheckFrame<Hello>(frame, DecodeHello, muster::Encode);
-    case ControlType::kAccepted:
-      return CheckFrame<uint64_t>(frame, DecodeAccepted, EncodeAcceptedOf);
-    case ControlType::kJobEnd:
-      return CheckFrame<uint64_t>(frame, DecodeJobEnd, EncodeJobEndOf);
-    case ControlType::kRoster:
-      return CheckFrame<FormedGroup>(frame, DecodeRoster, muster::Encode);
-    case ControlType::kFailure:
-      return CheckFrame<Failure>(frame, DecodeFailure, muster::Encode);
-    case ControlType::kExchange:
-    case ControlType::kExchanged:
-      return CheckFrame<KeyedAllGather>(frame, DecodeExchange, Encode);
-    case ControlType::kLeave:
-      return CheckFrame<std::vector<int>>(frame, DecodeLeave, EncodeLeave);
-    case ControlType::kAdopt:
-      return CheckFrame<int>(frame, DecodeAdopt, EncodeAdoptOf);
-    case ControlType::kAdopted:
-      return CheckFrame<Adoption>(frame, DecodeAdopted, muster::Encode);
-    case ControlType::kSurvey:
-      return CheckFrame<Survey>(frame, DecodeSurvey, muster::Encode);
-    case ControlType::kSurveyed:
-      return CheckFrame<Surveyed>(frame, DecodeSurveyed, muster::Encode);
-    case ControlType::kGroupStatus:
-      return CheckFrame<GroupStatus>(frame, DecodeGroupStatus, muster::Encode);
-    case ControlType::kOwnerAsked:
-      return CheckFrame<OwnerQuestion>(frame, DecodeOwnerQuestion, muster::Encode);
-    case ControlType::kVersions:
-      return CheckFrame<Versions>(frame, DecodeVersions, muster::Encode);
-    case ControlType::kOwnerTold:
-      return CheckFrame<OwnerAnswer>(frame, DecodeOwnerAnswer, muster::Encode);
+    case rendezvous::ControlType::kHello:
+      return CheckFrame<rendezvous::Hello>(frame, rendezvous::DecodeHello, muster::Encode);
+    case rendezvous::ControlType::kAccepted:
+      return CheckFrame<uint64_t>(frame, rendezvous::DecodeAccepted, EncodeAcceptedOf);
+    case rendezvous::ControlType::kJobEnd:
+      return CheckFrame<uint64_t>(frame, rendezvous::DecodeJobEnd, EncodeJobEndOf);
+    case rendezvous::ControlType::kRoster:
+      return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::Encode);
+    case rendezvous::ControlType::kFailure:
+      return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::Encode);
+    case rendezvous::ControlType::kExchange:
+    case rendezvous::ControlType::kExchanged:
+      return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeExchange, Encode);
+    case rendezvous::ControlType::kLeave:
+      return CheckFrame<std::vector<int>>(frame, rendezvous::DecodeLeave, rendezvous::EncodeLeave);
+    case rendezvous::ControlType::kAdopt:
+      return CheckFrame<int>(frame, rendezvous::DecodeAdopt, EncodeAdoptOf);
+    case rendezvous::ControlType::kAdopted:
+      return CheckFrame<rendezvous::Adoption>(frame, rendezvous::DecodeAdopted, muster::Encode);
+    case rendezvous::ControlType::kSurvey:
+      return CheckFrame<rendezvous::Survey>(frame, rendezvous::DecodeSurvey, muster::Encode);
+    case rendezvous::ControlType::kSurveyed:
+      return CheckFrame<rendezvous::Surveyed>(frame, rendezvous::DecodeSurveyed, muster::Encode);
+    case rendezvous::ControlType::kGroupStatus:
+      return CheckFrame<rendezvous::GroupStatus>(frame, rendezvous::DecodeGroupStatus, muster::Encode);
+    case rendezvous::ControlType::kOwnerAsked:
+      return CheckFrame<rendezvous::OwnerQuestion>(frame, rendezvous::DecodeOwnerQuestion, muster::Encode);
+    case rendezvous::ControlType::kVersions:
+      return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::Encode);
+    case rendezvous::ControlType::kOwnerTold:
+      return CheckFrame<rendezvous::OwnerAnswer>(frame, rendezvous::DecodeOwnerAnswer, muster::Encode);
     default:
-      Require(EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
+      Require(rendezvous::EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
   }
 }
 
 void FuzzOne(ByteView input) {
   if (input.empty()) return;
-  if (const auto type = ControlTypeOf(input)) FuzzFrame(*type, input);
+  if (const auto type = rendezvous::ControlTypeOf(input)) FuzzFrame(*type, input);
   const auto value_type = static_cast<uint8_t>(input[0] - kFromValues);
-  if (const auto type = ControlTypeOf({&value_type, 1})) FuzzValues(*type, ValueSource(input.subspan(1)));
+  if (const auto type = rendezvous::ControlTypeOf({&value_type, 1}))
+    FuzzValues(*type, ValueSource(input.subspan(1)));
 }
 
 std::vector<Bytes> Seeds() {
-  const Agreement agreement{4, "slurm", 0, "slurm:4.0:0", "socket", "timeouts.collective=1h\n"};
-  const RankClaim claim{0, 0, 2, {1, 2, 3}};
-  const RankClaim other{1, 1, 2, {}};
-  FormedGroup group;
+  const rendezvous::Agreement agreement{4, "slurm", 0, "slurm:4.0:0", "socket", "timeouts.collective=1h\n"};
+  const rendezvous::RankClaim claim{0, 0, 2, {1, 2, 3}};
+  const rendezvous::RankClaim other{1, 1, 2, {}};
+  rendezvous::FormedGroup group;
   group.roster = {"0123456789abcdef0123456789abcdef",
                   {{"gpu01", {"10.1.2.3"}}, {"gpu02", {}}},
                   {{0, 0, 7, {1}}, {1, 0, 8, {}}}};
   std::vector<Bytes> seeds = {
-      muster::Encode(Hello{{"10.1.2.3", "fd00::1"},
-                           {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
-      muster::Encode(
-          Hello{{}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
+      muster::Encode(rendezvous::Hello{{"10.1.2.3", "fd00::1"},
+                                       {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
+      muster::Encode(rendezvous::Hello{
+          {}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
       muster::Encode(group),
-      muster::Encode(Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
-      muster::Encode(KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}}, ControlType::kExchange),
-      muster::Encode(KeyedAllGather{"ports", 5000, {{0, {1, 2}}}}, ControlType::kExchanged),
-      EncodeAccepted(600000),
-      EncodeJobEnd(3600000),
-      EncodeLeave({0, 1, 2}),
-      EncodeAdopt(3),
-      muster::Encode(Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
-      muster::Encode(Survey{1, 2000, {3, 4}}),
-      muster::Encode(Versions{2, 3, "0.2.0"}),
-      muster::Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
-      muster::Encode(OwnerAnswer{7, OwnerKind::kProgram, 1000, 3, 2})};
-  RankReport report;
+      muster::Encode(
+          rendezvous::Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
+      muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}},
+                     rendezvous::ControlType::kExchange),
+      muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
+                     rendezvous::ControlType::kExchanged),
+      rendezvous::EncodeAccepted(600000),
+      rendezvous::EncodeJobEnd(3600000),
+      rendezvous::EncodeLeave({0, 1, 2}),
+      rendezvous::EncodeAdopt(3),
+      muster::Encode(rendezvous::Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
+      muster::Encode(rendezvous::Survey{1, 2000, {3, 4}}),
+      muster::Encode(rendezvous::Versions{2, 3, "0.2.0"}),
+      muster::Encode(rendezvous::OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
+      muster::Encode(rendezvous::OwnerAnswer{7, rendezvous::OwnerKind::kProgram, 1000, 3, 2})};
+  rendezvous::RankReport report;
   report.process = {7, 'S', 1000, 10, "ep_poll"};
   report.operations = {{1, true, true, "AllReduce", 42, "f32[8]", 31000, {0}}};
-  seeds.push_back(muster::Encode(Surveyed{1, true, {report}}));
-  seeds.push_back(
-      muster::Encode(GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}}));
-  for (uint8_t type = 1; type <= static_cast<uint8_t>(ControlType::kOwnerTold); ++type) {
-    seeds.push_back(EncodeBare(static_cast<ControlType>(type)));
+  seeds.push_back(muster::Encode(rendezvous::Surveyed{1, true, {report}}));
+  seeds.push_back(muster::Encode(
+      rendezvous::GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}}));
+  for (uint8_t type = 1; type <= static_cast<uint8_t>(rendezvous::ControlType::kOwnerTold); ++type) {
+    seeds.push_back(rendezvous::EncodeBare(static_cast<rendezvous::ControlType>(type)));
     Bytes values{static_cast<uint8_t>(kFromValues + type)};
     for (uint8_t i = 0; i < 100; ++i) values.push_back(static_cast<uint8_t>(i * 37 % 11));
     seeds.push_back(std::move(values));

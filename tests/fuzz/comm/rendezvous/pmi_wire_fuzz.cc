@@ -7,7 +7,7 @@ namespace muster::fuzz {
 namespace {
 
 struct Taken {
-  std::vector<PmiMessage> messages;
+  std::vector<rendezvous::PmiMessage> messages;
   std::string rest;
   bool refused = false;
 };
@@ -16,7 +16,7 @@ struct Taken {
 void TakeAll(PmiVersion version, Taken& taken) {
   while (!taken.refused) {
     const size_t before = taken.rest.size();
-    const auto message = TakePmi(version, taken.rest);
+    const auto message = rendezvous::TakePmi(version, taken.rest);
     if (!message) {
       Require(message.error().code == Code::kDisagreement && !message.error().message.empty(),
               "it is said why");
@@ -30,17 +30,17 @@ void TakeAll(PmiVersion version, Taken& taken) {
   }
 }
 
-void RequireReadBack(PmiVersion version, const PmiMessage& message) {
+void RequireReadBack(PmiVersion version, const rendezvous::PmiMessage& message) {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
-  bool fits = FitsPmi(message.command);
+  bool fits = rendezvous::FitsPmi(message.command);
   for (const auto& [name, value] : message.fields) {
     // Named like the command, it would be the command's own field.
-    fits = fits && FitsPmi(name) && FitsPmi(value);
+    fits = fits && rendezvous::FitsPmi(name) && rendezvous::FitsPmi(value);
     fields.emplace_back(name, value);
   }
   if (!fits) return;
-  std::string text = EncodePmi(version, message.command, fields);
-  const auto again = TakePmi(version, text);
+  std::string text = rendezvous::EncodePmi(version, message.command, fields);
+  const auto again = rendezvous::TakePmi(version, text);
   Require(again && *again && **again == message && text.empty(), "{} is read back", message.command);
 }
 
@@ -51,7 +51,7 @@ void One(ByteView input) {
   Taken whole;
   whole.rest = received;
   TakeAll(version, whole);
-  for (const PmiMessage& message : whole.messages) RequireReadBack(version, message);
+  for (const rendezvous::PmiMessage& message : whole.messages) RequireReadBack(version, message);
   Taken parts;
   const size_t cut = received.empty() ? 0 : input[0] % received.size();
   parts.rest = received.substr(0, cut);

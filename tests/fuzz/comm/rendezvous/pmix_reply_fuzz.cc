@@ -21,16 +21,16 @@ constexpr const char* kName = "muster/root";
 // The answers come at once: the deadline is for a hang, which is a fault here.
 Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
-void CheckNotice(const RootAddress& root_address, bool has_names) {
+void CheckNotice(const rendezvous::RootAddress& root_address, bool has_names) {
   const auto pmix = std::make_shared<FakePmix>(has_names);
-  KvsEndpointStore endpoint_store(std::make_shared<PmixKvs>(Loads(pmix)), kName);
+  rendezvous::KvsEndpointStore endpoint_store(std::make_shared<rendezvous::PmixKvs>(Loads(pmix)), kName);
   Require(endpoint_store.Publish(Encode(root_address), Soon()).has_value(), "a root address is published");
   const std::string& text = (has_names ? pmix->published : pmix->said).at(kName);
   Require(text.size() <= 900 && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; }),
           "\"{}\" needs no quotes", text);
   const auto found = endpoint_store.LookUp(Soon());
   Require(found && *found, "it is found");
-  const Result<RootAddress> again = DecodeRootAddress(**found);
+  const Result<rendezvous::RootAddress> again = rendezvous::DecodeRootAddress(**found);
   Require(again && again->secret == root_address.secret && !again->addresses.empty(), "it is read back");
 }
 
@@ -40,11 +40,11 @@ void One(ByteView input) {
   const bool there = (input[0] & 6) != 0;
   const auto pmix = std::make_shared<FakePmix>(has_names);
   if (there) (has_names ? pmix->published : pmix->said)[kName] = AsText(input.subspan(1));
-  KvsEndpointStore endpoint_store(std::make_shared<PmixKvs>(Loads(pmix)), kName);
+  rendezvous::KvsEndpointStore endpoint_store(std::make_shared<rendezvous::PmixKvs>(Loads(pmix)), kName);
   const Result<std::optional<std::string>> found = endpoint_store.LookUp(Soon());
   Require(found.has_value() && found->has_value() == there, "what is there is found");
   if (!there) return;
-  const Result<RootAddress> root_address = DecodeRootAddress(**found);
+  const Result<rendezvous::RootAddress> root_address = rendezvous::DecodeRootAddress(**found);
   if (root_address) return CheckNotice(*root_address, has_names);
   Require(root_address.error().code == Code::kDisagreement && !root_address.error().message.empty(),
           "it is said why");

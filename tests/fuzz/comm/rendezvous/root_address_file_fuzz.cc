@@ -11,31 +11,34 @@ constexpr std::string_view kSecret = "0123456789abcdef0123456789abcdef0123456789
 
 void CheckParts(std::string_view whole) {
   for (size_t length = 0; length < whole.size(); length += 1 + length / 8) {
-    Require(!DecodeRootAddressFile(whole.substr(0, length)), "{} of {} bytes are not whole", length,
-            whole.size());
+    Require(!rendezvous::DecodeRootAddressFile(whole.substr(0, length)), "{} of {} bytes are not whole",
+            length, whole.size());
   }
-  Require(!DecodeRootAddressFile(std::string(whole) + "\n"), "more than the whole is not the whole");
+  Require(!rendezvous::DecodeRootAddressFile(std::string(whole) + "\n"),
+          "more than the whole is not the whole");
 }
 
 void One(ByteView input) {
   const std::string_view text = AsText(input);
-  if (const auto root_address = DecodeRootAddressFile(text)) {
-    Require(EncodeRootAddressFile(*root_address) == text, "\"{}\" is written as it was read", *root_address);
-    (void)DecodeRootAddress(*root_address);
+  if (const auto root_address = rendezvous::DecodeRootAddressFile(text)) {
+    Require(rendezvous::EncodeRootAddressFile(*root_address) == text, "\"{}\" is written as it was read",
+            *root_address);
+    (void)rendezvous::DecodeRootAddress(*root_address);
   }
   const std::string line(text.substr(0, text.find('\n')));
-  const std::string written = EncodeRootAddressFile(line);
-  const auto read = DecodeRootAddressFile(written);
-  Require(read.has_value() == (written.size() <= kLongestRootAddressFile), "{} bytes are read",
+  const std::string written = rendezvous::EncodeRootAddressFile(line);
+  const auto read = rendezvous::DecodeRootAddressFile(written);
+  Require(read.has_value() == (written.size() <= rendezvous::kLongestRootAddressFile), "{} bytes are read",
           written.size());
   Require(!read || *read == line, "\"{}\" is read back", line);
   if (read) CheckParts(written);
 }
 
 std::vector<Bytes> Seeds() {
-  return {ToBytes(EncodeRootAddressFile("muster-notice 1 - 10.1.2.3:61000")),
-          ToBytes(EncodeRootAddressFile(fmt::format("muster-notice 1 {} [fd00::1]:61000", kSecret))),
-          ToBytes(EncodeRootAddressFile("")), ToBytes("muster-notice 1 - 10.1.2.3:61000\n")};
+  return {
+      ToBytes(rendezvous::EncodeRootAddressFile("muster-notice 1 - 10.1.2.3:61000")),
+      ToBytes(rendezvous::EncodeRootAddressFile(fmt::format("muster-notice 1 {} [fd00::1]:61000", kSecret))),
+      ToBytes(rendezvous::EncodeRootAddressFile("")), ToBytes("muster-notice 1 - 10.1.2.3:61000\n")};
 }
 
 std::vector<std::string> Words() {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kSecret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 void One(ByteView input) {
-  const Result<RootAddress> root_address = DecodeRootAddress(AsText(input));
+  const Result<rendezvous::RootAddress> root_address = rendezvous::DecodeRootAddress(AsText(input));
   if (!root_address) {
     const Error& error = root_address.error();
     Require(error.code == Code::kDisagreement && error.message.find("no root address") != std::string::npos,
@@ -18,9 +18,9 @@ void One(ByteView input) {
   }
   Require(!root_address->addresses.empty() && root_address->addresses.size() <= 64, "it has {} addresses",
           root_address->addresses.size());
-  for (const SocketAddress& address : root_address->addresses)
+  for (const net::SocketAddress& address : root_address->addresses)
     Require(address.port() != 0, "an address has a port");
-  const Result<RootAddress> again = DecodeRootAddress(Encode(*root_address));
+  const Result<rendezvous::RootAddress> again = rendezvous::DecodeRootAddress(Encode(*root_address));
   Require(again && *again == *root_address, "\"{}\" is read back", Encode(*root_address));
 }
 

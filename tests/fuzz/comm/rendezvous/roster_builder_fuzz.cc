@@ -14,11 +14,14 @@ namespace {
 
 const std::array<std::string, 3> kNodes = {"gpu01", "gpu02", "gpu03"};
 
-Agreement TheAgreement(int world_size) { return {world_size, "slurm", 0, "slurm:4.0:0", "socket", "a=1\n"}; }
+rendezvous::Agreement TheAgreement(int world_size) {
+  return {world_size, "slurm", 0, "slurm:4.0:0", "socket", "a=1\n"};
+}
 
 // Mostly what fits, so that an input gets far.
-ProcessInfo MakeProcessInfo(ValueSource& source, int world_size) {
-  ProcessInfo member{kNodes[source.Below(kNodes.size())], source.Number(), TheAgreement(world_size), {}};
+rendezvous::ProcessInfo MakeProcessInfo(ValueSource& source, int world_size) {
+  rendezvous::ProcessInfo member{
+      kNodes[source.Below(kNodes.size())], source.Number(), TheAgreement(world_size), {}};
   switch (source.Byte()) {
     case 250:
       member.agreement.world_size = source.Number();
@@ -42,7 +45,7 @@ ProcessInfo MakeProcessInfo(ValueSource& source, int world_size) {
       break;
   }
   member.claims.resize(source.Below(4));
-  for (RankClaim& claim : member.claims) {
+  for (rendezvous::RankClaim& claim : member.claims) {
     claim.rank = source.Number();
     claim.local_rank = source.Number();
     claim.local_size = source.Number();
@@ -78,24 +81,24 @@ void CheckRoster(const Result<Roster>& roster, int world_size) {
   }
 }
 
-void CheckFailure(const std::optional<Failure>& failure) {
+void CheckFailure(const std::optional<rendezvous::Failure>& failure) {
   Require(!failure || !failure->error.message.empty(), "a failure says something");
 }
 
 void FuzzAssembly(ValueSource& source) {
   const int world_size = 1 + static_cast<int>(source.Below(8));
-  const ProcessInfo self{kNodes[0], 7, TheAgreement(world_size), {}};
-  RosterBuilder roster_builder(self, MakePlacement(source, world_size));
+  const rendezvous::ProcessInfo self{kNodes[0], 7, TheAgreement(world_size), {}};
+  rendezvous::RosterBuilder roster_builder(self, MakePlacement(source, world_size));
   bool failed = false;
   while (!source.empty() && !failed && !roster_builder.complete()) {
-    const RosterBuilder::Source peer = source.Below(4);
+    const rendezvous::RosterBuilder::Source peer = source.Below(4);
     if (source.Byte() < 24) {
       const auto failure = roster_builder.Remove(peer);
       CheckFailure(failure);
       failed = failure.has_value();
       continue;
     }
-    Hello hello{{"10.1.2.3"}, {}};
+    rendezvous::Hello hello{{"10.1.2.3"}, {}};
     for (size_t members = 1 + source.Below(3); members > 0; --members) {
       hello.members.push_back(MakeProcessInfo(source, world_size));
     }
@@ -113,7 +116,7 @@ void FuzzCensus(ValueSource& source) {
   for (size_t rank = 1 + source.Below(6); rank > 0; --rank)
     roster.members.push_back({static_cast<int>(rank % 2), 0, 0, {}});
   if (roster.members.size() == 1) roster.members[0].node = 0;
-  MembershipTracker members(roster);
+  rendezvous::MembershipTracker members(roster);
   std::set<int> left;
   while (!source.empty()) {
     const std::string name(1, static_cast<char>('a' + source.Below(3)));

@@ -18,13 +18,13 @@ const Roster& TheRoster() {
 }
 
 void CheckFrames(ValueSource source) {
-  CallHistory history;
+  socket::CallHistory history;
   Call mine{.communicator = 1, .sequence = 1, .operation = Operation::kBarrier};
   while (!source.empty()) {
-    const auto bytes = source.Array<kFrameHeaderBytes>();
-    const auto frame = DecodeFrame(bytes);
+    const auto bytes = source.Array<socket::kFrameHeaderBytes>();
+    const auto frame = socket::DecodeFrame(bytes);
     if (!frame) continue;
-    Require(EncodeFrame(*frame) == bytes, "a frame is written as it came");
+    Require(socket::EncodeFrame(*frame) == bytes, "a frame is written as it came");
     Require(!Describe(frame->call).empty(), "a call can be described");
     Require(Match(frame->call, frame->call) || frame->call.operation == Operation::kSend ||
                 frame->call.operation == Operation::kRecv,
@@ -32,9 +32,9 @@ void CheckFrames(ValueSource source) {
     Require(
         !Disagreement(TheRoster(), 0, mine, static_cast<int>(source.Number()), frame->call).message.empty(),
         "any two calls can be compared");
-    std::optional<Mismatch> mismatch;
-    const Answer answer = history.Ask(source.Number(), frame->call, mismatch);
-    Require((answer.standing == Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
+    std::optional<socket::Mismatch> mismatch;
+    const socket::Answer answer = history.Ask(source.Number(), frame->call, mismatch);
+    Require((answer.standing == socket::Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
     if (source.Flag()) {
       history.Begin(mine);
       ++mine.sequence;
@@ -44,15 +44,15 @@ void CheckFrames(ValueSource source) {
 
 void CheckAnswer(ValueSource source) {
   const auto bytes = source.Array<kAnswerBytes>();
-  const auto answer = DecodeAnswer(bytes);
+  const auto answer = socket::DecodeAnswer(bytes);
   if (!answer) return;
-  Require(answer->waiting_for.size() <= kAnswerRanks, "few ranks");
-  Require(DecodeAnswer(EncodeAnswer(*answer)) == answer, "an answer is read back");
+  Require(answer->waiting_for.size() <= socket::kAnswerRanks, "few ranks");
+  Require(socket::DecodeAnswer(socket::EncodeAnswer(*answer)) == answer, "an answer is read back");
 }
 
 void CheckEndpoint(ByteView bytes, ValueSource source) {
-  if (const auto address = DecodeEndpoint(bytes, TheRoster(), source.Number())) {
-    Require(std::ranges::equal(EncodeEndpoint(*address), bytes), "an endpoint is written as it came");
+  if (const auto address = socket::DecodeEndpoint(bytes, TheRoster(), source.Number())) {
+    Require(std::ranges::equal(socket::EncodeEndpoint(*address), bytes), "an endpoint is written as it came");
   } else {
     Require(address.error().code == Code::kDisagreement && address.error().message.starts_with("rank "), "{}",
             address.error().message);
@@ -61,23 +61,25 @@ void CheckEndpoint(ByteView bytes, ValueSource source) {
 
 void FuzzOne(ByteView input) {
   CheckFrames(ValueSource(input));
-  CheckAnswer(ValueSource(input));
+  auth::CheckAnswer(ValueSource(input));
   CheckEndpoint(input, ValueSource(input));
 }
 
 std::vector<Bytes> Seeds() {
-  std::vector<Bytes> seeds = {EncodeEndpoint({"00a1f", 61000}), EncodeEndpoint({"", 0})};
-  for (const Answer& answer : {Answer{Standing::kSame, {1, 2, 3}}, Answer{}}) {
-    const AnswerBytes bytes = EncodeAnswer(answer);
+  std::vector<Bytes> seeds = {socket::EncodeEndpoint({"00a1f", 61000}), socket::EncodeEndpoint({"", 0})};
+  for (const socket::Answer& answer :
+       {socket::Answer{socket::Standing::kSame, {1, 2, 3}}, socket::Answer{}}) {
+    const socket::AnswerBytes bytes = socket::EncodeAnswer(answer);
     seeds.emplace_back(bytes.begin(), bytes.end());
   }
   for (uint8_t operation = 0; operation < kOperationCount; ++operation) {
-    Frame frame;
+    socket::Frame frame;
     frame.call = {1, 1, static_cast<Operation>(operation), DataType::kF32, ReduceOp::kMax, 0, 1024};
     frame.payload = 4096;
-    for (const FrameKind kind : {FrameKind::kData, FrameKind::kLeave, FrameKind::kInquiry}) {
+    for (const socket::FrameKind kind :
+         {socket::FrameKind::kData, socket::FrameKind::kLeave, socket::FrameKind::kInquiry}) {
       frame.kind = kind;
-      const FrameBytes bytes = EncodeFrame(frame);
+      const socket::FrameBytes bytes = socket::EncodeFrame(frame);
       seeds.emplace_back(bytes.begin(), bytes.end());
     }
   }

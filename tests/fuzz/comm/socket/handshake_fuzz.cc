@@ -31,50 +31,52 @@ void Write(int fd, ByteView bytes) {
   [[maybe_unused]] const ssize_t count = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-GroupMember Member(int rank) {
-  GroupMember self{rank, 4, {}, "0123456789abcdef0123456789abcdef"};
+socket::GroupMember Member(int rank) {
+  socket::GroupMember self{rank, 4, {}, "0123456789abcdef0123456789abcdef"};
   self.key.fill(7);
   return self;
 }
 
 void StrangerCalls(ValueSource source) {
-  const GroupMember self = Member(1);
-  AcceptorHandshake acceptor(self);
+  const socket::GroupMember self = Member(1);
+  socket::AcceptorHandshake acceptor(self);
   const Pair pair = Connect();
-  Shake shake = Shake::kPending;
-  while (!source.empty() && shake == Shake::kPending) {
+  socket::Shake shake = socket::Shake::kPending;
+  while (!source.empty() && shake == socket::Shake::kPending) {
     Write(pair.far.get(), source.Blob());
     shake = acceptor.Advance(pair.near.get());
   }
-  Require(shake != Shake::kDone, "a stranger proves nothing");
-  Require(shake != Shake::kRejected || !acceptor.reason().empty(), "a rejection has a reason");
+  Require(shake != socket::Shake::kDone, "a stranger proves nothing");
+  Require(shake != socket::Shake::kRejected || !acceptor.reason().empty(), "a rejection has a reason");
 }
 
 void StrangerAnswers(ValueSource source) {
-  ConnectorHandshake connector(Member(0), {1, Purpose::kCollective, 1});
+  socket::ConnectorHandshake connector(Member(0), {1, socket::Purpose::kCollective, 1});
   const Pair pair = Connect();
-  Require(connector.Start(pair.near.get()) == Shake::kDone, "a hello fits");
-  Shake shake = Shake::kPending;
-  while (!source.empty() && shake == Shake::kPending) {
+  Require(connector.Start(pair.near.get()) == socket::Shake::kDone, "a hello fits");
+  socket::Shake shake = socket::Shake::kPending;
+  while (!source.empty() && shake == socket::Shake::kPending) {
     Write(pair.far.get(), source.Blob());
     shake = connector.ReadReply(pair.near.get());
   }
-  Require(shake != Shake::kDone, "a stranger proves nothing");
+  Require(shake != socket::Shake::kDone, "a stranger proves nothing");
 }
 
-bool Same(const SecretKey& a, const SecretKey& b) { return std::ranges::equal(a.view(), b.view()); }
+bool Same(const auth::SecretKey& a, const auth::SecretKey& b) {
+  return std::ranges::equal(a.view(), b.view());
+}
 
 // Both ends are members; on the way one message may be changed.
 void MembersMeet(ValueSource source) {
-  const GroupMember self = Member(1);
-  const auto purpose = static_cast<Purpose>(1 + source.Below(3));
+  const socket::GroupMember self = Member(1);
+  const auto purpose = static_cast<socket::Purpose>(1 + source.Below(3));
   const auto communicator = source.Integer<uint64_t>();
   // Both plain, both sealed with either cipher, or apart.
-  const CipherSet connector_has = source.Byte() % 4;
-  const CipherSet acceptor_has = source.Byte() % 4;
+  const auth::CipherSet connector_has = source.Byte() % 4;
+  const auth::CipherSet acceptor_has = source.Byte() % 4;
   const bool agree = (connector_has == 0 && acceptor_has == 0) || (connector_has & acceptor_has) != 0;
-  AcceptorHandshake acceptor(self, acceptor_has);
-  ConnectorHandshake connector(Member(0), {communicator, purpose, 1}, connector_has);
+  socket::AcceptorHandshake acceptor(self, acceptor_has);
+  socket::ConnectorHandshake connector(Member(0), {communicator, purpose, 1}, connector_has);
   const Pair from = Connect();
   const Pair to = Connect();
   const size_t changed_message = source.Below(4);
@@ -93,16 +95,17 @@ void MembersMeet(ValueSource source) {
   };
   connector.Start(from.near.get());
   carry(from.far, to.far, 0);
-  if (acceptor.Advance(to.near.get()) == Shake::kRejected)
+  if (acceptor.Advance(to.near.get()) == socket::Shake::kRejected)
     return Require(changed || !agree, "{}", acceptor.reason());
   carry(to.far, from.far, 1);
-  if (connector.ReadReply(from.near.get()) != Shake::kDone) return Require(changed, "{}", connector.reason());
+  if (connector.ReadReply(from.near.get()) != socket::Shake::kDone)
+    return Require(changed, "{}", connector.reason());
   Require(!changed, "a changed hello or reply is noticed");
   connector.Prove(from.near.get());
   carry(from.far, to.far, 2);
-  const Shake shake = acceptor.Advance(to.near.get());
-  Require((shake == Shake::kDone) == !changed, "a changed proof is noticed");
-  Require(changed || acceptor.key() == LinkKey{acceptor.key().communicator, purpose, 0},
+  const socket::Shake shake = acceptor.Advance(to.near.get());
+  Require((shake == socket::Shake::kDone) == !changed, "a changed proof is noticed");
+  Require(changed || acceptor.key() == socket::LinkKey{acceptor.key().communicator, purpose, 0},
           "both mean the same link");
   if (changed) return;
   const auto ours = acceptor.Keys();
@@ -130,18 +133,19 @@ void FuzzOne(ByteView input) {
 std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds;
   const Pair pair = Connect();
-  ConnectorHandshake connector(Member(0), {1, Purpose::kInquiry, 1});
-  Require(connector.Start(pair.near.get()) == Shake::kDone, "a hello");
-  Bytes hello(kHelloBytes);
-  Require(read(pair.far.get(), hello.data(), hello.size()) == static_cast<ssize_t>(kHelloBytes), "a hello");
-  Bytes call{0, static_cast<uint8_t>(kHelloBytes)};
+  socket::ConnectorHandshake connector(Member(0), {1, socket::Purpose::kInquiry, 1});
+  Require(connector.Start(pair.near.get()) == socket::Shake::kDone, "a hello");
+  Bytes hello(socket::kHelloBytes);
+  Require(read(pair.far.get(), hello.data(), hello.size()) == static_cast<ssize_t>(socket::kHelloBytes),
+          "a hello");
+  Bytes call{0, static_cast<uint8_t>(socket::kHelloBytes)};
   call.insert(call.end(), hello.begin(), hello.end());
   call.push_back(32);
   call.resize(call.size() + 32, 1);
   seeds.push_back(call);
   seeds.push_back({0, 4, 'G', 'E', 'T', ' '});
-  Bytes reply{1, kReplyBytes};
-  reply.resize(2 + kReplyBytes, 3);
+  Bytes reply{1, socket::kReplyBytes};
+  reply.resize(2 + socket::kReplyBytes, 3);
   seeds.push_back(reply);
   for (uint8_t message = 0; message < 4; ++message) {
     seeds.push_back({2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, message, 5, 1});
