@@ -26,7 +26,7 @@ class RootSide {
     std::optional<Failure> failed;
   };
   // May be called more than once; the first counts. Must not destroy the RootSide.
-  using OnOutcome = std::function<void(auth::Outcome)>;
+  using OnOutcome = std::function<void(Outcome)>;
   // The others look for the root on another machine. Must not destroy the RootSide.
   using OnMisplaced = RootListener::OnMisplaced;
 
