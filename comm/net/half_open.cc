@@ -50,6 +50,10 @@ const HalfOpenTable::Address* HalfOpenTable::Freshest() const {
   return most == addresses_.end() || most->second.fresh.empty() ? nullptr : &most->second;
 }
 
+size_t HalfOpenTable::MostFresh() const {
+  return std::max<size_t>(1, places_ / (2 * std::max<size_t>(1, addresses_.size())));
+}
+
 namespace {
 
 // The older front of two queues of one address; end() where both are empty.
@@ -63,7 +67,7 @@ const typename Queue::value_type* OlderOf(const Queue& one, const Queue& other) 
 }  // namespace
 
 std::optional<HalfOpenTable::Id> HalfOpenTable::Victim(Clock::time_point now) const {
-  if (const Address* freshest = Freshest(); freshest != nullptr && freshest->fresh.size() > most_fresh_)
+  if (const Address* freshest = Freshest(); freshest != nullptr && freshest->fresh.size() > MostFresh())
     return freshest->fresh.begin()->second;
   std::optional<Id> victim;
   size_t most = 0;

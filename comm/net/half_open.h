@@ -4,7 +4,9 @@
 // A connection is fresh until its peer has sent a first valid message, and silent while its peer owes the
 // next bytes. When all places are taken, one connection gives way:
 //
-//   1. If one address has more than `most_fresh` fresh connections: the oldest of them.
+//   1. If one address has more fresh connections than half its share of the places, and more than one: the oldest of
+//      them. (Share: the places divided by the addresses.) Else a few addresses with silent connections could fill the
+//      places and, because rule 2 is slow, the kernel's queue, which then drops the first packets of honest peers.
 //   2. Else the oldest silent connection that has owed bytes for kPatience. If several addresses have such
 //      a connection: the one of the address with the most silent connections.
 //
@@ -33,7 +35,7 @@ class HalfOpenTable {
   using Id = uint64_t;
   static constexpr Duration kPatience = std::chrono::milliseconds(250);
 
-  HalfOpenTable(size_t places, size_t most_fresh) : places_(places), most_fresh_(most_fresh) {}
+  explicit HalfOpenTable(size_t places) : places_(places) {}
 
   // Fresh and silent from `now` on.
   Id Add(const std::string& address, Clock::time_point now);
@@ -67,10 +69,10 @@ class HalfOpenTable {
     bool silent = true;
   };
   const Address* Freshest() const;
+  size_t MostFresh() const;
   void Unqueue(Id id, const Entry& entry);
 
   const size_t places_;
-  const size_t most_fresh_;
   std::map<std::string, Address> addresses_;
   std::unordered_map<Id, Entry> all_;
   Id next_ = 1;

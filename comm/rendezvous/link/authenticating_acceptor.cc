@@ -16,7 +16,7 @@ AuthenticatingAcceptor::AuthenticatingAcceptor(net::EventLoop& loop, Params para
       params_(std::move(params)),
       prover_(prover),
       on_link_(std::move(on_link)),
-      table_(params_.most_half_open, params_.most_half_open / 2) {}
+      table_(params_.most_half_open) {}
 
 AuthenticatingAcceptor::~AuthenticatingAcceptor() { Close(); }
 

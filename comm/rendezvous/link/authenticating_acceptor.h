@@ -34,7 +34,7 @@ class AuthenticatingAcceptor {
     auth::MeetingId meeting{};
     Duration handshake_timeout{};
     // Descriptors; each may hold one unfinished message, some 64 KiB.
-    size_t most_half_open = 256;
+    size_t most_half_open = 192;
     std::string self = "this rank";  // for messages: "rank 0 on gpu01"
   };
   // A proven link, sealed. Start it before returning: until then it still calls the listener.

@@ -60,7 +60,7 @@ class PeerAcceptor {
  private:
   struct ListeningSocket {
     ListeningSocket(int listener, bool is_unix, size_t places)
-        : fd(listener), unix_socket(is_unix), half_open(places, places / 2) {}
+        : fd(listener), unix_socket(is_unix), half_open(places) {}
     int fd;
     bool unix_socket;
     net::HalfOpenTable half_open;

@@ -16,7 +16,7 @@ class HalfOpenTableTest : public testing::Test {
   HalfOpenTable::Id Add(const std::string& address) { return table.Add(address, now += milliseconds(1)); }
 
   Clock::time_point now{};
-  HalfOpenTable table{6, 3};
+  HalfOpenTable table{6};
 };
 
 TEST_F(HalfOpenTableTest, IsFullAtItsNumberOfPlaces) {
@@ -28,10 +28,9 @@ TEST_F(HalfOpenTableTest, IsFullAtItsNumberOfPlaces) {
 }
 
 TEST_F(HalfOpenTableTest, AnAddressWithManyFreshConnectionsLosesItsOldestAtOnce) {
-  Add("b");
   const auto oldest = Add("a");
   for (int i = 0; i < 2; ++i) Add("a");
-  EXPECT_EQ(table.Victim(now), std::nullopt) << "as many as are allowed";
+  EXPECT_EQ(table.Victim(now), std::nullopt) << "half of the places";
   const auto next = Add("a");
   EXPECT_EQ(table.Victim(now), oldest);
   table.Remove(oldest);
@@ -39,6 +38,20 @@ TEST_F(HalfOpenTableTest, AnAddressWithManyFreshConnectionsLosesItsOldestAtOnce)
   table.SetHeard(next);
   Add("a");
   EXPECT_EQ(table.Victim(now), std::nullopt) << "one of the four has spoken";
+}
+
+TEST_F(HalfOpenTableTest, AddressesThatFillAllPlacesTogetherLoseTheirOldest) {
+  const auto oldest = Add("a");
+  Add("b");
+  EXPECT_EQ(table.Victim(now), std::nullopt) << "one of each";
+  Add("a");
+  EXPECT_EQ(table.Victim(now), oldest) << "more than half of three places";
+}
+
+TEST_F(HalfOpenTableTest, AddressesWithOneFreshConnectionEachKeepIt) {
+  for (const char* const address : {"a", "b", "c", "d", "e", "f"}) Add(address);
+  EXPECT_TRUE(table.full());
+  EXPECT_EQ(table.Victim(now), std::nullopt);
 }
 
 TEST_F(HalfOpenTableTest, ASilentOneGivesWayAfterAWhile) {
