@@ -81,9 +81,9 @@ void WarnOfOthers(const Environment& environment, const config::Config& config, 
                   int ranks) {
   if (launch.nodes > 1 || launch.until_stdin_closes || config.launcher == "none") return;
   const auto resolution = resolve::Resolve(environment, {});
-  if (!resolution || resolution->tuple.launcher == "muster" ||
-      !resolve::TraitsOf(resolution->tuple.launcher).has_signature)
-    return;
+  if (!resolution) return;
+  const resolve::Launcher& launcher = resolve::Launchers().Of(resolution->tuple.launcher);
+  if (launcher.role == resolve::LauncherRole::kSupervisor || !launcher.has_signature) return;
   const RankTuple& tuple = resolution->tuple;
   if (tuple.world_size == 1 || tuple.rank != 0) return;
   const bool one_each = tuple.local_world_size.value_or(1) == 1;

@@ -44,8 +44,8 @@ Json AllocationJson(const std::optional<resolve::Allocation>& allocation) {
 }
 
 bool IsOutOfQuestion(const resolve::Considered& one) {
-  const resolve::Launcher::Traits traits = resolve::TraitsOf(one.launcher);
-  return one.verdict == "absent" && (traits.documented || traits.rare);
+  const resolve::Launcher* launcher = resolve::FindLauncher(one.launcher);
+  return one.verdict == "absent" && launcher != nullptr && (launcher->IsDocumented() || launcher->rare);
 }
 
 // A line of srun holds 1 KiB: what is out of question stays out.
@@ -151,7 +151,9 @@ std::string ResolveExport(const resolve::Resolution& resolution) {
 std::string ResolveText(const resolve::Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   std::string out = fmt::format("rank {} of {}, started by {}\n\n", tuple.rank, tuple.world_size,
-                                tuple.launcher == "none" ? "no launcher: a world of one" : tuple.launcher);
+                                resolve::HasRole(tuple.launcher, resolve::LauncherRole::kAlone)
+                                    ? "no launcher: a world of one"
+                                    : tuple.launcher);
   AppendField(out, resolution, "rank", std::to_string(tuple.rank));
   AppendField(out, resolution, "world_size", std::to_string(tuple.world_size));
   AppendField(out, resolution, "local_rank", Show(tuple.local_rank));

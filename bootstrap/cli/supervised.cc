@@ -10,6 +10,7 @@
 #include "bootstrap/join/rank_block.h"
 #include "bootstrap/process/exec_path.h"
 #include "bootstrap/process/terminal.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"
 #include "bootstrap/run/program_environment.h"
@@ -109,7 +110,8 @@ class Planner {
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
     if (command.empty()) return;
     WarnOfMpi(command, environment_.All(), RanksHere());
-    const bool unlaunched = tuple.launcher == "none" && effective_.config.launcher == "auto";
+    const bool unlaunched = resolve::HasRole(tuple.launcher, resolve::LauncherRole::kAlone) &&
+                            effective_.config.launcher == "auto";
     if (!unlaunched || resolution_.allocation || asked_.stands_for_node || !HasSrun()) return;
     LogWarning(
         "no launcher started this process: it is a world of one (ranks of a job: srun muster run ...; ranks "
@@ -140,7 +142,7 @@ class Planner {
     plan.version = kVersion;
     plan.began = began_;
     plan.own_process_groups = !process::InTerminalForeground();
-    plan.ends_programs = resolution_.tuple.launcher == "none";
+    plan.ends_programs = resolve::HasRole(resolution_.tuple.launcher, resolve::LauncherRole::kAlone);
     plan.who = wanted_.who;
     if (resolution_.tuple.world_size * RanksHere() == 1) {
       ExportSettings(asked_, plan.environment);

@@ -1,5 +1,5 @@
-// Writes a file of configs/ that comes from the table: bazel run //bootstrap/config:generate -- schema >
-// configs/schema.json
+// Writes a file that comes from the table of keys or of launchers:
+// bazel run //bootstrap/config:generate -- schema > configs/schema.json
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -7,6 +7,7 @@
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/reference.h"
 #include "bootstrap/config/schema.h"
+#include "bootstrap/resolve/launchers/page.h"
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";
@@ -14,8 +15,9 @@ int main(int argc, char** argv) {
   if (what == "schema") text = muster::config::SchemaText();
   if (what == "reference") text = muster::config::ReferenceText();
   if (what == "default") text = muster::config::DefaultYaml();
+  if (what == "launchers") text = muster::resolve::LaunchersPage();
   if (text.empty()) {
-    std::fputs("usage: generate schema|reference|default\n", stderr);
+    std::fputs("usage: generate schema|reference|default|launchers\n", stderr);
     return 64;
   }
   return std::fputs(text.c_str(), stdout) < 0 ? 71 : 0;

@@ -39,33 +39,38 @@ std::string Enumeration(const std::vector<std::string_view>& words) {
 }
 
 // The one word that stands for something is the launcher's name.
-std::string Constraint(const Key&, const std::string&) {
+std::string Constraint(const Key&, const std::string&, const resolve::LauncherTable& launchers) {
   std::vector<std::string_view> words = {"auto"};
-  for (const resolve::Launcher& launcher : resolve::Launchers()) words.push_back(launcher.name);
+  for (const resolve::Launcher* launcher : launchers) words.push_back(launcher->name);
   return Enumeration(words);
 }
-std::string Constraint(const Key&, const std::optional<std::string>&) {
+std::string Constraint(const Key&, const std::optional<std::string>&, const resolve::LauncherTable&) {
   return R"("type": ["string", "null"], "minLength": 1)";
 }
-std::string Constraint(const Key&, const std::optional<Endpoint>&) {
+std::string Constraint(const Key&, const std::optional<Endpoint>&, const resolve::LauncherTable&) {
   return R"("type": ["string", "null"], "pattern": "^([^:/\\[\\]\\s]+|\\[[^/\\[\\]\\s]+\\]):[0-9]+$")";
 }
-std::string Constraint(const Key&, const PortRange&) {
+std::string Constraint(const Key&, const PortRange&, const resolve::LauncherTable&) {
   return R"("type": ["string", "integer"], "pattern": "^[0-9]+(-[0-9]+)?$", "minimum": 1, "maximum": 65535)";
 }
-std::string Constraint(const Key&, const RunThreads&) {
+std::string Constraint(const Key&, const RunThreads&, const resolve::LauncherTable&) {
   return R"("anyOf": [{"enum": ["auto", "none"]}, {"type": "integer", "minimum": 1, "maximum": 65536}])";
 }
-std::string Constraint(const Key&, const Duration&) { return R"("$ref": "#/$defs/duration")"; }
-std::string Constraint(const Key&, const bool&) { return R"("type": "boolean")"; }
-std::string Constraint(const Key&, const TextList&) {
+std::string Constraint(const Key&, const Duration&, const resolve::LauncherTable&) {
+  return R"("$ref": "#/$defs/duration")";
+}
+std::string Constraint(const Key&, const bool&, const resolve::LauncherTable&) {
+  return R"("type": "boolean")";
+}
+std::string Constraint(const Key&, const TextList&, const resolve::LauncherTable&) {
   return R"("type": "array", "items": {"$ref": "#/$defs/scalar"})";
 }
-std::string Constraint(const Key&, const TextMap&) {
+std::string Constraint(const Key&, const TextMap&, const resolve::LauncherTable&) {
   return R"("type": "object", "propertyNames": {"pattern": "^[^=]+$"}, "additionalProperties": {"$ref": "#/$defs/scalar"})";
 }
 template <typename Enum>
-requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&) {
+requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&,
+                                                     const resolve::LauncherTable&) {
   std::vector<std::string_view> words;
   for (const std::string_view choice : key.choices) {
     if (std::ranges::find(key.special_words, choice, &SpecialWord::word) == key.special_words.end())
@@ -77,34 +82,35 @@ requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&
   return Enumeration(words);
 }
 
-std::string Property(const Key& key, std::string_view indent) {
+std::string Property(const Key& key, std::string_view indent, const resolve::LauncherTable& launchers) {
   const Config defaults;
-  const std::string constraint =
-      std::visit([&](const auto& field) { return Constraint(key, field.of(defaults)); }, key.field);
+  const std::string constraint = std::visit(
+      [&](const auto& field) { return Constraint(key, field.of(defaults), launchers); }, key.field);
   return fmt::format("{}{}: {{{}, \"default\": {}, \"description\": {}}}", indent,
                      JsonQuoted(NameOf(key.path)), constraint, JsonValue(key, defaults), JsonQuoted(key.doc));
 }
 
-std::string Properties(std::string_view section, std::string_view indent) {
+std::string Properties(std::string_view section, std::string_view indent,
+                       const resolve::LauncherTable& launchers) {
   std::string text;
   for (const Key& key : Keys()) {
     if (SectionOf(key.path) != section) continue;
-    text += (text.empty() ? "" : ",\n") + Property(key, indent);
+    text += (text.empty() ? "" : ",\n") + Property(key, indent, launchers);
   }
   return text;
 }
 
 }  // namespace
 
-std::string SchemaText() {
+std::string SchemaText(const resolve::LauncherTable& launchers) {
   std::string text(kHead);
   text += "  \"type\": [\"object\", \"null\"],\n  \"additionalProperties\": false,\n  \"properties\": {\n";
-  text += Properties("", "    ");
+  text += Properties("", "    ", launchers);
   for (const std::string_view section : Sections()) {
     text += fmt::format(
         ",\n    {}: {{\n      \"type\": [\"object\", \"null\"],\n      \"additionalProperties\": false,\n"
         "      \"properties\": {{\n{}\n      }}\n    }}",
-        JsonQuoted(section), Properties(section, "        "));
+        JsonQuoted(section), Properties(section, "        ", launchers));
   }
   return text + "\n  }\n}\n";
 }

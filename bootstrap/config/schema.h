@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "bootstrap/resolve/launchers/launchers.h"
+
 namespace muster::config {
 
 // JSON Schema 2020-12, from the table. The parser is stricter where a schema cannot say it: the shortest
 // durations, the order within a range of ports, and what must hold between keys (checks.h).
-std::string SchemaText();
+std::string SchemaText(const resolve::LauncherTable& launchers = resolve::Launchers());
 
 }  // namespace muster::config

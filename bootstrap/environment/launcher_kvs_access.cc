@@ -35,14 +35,13 @@ Status CheckRank(const Service& service, const Environment& environment, const R
 
 }  // namespace
 
-Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple) {
+Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple, bool keeps_pmi) {
   MUSTER_TRY(const std::optional<int> fd, environment.GetCount("PMI_FD"));
   if (!fd) return NotThere(kPmi, "PMI_FD");
   MUSTER_CHECK(CheckRank(kPmi, environment, tuple));
   PmiAccess access{*fd, PmiVersion::kOne, tuple.rank, {}};
   const auto job = environment.Get("PMI_JOBID");
-  // Below Hydra it is left over from the step that mpiexec ran in.
-  if (!job || tuple.launcher == "hydra") return access;
+  if (!job || keeps_pmi) return access;
   access.version = PmiVersion::kTwo;
   access.job = *job;
   return access;

@@ -3,6 +3,7 @@
 // MUSTER_OUTER_NAME.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "bootstrap/environment/environment.h"
@@ -15,5 +16,33 @@ inline constexpr std::string_view kOuterPrefix = "MUSTER_OUTER_";
 // true of several ranks and is removed; a step, a batch script or a job that starts further inside sets it
 // again, with an id of its own.
 bool SlurmIsRewritten(const Environment::Variables& variables);
+
+// What a variable is in each rank's environment.
+enum class Becomes : uint8_t {
+  kNothing,  // removed: no value is true of several ranks
+  kRank,
+  kWorldSize,
+  kLocalRank,
+  kLocalSize,
+  kNodeRank,     // only where the group has another number of nodes than the step
+  kNumNodes,     // likewise
+  kNodeNames,    // likewise
+  kRanksOfNode,  // "4,5,6,7"
+  kRanksByNode,  // "4(x3)"
+  kShareOfCpus,  // of a count of CPUs: divided by the ranks of this process; less than one: removed
+};
+
+// A variable of an outer launcher, for a supervisor that starts several ranks.
+struct OuterVariable {
+  std::string_view name;  // ending in *: every variable that begins so
+  Becomes becomes;
+  std::string_view why;
+};
+
+// A variable that no program under a supervisor inherits.
+struct RemovedVariable {
+  std::string_view name;
+  std::string_view why;
+};
 
 }  // namespace muster

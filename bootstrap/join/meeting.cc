@@ -15,8 +15,11 @@ namespace {
 class Planner {
  public:
   Planner(const resolve::Resolution& resolution, const Environment& environment,
-          const RendezvousOptions& options, std::optional<Endpoint> endpoint)
+          const RendezvousOptions& options, std::optional<Endpoint> endpoint,
+          const resolve::LauncherTable& launchers)
       : resolution_(resolution),
+        launchers_(launchers),
+        launcher_(launchers.Of(resolution.tuple.launcher)),
         tuple_(resolution.tuple),
         environment_(environment),
         method_(options.method),
@@ -29,13 +32,24 @@ class Planner {
     meeting.job_key = JobKeyText(meeting.key);
     meeting.restart_is_shared = RestartIsShared();
     // Only what the key says as well: it is the same on every rank.
-    if (tuple_.launcher == "slurm") meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
-    if (tuple_.launcher == "pmix") meeting.node_mark = FindPmixServer(environment_).value_or("");
+    if (InStep()) meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
+    if (launcher_.meets == resolve::Meets::kPmix)
+      meeting.node_mark = FindPmixServer(environment_).value_or("");
     MUSTER_CHECK(FindTheRoot(meeting));
     return meeting;
   }
 
  private:
+  bool InStep() const { return launcher_.meets == resolve::Meets::kStep; }
+  bool HasMaster() const { return launcher_.NamesMaster(); }
+  bool HasFlags() const { return launcher_.meets == resolve::Meets::kEndpoint; }
+
+  // The process on this node that serves PMI to the launcher's ranks; 0: unknown, or none of this launcher.
+  pid_t PmiProxy() const {
+    const bool keeps_pmi = launcher_.meets == resolve::Meets::kJobThenPmi;
+    return keeps_pmi && environment_.live() ? environment_.process()->pmi_server : 0;
+  }
+
   bool OnOneNode() const { return tuple_.local_world_size == tuple_.world_size || tuple_.num_nodes == 1; }
 
   // ---- what all processes of the launch surely share ----
@@ -46,27 +60,20 @@ class Planner {
       if (!value.empty()) key += fmt::format(" {}={}", name, value);
     };
     add("uid", Uid());
-    if (tuple_.launcher == "slurm") AddSlurm(add);
-    if (tuple_.launcher != "slurm") add("id", tuple_.job.id);
-    if (tuple_.launcher == "openmpi") {
-      // Random per mpirun; the job id alone is a hash of 16 bits.
-      add("mpirun", environment_.Get("OMPI_MCA_orte_precondition_transports").value_or(""));
-    }
-    if (tuple_.launcher == "hydra" || tuple_.launcher == "pmi" || tuple_.launcher == "mvapich2")
-      AddSlurmOfMpiexec(add);
-    if (IsTorch()) {
+    if (InStep()) AddSlurm(add);
+    if (!InStep()) add("id", tuple_.job.id);
+    if (!launcher_.key.variable.empty())
+      add(launcher_.key.label, environment_.Get(launcher_.key.variable).value_or(""));
+    if (launcher_.names_no_launch) AddSlurmOfMpiexec(add);
+    if (HasMaster()) {
       if (tuple_.master) add("master", ToString(*tuple_.master));
       AddSlurmOfBlocks(add);
     }
-    if (endpoint_ && (tuple_.launcher == "explicit" || (IsTorch() && !tuple_.master)))
-      add("endpoint", ToString(*endpoint_));
+    if (endpoint_ && (HasFlags() || (HasMaster() && !tuple_.master))) add("endpoint", ToString(*endpoint_));
     // Nothing else tells two launches of one user apart.
-    if (tuple_.launcher == "explicit" && method_ == RendezvousMethod::kFile)
-      add("directory", directory_.value_or(""));
+    if (HasFlags() && method_ == RendezvousMethod::kFile) add("directory", directory_.value_or(""));
     return key;
   }
-
-  bool IsTorch() const { return resolve::TraitsOf(tuple_.launcher).names_master; }
 
   std::string Uid() const {
     if (environment_.live()) return std::to_string(environment_.process()->uid);
@@ -84,7 +91,7 @@ class Planner {
     add("nodes", environment_.Get("SLURM_STEP_NODELIST").value_or(""));
   }
 
-  // Hydra names its launch nowhere. All its proxies are of one Slurm step, and on one node all ranks hang on
+  // An mpiexec that names its launch nowhere. All its proxies are of one Slurm step, and on one node all ranks hang on
   // one proxy.
   template <typename Add>
   void AddSlurmOfMpiexec(const Add& add) const {
@@ -101,7 +108,7 @@ class Planner {
   // several steps.
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
-    if (!IsTorch() || resolve::TraitsOf(tuple_.launcher).has_signature) return;
+    if (launcher_.has_signature) return;
     // On one node all ranks see the job that the node was given for, whatever started them.
     if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
@@ -109,22 +116,21 @@ class Planner {
       return;
     }
     for (const RankTuple& carrier : resolution_.carriers) {
-      if (carrier.launcher != "slurm" || carrier.world_size == 1) continue;
+      if (launchers_.Of(carrier.launcher).meets != resolve::Meets::kStep || carrier.world_size == 1) continue;
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
       add("job", carrier.job.id);
       add("step", carrier.job.step);
     }
   }
 
-  // TORCHELASTIC_RESTART_COUNT is each agent's own count: on several nodes it may differ within one launch.
-  bool RestartIsShared() const { return tuple_.launcher != "torchrun" || OnOneNode(); }
+  bool RestartIsShared() const { return !launcher_.restarts_by_node || OnOneNode(); }
 
   std::string JobKeyText(const std::string& key) const {
     std::string text = fmt::format("{} size={}", key, tuple_.world_size);
     if (RestartIsShared()) text += fmt::format(" restart={}", tuple_.job.restart);
     const auto start = environment_.Get("SLURM_JOB_START_TIME");
     // The components of a heterogeneous job may have started a second apart.
-    if (tuple_.launcher == "slurm" && start && !resolve::IsHeterogeneous(environment_))
+    if (InStep() && start && !resolve::IsHeterogeneous(environment_))
       text += fmt::format(" start={}", *start);
     return text;
   }
@@ -132,7 +138,7 @@ class Planner {
   // ---- where the root is ----
 
   Status FindTheRoot(Meeting& meeting) const {
-    if (tuple_.launcher == "slurm" && environment_.Has("SLURM_STEP_NODELIST")) {
+    if (InStep() && environment_.Has("SLURM_STEP_NODELIST")) {
       MUSTER_TRY(meeting.placement, resolve::PlacementOfSlurmStep(environment_));
     }
     meeting.find_root = FindRoot::kSameNode;
@@ -146,15 +152,34 @@ class Planner {
       meeting.endpoint = endpoint_;
       return {};
     }
-    if (tuple_.launcher == "slurm") return FindInStep(meeting);
-    if (tuple_.launcher == "pmix" && method_ == RendezvousMethod::kAuto) return FindByPmix(meeting);
-    if (IsTorch()) return FindAtMaster(meeting);
-    if (tuple_.launcher == "explicit") {
-      if (OnOneNode()) return {};
-      return WithHint(Fail(Code::kConfiguration, "--rank and --world-size say nothing about where rank 0 is"),
-                      "add --endpoint HOST:PORT, a free port on rank 0's node, the same on every rank");
+    return FindByWay(meeting);
+  }
+
+  // The launcher's own way.
+  Status FindByWay(Meeting& meeting) const {
+    switch (launcher_.meets) {
+      case resolve::Meets::kStep:
+        return FindInStep(meeting);
+      case resolve::Meets::kMaster:
+        return FindAtMaster(meeting);
+      case resolve::Meets::kEndpoint:
+        return NoEndpoint();
+      case resolve::Meets::kPmix:
+        return method_ == RendezvousMethod::kAuto ? FindByPmix(meeting) : FindInJob(meeting);
+      case resolve::Meets::kJob:
+      case resolve::Meets::kJobThenPmi:
+      case resolve::Meets::kJobThenPmix:
+      case resolve::Meets::kSupervisor:
+      case resolve::Meets::kNowhere:
+        break;
     }
-    return FindMpiRoot(meeting);
+    return FindInJob(meeting);
+  }
+
+  Status NoEndpoint() const {
+    if (OnOneNode()) return {};
+    return WithHint(Fail(Code::kConfiguration, "--rank and --world-size say nothing about where rank 0 is"),
+                    "add --endpoint HOST:PORT, a free port on rank 0's node, the same on every rank");
   }
 
   Status FindInStep(Meeting& meeting) const {
@@ -191,11 +216,10 @@ class Planner {
 
   Status FindByPmi(Meeting& meeting) const {
     if (OnOneNode()) return {};
-    MUSTER_TRY(meeting.pmi, FindPmi(environment_, tuple_));
+    MUSTER_TRY(meeting.pmi, FindPmi(environment_, tuple_, launcher_.meets == resolve::Meets::kJobThenPmi));
     meeting.find_root = FindRoot::kEndpointStore;
     // Two mpiexecs outside Slurm have one key, and servers of their own.
-    if (tuple_.launcher == "hydra" && environment_.live() && environment_.process()->pmi_server > 0)
-      meeting.node_mark = fmt::format("proxy={}", environment_.process()->pmi_server);
+    if (PmiProxy() > 0) meeting.node_mark = fmt::format("proxy={}", PmiProxy());
     return {};
   }
 
@@ -209,7 +233,7 @@ class Planner {
 
   // The agent listens on MASTER_PORT as long as its workers run, and says so.
   bool AgentHasStore() const {
-    return tuple_.launcher == "torchrun" && environment_.Get("TORCHELASTIC_USE_AGENT_STORE") == "True";
+    return !launcher_.store_variable.empty() && environment_.Get(launcher_.store_variable) == "True";
   }
 
   Status FindAtMaster(Meeting& meeting) const {
@@ -235,7 +259,7 @@ class Planner {
     return {};
   }
 
-  Status FindMpiRoot(Meeting& meeting) const {
+  Status FindInJob(Meeting& meeting) const {
     if (OnOneNode()) return {};
     if (resolve::SlurmJobNodelist(environment_)) return SearchTheJob(meeting);
     if (!tuple_.master && method_ == RendezvousMethod::kAuto && FindByLauncher(meeting)) return {};
@@ -244,9 +268,9 @@ class Planner {
 
   // Last of all: an MPI program may want the server for itself (README.md).
   Status FindByLauncher(Meeting& meeting) const {
-    const bool cut_off = environment_.live() && environment_.process()->pmi_server == 0;
-    if (tuple_.launcher == "hydra" && !cut_off) return FindByPmi(meeting);
-    if (tuple_.launcher == "openmpi") return FindByPmix(meeting);
+    const bool cut_off = environment_.live() && PmiProxy() == 0;
+    if (launcher_.meets == resolve::Meets::kJobThenPmi && !cut_off) return FindByPmi(meeting);
+    if (launcher_.meets == resolve::Meets::kJobThenPmix) return FindByPmix(meeting);
     return NowhereSaid();
   }
 
@@ -265,6 +289,8 @@ class Planner {
   }
 
   const resolve::Resolution& resolution_;
+  const resolve::LauncherTable& launchers_;
+  const resolve::Launcher& launcher_;
   const RankTuple& tuple_;
   const Environment& environment_;
   RendezvousMethod method_;
@@ -276,14 +302,16 @@ class Planner {
 
 Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environment& environment,
                             const RendezvousOptions& options,
-                            const std::optional<Endpoint>& explicit_endpoint) {
-  if (resolution.tuple.launcher == "muster") {
+                            const std::optional<Endpoint>& explicit_endpoint,
+                            const resolve::LauncherTable& launchers) {
+  if (launchers.Of(resolution.tuple.launcher).meets == resolve::Meets::kSupervisor) {
     return WithHint(
         Fail(Code::kUsage, "this process already belongs to the group of a muster run (MUSTER_CONTROL={})",
              environment.Get("MUSTER_CONTROL").value_or("")),
         "adopt that group instead of forming another one");
   }
-  return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint)
+  return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint,
+                 launchers)
       .Run();
 }
 

@@ -3,6 +3,7 @@
 
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/resolve/detect.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "comm/base/error.h"
 #include "comm/meeting.h"
 #include "comm/options.h"
@@ -15,6 +16,7 @@ namespace muster::join {
 // supervisor's group instead of meeting anybody.
 Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environment& environment,
                             const RendezvousOptions& options,
-                            const std::optional<Endpoint>& explicit_endpoint = std::nullopt);
+                            const std::optional<Endpoint>& explicit_endpoint = std::nullopt,
+                            const resolve::LauncherTable& launchers = resolve::Launchers());
 
 }  // namespace muster::join

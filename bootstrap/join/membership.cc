@@ -6,6 +6,7 @@
 
 #include "bootstrap/config/load.h"
 #include "bootstrap/join/data_options.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/slurm/job_end.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/control/join.h"
@@ -99,7 +100,8 @@ Result<Membership> EnterGroup(const Environment& environment, const config::Conf
              membership));
     return membership;
   }
-  if (resolution.tuple.launcher == "muster") return Adopt(environment, config, asked, resolution, limit);
+  if (resolve::HasRole(resolution.tuple.launcher, resolve::LauncherRole::kSupervisor))
+    return Adopt(environment, config, asked, resolution, limit);
   return Form(environment, config, asked, resolution, limit);
 }
 

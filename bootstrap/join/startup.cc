@@ -5,6 +5,7 @@
 #include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/load.h"
 #include "bootstrap/join/meeting.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/slurm/job_end.h"
 #include "bootstrap/slurm/slurm_scheduler.h"
 #include "comm/auth/munge.h"
@@ -68,7 +69,8 @@ config::Config ReadableConfiguration(const Environment& environment, const Start
 
 // A program under muster run has its supervisor, which others wait for.
 bool IsAwaited(const std::optional<resolve::Resolution>& awaited) {
-  return awaited && awaited->tuple.world_size > 1 && awaited->tuple.launcher != "muster";
+  return awaited && awaited->tuple.world_size > 1 &&
+         !resolve::HasRole(awaited->tuple.launcher, resolve::LauncherRole::kSupervisor);
 }
 
 // "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.

@@ -23,8 +23,13 @@ const FieldSource* SourceOf(const Candidate& candidate, std::string_view field) 
 
 class Assembler {
  public:
-  Assembler(const Candidate& winner, const Surroundings& surroundings, const Environment& environment)
-      : winner_(winner), surroundings_(surroundings), environment_(environment) {
+  Assembler(const Candidate& winner, const Surroundings& surroundings, const Environment& environment,
+            const LauncherTable& launchers)
+      : winner_(winner),
+        surroundings_(surroundings),
+        environment_(environment),
+        launchers_(launchers),
+        launcher_(launchers.Of(winner.tuple.launcher)) {
     resolution_.tuple = winner.tuple;
     resolution_.sources = winner.sources;
     resolution_.warnings = winner.warnings;
@@ -43,6 +48,8 @@ class Assembler {
   }
 
  private:
+  std::string_view NameOf(LauncherRole role) const { return launchers_.With(role).name; }
+
   template <typename T>
   void Borrow(const Candidate& other, std::string_view field, std::optional<T> RankTuple::*member) {
     std::optional<T>& mine = resolution_.tuple.*member;
@@ -98,16 +105,18 @@ class Assembler {
     }
   }
 
-  // A carrier runs on this node, too, so its name for the node is right; not under Hydra, which spreads the
-  // environment of the node where mpiexec ran.
+  // A carrier runs on this node, too, so its name for the node is right; not if the launcher spreads the
+  // environment of the node where it was started.
   void FillNode() {
     RankTuple& tuple = resolution_.tuple;
     if (tuple.node) return;
-    const bool inherited_name_is_ours = tuple.launcher != "hydra" && surroundings_.node_name_is_ours;
+    const bool inherited_name_is_ours = !launcher_.spreads_environment && surroundings_.node_name_is_ours;
     const auto slurm_name = environment_.Get("SLURMD_NODENAME");
     if (inherited_name_is_ours && slurm_name && !slurm_name->empty()) {
       tuple.node = std::string(*slurm_name);
-      resolution_.sources.push_back({"node", "SLURMD_NODENAME", tuple.launcher == "slurm" ? "" : "slurm"});
+      resolution_.sources.push_back(
+          {"node", "SLURMD_NODENAME",
+           std::string(launcher_.role == LauncherRole::kSlurm ? "" : NameOf(LauncherRole::kSlurm))});
       return;
     }
     tuple.node = environment_.host_name();
@@ -116,25 +125,26 @@ class Assembler {
 
   void FillMaster() {
     RankTuple& tuple = resolution_.tuple;
-    if (tuple.master || tuple.launcher == "none" || tuple.launcher == "explicit" ||
-        !surroundings_.master_is_ours)
-      return;
+    const bool meets_elsewhere =
+        launcher_.role == LauncherRole::kAlone || launcher_.role == LauncherRole::kFlags;
+    if (tuple.master || meets_elsewhere || !surroundings_.master_is_ours) return;
     const auto master = ReadMaster(environment_);
     if (!master) {
       resolution_.warnings.push_back(master.error().message);
     } else if (*master) {
       tuple.master = *master;
-      resolution_.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", "torch-env"});
+      resolution_.sources.push_back(
+          {"master", "MASTER_ADDR, MASTER_PORT", std::string(NameOf(LauncherRole::kBareTuple))});
     }
   }
 
   // mp.spawn in one srun task a node: each task started as many ranks as the world holds tasks' worth.
   void DeriveBlocks() {
     RankTuple& tuple = resolution_.tuple;
-    const Launcher::Traits traits = TraitsOf(tuple.launcher);
-    if (traits.has_signature || !traits.names_master || tuple.num_nodes) return;
+    if (launcher_.has_signature || !launcher_.NamesMaster() || tuple.num_nodes) return;
     for (const RankTuple& carrier : resolution_.carriers) {
-      if (carrier.launcher != "slurm" || carrier.num_nodes != carrier.world_size || carrier.world_size == 1)
+      if (carrier.launcher != NameOf(LauncherRole::kSlurm) || carrier.num_nodes != carrier.world_size ||
+          carrier.world_size == 1)
         continue;
       if (tuple.world_size % carrier.world_size != 0) continue;
       Derive("local_world_size", tuple.local_world_size, tuple.world_size / carrier.world_size,
@@ -167,14 +177,16 @@ class Assembler {
   const Candidate& winner_;
   const Surroundings& surroundings_;
   const Environment& environment_;
+  const LauncherTable& launchers_;
+  const Launcher& launcher_;
   Resolution resolution_;
 };
 
 }  // namespace
 
-Resolution Assemble(const Candidate& winner, const Surroundings& surroundings,
-                    const Environment& environment) {
-  return Assembler(winner, surroundings, environment).Run();
+Resolution Assemble(const Candidate& winner, const Surroundings& surroundings, const Environment& environment,
+                    const LauncherTable& launchers) {
+  return Assembler(winner, surroundings, environment, launchers).Run();
 }
 
 std::string Describe(const Candidate& candidate) {

@@ -8,6 +8,7 @@
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/resolve/detect.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster::resolve {
 
@@ -19,8 +20,8 @@ struct Surroundings {
 };
 
 // considered and allocation are the caller's.
-Resolution Assemble(const Candidate& winner, const Surroundings& surroundings,
-                    const Environment& environment);
+Resolution Assemble(const Candidate& winner, const Surroundings& surroundings, const Environment& environment,
+                    const LauncherTable& launchers);
 
 // "rank 0 of 4 (RANK=0, WORLD_SIZE=4)".
 std::string Describe(const Candidate& candidate);

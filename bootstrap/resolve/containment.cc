@@ -13,81 +13,105 @@ bool SameWorld(const RankTuple& a, const RankTuple& b) {
   return a.rank == b.rank && a.world_size == b.world_size;
 }
 
-const Environment* StartOf(const RankTuple& tuple, const Environment& environment) {
-  if (!environment.live()) return nullptr;
-  if (tuple.launcher == "slurm") return environment.process()->slurm_task.get();
-  if (tuple.launcher == "muster") return environment.process()->supervisor.get();
-  return nullptr;
-}
+// Two tuples and the rows of their launchers.
+class Pair {
+ public:
+  Pair(const RankTuple& outer, const RankTuple& inner, const Environment& environment,
+       const LauncherTable& launchers)
+      : outer_(outer),
+        inner_(inner),
+        of_outer_(launchers.Of(outer.launcher)),
+        of_inner_(launchers.Of(inner.launcher)),
+        environment_(environment) {}
 
-// Whether `tuple` stood in what `anchor`'s launcher started the process above this one with. Absent: not
-// known.
-std::optional<bool> WasThere(const RankTuple& tuple, const RankTuple& anchor,
-                             const Environment& environment) {
-  const Environment* start = StartOf(anchor, environment);
-  const Launcher* launcher = FindLauncher(tuple.launcher);
-  if (start == nullptr || launcher == nullptr) return std::nullopt;
-  const Probed then = launcher->probe(*start, {});
-  const auto* candidate = std::get_if<Candidate>(&then);
-  return candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
-}
+  Nesting Relate() const {
+    const Nesting by_numbers = ByNumbers();
+    const Age inner_age = AgeOf(inner_, of_inner_, of_outer_);
+    const Age outer_age = AgeOf(outer_, of_outer_, of_inner_);
+    const bool same = by_numbers == Nesting::kSame;
+    if (outer_age == Age::kNewer) return Nesting::kUnrelated;
+    // A supervisor hands on the very tuple that it was given: that is one world, not a nested one.
+    if (same && (of_inner_.role == LauncherRole::kSupervisor || inner_age == Age::kOlder))
+      return Nesting::kSame;
+    if (inner_age == Age::kNewer || outer_age == Age::kOlder) return Nesting::kCarries;
+    if (inner_age == Age::kOlder) return Nesting::kUnrelated;
+    const bool stale = by_numbers == Nesting::kCarries && IsOfAllTasks();
+    return stale ? Nesting::kUnrelated : by_numbers;
+  }
 
-// Of `tuple`, against the moment when `anchor`'s launcher started the process above this one.
-Age AgeOf(const RankTuple& tuple, const RankTuple& anchor, const Environment& environment) {
-  if (!TraitsOf(tuple.launcher).has_signature) return Age::kUnknown;
-  const auto there = WasThere(tuple, anchor, environment);
-  if (!there) return Age::kUnknown;
-  return *there ? Age::kOlder : Age::kNewer;
-}
+ private:
+  // What the process above this one started with that `anchor` started; null: not known.
+  const Environment* StartOf(const Launcher& anchor) const {
+    if (!environment_.live()) return nullptr;
+    if (anchor.role == LauncherRole::kSlurm) return environment_.process()->slurm_task.get();
+    if (anchor.role == LauncherRole::kSupervisor) return environment_.process()->supervisor.get();
+    return nullptr;
+  }
 
-bool IsMpirunDaemon(const RankTuple& outer, const RankTuple& inner) {
-  return outer.launcher == "slurm" && TraitsOf(inner.launcher).daemons_by_srun &&
-         outer.num_nodes == outer.world_size;
-}
+  // Whether `tuple` stood in what `anchor` started the process above this one with. Absent: not known.
+  std::optional<bool> WasThere(const RankTuple& tuple, const Launcher& launcher,
+                               const Launcher& anchor) const {
+    const Environment* start = StartOf(anchor);
+    if (start == nullptr || launcher.probe == nullptr) return std::nullopt;
+    const Probed then = launcher.probe(*start, {});
+    const auto* candidate = std::get_if<Candidate>(&then);
+    return candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
+  }
 
-// One process of the outer launch for each node of the inner one. Where the sizes are equal, too, other ranks
-// mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
-bool CarriesNodes(const RankTuple& outer, const RankTuple& inner) {
-  if (outer.world_size != inner.num_nodes) return false;
-  return outer.world_size != inner.world_size || TraitsOf(inner.launcher).orders_nodes;
-}
+  // Of `tuple`, against the moment when `anchor` started the process above this one.
+  Age AgeOf(const RankTuple& tuple, const Launcher& launcher, const Launcher& anchor) const {
+    if (!launcher.has_signature) return Age::kUnknown;
+    const auto there = WasThere(tuple, launcher, anchor);
+    if (!there) return Age::kUnknown;
+    return *there ? Age::kOlder : Age::kNewer;
+  }
 
-bool CarriesBlocks(const RankTuple& outer, const RankTuple& inner) {
-  const Launcher::Traits traits = TraitsOf(inner.launcher);
-  if (traits.has_signature || !traits.names_master || inner.num_nodes || !inner.local_rank) return false;
-  if (inner.world_size % outer.world_size != 0) return false;
-  const int each = inner.world_size / outer.world_size;
-  return each > 1 && inner.rank / each == outer.rank && inner.rank % each == *inner.local_rank;
-}
+  bool IsMpirunDaemon() const {
+    return of_outer_.role == LauncherRole::kSlurm && of_inner_.daemons_by_srun &&
+           outer_.num_nodes == outer_.world_size;
+  }
 
-// What was exported before a step of several tasks began is the same in all of them, and so no block of one:
-// task 0 would take a stale RANK=0 of a larger world for its own, and wait for the others, who know better.
-bool IsOfAllTasks(const RankTuple& outer, const RankTuple& inner, const Environment& environment) {
-  return outer.world_size > 1 && !TraitsOf(inner.launcher).has_signature &&
-         WasThere(inner, outer, environment).value_or(false);
-}
+  // One process of the outer launch for each node of the inner one. Where the sizes are equal, too, other ranks
+  // mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
+  bool CarriesNodes() const {
+    if (outer_.world_size != inner_.num_nodes) return false;
+    return outer_.world_size != inner_.world_size || of_inner_.orders_nodes;
+  }
 
-Nesting ByNumbers(const RankTuple& outer, const RankTuple& inner) {
-  if (IsMpirunDaemon(outer, inner)) return Nesting::kCarries;
-  if (SameWorld(outer, inner)) return Nesting::kSame;
-  const bool carries = outer.world_size == 1 || CarriesNodes(outer, inner) || CarriesBlocks(outer, inner);
-  return carries ? Nesting::kCarries : Nesting::kUnrelated;
-}
+  bool CarriesBlocks() const {
+    if (of_inner_.has_signature || !of_inner_.NamesMaster() || inner_.num_nodes || !inner_.local_rank)
+      return false;
+    if (inner_.world_size % outer_.world_size != 0) return false;
+    const int each = inner_.world_size / outer_.world_size;
+    return each > 1 && inner_.rank / each == outer_.rank && inner_.rank % each == *inner_.local_rank;
+  }
+
+  // What was exported before a step of several tasks began is the same in all of them, and so no block of one:
+  // task 0 would take a stale RANK=0 of a larger world for its own, and wait for the others, who know better.
+  bool IsOfAllTasks() const {
+    return outer_.world_size > 1 && !of_inner_.has_signature &&
+           WasThere(inner_, of_inner_, of_outer_).value_or(false);
+  }
+
+  Nesting ByNumbers() const {
+    if (IsMpirunDaemon()) return Nesting::kCarries;
+    if (SameWorld(outer_, inner_)) return Nesting::kSame;
+    const bool carries = outer_.world_size == 1 || CarriesNodes() || CarriesBlocks();
+    return carries ? Nesting::kCarries : Nesting::kUnrelated;
+  }
+
+  const RankTuple& outer_;
+  const RankTuple& inner_;
+  const Launcher& of_outer_;
+  const Launcher& of_inner_;
+  const Environment& environment_;
+};
 
 }  // namespace
 
-Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment) {
-  const Nesting by_numbers = ByNumbers(outer.tuple, inner.tuple);
-  const Age inner_age = AgeOf(inner.tuple, outer.tuple, environment);
-  const Age outer_age = AgeOf(outer.tuple, inner.tuple, environment);
-  const bool same = by_numbers == Nesting::kSame;
-  if (outer_age == Age::kNewer) return Nesting::kUnrelated;
-  // A supervisor hands on the very tuple that it was given: that is one world, not a nested one.
-  if (same && (inner.tuple.launcher == "muster" || inner_age == Age::kOlder)) return Nesting::kSame;
-  if (inner_age == Age::kNewer || outer_age == Age::kOlder) return Nesting::kCarries;
-  if (inner_age == Age::kOlder) return Nesting::kUnrelated;
-  const bool stale = by_numbers == Nesting::kCarries && IsOfAllTasks(outer.tuple, inner.tuple, environment);
-  return stale ? Nesting::kUnrelated : by_numbers;
+Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment,
+               const LauncherTable& launchers) {
+  return Pair(outer.tuple, inner.tuple, environment, launchers).Relate();
 }
 
 }  // namespace muster::resolve

@@ -3,6 +3,7 @@
 
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster::resolve {
 
@@ -22,6 +23,7 @@ enum class Nesting {
 //  - a carrier of one process, or of one process for each node of the inner launch (any order: torchrun
 //  numbers its
 //    nodes as they arrive), or, for a bare torch tuple, of k ranks each, numbered in blocks (mp.spawn).
-Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment);
+Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment,
+               const LauncherTable& launchers = Launchers());
 
 }  // namespace muster::resolve

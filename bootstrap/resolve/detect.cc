@@ -11,11 +11,13 @@ namespace muster::resolve {
 namespace {
 
 struct Entry {
-  std::string name;
+  const Launcher* launcher;
   Probed probed;
   std::string verdict;
   std::string reason;
 
+  std::string_view name() const { return launcher->name; }
+  LauncherRole role() const { return launcher->role; }
   const Candidate* candidate() const { return std::get_if<Candidate>(&probed); }
   const Incomplete* incomplete() const { return std::get_if<Incomplete>(&probed); }
   bool leaked() const {
@@ -43,6 +45,7 @@ class Resolver {
   void ProbeAll(std::string_view forced);
   void DropWhatMusterLeft();
   Entry* Find(std::string_view name);
+  Entry* Find(LauncherRole role);
   Outcome RunForced(std::string_view name);
   Outcome RunAuto();
   Outcome ResolveNobody();
@@ -81,7 +84,7 @@ std::string RankVariable(const Candidate& candidate) {
 std::string WhatToUnset(const Entry& a, const Entry& b) {
   for (const Entry* entry : {&a, &b}) {
     const std::string variable = RankVariable(*entry->candidate());
-    if (TraitsOf(entry->name).has_signature || variable.empty()) continue;
+    if (entry->launcher->has_signature || variable.empty()) continue;
     return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
   }
   return "unset the wrong one";
@@ -117,31 +120,30 @@ bool SpeaksFor(const RankTuple& tuple, const Claimed& claimed) {
 }
 
 // They start processes themselves, so a PMIx rank that is not theirs is some outer launcher's.
-bool StartsProcesses(std::string_view launcher) {
-  return launcher != "slurm" && TraitsOf(launcher).has_signature;
+bool StartsProcesses(const Launcher& launcher) {
+  return launcher.role != LauncherRole::kSlurm && launcher.has_signature;
 }
-
-bool NamesAMaster(std::string_view launcher) { return TraitsOf(launcher).names_master; }
 
 void Resolver::ProbeAll(std::string_view forced) {
   ProbeContext context{.explicit_tuple = options_.explicit_tuple,
                        .control_alive = options_.control_alive,
                        .pmix = options_.pmix};
-  for (const Launcher& launcher : Launchers()) {
-    context.forced = launcher.name == forced;
-    Entry entry{std::string(launcher.name), launcher.probe(environment_, context), {}, {}};
+  for (const Launcher* launcher : options_.launchers) {
+    context.forced = launcher->name == forced;
+    Entry entry{launcher, launcher->probe(environment_, context), {}, {}};
     SetFirstVerdict(entry);
     entries_.push_back(std::move(entry));
   }
   DropWhatMusterLeft();
-  surroundings_.node_name_is_ours = !Find("slurm")->leaked();
+  surroundings_.node_name_is_ours = !Find(LauncherRole::kSlurm)->leaked();
 }
 
 // A supervisor sets RANK and the rest to its own tuple: where it is gone, they are left over with it.
 void Resolver::DropWhatMusterLeft() {
-  if (!Find("muster")->leaked()) return;
-  warnings_.push_back(Find("muster")->reason);
-  Entry& torch = *Find("torch-env");
+  const Entry& supervisor = *Find(LauncherRole::kSupervisor);
+  if (!supervisor.leaked()) return;
+  warnings_.push_back(supervisor.reason);
+  Entry& torch = *Find(LauncherRole::kBareTuple);
   const auto rank = environment_.GetCount("MUSTER_RANK");
   const auto size = environment_.GetCount("MUSTER_WORLD_SIZE");
   if (torch.candidate() == nullptr || !rank || !size) return;
@@ -154,18 +156,25 @@ void Resolver::DropWhatMusterLeft() {
 
 Entry* Resolver::Find(std::string_view name) {
   for (Entry& entry : entries_) {
-    if (entry.name == name) return &entry;
+    if (entry.name() == name) return &entry;
+  }
+  return nullptr;
+}
+
+Entry* Resolver::Find(LauncherRole role) {
+  for (Entry& entry : entries_) {
+    if (entry.role() == role) return &entry;
   }
   return nullptr;
 }
 
 Outcome Resolver::Run() {
-  if (options_.launcher != "auto" && FindLauncher(options_.launcher) == nullptr) {
+  if (options_.launcher != "auto" && options_.launchers.Find(options_.launcher) == nullptr) {
     ProbeAll({});
     return Refuse({Code::kConfiguration, fmt::format("there is no launcher called \"{}\"", options_.launcher),
-                   fmt::format("use auto or one of {}", LauncherNames())});
+                   fmt::format("use auto or one of {}", options_.launchers.Names())});
   }
-  if (options_.explicit_tuple.given()) return RunForced("explicit");
+  if (options_.explicit_tuple.given()) return RunForced(options_.launchers.With(LauncherRole::kFlags).name);
   return options_.launcher == "auto" ? RunAuto() : RunForced(options_.launcher);
 }
 
@@ -173,25 +182,27 @@ Outcome Resolver::RunForced(std::string_view name) {
   ProbeAll(name);
   Entry& entry = *Find(name);
   if (const auto* absent = std::get_if<Absent>(&entry.probed)) {
-    if (name == "slurm" && allocation_) return Refuse(NotLaunched());
-    const Code code = name == "explicit" ? Code::kUsage : Code::kNotLaunched;
+    if (entry.role() == LauncherRole::kSlurm && allocation_) return Refuse(NotLaunched());
+    const Code code = entry.role() == LauncherRole::kFlags ? Code::kUsage : Code::kNotLaunched;
     return Refuse({code,
                    fmt::format("launcher {} was asked for, but {}{}", name,
                                absent->reason.substr(0, 3) == "no " ? "there is " : "", absent->reason),
                    {}});
   }
   if (const auto* incomplete = entry.incomplete())
-    return name == "pmix" ? RefuseOrAsk(incomplete->error) : Refuse(incomplete->error);
+    return incomplete->pmix_may_know ? RefuseOrAsk(incomplete->error) : Refuse(incomplete->error);
   if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) return Refuse(malformed->error);
   for (Entry& other : entries_) {
-    if (&other == &entry || other.candidate() == nullptr || name == "none" || other.name == "none") continue;
+    if (&other == &entry || other.candidate() == nullptr) continue;
+    if (entry.role() == LauncherRole::kAlone || other.role() == LauncherRole::kAlone) continue;
     const bool same = WorldOf(entry) == other.candidate();
     const Nesting nesting =
-        same ? Nesting::kSame : Relate(*other.candidate(), *entry.candidate(), environment_);
+        same ? Nesting::kSame
+             : Relate(*other.candidate(), *entry.candidate(), environment_, options_.launchers);
     if (nesting == Nesting::kSame) surroundings_.same.push_back(other.candidate());
     if (nesting == Nesting::kCarries) surroundings_.carriers.push_back(other.candidate());
     other.verdict = nesting == Nesting::kSame ? "same" : "overruled";
-    if (NamesAMaster(other.name) && nesting != Nesting::kSame) surroundings_.master_is_ours = false;
+    if (other.launcher->NamesMaster() && nesting != Nesting::kSame) surroundings_.master_is_ours = false;
   }
   return Accept(entry);
 }
@@ -206,7 +217,8 @@ Outcome Resolver::RunAuto() {
   }
   if (winner == nullptr) {
     for (const Entry& entry : entries_) {
-      if (entry.candidate() != nullptr && entry.name != "none") return Refuse(Contradiction());
+      if (entry.candidate() != nullptr && entry.role() != LauncherRole::kAlone)
+        return Refuse(Contradiction());
     }
     return ResolveNobody();
   }
@@ -216,12 +228,12 @@ Outcome Resolver::RunAuto() {
 
 // No candidate at all: an allocation without a rank, or a world of one.
 Outcome Resolver::ResolveNobody() {
-  Entry& none = *Find("none");
+  Entry& none = *Find(LauncherRole::kAlone);
   for (const Entry& entry : entries_) {
     const Incomplete* incomplete = entry.incomplete();
     if (incomplete == nullptr || incomplete->size == 1) continue;
     // An exported WORLD_SIZE is no rank: in a batch script the missing srun is the news.
-    if (none.candidate() == nullptr && !incomplete->rank && entry.name != "slurm") continue;
+    if (none.candidate() == nullptr && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
     return RefuseOrAsk(incomplete->error);
   }
   return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : Accept(none);
@@ -235,10 +247,10 @@ Entry* Resolver::ProvenByProcess() {
     const auto value = environment_.GetCount(variable);
     return value && *value && **value == pid;
   };
-  Entry* slurm = Find("slurm");
+  Entry* slurm = Find(LauncherRole::kSlurm);
   if (slurm->candidate() != nullptr && is("SLURM_TASK_PID", process.pid)) return slurm;
-  Entry* muster = Find("muster");
-  if (muster->candidate() != nullptr && is("MUSTER_SUPERVISOR_PID", process.parent)) return muster;
+  Entry* supervisor = Find(LauncherRole::kSupervisor);
+  if (supervisor->candidate() != nullptr && is("MUSTER_SUPERVISOR_PID", process.parent)) return supervisor;
   return nullptr;
 }
 
@@ -247,15 +259,15 @@ Entry* Resolver::ProvenByProcess() {
 // beside a supervisor's own variables are the supervisor's.
 const Candidate* Resolver::WorldOf(const Entry& entry) {
   const Candidate* candidate = entry.candidate();
-  if (candidate == nullptr || entry.name == "none") return nullptr;
-  const auto stands_for = [&](std::string_view launcher) {
-    const Candidate* other = Find(launcher)->candidate();
+  if (candidate == nullptr || entry.role() == LauncherRole::kAlone) return nullptr;
+  const auto stands_for = [&](LauncherRole role) {
+    const Candidate* other = Find(role)->candidate();
     const bool same = other != nullptr && other->tuple.rank == candidate->tuple.rank &&
                       other->tuple.world_size == candidate->tuple.world_size;
     return same ? other : candidate;
   };
-  if (TraitsOf(entry.name).seen_in_steps) return stands_for("slurm");
-  return entry.name == "torch-env" ? stands_for("muster") : candidate;
+  if (entry.launcher->seen_in_steps) return stands_for(LauncherRole::kSlurm);
+  return entry.role() == LauncherRole::kBareTuple ? stands_for(LauncherRole::kSupervisor) : candidate;
 }
 
 // The first candidate that every other one either agrees with or carries.
@@ -267,7 +279,7 @@ Entry* Resolver::Innermost() {
     for (const Entry& other : entries_) {
       const Candidate* outer = WorldOf(other);
       if (outer == nullptr || outer == inner) continue;
-      if (Relate(*outer, *inner, environment_) == Nesting::kUnrelated) innermost = false;
+      if (Relate(*outer, *inner, environment_, options_.launchers) == Nesting::kUnrelated) innermost = false;
     }
     if (innermost) return &entry;
   }
@@ -280,7 +292,7 @@ std::optional<Error> Resolver::FirstMalformed() const {
     if (malformed == nullptr) continue;
     Error error = malformed->error;
     if (error.hint.empty()) {
-      error.hint = fmt::format("correct or unset it, or force another launcher than {}: {}", entry.name,
+      error.hint = fmt::format("correct or unset it, or force another launcher than {}: {}", entry.name(),
                                Force("NAME"));
     }
     return error;
@@ -294,14 +306,14 @@ Error Resolver::Contradiction() {
       const Candidate* first = WorldOf(a);
       const Candidate* second = WorldOf(b);
       if (&a >= &b || first == nullptr || second == nullptr || first == second) continue;
-      if (Relate(*first, *second, environment_) != Nesting::kUnrelated) continue;
-      if (Relate(*second, *first, environment_) != Nesting::kUnrelated) continue;
+      if (Relate(*first, *second, environment_, options_.launchers) != Nesting::kUnrelated) continue;
+      if (Relate(*second, *first, environment_, options_.launchers) != Nesting::kUnrelated) continue;
       a.verdict = b.verdict = "contradicts";
-      return {
-          Code::kBadEnvironment,
-          fmt::format("{} says {}, but {} says {}, and neither started the other", a.name,
-                      Describe(*a.candidate()), b.name, Describe(*b.candidate())),
-          fmt::format("{}, or force the right one with {} or {}", WhatToUnset(a, b), Force(a.name), b.name)};
+      return {Code::kBadEnvironment,
+              fmt::format("{} says {}, but {} says {}, and neither started the other", a.name(),
+                          Describe(*a.candidate()), b.name(), Describe(*b.candidate())),
+              fmt::format("{}, or force the right one with {} or {}", WhatToUnset(a, b), Force(a.name()),
+                          b.name())};
     }
   }
   return {Code::kBadEnvironment, "the launchers' variables describe different worlds that do not nest",
@@ -310,9 +322,9 @@ Error Resolver::Contradiction() {
 
 Error Resolver::Contradicts(const Entry& claim, const Entry& winner) const {
   return {Code::kBadEnvironment,
-          fmt::format("{} is set, but {} says {}", claim.incomplete()->claim, winner.name,
+          fmt::format("{} is set, but {} says {}", claim.incomplete()->claim, winner.name(),
                       Describe(*winner.candidate())),
-          fmt::format("unset it, or force the right one with {}", Force(winner.name))};
+          fmt::format("unset it, or force the right one with {}", Force(winner.name()))};
 }
 
 Error Resolver::NotLaunched() const {
@@ -325,20 +337,21 @@ Error Resolver::NotLaunched() const {
   return {Code::kNotLaunched,
           fmt::format("this is the {} of Slurm job {}{}, not one of its tasks", allocation_->kind,
                       allocation_->job_id.empty() ? "?" : allocation_->job_id, size),
-          fmt::format("start it with srun: srun muster ...; for a world of one: {}", Force("none"))};
+          fmt::format("start it with srun: srun muster ...; for a world of one: {}",
+                      Force(options_.launchers.With(LauncherRole::kAlone).name))};
 }
 
 bool Resolver::Disagrees(const Entry& claim, const Entry& winner) const {
   const Incomplete& incomplete = *claim.incomplete();
   if (!incomplete.rank && !incomplete.size) return false;
-  if (claim.name == "pmix" && StartsProcesses(winner.name)) return false;
-  if (incomplete.foreign_to_slurm && winner.name == "slurm") return true;
+  if (claim.launcher->inherited && StartsProcesses(*winner.launcher)) return false;
+  if (incomplete.foreign_to_slurm && winner.role() == LauncherRole::kSlurm) return true;
   const auto fits = [&](const Candidate& candidate) {
     return (!incomplete.rank || *incomplete.rank == candidate.tuple.rank) &&
            (!incomplete.size || *incomplete.size == candidate.tuple.world_size);
   };
   if (fits(*winner.candidate())) return false;
-  if (claim.name != "pmix") return true;
+  if (!claim.launcher->inherited) return true;
   for (const Candidate* carrier : surroundings_.carriers) {
     if (fits(*carrier)) return false;
   }
@@ -348,7 +361,7 @@ bool Resolver::Disagrees(const Entry& claim, const Entry& winner) const {
 void Resolver::Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed) {
   entry.verdict = "overruled";
   entry.reason = claim;
-  if (winner.name != "slurm") return;
+  if (winner.role() != LauncherRole::kSlurm) return;
   entry.reason += ": Slurm started this very process (SLURM_TASK_PID)";
   if (!SpeaksFor(winner.candidate()->tuple, claimed)) return;
   warnings_.push_back(
@@ -361,8 +374,9 @@ void Resolver::JudgeCandidate(Entry& entry, const Entry& winner, bool proven) {
   const Candidate& candidate = *entry.candidate();
   const std::string claim = Describe(candidate);
   const Candidate* world = WorldOf(entry);
-  const Nesting nesting =
-      world == winner.candidate() ? Nesting::kSame : Relate(*world, *winner.candidate(), environment_);
+  const Nesting nesting = world == winner.candidate()
+                              ? Nesting::kSame
+                              : Relate(*world, *winner.candidate(), environment_, options_.launchers);
   switch (nesting) {
     case Nesting::kSame:
       entry.verdict = "same";
@@ -376,7 +390,7 @@ void Resolver::JudgeCandidate(Entry& entry, const Entry& winner, bool proven) {
       return;
     case Nesting::kUnrelated:
       if (proven) {
-        Overrule(entry, winner, fmt::format("{} ({})", entry.name, claim),
+        Overrule(entry, winner, fmt::format("{} ({})", entry.name(), claim),
                  {candidate.tuple.rank, candidate.tuple.world_size});
       }
       return;
@@ -387,20 +401,20 @@ void Resolver::JudgeCandidate(Entry& entry, const Entry& winner, bool proven) {
 std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
   for (Entry& entry : entries_) {
     if (&entry == &winner) continue;
-    if (entry.name == "none") {
+    if (entry.role() == LauncherRole::kAlone) {
       entry.verdict = "absent";
       entry.reason = "there is a launcher";
       continue;
     }
     if (entry.candidate() == nullptr) continue;
     JudgeCandidate(entry, winner, proven);
-    if (NamesAMaster(entry.name) && entry.verdict != "same") surroundings_.master_is_ours = false;
+    if (entry.launcher->NamesMaster() && entry.verdict != "same") surroundings_.master_is_ours = false;
   }
   for (Entry& entry : entries_) {
     if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) {
       Overrule(entry, winner, malformed->error.message, {});
       entry.verdict = "malformed";
-      if (NamesAMaster(entry.name)) surroundings_.master_is_ours = false;
+      if (entry.launcher->NamesMaster()) surroundings_.master_is_ours = false;
     }
     const Incomplete* incomplete = entry.incomplete();
     if (incomplete == nullptr) continue;
@@ -418,14 +432,15 @@ std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
 }
 
 Outcome Resolver::Accept(const Entry& winner) {
-  Resolution resolution = Assemble(*winner.candidate(), surroundings_, environment_);
+  Resolution resolution = Assemble(*winner.candidate(), surroundings_, environment_, options_.launchers);
   resolution.warnings.insert(resolution.warnings.end(), warnings_.begin(), warnings_.end());
   resolution.considered = ConsideredBut(&winner);
   NameStrippedStep();
-  if (Find("slurm")->candidate() == nullptr) resolution.allocation = allocation_;
+  if (Find(LauncherRole::kSlurm)->candidate() == nullptr) resolution.allocation = allocation_;
   // Containers keep their own tuple and lose the step's.
-  const bool by_hand = Find("slurm")->incomplete() == nullptr;
-  if (winner.name == "torch-env" && options_.launcher == "auto" && resolution.allocation && by_hand) {
+  const bool by_hand = Find(LauncherRole::kSlurm)->incomplete() == nullptr;
+  if (winner.role() == LauncherRole::kBareTuple && options_.launcher == "auto" && resolution.allocation &&
+      by_hand) {
     resolution.warnings.push_back(
         fmt::format("{} was set by hand in the {} of Slurm job {}: if it was meant for srun, start "
                     "with srun and do not export it",
@@ -435,13 +450,13 @@ Outcome Resolver::Accept(const Entry& winner) {
 }
 
 void Resolver::NameStrippedStep() {
-  const Entry* slurm = Find("slurm");
+  const Entry* slurm = Find(LauncherRole::kSlurm);
   if (slurm != nullptr && slurm->incomplete() != nullptr && allocation_)
     allocation_->kind = "step, its variables removed";
 }
 
 tl::unexpected<Refusal> Resolver::Refuse(Error error) {
-  const Entry* slurm = Find("slurm");
+  const Entry* slurm = Find(LauncherRole::kSlurm);
   if (slurm != nullptr && slurm->candidate() != nullptr) allocation_.reset();
   NameStrippedStep();
   return tl::unexpected<Refusal>(
@@ -450,26 +465,28 @@ tl::unexpected<Refusal> Resolver::Refuse(Error error) {
 
 // Whichever launcher's variables are missing or disagree: of a PMIx rank the server knows the whole tuple.
 tl::unexpected<Refusal> Resolver::RefuseOrAsk(Error error) {
-  const Incomplete* pmix = Find("pmix")->incomplete();
   tl::unexpected<Refusal> refusal = Refuse(std::move(error));
-  refusal.value().ask_pmix = pmix != nullptr && pmix->pmix_may_know;
+  refusal.value().ask_pmix = std::ranges::any_of(entries_, [](const Entry& entry) {
+    return entry.incomplete() != nullptr && entry.incomplete()->pmix_may_know;
+  });
   return refusal;
 }
 
 // A program under muster run is no task that anybody waits for: its supervisor is.
 std::optional<Resolution> Resolver::AwaitedInStep() {
-  const Entry* slurm = Find("slurm");
-  const Entry* muster = Find("muster");
-  if (slurm == nullptr || slurm->candidate() == nullptr || !std::holds_alternative<Absent>(muster->probed)) {
+  const Entry* slurm = Find(LauncherRole::kSlurm);
+  const Entry* supervisor = Find(LauncherRole::kSupervisor);
+  if (slurm == nullptr || slurm->candidate() == nullptr ||
+      !std::holds_alternative<Absent>(supervisor->probed)) {
     return std::nullopt;
   }
-  return Assemble(*slurm->candidate(), {}, environment_);
+  return Assemble(*slurm->candidate(), {}, environment_, options_.launchers);
 }
 
 std::vector<Considered> Resolver::ConsideredBut(const Entry* winner) const {
   std::vector<Considered> considered;
   for (const Entry& entry : entries_) {
-    if (&entry != winner) considered.push_back({entry.name, entry.verdict, entry.reason});
+    if (&entry != winner) considered.push_back({std::string(entry.name()), entry.verdict, entry.reason});
   }
   return considered;
 }

@@ -13,6 +13,7 @@
 
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/slurm/allocation.h"
 #include "comm/base/error.h"
 #include "comm/pmix_place.h"
@@ -30,6 +31,8 @@ struct DetectOptions {
   std::function<bool(const std::string& control)> control_alive;
   // What the PMIx server of this process says, once it has been asked (Refusal::ask_pmix).
   std::optional<PmixPlace> pmix;
+  // The launchers to choose from.
+  LauncherTable launchers = Launchers();
 };
 
 // One launcher that did not win.

@@ -12,16 +12,11 @@
 namespace muster::run {
 namespace {
 
-constexpr auto kMusterTuple = std::to_array<std::string_view>(
-    {"MUSTER_RANK", "MUSTER_WORLD_SIZE", "MUSTER_LOCAL_RANK", "MUSTER_LOCAL_WORLD_SIZE", "MUSTER_NODE_RANK",
-     "MUSTER_NUM_NODES", "MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL", "MUSTER_JOB_KEY",
-     "MUSTER_SUPERVISOR_PID"});
-
 constexpr auto kTorchTuple = std::to_array<std::string_view>(
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK",
      "MASTER_ADDR", "MASTER_PORT", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE"});
 
-void Remove(std::span<const RemovedVariable> list, Variables& variables) {
+void Remove(const std::vector<RemovedVariable>& list, Variables& variables) {
   std::erase_if(variables, [&](const auto& variable) {
     return std::ranges::find(list, variable.first, &RemovedVariable::name) != list.end();
   });
@@ -81,8 +76,10 @@ std::string ValueOf(std::string_view placeholder, const ProgramFacts& facts, con
 }
 
 // From another muster above this one they would name a group that the program is not in.
-void SetMusterTuple(const ProgramFacts& facts, Variables& variables) {
-  for (const std::string_view name : kMusterTuple) variables.erase(std::string(name));
+void SetMusterTuple(const ProgramFacts& facts, const resolve::LauncherTable& launchers,
+                    Variables& variables) {
+  for (const std::string_view name : resolve::VariablesOf(launchers.With(resolve::LauncherRole::kSupervisor)))
+    variables.erase(std::string(name));
   if (facts.control.empty()) return;
   variables["MUSTER_RANK"] = variables["RANK"];
   variables["MUSTER_WORLD_SIZE"] = variables["WORLD_SIZE"];
@@ -104,12 +101,13 @@ bool Contains(const Names& names, std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts) {
+std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
+                                            const resolve::LauncherTable& launchers) {
   Variables variables = base;
-  Remove(RemovedAlways(), variables);
-  if (facts.several_ranks) RewriteForRank(facts.roster, facts.rank, variables);
+  Remove(RemovedAlways(launchers), variables);
+  if (facts.several_ranks) RewriteForRank(facts.roster, facts.rank, variables, launchers);
   SetTorchTuple(facts, variables);
-  SetMusterTuple(facts, variables);
+  SetMusterTuple(facts, launchers, variables);
   SetTorchrunsOwn(facts, variables);
   SetForLibraries(facts, variables);
   const Variables own = variables;
@@ -128,8 +126,10 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
 }
 
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra) {
+  const std::vector<std::string_view> tuple =
+      resolve::VariablesOf(resolve::Launchers().With(resolve::LauncherRole::kSupervisor));
   for (const auto& [name, value] : extra) {
-    if (!Contains(kTorchTuple, name) && !Contains(kMusterTuple, name)) continue;
+    if (!Contains(kTorchTuple, name) && !Contains(tuple, name)) continue;
     return WithHint(Fail(Code::kConfiguration, "run.env sets {}, which muster sets itself", name),
                     "leave it out; a program that wants another name for it can be given one by a shell");
   }

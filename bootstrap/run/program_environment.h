@@ -5,12 +5,13 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "bootstrap/environment/outer_variables.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "comm/base/error.h"
 #include "comm/roster.h"
 
@@ -49,15 +50,13 @@ struct ProgramFacts {
 //   removed  what RemovedAlways lists
 //   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank
-std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts);
+std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
+                                            const resolve::LauncherTable& launchers = resolve::Launchers());
 
 // Error: kConfiguration where run.env sets what muster sets itself; before anything is started.
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra);
 
-struct RemovedVariable {
-  std::string_view name;
-  std::string_view why;
-};
-std::span<const RemovedVariable> RemovedAlways();
+// Of muster itself, and of every launcher.
+std::vector<RemovedVariable> RemovedAlways(const resolve::LauncherTable& launchers = resolve::Launchers());
 
 }  // namespace muster::run

@@ -1,20 +1,21 @@
-// What a program must not inherit, as visible data. A test holds the list.
-#include <array>
-
+// What a program must not inherit, as visible data: of muster itself here, of a launcher in its row.
 #include "bootstrap/run/program_environment.h"
 
 namespace muster::run {
 namespace {
 
-constexpr auto kAlways = std::to_array<RemovedVariable>({
+constexpr RemovedVariable kOfMuster[] = {
     {"MUSTER_LAUNCHER", "chose how muster was started; the program was started by muster"},
     {"MUSTER_SECRET", "a secret; the program gets what it needs through the control socket"},
-    {"TORCHELASTIC_USE_AGENT_STORE",
-     "says that an outer torchrun listens on MASTER_PORT, which is muster's now"},
-});
+};
 
 }  // namespace
 
-std::span<const RemovedVariable> RemovedAlways() { return kAlways; }
+std::vector<RemovedVariable> RemovedAlways(const resolve::LauncherTable& launchers) {
+  std::vector<RemovedVariable> all(std::begin(kOfMuster), std::end(kOfMuster));
+  for (const resolve::Launcher* launcher : launchers)
+    all.insert(all.end(), launcher->removed.begin(), launcher->removed.end());
+  return all;
+}
 
 }  // namespace muster::run

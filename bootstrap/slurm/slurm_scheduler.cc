@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bootstrap/process/captured.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "bootstrap/slurm/exact_layout.h"
 #include "bootstrap/slurm/helper_files.h"
@@ -105,7 +106,9 @@ std::shared_ptr<const rendezvous::Scheduler> MakeSlurmScheduler(const Environmen
                                                                 const std::optional<std::string>& helper,
                                                                 const TimeoutOptions& timeouts) {
   const RankTuple& tuple = resolution.tuple;
-  if (tuple.launcher != "slurm" || tuple.job.step.empty() || helper == "none") return nullptr;
+  if (!resolve::HasRole(tuple.launcher, resolve::LauncherRole::kSlurm) || tuple.job.step.empty() ||
+      helper == "none")
+    return nullptr;
   SlurmScheduler::Params params;
   params.variables = VariablesForHelper(environment);
   params.candidates = HelperFiles(helper, params.variables);

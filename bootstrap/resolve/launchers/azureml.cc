@@ -5,11 +5,18 @@
 // Its MPI distribution: OMPI_COMM_WORLD_*, and where rank 0 is: AZ_BATCH_MASTER_NODE ("address:port") on
 // several nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
 namespace {
+
+constexpr TupleVariables kTorch{
+    .rank = "RANK",
+    .world_size = "WORLD_SIZE",
+    .local_rank = "LOCAL_RANK",
+    .node_rank = "NODE_RANK",
+};
 
 constexpr TupleVariables kMpi{
     .rank = "OMPI_COMM_WORLD_RANK",
@@ -23,12 +30,7 @@ std::string_view Mark(const Environment& environment) {
 }
 
 Probed ProbeTorch(const Environment& environment) {
-  return ProbeTorchRow(environment, {.name = "azureml",
-                                     .variables = {.rank = "RANK",
-                                                   .world_size = "WORLD_SIZE",
-                                                   .local_rank = "LOCAL_RANK",
-                                                   .node_rank = "NODE_RANK"},
-                                     .job_id = Mark(environment)});
+  return ProbeTorchRow(environment, {.name = "azureml", .variables = kTorch, .job_id = Mark(environment)});
 }
 
 Result<Candidate> ReadMpi(const Environment& environment) {
@@ -49,8 +51,6 @@ Result<Candidate> ReadMpi(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   if (!environment.Has(Mark(environment))) return Absent{"no AZUREML_RUN_ID"};
   if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
@@ -60,5 +60,21 @@ Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"AZUREML_RUN_ID", "AZUREML_EXPERIMENT_ID", "AZ_BATCH_MASTER_NODE",
+                                        "MASTER_ADDR", "MASTER_PORT"};
+
+}  // namespace
+
+constinit const Launcher kAzuremlLauncher{
+    .name = "azureml",
+    .probe = ProbeAzureml,
+    .documented = "AzureML's PyTorch distribution",
+    .tuple = kTorch,
+    .others = kOthers,
+    .note = "ranks of its MPI distribution are `openmpi`'s, and meet at `AZ_BATCH_MASTER_NODE`",
+    .meets = Meets::kMaster,
+    .has_signature = false,
+};
 
 }  // namespace muster::resolve

@@ -5,7 +5,7 @@
 // mpirun's ranks inherit their daemon's LSF_PM_TASKID, and nothing says how many tasks there are: a rank only
 // where somebody asks for it.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -33,8 +33,6 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context) {
   if (!environment.Has(kTask)) return Absent{"no LSF_PM_TASKID"};
   if (!context.forced) {
@@ -51,5 +49,17 @@ Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context)
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"LSF_PM_TASKID", "LSB_DJOB_NUMPROC", "LSB_JOBID"};
+
+}  // namespace
+
+constinit const Launcher kBlaunchLauncher{
+    .name = "blaunch",
+    .probe = ProbeBlaunch,
+    .documented = "LSF's blaunch",
+    .others = kOthers,
+    .note = "only if forced; the rank is `LSF_PM_TASKID` - 1",
+};
 
 }  // namespace muster::resolve

@@ -3,7 +3,7 @@
 //   and PYTHONUNBUFFERED=1 with NCCL_ASYNC_ERROR_HANDLING=1 or TORCH_NCCL_ASYNC_ERROR_HANDLING=1: its mark
 // Nothing says the number of nodes, and they need not be even (--base_rank).
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
@@ -38,13 +38,26 @@ bool IsAnothers(const Environment& environment) {
          environment.Has("RAY_JOB_ID");
 }
 
-}  // namespace
-
 Probed ProbeComposer(const Environment& environment, const ProbeContext& context) {
   if (!context.forced && !BearsItsMark(environment)) return Absent{"no mark of composer"};
   if (!HasAll(environment)) return Absent{"no RANK with LOCAL_WORLD_SIZE, NODE_RANK and MASTER_ADDR"};
   if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
   return ProbeTorchRow(environment, kRow);
 }
+
+constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED",
+                                        "NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
+
+}  // namespace
+
+constinit const Launcher kComposerLauncher{
+    .name = "composer",
+    .probe = ProbeComposer,
+    .documented = "Composer",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .meets = Meets::kMaster,
+    .has_signature = false,
+};
 
 }  // namespace muster::resolve

@@ -1,7 +1,7 @@
 // DeepSpeed's launch.py: RANK WORLD_SIZE LOCAL_RANK LOCAL_SIZE CROSS_RANK (node) CROSS_SIZE (nodes)
 // MASTER_ADDR MASTER_PORT.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
@@ -17,8 +17,6 @@ constexpr LauncherRow kRow{
                   .num_nodes = "CROSS_SIZE"},
 };
 
-}  // namespace
-
 Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
   if (!environment.Has("CROSS_RANK")) return Absent{"no CROSS_RANK"};
   if (!environment.Has("RANK") || !environment.Has("LOCAL_RANK")) {
@@ -27,5 +25,25 @@ Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
   if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
   return ProbeTorchRow(environment, kRow);
 }
+
+constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"LOCAL_SIZE", Becomes::kNothing, "DeepSpeed"},
+    {"CROSS_RANK", Becomes::kNothing, "DeepSpeed"},
+    {"CROSS_SIZE", Becomes::kNothing, "DeepSpeed"},
+};
+
+}  // namespace
+
+constinit const Launcher kDeepspeedLauncher{
+    .name = "deepspeed",
+    .probe = ProbeDeepspeed,
+    .tested = "DeepSpeed's launch.py",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+    .meets = Meets::kMaster,
+};
 
 }  // namespace muster::resolve

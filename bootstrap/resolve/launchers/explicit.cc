@@ -1,6 +1,6 @@
 // The tuple from the flags --rank, --world-size, --local-rank; --endpoint says where rank 0 listens.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -23,8 +23,6 @@ Status CheckFlags(const ExplicitTuple& flags) {
   return {};
 }
 
-}  // namespace
-
 Probed ProbeExplicit(const Environment&, const ProbeContext& context) {
   const ExplicitTuple& flags = context.explicit_tuple;
   if (!flags.given()) return Absent{"no --rank"};
@@ -42,5 +40,16 @@ Probed ProbeExplicit(const Environment&, const ProbeContext& context) {
   candidate.tuple.job.key = JobKey("explicit", {.id = flags.endpoint ? ToString(*flags.endpoint) : ""});
   return candidate;
 }
+
+}  // namespace
+
+constinit const Launcher kExplicitLauncher{
+    .name = "explicit",
+    .probe = ProbeExplicit,
+    .tested = "flags",
+    .tuple = kFlags,
+    .role = LauncherRole::kFlags,
+    .meets = Meets::kEndpoint,
+};
 
 }  // namespace muster::resolve

@@ -3,7 +3,7 @@
 // PMI_RANK and PMI_SIZE stand beside them and agree. Nothing says the local size or the node's index (Flux
 // keeps a task map in its KVS). A broker clears the outer launcher's variables before it runs a program.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -17,8 +17,25 @@ constexpr LauncherRow kRow{
     .job_id = "FLUX_JOB_ID",
 };
 
+Probed ProbeFlux(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+
+constexpr std::string_view kOthers[] = {"FLUX_JOB_ID"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"FLUX_TASK_RANK", Becomes::kNothing, "Flux: rank"},
+    {"FLUX_TASK_LOCAL_ID", Becomes::kLocalRank, "Flux: local rank"},
+    {"FLUX_JOB_SIZE", Becomes::kNothing, "Flux: number of tasks"},
+};
+
 }  // namespace
 
-Probed ProbeFlux(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+constinit const Launcher kFluxLauncher{
+    .name = "flux",
+    .probe = ProbeFlux,
+    .documented = "Flux",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+};
 
 }  // namespace muster::resolve

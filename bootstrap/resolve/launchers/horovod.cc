@@ -6,7 +6,7 @@
 //                              local rank 0, which every node has
 //   HOROVOD_GLOO_RENDEZVOUS_ADDR _PORT   of the driver, one for each launch; without it a worker of nobody
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -34,8 +34,6 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeHorovod(const Environment& environment, const ProbeContext&) {
   if (HasNoPair(environment, kVariables)) return Absent{"no HOROVOD_RANK"};
   if (environment.Get("HOROVOD_GLOO_RENDEZVOUS_ADDR").value_or("").empty()) {
@@ -46,5 +44,32 @@ Probed ProbeHorovod(const Environment& environment, const ProbeContext&) {
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME",
+                                        "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"HOROVOD_RANK", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_SIZE", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_LOCAL_RANK", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_LOCAL_SIZE", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_CROSS_RANK", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_CROSS_SIZE", Becomes::kNothing, "Horovod"},
+    {"HOROVOD_GLOO_RENDEZVOUS_*", Becomes::kNothing, "Horovod: a rendezvous that waits for one process"},
+};
+
+}  // namespace
+
+constinit const Launcher kHorovodLauncher{
+    .name = "horovod",
+    .probe = ProbeHorovod,
+    .tested = "Horovod (Gloo; `tests/run --long`)",
+    .tuple = kVariables,
+    .others = kOthers,
+    .note =
+        "`HOROVOD_CROSS_RANK` and `_SIZE` for local rank 0 only: they count the nodes with this local rank",
+    .per_rank = kPerRank,
+    .rare = true,
+};
 
 }  // namespace muster::resolve

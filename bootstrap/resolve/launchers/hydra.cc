@@ -4,7 +4,7 @@
 // It lays mpiexec's whole environment over that of its proxies, so on every node SLURM_PROCID, SLURM_NODEID
 // and SLURMD_NODENAME can be those of the node where mpiexec ran.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -28,8 +28,6 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
   const auto local_rank = environment.Get("MPI_LOCALRANKID");
   if (!local_rank) return Absent{"no MPI_LOCALRANKID"};
@@ -49,5 +47,31 @@ Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"I_MPI_HYDRA_UUID", "PMI_HOSTNAME",
+                                        "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "PMI_ID"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"HYDI_CONTROL_FD", Becomes::kNothing, "Hydra: its proxy"},
+    {"MPI_LOCALRANKID", Becomes::kLocalRank, "Hydra"},
+    {"MPI_LOCALNRANKS", Becomes::kLocalSize, "Hydra"},
+};
+
+}  // namespace
+
+constinit const Launcher kHydraLauncher{
+    .name = "hydra",
+    .probe = ProbeHydra,
+    .tested = "MPICH's mpiexec (Hydra)",
+    .documented = "Intel MPI",
+    .tuple = kVariables,
+    .others = kOthers,
+    .note = "`I_MPI_HYDRA_UUID` names a launch of Intel MPI",
+    .per_rank = kPerRank,
+    .meets = Meets::kJobThenPmi,
+    .names_no_launch = true,
+    .daemons_by_srun = true,
+    .spreads_environment = true,
+};
 
 }  // namespace muster::resolve

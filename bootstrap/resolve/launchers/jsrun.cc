@@ -4,7 +4,7 @@
 //   LSB_JOBID   LSF's job; two jsruns of one job share it
 // OMPI_COMM_WORLD_* and PMIX_RANK stand beside them and agree. Nothing says the node's index.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -18,8 +18,23 @@ constexpr LauncherRow kRow{
     .job_id = "LSB_JOBID",
 };
 
+Probed ProbeJsrun(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+
+constexpr std::string_view kOthers[] = {"LSB_JOBID"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"JSM_NAMESPACE_*", Becomes::kNothing, "jsrun: rank and size"},
+};
+
 }  // namespace
 
-Probed ProbeJsrun(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
+constinit const Launcher kJsrunLauncher{
+    .name = "jsrun",
+    .probe = ProbeJsrun,
+    .documented = "LSF's jsrun",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+};
 
 }  // namespace muster::resolve

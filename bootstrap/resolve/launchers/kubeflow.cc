@@ -6,9 +6,10 @@
 // PET_* are torchrun's inputs (people export them elsewhere, too): its workers are ranks (torchrun.cc), the
 // pod is not.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
+namespace {
 
 Probed ProbeKubeflow(const Environment& environment, const ProbeContext&) {
   const auto node = environment.Get("PET_NODE_RANK");
@@ -24,5 +25,24 @@ Probed ProbeKubeflow(const Environment& environment, const ProbeContext&) {
       fmt::format("PET_NODE_RANK={} of PET_NNODES={} numbers pods", node.value_or("?"), nodes.value_or("?")),
       "start the ranks of this pod with torchrun, which reads PET_*");
 }
+
+constexpr std::string_view kOthers[] = {"PET_NODE_RANK", "PET_NNODES", "PET_NPROC_PER_NODE"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"JAX_PROCESS_ID", Becomes::kRank, "Kubeflow: rank for JAX"},
+    {"JAX_NUM_PROCESSES", Becomes::kWorldSize, "Kubeflow: size for JAX"},
+};
+
+}  // namespace
+
+constinit const Launcher kKubeflowLauncher{
+    .name = "kubeflow",
+    .probe = ProbeKubeflow,
+    .documented = "a pod of Kubeflow",
+    .others = kOthers,
+    .note = "they count pods and are never a rank; so does `RANK` of PyTorchJob v1",
+    .per_rank = kPerRank,
+    .meets = Meets::kNowhere,
+};
 
 }  // namespace muster::resolve

@@ -3,7 +3,7 @@
 //   WORLD_SIZE             nobody sets it but the manifest; the API alone knows the number of pods
 //   MASTER_ADDR MASTER_PORT   from the manifest as well: a headless service's name for pod 0
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -21,8 +21,6 @@ bool IsAnothers(const Environment& environment) {
   return false;
 }
 
-}  // namespace
-
 Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
   const auto index = environment.Get(kRow.variables.rank);
   if (!index) return Absent{"no JOB_COMPLETION_INDEX"};
@@ -39,5 +37,20 @@ Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
   }
   return ProbeTorchRow(environment, kRow);
 }
+
+constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT"};
+
+}  // namespace
+
+constinit const Launcher kKubernetesLauncher{
+    .name = "kubernetes",
+    .probe = ProbeKubernetes,
+    .documented = "Kubernetes, indexed Job",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .note = "`WORLD_SIZE` comes from the manifest",
+    .meets = Meets::kMaster,
+    .has_signature = false,
+};
 
 }  // namespace muster::resolve

@@ -1,39 +1,60 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 
-#include "bootstrap/resolve/launchers/probes.h"
+#include <algorithm>
+
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
 
-constexpr Launcher kLaunchers[] = {
-#define MUSTER_LAUNCHER(name, probe, ...) {name, probe, {__VA_ARGS__}},
+constexpr const Launcher* kLaunchers[] = {
+#define MUSTER_LAUNCHER(row) &row,
 #include "bootstrap/resolve/launchers/launchers.inc"
 #undef MUSTER_LAUNCHER
 };
 
+constexpr Launcher kUnknown{};
+
 }  // namespace
 
-std::span<const Launcher> Launchers() { return kLaunchers; }
-
-const Launcher* FindLauncher(std::string_view name) {
-  for (const Launcher& launcher : kLaunchers) {
-    if (launcher.name == name) return &launcher;
-  }
-  return nullptr;
+std::vector<std::string_view> VariablesOf(const Launcher& launcher) {
+  const TupleVariables& tuple = launcher.tuple;
+  std::vector<std::string_view> variables = {tuple.rank,       tuple.world_size,
+                                             tuple.local_rank, tuple.local_world_size,
+                                             tuple.node_rank,  tuple.num_nodes};
+  std::erase(variables, "");
+  variables.insert(variables.end(), launcher.others.begin(), launcher.others.end());
+  return variables;
 }
 
-Launcher::Traits TraitsOf(std::string_view name) {
-  const Launcher* launcher = FindLauncher(name);
-  return launcher == nullptr ? Launcher::Traits{} : launcher->traits;
+const Launcher* LauncherTable::Find(std::string_view name) const {
+  const auto found = std::ranges::find(rows_, name, &Launcher::name);
+  return found == rows_.end() ? nullptr : *found;
 }
 
-std::string LauncherNames() {
+const Launcher& LauncherTable::Of(std::string_view name) const {
+  const Launcher* launcher = Find(name);
+  return launcher == nullptr ? kUnknown : *launcher;
+}
+
+const Launcher& LauncherTable::With(LauncherRole role) const {
+  const auto found = std::ranges::find(rows_, role, &Launcher::role);
+  return found == rows_.end() ? kUnknown : **found;
+}
+
+std::string LauncherTable::Names() const {
   std::string names;
-  for (const Launcher& launcher : kLaunchers) {
+  for (const Launcher* launcher : rows_) {
     if (!names.empty()) names += ", ";
-    names += launcher.name;
+    names += launcher->name;
   }
   return names;
 }
+
+LauncherTable Launchers() { return LauncherTable(kLaunchers); }
+
+const Launcher* FindLauncher(std::string_view name) { return Launchers().Find(name); }
+
+bool HasRole(std::string_view name, LauncherRole role) { return Launchers().Of(name).role == role; }
 
 }  // namespace muster::resolve

@@ -1,43 +1,119 @@
-// The launchers muster knows, in the order in which they are believed where several describe the same world.
-// Adding one is one file with its probe and one line in launchers.inc; a launcher that nobody ever ran
-// here has the trait `documented`.
+// The launchers that muster knows. Each has one row, in the file of its name beside its probe. The order is
+// launchers.inc: if several launchers describe the same world, the first of them gives the tuple. The schema, the
+// documentation, the removal of variables and the meeting of the ranks all read these rows.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/environment/candidate.h"
 #include "bootstrap/environment/environment.h"
+#include "bootstrap/environment/outer_variables.h"
+#include "bootstrap/environment/tuple_reader.h"
 
 namespace muster::resolve {
 
-struct Launcher {
-  std::string_view name;
-  Probed (*probe)(const Environment&, const ProbeContext&);
-
-  // What its word is worth beside its tuple.
-  struct Traits {
-    bool documented = false;     // from its documentation or source; never run here
-    bool has_signature = true;   // its variables bear a mark of its own, so that their presence dates them
-    bool names_master = false;   // MASTER_ADDR and MASTER_PORT beside its tuple are of its world: meet there
-    bool seen_in_steps = false;  // srun's plugins set them, too: beside a Slurm task they are Slurm's
-    bool orders_nodes = false;   // numbers its nodes its own way, whatever carries it
-    bool rare = false;           // where it left nothing, hardly anybody expects it to
-    bool daemons_by_srun = false;  // starts its daemons with srun, one on each node
-  };
-  Traits traits = {};
+// How the ranks of a launch meet. The texts for users are in page.cc.
+enum class Meets : uint8_t {
+  kJob,  // one node: Unix socket; Slurm job: port ladder on each node; else MASTER_ADDR, rendezvous.endpoint
+  kJobThenPmi,   // as kJob; then the PMI-1 server that the launcher keeps for its ranks
+  kJobThenPmix,  // as kJob; then the PMIx server that the launcher keeps for its ranks
+  kPmix,         // the PMIx server
+  kMaster,       // port ladder on MASTER_ADDR: MASTER_ADDR and MASTER_PORT beside its tuple are of its world
+  kStep,         // port ladder on the first node of the Slurm step
+  kEndpoint,     // --endpoint
+  kSupervisor,   // the group of the supervisor
+  kNowhere,      // no other rank
 };
 
-std::span<const Launcher> Launchers();
+// What is true of one row alone.
+enum class LauncherRole : uint8_t {
+  kLauncher,    // nothing
+  kFlags,       // the user's flags win over every variable
+  kSupervisor,  // the supervisor of `muster run`: a program adopts its group
+  kSlurm,       // the step's tasks: an allocation without its tuple is refused
+  kBareTuple,   // RANK and the rest, also set by hand; MASTER_ADDR is borrowed in its name
+  kAlone,       // no launcher: a world of one
+};
 
-// Null: no launcher is called so.
+// A variable of one launch alone, beside the job's id, as it stands in the meeting's key.
+struct KeyVariable {
+  std::string_view label;
+  std::string_view variable;
+};
+
+struct Launcher {
+  std::string_view name;  // everywhere: launcher:, MUSTER_LAUNCHER, --launcher, resolve
+  Probed (*probe)(const Environment&, const ProbeContext&) = nullptr;
+  std::string_view tested = {};      // launchers with these variables that the tests run; empty: none
+  std::string_view documented = {};  // launchers with these variables, from documentation; never run here
+  TupleVariables tuple = {};         // the variables of its tuple
+  std::span<const std::string_view> others = {};  // the other variables that its probe reads
+  std::string_view note = {};                     // about these variables, for users
+  LauncherRole role = LauncherRole::kLauncher;
+
+  // ---- what programs below it inherit. The job, the step, the node and the CPUs are true of each rank and stay.
+  // Of an MPI launcher the local rank alone is rewritten, because scripts choose a device by it: the rank and
+  // the size mean its server's MPI_COMM_WORLD.
+  std::span<const OuterVariable> per_rank = {};   // what a supervisor of several ranks makes of its variables
+  std::span<const RemovedVariable> removed = {};  // never inherited by a program under a supervisor
+
+  // ---- how its ranks meet
+  Meets meets = Meets::kJob;
+  KeyVariable key = {};
+  std::string_view store_variable = {};  // "True": a store of PyTorch listens on MASTER_PORT
+  bool names_no_launch = false;          // the Slurm step and the PMI proxy tell its launches apart
+  bool restarts_by_node = false;  // its restarts are counted by each node: they may differ in one launch
+
+  // ---- beside other launchers
+  bool has_signature = true;   // has variables of its own, so that their presence dates them
+  bool inherited = false;      // ranks of a launcher further inside inherit its variables
+  bool seen_in_steps = false;  // srun's plugins set its variables, too: beside a Slurm task they are Slurm's
+  bool orders_nodes = false;   // numbers its nodes in its own order, whatever its outer launcher does
+  bool daemons_by_srun = false;      // starts its daemons with srun, one on each node
+  bool spreads_environment = false;  // its ranks inherit the environment of the node where it was started
+  bool rare = false;                 // its absence is no news
+
+  // Never run here: from documentation or source.
+  bool IsDocumented() const { return tested.empty(); }
+  bool NamesMaster() const { return meets == Meets::kMaster; }
+};
+
+// The variables that its probe reads, those of its tuple first.
+std::vector<std::string_view> VariablesOf(const Launcher& launcher);
+
+// The rows in their order. A view: the rows live as long as the program.
+class LauncherTable {
+ public:
+  constexpr explicit LauncherTable(std::span<const Launcher* const> rows) : rows_(rows) {}
+
+  auto begin() const { return rows_.begin(); }
+  auto end() const { return rows_.end(); }
+  size_t size() const { return rows_.size(); }
+
+  // Null: no launcher has this name.
+  const Launcher* Find(std::string_view name) const;
+  // A row without a name or a trait if no launcher has this name.
+  const Launcher& Of(std::string_view name) const;
+  // The one row of this role.
+  const Launcher& With(LauncherRole role) const;
+  // "explicit, muster, torchrun, ..., none"
+  std::string Names() const;
+
+ private:
+  std::span<const Launcher* const> rows_;
+};
+
+// The product's launchers.
+LauncherTable Launchers();
+
 const Launcher* FindLauncher(std::string_view name);
 
-// Those of no launcher where none is called so.
-Launcher::Traits TraitsOf(std::string_view name);
-
-// "explicit, muster, torchrun, ..., none"
-std::string LauncherNames();
+// Of a launcher of the product.
+bool HasRole(std::string_view name, LauncherRole role);
 
 }  // namespace muster::resolve

@@ -4,7 +4,7 @@
 //   socket MUSTER_JOB_KEY         JobIdentity::key MUSTER_SUPERVISOR_PID  whose direct child is beyond doubt
 //   a rank of that group
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -39,8 +39,6 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeMuster(const Environment& environment, const ProbeContext& context) {
   const auto control = environment.Get("MUSTER_CONTROL");
   if (HasNoPair(environment, kVariables) && !control) return Absent{"no MUSTER_RANK"};
@@ -58,5 +56,20 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL", "MUSTER_JOB_KEY",
+                                        "MUSTER_SUPERVISOR_PID"};
+
+}  // namespace
+
+constinit const Launcher kMusterLauncher{
+    .name = "muster",
+    .probe = ProbeMuster,
+    .tested = "`muster run`, `muster launch`",
+    .tuple = kVariables,
+    .others = kOthers,
+    .role = LauncherRole::kSupervisor,
+    .meets = Meets::kSupervisor,
+};
 
 }  // namespace muster::resolve

@@ -2,7 +2,7 @@
 //   MV2_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
 // Its mpiexec is Hydra (hydra.cc). Nothing names the launch, this node or the nodes.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -15,10 +15,25 @@ constexpr LauncherRow kRow{
                   .local_world_size = "MV2_COMM_WORLD_LOCAL_SIZE"},
 };
 
-}  // namespace
-
 Probed ProbeMvapich2(const Environment& environment, const ProbeContext&) {
   return ProbeRow(environment, kRow);
 }
+
+constexpr OuterVariable kPerRank[] = {
+    {"MV2_COMM_WORLD_LOCAL_RANK", Becomes::kLocalRank, "MVAPICH2: local rank"},
+    {"MV2_COMM_WORLD_LOCAL_SIZE", Becomes::kLocalSize, "MVAPICH2: ranks on this node"},
+    {"MV2_COMM_WORLD_*", Becomes::kNothing, "MVAPICH2: rank and size"},
+};
+
+}  // namespace
+
+constinit const Launcher kMvapich2Launcher{
+    .name = "mvapich2",
+    .probe = ProbeMvapich2,
+    .documented = "MVAPICH2's mpirun_rsh",
+    .tuple = kRow.variables,
+    .per_rank = kPerRank,
+    .names_no_launch = true,
+};
 
 }  // namespace muster::resolve

@@ -4,7 +4,7 @@
 //   them
 // Only where all nodes are even, as far as one of them can see it: else refused, never guessed.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -95,8 +95,6 @@ Result<Candidate> Infer(const Environment& environment, const Counts& counts, in
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeNodeEnv(const Environment& environment, const ProbeContext& context) {
   if (!environment.Has("NODE_RANK") || !environment.Has("LOCAL_RANK"))
     return Absent{"no NODE_RANK with LOCAL_RANK"};
@@ -113,5 +111,21 @@ Probed ProbeNodeEnv(const Environment& environment, const ProbeContext& context)
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"NODE_RANK", "LOCAL_RANK",  "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                                        "NNODES",    "MASTER_ADDR", "MASTER_PORT"};
+
+}  // namespace
+
+constinit const Launcher kNodeEnvLauncher{
+    .name = "node-env",
+    .probe = ProbeNodeEnv,
+    .tested = "Lightning's own processes, scripts of its kind",
+    .others = kOthers,
+    .note = "the rank is `NODE_RANK` x ranks of a node + `LOCAL_RANK`; only if all nodes are even",
+    .meets = Meets::kMaster,
+    .has_signature = false,
+    .rare = true,
+};
 
 }  // namespace muster::resolve

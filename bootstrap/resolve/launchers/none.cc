@@ -1,10 +1,11 @@
 // Nobody launched this process: a world of one. Inside an allocation of more than one task only where asked
 // for.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/allocation.h"
 
 namespace muster::resolve {
+namespace {
 
 Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
   const auto allocation = FindAllocation(environment);
@@ -23,5 +24,17 @@ Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
   tuple.job.key = JobKey("none", tuple.job);
   return candidate;
 }
+
+}  // namespace
+
+constinit const Launcher kNoneLauncher{
+    .name = "none",
+    .probe = ProbeNone,
+    .tested = "no launcher",
+    .note = "a world of one",
+    .role = LauncherRole::kAlone,
+    .meets = Meets::kNowhere,
+    .has_signature = false,
+};
 
 }  // namespace muster::resolve

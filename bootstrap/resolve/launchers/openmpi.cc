@@ -4,7 +4,7 @@
 //   OMPI_MCA_ess_base_jobid   4;  PMIX_NAMESPACE   5: the launch, so that two mpiruns of one job differ
 // Nothing says the node's index.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
@@ -28,13 +28,45 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeOpenmpi(const Environment& environment, const ProbeContext&) {
   if (HasNoPair(environment, kVariables)) return Absent{"no OMPI_COMM_WORLD_RANK"};
   Result<Candidate> candidate = Read(environment);
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "PMIX_HOSTNAME"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"OMPI_COMM_WORLD_LOCAL_RANK", Becomes::kLocalRank, "Open MPI: local rank"},
+    {"OMPI_COMM_WORLD_LOCAL_SIZE", Becomes::kLocalSize, "Open MPI: ranks on this node"},
+    {"OMPI_COMM_WORLD_*", Becomes::kNothing, "Open MPI: rank and size"},
+    {"OMPI_FIRST_RANKS", Becomes::kNothing, "Open MPI"},
+    {"OMPI_UNIVERSE_SIZE", Becomes::kNothing, "Open MPI"},
+    {"OMPI_APP_CTX_NUM_PROCS", Becomes::kNothing, "Open MPI"},
+    {"OMPI_NUM_APP_CTX", Becomes::kNothing, "Open MPI"},
+    {"OMPI_FILE_LOCATION", Becomes::kNothing, "Open MPI: session of the process"},
+    {"OMPI_MCA_ess", Becomes::kNothing, "Open MPI 4: expect a PMIx server"},
+    {"OMPI_MCA_ess_*", Becomes::kNothing, "Open MPI 4: daemon"},
+    {"OMPI_MCA_orte_*", Becomes::kNothing, "Open MPI 4: daemon"},
+    {"OMPI_MCA_pmix", Becomes::kNothing, "Open MPI 4: the PMIx server's kind"},
+    {"PRTE_LAUNCHED", Becomes::kNothing, "Open MPI 5: expect a PMIx server"},
+};
+
+}  // namespace
+
+constinit const Launcher kOpenmpiLauncher{
+    .name = "openmpi",
+    .probe = ProbeOpenmpi,
+    .tested = "Open MPI's mpirun",
+    .documented = "Horovod (MPI); AzureML's MPI distribution; SageMaker",
+    .tuple = kVariables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+    .meets = Meets::kJobThenPmix,
+    // Random per mpirun; the job id alone is a hash of 16 bits.
+    .key = {"mpirun", "OMPI_MCA_orte_precondition_transports"},
+    .daemons_by_srun = true,
+};
 
 }  // namespace muster::resolve

@@ -3,9 +3,19 @@
 //   PALS_RANKID, PMI_SIZE (PALS has no size of its own), PALS_LOCAL_RANKID, PALS_NODEID, PALS_APID (the
 //   launch) PALS_LOCAL_SIZE from mpiexec, PMI_LOCAL_SIZE from srun
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
+namespace {
+
+// Of mpiexec.
+constexpr TupleVariables kVariables{
+    .rank = "PALS_RANKID",
+    .world_size = "PMI_SIZE",
+    .local_rank = "PALS_LOCAL_RANKID",
+    .local_world_size = "PALS_LOCAL_SIZE",
+    .node_rank = "PALS_NODEID",
+};
 
 Probed ProbePals(const Environment& environment, const ProbeContext&) {
   // PMI_SIZE alone is anybody's.
@@ -21,15 +31,29 @@ Probed ProbePals(const Environment& environment, const ProbeContext&) {
         **rank,
         std::nullopt};
   }
-  const bool by_mpiexec = environment.Has("PALS_LOCAL_SIZE");
-  return ProbeRow(environment,
-                  {.name = "pals",
-                   .variables = {.rank = "PALS_RANKID",
-                                 .world_size = "PMI_SIZE",
-                                 .local_rank = "PALS_LOCAL_RANKID",
-                                 .local_world_size = by_mpiexec ? "PALS_LOCAL_SIZE" : "PMI_LOCAL_SIZE",
-                                 .node_rank = "PALS_NODEID"},
-                   .job_id = "PALS_APID"});
+  TupleVariables variables = kVariables;
+  if (!environment.Has(variables.local_world_size)) variables.local_world_size = "PMI_LOCAL_SIZE";
+  return ProbeRow(environment, {.name = "pals", .variables = variables, .job_id = "PALS_APID"});
 }
+
+constexpr std::string_view kOthers[] = {"PMI_LOCAL_SIZE", "PALS_APID"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"PALS_RANKID", Becomes::kNothing, "PALS: rank"},
+    {"PALS_LOCAL_RANKID", Becomes::kLocalRank, "PALS: local rank"},
+    {"PALS_LOCAL_SIZE", Becomes::kLocalSize, "PALS: ranks on this node"},
+};
+
+}  // namespace
+
+constinit const Launcher kPalsLauncher{
+    .name = "pals",
+    .probe = ProbePals,
+    .documented = "PALS (PBS on Cray EX)",
+    .tuple = kVariables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+    .seen_in_steps = true,
+};
 
 }  // namespace muster::resolve

@@ -1,7 +1,7 @@
 // A bare PMI-1/PMI-2 pair, as srun --mpi=pmi2 and Cray's PALS set it next to their own variables:
 //   PMI_RANK PMI_SIZE; PMI_LOCAL_RANK PMI_LOCAL_SIZE (Cray); PMI_JOBID ("7.0" = Slurm's job.step)
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 
 namespace muster::resolve {
@@ -13,8 +13,6 @@ constexpr TupleVariables kVariables{
     .local_rank = "PMI_LOCAL_RANK",
     .local_world_size = "PMI_LOCAL_SIZE",
 };
-
-}  // namespace
 
 Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   if (HasNoPair(environment, kVariables)) return Absent{"no PMI_RANK"};
@@ -31,5 +29,35 @@ Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   candidate->tuple.job.key = JobKey("pmi", candidate->tuple.job);
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"PMI_JOBID", "PMI_FD"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"PMI_RANK", Becomes::kNothing, "PMI"},
+    {"PMI_SIZE", Becomes::kNothing, "PMI"},
+    {"PMI_FD", Becomes::kNothing, "PMI: one connection cannot serve several ranks"},
+    {"PMI_PORT", Becomes::kNothing, "PMI: server"},
+    {"PMI_ID", Becomes::kNothing, "PMI: process"},
+    {"PMI_JOBID", Becomes::kNothing, "PMI: server's job"},
+    {"PMI_SPAWNED", Becomes::kNothing, "PMI"},
+    {"PMI_LOCAL_RANK", Becomes::kNothing, "PMI"},
+    {"PMI_LOCAL_SIZE", Becomes::kNothing, "PMI"},
+    {"PMI_CONTROL_PORT", Becomes::kNothing, "PMI: server"},
+    {"PMI_SHARED_SECRET", Becomes::kNothing, "PMI: server"},
+};
+
+}  // namespace
+
+constinit const Launcher kPmiLauncher{
+    .name = "pmi",
+    .probe = ProbePmi,
+    .tested = "a bare PMI pair",
+    .tuple = kVariables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+    .names_no_launch = true,
+    .has_signature = false,
+    .seen_in_steps = true,
+};
 
 }  // namespace muster::resolve

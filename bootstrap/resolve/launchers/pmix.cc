@@ -6,7 +6,7 @@
 
 #include "bootstrap/environment/launcher_kvs_access.h"
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "comm/base/parse.h"
 
@@ -88,8 +88,6 @@ Incomplete WithoutSize(const Environment& environment, int rank, std::string_vie
   return incomplete;
 }
 
-}  // namespace
-
 Probed ProbePmix(const Environment& environment, const ProbeContext& context) {
   const auto rank = environment.GetCount("PMIX_RANK");
   if (!rank) return Malformed{rank.error()};
@@ -108,5 +106,31 @@ Probed ProbePmix(const Environment& environment, const ProbeContext& context) {
   if (!candidate) return Malformed{std::move(candidate).error()};
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"PMIX_RANK", "PMIX_NAMESPACE", "PMIX_HOSTNAME"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"PMIX_RANK", Becomes::kNothing, "PMIx"},
+    {"PMIX_NAMESPACE", Becomes::kNothing, "PMIx: server's job"},
+    {"PMIX_ID", Becomes::kNothing, "PMIx: process"},
+    {"PMIX_SERVER_*", Becomes::kNothing, "PMIx: a server that knows one process, not these"},
+    {"PMIX_DSTORE_*", Becomes::kNothing, "PMIx: server's shared memory"},
+};
+
+}  // namespace
+
+constinit const Launcher kPmixLauncher{
+    .name = "pmix",
+    .probe = ProbePmix,
+    .tested = "a bare PMIx rank (srun's or mpirun's own variables are gone), or forced",
+    .others = kOthers,
+    .note =
+        "`PMIX_JOB_SIZE`, `PMIX_LOCAL_PEERS`, `PMIX_LOCAL_SIZE` and `PMIX_NUM_NODES` come from its PMIx "
+        "server",
+    .per_rank = kPerRank,
+    .meets = Meets::kPmix,
+    .inherited = true,
+    .seen_in_steps = true,
+};
 
 }  // namespace muster::resolve

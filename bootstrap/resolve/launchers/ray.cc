@@ -3,7 +3,7 @@
 //   RAY_JOB_ID; RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT
 // Ray orders the nodes itself.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
@@ -24,8 +24,6 @@ bool IsAnothers(const Environment& environment) {
   return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
 }
 
-}  // namespace
-
 Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
   if (!environment.Has("RAY_JOB_ID")) return Absent{"no RAY_JOB_ID"};
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"}) {
@@ -35,5 +33,21 @@ Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
   if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
   return ProbeTorchRow(environment, kRow);
 }
+
+constexpr std::string_view kOthers[] = {"RAY_JOB_ID", "MASTER_ADDR", "MASTER_PORT"};
+
+}  // namespace
+
+constinit const Launcher kRayLauncher{
+    .name = "ray",
+    .probe = ProbeRay,
+    .tested = "Ray Train (`tests/run --long`)",
+    .tuple = kRow.variables,
+    .others = kOthers,
+    .note = "Ray Train sets them inside the worker",
+    .meets = Meets::kMaster,
+    .orders_nodes = true,
+    .rare = true,
+};
 
 }  // namespace muster::resolve

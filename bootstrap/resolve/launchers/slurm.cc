@@ -8,7 +8,7 @@
 
 #include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/allocation.h"
 #include "bootstrap/resolve/slurm/slurm_step.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
@@ -167,8 +167,6 @@ Probed ReadForced(const Environment& environment) {
   return *std::move(candidate);
 }
 
-}  // namespace
-
 Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   if (SlurmIsRewritten(environment.All())) return Rewritten(environment);
   auto not_a_task = NotATask(environment);
@@ -189,5 +187,50 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   WarnOfJobSize(environment, *candidate);
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"SLURM_GTIDS",   "SLURM_STEP_ID",       "SLURM_STEP_NODELIST",
+                                        "SLURM_JOB_ID",  "SLURM_RESTART_COUNT", "SLURMD_NODENAME",
+                                        "SLURM_TASK_PID"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"SLURM_PROCID", Becomes::kRank, "Slurm: rank of the task"},
+    {"SLURM_LOCALID", Becomes::kLocalRank, "Slurm: local rank of the task"},
+    {"SLURM_GTIDS", Becomes::kRanksOfNode, "Slurm: ranks on this node"},
+    {"SLURM_NTASKS", Becomes::kWorldSize, "Slurm: number of tasks"},
+    {"SLURM_NPROCS", Becomes::kWorldSize, "Slurm: number of tasks"},
+    {"SLURM_NTASKS_PER_NODE", Becomes::kLocalSize, "Slurm: tasks on a node"},
+    {"SLURM_TASKS_PER_NODE", Becomes::kRanksByNode, "Slurm: tasks on each node"},
+    {"SLURM_STEP_NUM_TASKS", Becomes::kWorldSize, "Slurm: number of tasks"},
+    {"SLURM_STEP_TASKS_PER_NODE", Becomes::kRanksByNode, "Slurm: tasks on each node"},
+    {"SLURM_NODEID", Becomes::kNodeRank, "Slurm: node of the task"},
+    {"SLURM_NNODES", Becomes::kNumNodes, "Slurm: number of nodes"},
+    {"SLURM_STEP_NUM_NODES", Becomes::kNumNodes, "Slurm: number of nodes"},
+    {"SLURM_STEP_NODELIST", Becomes::kNodeNames, "Slurm: the step's nodes"},
+    {"SLURM_CPUS_PER_TASK", Becomes::kShareOfCpus, "Slurm: CPUs of the task"},
+    {"SLURM_TRES_PER_TASK", Becomes::kNothing, "Slurm: CPUs and GPUs of the task"},
+    {"SLURM_GPUS_PER_TASK", Becomes::kNothing, "Slurm: GPUs of the task"},
+    {"SLURM_NTASKS_PER_CORE", Becomes::kNothing, "Slurm: tasks on a core"},
+    {"SLURM_NTASKS_PER_GPU", Becomes::kNothing, "Slurm: tasks of a GPU"},
+    {"SLURM_NTASKS_PER_SOCKET", Becomes::kNothing, "Slurm: tasks on a socket"},
+    {"SLURM_TASK_PID", Becomes::kNothing, "Slurm: process of the task"},
+    {"SLURM_MPI_TYPE", Becomes::kNothing, "Slurm: an MPI server that knows one process, not these"},
+    {"SLURM_PMIX_MAPPING_SERV", Becomes::kNothing, "Slurm: which PMIx rank is where"},
+    {"SLURM_PMIXP_*", Becomes::kNothing, "Slurm: its PMIx server"},
+};
+
+}  // namespace
+
+constinit const Launcher kSlurmLauncher{
+    .name = "slurm",
+    .probe = ProbeSlurm,
+    .tested = "srun, also with pmi2 and pmix, heterogeneous, in containers",
+    .documented = "srun --mpi=cray_shasta",
+    .tuple = kVariables,
+    .others = kOthers,
+    .note = "the ranks in `SLURM_GTIDS` are counted: the local world size",
+    .role = LauncherRole::kSlurm,
+    .per_rank = kPerRank,
+    .meets = Meets::kStep,
+};
 
 }  // namespace muster::resolve

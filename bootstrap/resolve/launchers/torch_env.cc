@@ -4,21 +4,23 @@
 //   MASTER_ADDR, MASTER_PORT
 // Without LOCAL_RANK, RANK may count nodes (Kubeflow's PyTorchJob, PAI DLC): not a process's rank.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
 namespace {
 
+constexpr TupleVariables kVariables{
+    .rank = "RANK",
+    .world_size = "WORLD_SIZE",
+    .local_rank = "LOCAL_RANK",
+    .local_world_size = "LOCAL_WORLD_SIZE",
+    .node_rank = "GROUP_RANK",
+    .num_nodes = "GROUP_WORLD_SIZE",
+};
+
 TupleVariables Variables(const Environment& environment) {
-  TupleVariables variables{
-      .rank = "RANK",
-      .world_size = "WORLD_SIZE",
-      .local_rank = "LOCAL_RANK",
-      .local_world_size = "LOCAL_WORLD_SIZE",
-      .node_rank = "GROUP_RANK",
-      .num_nodes = "GROUP_WORLD_SIZE",
-  };
+  TupleVariables variables = kVariables;
   // Alone, NODE_RANK is what people export for torchrun's --node-rank; next to LOCAL_WORLD_SIZE it is
   // Composer's or Ray's.
   if (!environment.Has("GROUP_RANK") && environment.Has("LOCAL_WORLD_SIZE"))
@@ -36,8 +38,6 @@ Probed WorldSizeAlone(const Environment& environment) {
       std::nullopt,
       *size};
 }
-
-}  // namespace
 
 Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context) {
   if (HasNoPair(environment, Variables(environment))) return Absent{"no RANK"};
@@ -64,5 +64,21 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
   }
   return probed;
 }
+
+constexpr std::string_view kOthers[] = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"};
+
+}  // namespace
+
+constinit const Launcher kTorchEnvLauncher{
+    .name = "torch-env",
+    .probe = ProbeTorchEnv,
+    .tested = "mp.spawn, enroot's hook, by hand",
+    .tuple = kVariables,
+    .others = kOthers,
+    .note = "`NODE_RANK` beside `LOCAL_WORLD_SIZE`, without `GROUP_RANK`",
+    .role = LauncherRole::kBareTuple,
+    .meets = Meets::kMaster,
+    .has_signature = false,
+};
 
 }  // namespace muster::resolve

@@ -4,7 +4,7 @@
 //   nodes may differ)
 // GROUP_RANK is given in the order of arrival: rank 0 need not be on the first node.
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/resolve/launchers/probes.h"
+#include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 
 namespace muster::resolve {
@@ -33,8 +33,6 @@ Result<Candidate> Read(const Environment& environment, std::string_view run_id) 
   return candidate;
 }
 
-}  // namespace
-
 Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   const auto run_id = environment.Get("TORCHELASTIC_RUN_ID");
   if (!run_id || run_id->empty()) return Absent{"no TORCHELASTIC_RUN_ID"};
@@ -50,5 +48,38 @@ Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   }
   return *std::move(candidate);
 }
+
+constexpr std::string_view kOthers[] = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR",
+                                        "MASTER_PORT"};
+
+constexpr OuterVariable kPerRank[] = {
+    {"ROLE_RANK", Becomes::kNothing, "torchrun"},
+    {"ROLE_WORLD_SIZE", Becomes::kNothing, "torchrun"},
+    {"ROLE_NAME", Becomes::kNothing, "torchrun"},
+    {"TORCHELASTIC_*", Becomes::kNothing,
+     "torchrun: its agent, its restarts, one error file for one process"},
+};
+
+constexpr RemovedVariable kRemoved[] = {
+    {"TORCHELASTIC_USE_AGENT_STORE",
+     "promises a store of the outer torchrun on MASTER_PORT, which is muster's port now"},
+};
+
+}  // namespace
+
+constinit const Launcher kTorchrunLauncher{
+    .name = "torchrun",
+    .probe = ProbeTorchrun,
+    .tested = "torchrun, torch.distributed.launch, Accelerate",
+    .documented = "SageMaker; Kubeflow PyTorchJob v1, Trainer v2",
+    .tuple = kVariables,
+    .others = kOthers,
+    .per_rank = kPerRank,
+    .removed = kRemoved,
+    .meets = Meets::kMaster,
+    .store_variable = "TORCHELASTIC_USE_AGENT_STORE",
+    .restarts_by_node = true,  // TORCHELASTIC_RESTART_COUNT is each agent's own count
+    .orders_nodes = true,
+};
 
 }  // namespace muster::resolve

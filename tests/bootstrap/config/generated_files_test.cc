@@ -12,6 +12,7 @@
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/yaml_tree.h"
 #include "bootstrap/resolve/launchers/launchers.h"
+#include "bootstrap/resolve/launchers/page.h"
 
 namespace muster::config {
 namespace {
@@ -25,6 +26,12 @@ TEST(GeneratedFiles, AreUpToDate) {
   EXPECT_EQ(Shipped("schema.json"), SchemaText()) << "bazel run //bootstrap/config:generate -- schema";
   EXPECT_EQ(Shipped("REFERENCE.md"), ReferenceText()) << "bazel run //bootstrap/config:generate -- reference";
   EXPECT_EQ(Shipped("default.yaml"), DefaultYaml()) << "bazel run //bootstrap/config:generate -- default";
+}
+
+TEST(GeneratedFiles, TheLaunchersPageIsUpToDate) {
+  const auto text = ReadSmallFile("bootstrap/resolve/launchers/LAUNCHERS.md", 1 << 20);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, resolve::LaunchersPage()) << "bazel run //bootstrap/config:generate -- launchers";
 }
 
 TEST(GeneratedFiles, DefaultYamlIsExactlyTheDefaults) {
@@ -73,7 +80,7 @@ TEST(GeneratedFiles, SchemaHasEveryLauncher) {
   std::vector<std::string> offered;
   for (const YamlNode& name : names->items) offered.push_back(name.text);
   std::vector<std::string> known = {"auto"};
-  for (const resolve::Launcher& each : resolve::Launchers()) known.emplace_back(each.name);
+  for (const resolve::Launcher* each : resolve::Launchers()) known.emplace_back(each->name);
   EXPECT_EQ(offered, known);
 }
 

@@ -347,8 +347,8 @@ TEST(Considered, HasEveryOtherLauncherInOrder) {
     EXPECT_NE(one.verdict, "") << one.launcher;
   }
   std::vector<std::string> others;
-  for (const Launcher& launcher : Launchers()) {
-    if (launcher.name != "slurm") others.emplace_back(launcher.name);
+  for (const Launcher* launcher : Launchers()) {
+    if (launcher->name != "slurm") others.emplace_back(launcher->name);
   }
   EXPECT_EQ(names, others);
 }

@@ -313,8 +313,8 @@ TEST(Documented, MeetWhereTheyCan) {
 
 TEST(Documented, IsWhatTheTableSays) {
   std::vector<std::string_view> documented;
-  for (const Launcher& launcher : Launchers()) {
-    if (launcher.traits.documented) documented.push_back(launcher.name);
+  for (const Launcher* launcher : Launchers()) {
+    if (launcher->IsDocumented()) documented.push_back(launcher->name);
   }
   EXPECT_THAT(documented, testing::ElementsAre("jsrun", "mvapich2", "flux", "pals", "azureml", "composer",
                                                "kubeflow", "sagemaker", "blaunch", "kubernetes"));

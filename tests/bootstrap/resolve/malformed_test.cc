@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Malformed, EveryLauncherTest, testing::ValuesIn(AllSoun
 // node_env_test.cc, launchers_test.cc).
 TEST(EveryLauncher, IsInTheTable) {
   std::set<std::string_view> missing;
-  for (const Launcher& launcher : Launchers()) missing.insert(launcher.name);
+  for (const Launcher* launcher : Launchers()) missing.insert(launcher->name);
   for (const Sound& sound : AllSound()) missing.erase(sound.launcher);
   EXPECT_EQ(missing, (std::set<std::string_view>{"explicit", "pmix", "kubeflow", "sagemaker", "blaunch",
                                                  "node-env", "none"}));

@@ -18,7 +18,7 @@ Probed Probe(std::string_view launcher, const Environment& environment, const Pr
 
 TEST(Launchers, AreInTheirOrder) {
   EXPECT_EQ(
-      LauncherNames(),
+      Launchers().Names(),
       "explicit, muster, torchrun, horovod, deepspeed, ray, jsrun, openmpi, mvapich2, hydra, flux, slurm, "
       "pals, pmix, "
       "pmi, azureml, composer, kubeflow, sagemaker, blaunch, kubernetes, node-env, torch-env, none");
@@ -26,12 +26,13 @@ TEST(Launchers, AreInTheirOrder) {
 }
 
 TEST(Launchers, AllButNoneAreAbsentFromAnEmptyEnvironment) {
-  for (const Launcher& launcher : Launchers()) {
-    const Probed probed = launcher.probe(Environment(), {});
-    EXPECT_EQ(std::holds_alternative<Candidate>(probed), launcher.name == "none") << launcher.name;
-    if (launcher.name == "none") continue;
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << launcher.name;
-    EXPECT_FALSE(std::get<Absent>(probed).leaked) << launcher.name;
+  for (const Launcher* launcher : Launchers()) {
+    const Probed probed = launcher->probe(Environment(), {});
+    EXPECT_EQ(std::holds_alternative<Candidate>(probed), launcher->role == LauncherRole::kAlone)
+        << launcher->name;
+    if (launcher->role == LauncherRole::kAlone) continue;
+    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << launcher->name;
+    EXPECT_FALSE(std::get<Absent>(probed).leaked) << launcher->name;
   }
 }
 
