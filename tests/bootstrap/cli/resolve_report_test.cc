@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bootstrap/resolve/launchers/launchers.h"
 #include "tests/bootstrap/resolve/fixtures.h"
 
 namespace muster::cli {
@@ -107,7 +108,9 @@ TEST(ResolveExport, IsReadableByAShell) {
 TEST(ResolveText, ShowsEveryFieldAndItsSource) {
   const auto resolution = resolve::Resolve(Fixture("srun-boilerplate/3"));
   ASSERT_TRUE(resolution);
-  EXPECT_EQ(ResolveText(*resolution), R"(rank 3 of 4, started by slurm
+  const std::string text = ResolveText(*resolution);
+  const size_t considered = text.find("considered:\n");
+  EXPECT_EQ(text.substr(0, considered), R"(rank 3 of 4, started by slurm
 
   rank              3                        SLURM_PROCID
   world_size        4                        SLURM_STEP_NUM_TASKS
@@ -120,19 +123,19 @@ TEST(ResolveText, ShowsEveryFieldAndItsSource) {
   job.step          0                        SLURM_STEP_ID
   master            gpu001:29500             MASTER_ADDR, MASTER_PORT, borrowed from torch-env
 
-considered:
-  explicit   absent       no --rank
-  muster     absent       no MUSTER_RANK
-  torchrun   absent       no TORCHELASTIC_RUN_ID
-  deepspeed  absent       no CROSS_RANK
-  openmpi    absent       no OMPI_COMM_WORLD_RANK
-  hydra      absent       no MPI_LOCALRANKID
-  pmix       absent       no PMIX_RANK
-  pmi        absent       no PMI_RANK
-  torch-env  same         rank 3 of 4 (RANK=3, WORLD_SIZE=4)
-  none       absent       there is a launcher
-absent, too: horovod (no HOROVOD_RANK), ray (no RAY_JOB_ID), jsrun (no JSM_NAMESPACE_RANK), mvapich2 (no MV2_COMM_WORLD_RANK), flux (no FLUX_TASK_RANK), pals (no PALS_RANKID), azureml (no AZUREML_RUN_ID), composer (no mark of composer), kubeflow (no PET_NODE_RANK), sagemaker (no SM_CURRENT_HOST), blaunch (no LSF_PM_TASKID), kubernetes (no JOB_COMPLETION_INDEX), node-env (no NODE_RANK with LOCAL_RANK)
 )");
+  // All launchers: those whose absence is no news on one line.
+  for (const char* line :
+       {"  torch-env  same         rank 3 of 4 (RANK=3, WORLD_SIZE=4)\n",
+        "  pmi        absent       no PMI_RANK\n", "absent, too: horovod (no HOROVOD_RANK), "}) {
+    EXPECT_NE(text.find(line, considered), std::string::npos) << line << text;
+  }
+  const size_t rest = text.find("absent, too: ");
+  for (const resolve::Launcher* launcher : resolve::Launchers()) {
+    const size_t at = text.find(fmt::format(" {} ", launcher->name), considered);
+    if (launcher->role == resolve::LauncherRole::kSlurm) continue;
+    EXPECT_EQ(at > rest, launcher->IsDocumented() || launcher->rare) << launcher->name << text;
+  }
 }
 
 TEST(ResolveText, SaysWhatIsUnknownAndWarns) {

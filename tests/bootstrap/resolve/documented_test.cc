@@ -311,14 +311,5 @@ TEST(Documented, MeetWhereTheyCan) {
             "job-0.svc");
 }
 
-TEST(Documented, IsWhatTheTableSays) {
-  std::vector<std::string_view> documented;
-  for (const Launcher* launcher : Launchers()) {
-    if (launcher->IsDocumented()) documented.push_back(launcher->name);
-  }
-  EXPECT_THAT(documented, testing::ElementsAre("jsrun", "mvapich2", "flux", "pals", "azureml", "composer",
-                                               "kubeflow", "sagemaker", "blaunch", "kubernetes"));
-}
-
 }  // namespace
 }  // namespace muster::resolve

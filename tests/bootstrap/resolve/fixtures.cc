@@ -43,6 +43,25 @@ std::vector<ExpectedRank> AllExpected() {
   return all;
 }
 
+std::vector<ExpectedMeeting> AllMeetings() {
+  std::vector<ExpectedMeeting> all;
+  for (const std::string& folder : AllFolders()) {
+    std::ifstream table(kRoot / folder / "meeting.tsv");
+    std::string line;
+    if (!std::getline(table, line)) continue;  // no launched rank
+    EXPECT_EQ(line, "launcher\troot\twhere\tnodes") << folder;
+    std::getline(table, line);
+    const auto columns = Split(line, '\t');
+    if (columns.size() != 4) {
+      ADD_FAILURE() << folder << ": " << line;
+      continue;
+    }
+    const auto text = [&](size_t i) { return std::string(columns[i]); };
+    all.push_back({folder, text(0), text(1), text(2), text(3)});
+  }
+  return all;
+}
+
 Environment Fixture(std::string_view name) {
   auto environment = Environment::FromFile((kRoot / (std::string(name) + ".env")).string());
   if (!environment) {

@@ -24,6 +24,17 @@ struct ExpectedRank {
   std::string host;
 };
 
+// The line of a meeting.tsv: the launcher, how its ranks find the root ("first-node"), the first node, the host or the
+// store ("-": none), and the nodes of the placement.
+struct ExpectedMeeting {
+  std::string folder;
+  std::string launcher;
+  std::string root;
+  std::string where;
+  std::string nodes;
+};
+std::vector<ExpectedMeeting> AllMeetings();
+
 // All folders; fails the test where there is none.
 std::vector<ExpectedRank> AllExpected();
 std::vector<std::string> AllFolders();

@@ -198,14 +198,31 @@ INSTANTIATE_TEST_SUITE_P(Malformed, EveryLauncherTest, testing::ValuesIn(AllSoun
   return name;
 });
 
-// What the table above leaves out has no pair of its own, and says so elsewhere (documented_test.cc,
-// node_env_test.cc, launchers_test.cc).
-TEST(EveryLauncher, IsInTheTable) {
-  std::set<std::string_view> missing;
-  for (const Launcher* launcher : Launchers()) missing.insert(launcher->name);
-  for (const Sound& sound : AllSound()) missing.erase(sound.launcher);
-  EXPECT_EQ(missing, (std::set<std::string_view>{"explicit", "pmix", "kubeflow", "sagemaker", "blaunch",
-                                                 "node-env", "none"}));
+// The same of every captured environment, by the variables of the row.
+TEST(CapturedLauncher, NamesTheVariableThatIsNoNumber) {
+  for (const testing_support::ExpectedMeeting& captured : testing_support::AllMeetings()) {
+    const Launcher& launcher = Launchers().Of(captured.launcher);
+    const Environment environment = testing_support::Fixture(captured.folder + "/0");
+    for (const std::string_view variable : {launcher.tuple.rank, launcher.tuple.world_size}) {
+      const Probed probed = launcher.probe(Changed(environment, {{variable, "x"}}), {});
+      const auto* malformed = std::get_if<Malformed>(&probed);
+      ASSERT_NE(malformed, nullptr) << captured.folder << ": " << variable;
+      EXPECT_EQ(malformed->error.message,
+                fmt::format("{}=\"x\" is not a whole number from 0 to 2147483647", variable));
+    }
+  }
+}
+
+// A row with a pair of its own has an environment above or a captured one.
+TEST(EveryLauncher, HasAnEnvironment) {
+  std::set<std::string_view> with;
+  for (const Sound& sound : AllSound()) with.insert(sound.launcher);
+  const auto captured = testing_support::AllMeetings();
+  for (const testing_support::ExpectedMeeting& meeting : captured) with.insert(meeting.launcher);
+  for (const Launcher* launcher : Launchers()) {
+    if (launcher->role == LauncherRole::kFlags || launcher->tuple.rank.empty()) continue;
+    EXPECT_TRUE(with.contains(launcher->name)) << launcher->name;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 #include "tests/bootstrap/resolve/fixtures.h"
 
 namespace muster::resolve {
@@ -16,13 +19,22 @@ Probed Probe(std::string_view launcher, const Environment& environment, const Pr
   return FindLauncher(launcher)->probe(environment, context);
 }
 
+// What the user asks for comes first. What people also set by hand, and then nothing, comes last.
 TEST(Launchers, AreInTheirOrder) {
-  EXPECT_EQ(
-      Launchers().Names(),
-      "explicit, muster, torchrun, horovod, deepspeed, ray, jsrun, openmpi, mvapich2, hydra, flux, slurm, "
-      "pals, pmix, "
-      "pmi, azureml, composer, kubeflow, sagemaker, blaunch, kubernetes, node-env, torch-env, none");
+  std::vector<const Launcher*> rows(Launchers().begin(), Launchers().end());
+  EXPECT_EQ(rows.front()->role, LauncherRole::kFlags);
+  EXPECT_EQ(rows[1]->role, LauncherRole::kSupervisor);
+  EXPECT_EQ(rows[rows.size() - 2]->role, LauncherRole::kBareTuple);
+  EXPECT_EQ(rows.back()->role, LauncherRole::kAlone);
   EXPECT_EQ(FindLauncher("lsf"), nullptr);
+}
+
+TEST(Launchers, AreEachNamedOnce) {
+  std::set<std::string_view> names;
+  for (const Launcher* launcher : Launchers()) {
+    EXPECT_TRUE(names.insert(launcher->name).second) << launcher->name;
+    EXPECT_FALSE(launcher->tested.empty() && launcher->documented.empty()) << launcher->name;
+  }
 }
 
 TEST(Launchers, AllButNoneAreAbsentFromAnEmptyEnvironment) {

@@ -190,49 +190,15 @@ std::vector<Bytes> Seeds() {
 
 std::vector<std::string> Words() {
   std::vector<std::string> words;
-  for (const char* name : {"RANK",
-                           "WORLD_SIZE",
-                           "LOCAL_RANK",
-                           "LOCAL_WORLD_SIZE",
-                           "GROUP_RANK",
-                           "NODE_RANK",
-                           "MASTER_ADDR",
-                           "MASTER_PORT",
-                           "TORCHELASTIC_RUN_ID",
-                           "TORCHELASTIC_RESTART_COUNT",
-                           "MUSTER_RANK",
-                           "MUSTER_WORLD_SIZE",
-                           "MUSTER_CONTROL",
-                           "MUSTER_SUPERVISOR_PID",
-                           "OMPI_COMM_WORLD_RANK",
-                           "OMPI_COMM_WORLD_SIZE",
-                           "OMPI_COMM_WORLD_LOCAL_RANK",
-                           "OMPI_COMM_WORLD_LOCAL_SIZE",
-                           "PMI_RANK",
-                           "PMI_SIZE",
-                           "PMI_JOBID",
-                           "PMI_FD",
-                           "MPI_LOCALRANKID",
-                           "MPI_LOCALNRANKS",
-                           "PMIX_RANK",
-                           "PMIX_NAMESPACE",
-                           "PMIX_SERVER_URI41",
-                           "PMIX_HOSTNAME",
-                           "SLURM_PROCID",
+  const auto add = [&](std::string_view name) { words.push_back(fmt::format("\n{}=", name)); };
+  for (const resolve::Launcher* launcher : resolve::Launchers()) {
+    for (const std::string_view name : resolve::VariablesOf(*launcher)) add(name);
+  }
+  for (const char* name : {"PMIX_SERVER_URI41",
                            "SLURM_NTASKS",
-                           "SLURM_STEP_NUM_TASKS",
-                           "SLURM_LOCALID",
-                           "SLURM_GTIDS",
-                           "SLURM_NODEID",
-                           "SLURM_STEP_NUM_NODES",
-                           "SLURM_STEP_NODELIST",
                            "SLURM_STEP_TASKS_PER_NODE",
-                           "SLURM_JOB_ID",
-                           "SLURM_STEP_ID",
                            "SLURM_STEPID",
                            "SLURM_JOB_NODELIST",
-                           "SLURMD_NODENAME",
-                           "SLURM_TASK_PID",
                            "SLURM_HET_SIZE",
                            "SLURM_DISTRIBUTION",
                            "SLURM_DIST_PLANESIZE",
@@ -254,9 +220,8 @@ std::vector<std::string> Words() {
                            "FUZZ_PMIX_PEERS",
                            "FUZZ_PMIX_LOCAL_SIZE",
                            "FUZZ_PMIX_NODES",
-                           "FUZZ_ENDPOINT"}) {
-    words.push_back(fmt::format("\n{}=", name));
-  }
+                           "FUZZ_ENDPOINT"})
+    add(name);
   for (const char* value :
        {"\n", "0", "1", "2", "-1", "4294967294", "2147483647", "2(x3),1", "0,3,4", "gpu[01-03]", "cyclic",
         "plane=2", "block:cyclic,pack", "slurm", "none", "7.0", "gpu01:61000", "localhost"}) {
