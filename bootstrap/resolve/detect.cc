@@ -161,12 +161,7 @@ Entry* Resolver::Find(std::string_view name) {
   return nullptr;
 }
 
-Entry* Resolver::Find(LauncherRole role) {
-  for (Entry& entry : entries_) {
-    if (entry.role() == role) return &entry;
-  }
-  return nullptr;
-}
+Entry* Resolver::Find(LauncherRole role) { return Find(options_.launchers.With(role).name); }
 
 Outcome Resolver::Run() {
   if (options_.launcher != "auto" && options_.launchers.Find(options_.launcher) == nullptr) {
