@@ -69,7 +69,7 @@ void AddResolveCommand(CLI::App& app, Run& run) {
       ->type_name("FILE");
   command->callback([shared, flags, &run] {
     run = [shared, flags] {
-      const Result<int> status = resolve::Resolve(*shared, *flags);
+      const Result<int> status = Resolve(*shared, *flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });

@@ -27,7 +27,7 @@ Finding ExamineIdentity(const Environment& environment, const config::Config& co
 
 }  // namespace
 
-std::vector<Finding> Examine(const Environment& environment, const config::Config& config, const Asked& asked,
+std::vector<Finding> Examine(const Environment& environment, const config::Config& config, const join::StartOptions& asked,
                              Deadline deadline) {
   utsname system{};
   uname(&system);

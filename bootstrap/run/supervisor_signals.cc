@@ -124,8 +124,7 @@ void Supervisor::SendToPrograms(int number, std::string_view because) {
   }
   if (ranks.empty()) return;
   LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}, {"sent", process::SignalName(number)}},
-           "waiting for {} to exit; {}: {} sent", rendezvous::NameRanks(ranks), because,
-           process::SignalName(number));
+           "waiting for {} to exit; {}: {} sent", NameRanks(ranks), because, process::SignalName(number));
 }
 
 std::string Supervisor::NameRanks(const std::vector<int>& ranks) const {
@@ -139,7 +138,7 @@ void Supervisor::ReportWaiting() {
     const std::optional<int> signal = request_.Explains(Clock::now());
     if (ranks.empty() || !signal) return;
     LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}},
-             "waiting for {} to exit; no exit within run.grace ({}) of {}", rendezvous::NameRanks(ranks),
+             "waiting for {} to exit; no exit within run.grace ({}) of {}", NameRanks(ranks),
              FormatDuration(plan_.config.run.grace), process::SignalName(*signal));
   };
   if (!plane_) return log({0});

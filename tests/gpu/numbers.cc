@@ -117,7 +117,7 @@ Values Reduced(DataType type, ReduceOp operation, uint64_t seed, int ranks, size
   Values result = RandomValues(type, seed, 0, count);
   for (int rank = 1; rank < ranks; ++rank) {
     const Values more = RandomValues(type, seed, rank, count);
-    for (size_t i = 0; i < count; ++i) result[i] = socket::Combine(operation, result[i], more[i]);
+    for (size_t i = 0; i < count; ++i) result[i] = Combine(operation, result[i], more[i]);
   }
   if (operation != ReduceOp::kAvg) return result;
   for (double& value : result) value = IsFloat(type) ? value / ranks : CutOff(value / ranks);

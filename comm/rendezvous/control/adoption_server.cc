@@ -66,7 +66,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
     case ControlType::kAdopt:
       if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
       return programs_.Remove(source);
-    case ControlType::kExchange:
+    case ControlType::kKeyedAllGather:
       if (const auto part = DecodeExchange(frame)) plane_.Contribute(*part);
       return;
     case ControlType::kFailure:
@@ -129,7 +129,7 @@ void AdoptionServer::Ask(const Survey& survey, std::function<void(Surveyor::Repo
 }
 
 void AdoptionServer::Publish(const KeyedAllGather& whole) {
-  programs_.SendAll(Encode(whole, ControlType::kExchanged));
+  programs_.SendAll(Encode(whole, ControlType::kKeyedAllGathered));
 }
 
 void AdoptionServer::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }

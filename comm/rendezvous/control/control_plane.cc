@@ -128,7 +128,7 @@ void ControlPlane::Contribute(const KeyedAllGather& part) { TakeKeyedAllGather(p
 
 void ControlPlane::TakeKeyedAllGather(const KeyedAllGather& part) {
   if (!is_root()) {
-    if (upstream_) upstream_->Send(Encode(part, ControlType::kExchange));
+    if (upstream_) upstream_->Send(Encode(part, ControlType::kKeyedAllGather));
     return;
   }
   const bool is_new = members_.IsUnknown(part.name);
@@ -154,7 +154,7 @@ void ControlPlane::CheckHopeless(const std::set<int>& left) {
 }
 
 void ControlPlane::Publish(const KeyedAllGather& whole) {
-  children_->SendAll(Encode(whole, ControlType::kExchanged));
+  children_->SendAll(Encode(whole, ControlType::kKeyedAllGathered));
   if (events_.on_exchanged) events_.on_exchanged(whole);
 }
 
@@ -352,7 +352,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!upstream_ || !type) return;
   switch (*type) {
-    case ControlType::kExchanged:
+    case ControlType::kKeyedAllGathered:
       if (const auto whole = DecodeExchange(frame)) Publish(*whole);
       return;
     case ControlType::kFailure:
@@ -413,7 +413,7 @@ void ControlPlane::OnBranchFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return;
   switch (*type) {
-    case ControlType::kExchange:
+    case ControlType::kKeyedAllGather:
       if (const auto part = DecodeExchange(frame)) TakeKeyedAllGather(*part);
       return;
     case ControlType::kFailure:

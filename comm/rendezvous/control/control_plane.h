@@ -1,11 +1,11 @@
-// The tree that stays after a group has formed: program -> supervisor -> leader -> root. Up go contributions
-// to exchanges, failures and leave messages; down come complete exchanges, the group's first failure and releases.
+// The tree that stays after a group has formed: program -> supervisor -> leader -> root. Up go parts of keyed
+// all-gathers, failures and leave messages; down come whole all-gathers, the group's first failure and releases.
 // A process that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
 // is told, with its name.
 //
-//   up    Exchange, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked,
-//   OwnerTold down  Exchanged, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat,
-//   OwnerAsked, OwnerTold, JobEnd
+//   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerTold
+//   down  KeyedAllGathered, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
+//         OwnerTold, JobEnd
 //
 // The root decides which failure was first. Lives on one EventLoop; nothing blocks.
 #pragma once

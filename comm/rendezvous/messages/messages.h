@@ -25,8 +25,8 @@ enum class ControlType : uint8_t {
   kFailure,        // up: what a rank found; down: the group's first failure
   kFailureKnown,   // up: everybody below knows the failure
   kEveryoneKnows,  // down: every rank knows the failure
-  kExchange,       // up: contributions of ranks
-  kExchanged,      // down: everybody's
+  kKeyedAllGather,       // up: contributions of ranks
+  kKeyedAllGathered,      // down: everybody's
   kLeave,          // up: these ranks are done
   kReleased,       // down: every rank is done; the control plane may end
   kRetired,        // down: the control plane ends here although not every rank is done
@@ -134,7 +134,7 @@ struct Adoption {
 Bytes Encode(const Hello& hello);
 Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
-Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kExchange or kExchanged
+Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kKeyedAllGather or kKeyedAllGathered
 Bytes EncodeAccepted(uint64_t remaining_milliseconds);
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
 Bytes EncodeLeave(const std::vector<int>& ranks);

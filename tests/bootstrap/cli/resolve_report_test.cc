@@ -8,7 +8,7 @@
 namespace muster::cli {
 namespace {
 
-using testing_support::Fixture;
+using resolve::testing_support::Fixture;
 
 resolve::Resolution Sample() {
   resolve::Resolution resolution;

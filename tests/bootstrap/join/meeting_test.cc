@@ -10,12 +10,12 @@
 namespace muster::join {
 namespace {
 
-using testing_support::Change;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
-using testing_support::Hydra;
-using testing_support::Openmpi;
+using resolve::testing_support::Change;
+using resolve::testing_support::Changed;
+using resolve::testing_support::Env;
+using resolve::testing_support::Fixture;
+using resolve::testing_support::Hydra;
+using resolve::testing_support::Openmpi;
 
 Result<Meeting> Plan(const Environment& environment, const RendezvousOptions& options = {},
                      const resolve::DetectOptions& detect = {}) {

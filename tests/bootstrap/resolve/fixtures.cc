@@ -6,7 +6,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster::testing_support {
+namespace muster::resolve::testing_support {
 namespace {
 
 const std::filesystem::path kRoot = "tests/testdata/env";
@@ -93,4 +93,4 @@ Environment Changed(const Environment& environment, std::initializer_list<Change
   return environment.live() ? changed.AsProcess(*environment.process()) : changed;
 }
 
-}  // namespace muster::testing_support
+}  // namespace muster::resolve::testing_support

@@ -11,7 +11,7 @@
 
 #include "bootstrap/environment/environment.h"
 
-namespace muster::testing_support {
+namespace muster::resolve::testing_support {
 
 // One line of an expected.tsv: its columns as text ("-", "!", "?3", "3").
 struct ExpectedRank {
@@ -49,4 +49,4 @@ using Change = std::pair<std::string_view, std::optional<std::string_view>>;
 // The environment with these variables set, or unset where the value is nullopt.
 Environment Changed(const Environment& environment, std::initializer_list<Change> changes);
 
-}  // namespace muster::testing_support
+}  // namespace muster::resolve::testing_support

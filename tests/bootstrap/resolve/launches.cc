@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster::testing_support {
+namespace muster::resolve::testing_support {
 
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered) {
   for (const Considered& one : considered) {
@@ -82,4 +82,4 @@ std::string BatchScript() {
          "ENVIRONMENT=BATCH\n";
 }
 
-}  // namespace muster::testing_support
+}  // namespace muster::resolve::testing_support

@@ -7,7 +7,7 @@
 
 #include "bootstrap/resolve/detect.h"
 
-namespace muster::testing_support {
+namespace muster::resolve::testing_support {
 
 // A task of Slurm job 9, step 1: `tasks` tasks, one on each of as many nodes n1, n2, ...; this is task
 // `rank`.
@@ -29,4 +29,4 @@ Refusal MustRefuse(const Environment& environment, const DetectOptions& options 
 // "winner" where it is not among the others.
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered);
 
-}  // namespace muster::testing_support
+}  // namespace muster::resolve::testing_support

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::ElfImage;
+using run::testing_support::ElfImage;
 
 std::vector<std::string> NeededIn(const std::string& image) {
   return NeededLibraries([&](uint64_t offset, std::span<std::byte> bytes) -> size_t {

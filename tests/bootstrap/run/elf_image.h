@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::testing_support {
+namespace muster::run::testing_support {
 
 template <typename T>
 void Append(const T& value, std::string& image) {
@@ -45,4 +45,4 @@ inline std::string ElfImage(const std::vector<std::string>& libraries) {
   return image + dynamic + strings;
 }
 
-}  // namespace muster::testing_support
+}  // namespace muster::run::testing_support

@@ -19,15 +19,15 @@ using testing::IsSupersetOf;
 using testing::Key;
 using testing::Not;
 using testing::Pair;
-using testing_support::Bare;
-using testing_support::BatchScript;
-using testing_support::Muster;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-using testing_support::VerdictOn;
+using resolve::testing_support::Bare;
+using resolve::testing_support::BatchScript;
+using resolve::testing_support::Muster;
+using resolve::testing_support::MustRefuse;
+using resolve::testing_support::MustResolve;
+using resolve::testing_support::OneTaskANode;
+using resolve::testing_support::Openmpi;
+using resolve::testing_support::Torchrun;
+using resolve::testing_support::VerdictOn;
 using Variables = std::map<std::string, std::string, std::less<>>;
 
 // Nodes n1, n2, ...

@@ -11,7 +11,7 @@
 
 #include "comm/rendezvous/pmi/pmix_api.h"
 
-namespace muster::testing_support {
+namespace muster::rendezvous::testing_support {
 
 // A PMIx server with or without names of its own; what was called is written down.
 class FakePmix : public PmixApi {
@@ -70,4 +70,4 @@ inline std::function<Result<std::shared_ptr<PmixApi>>()> Loads(const std::shared
   return [pmix]() -> Result<std::shared_ptr<PmixApi>> { return pmix; };
 }
 
-}  // namespace muster::testing_support
+}  // namespace muster::rendezvous::testing_support

@@ -58,7 +58,7 @@ FormedGroup ExampleGroup() {
 
 const Failure kFailure{
     {Code::kConfiguration, "rank 1 on gpu02 failed", "look there"}, 1, 137, "Traceback\nkilled", true, 4711};
-const KeyedAllGather kExchange{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
+const KeyedAllGather kKeyedAllGather{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
 const Adoption kAdoption{ExampleGroup(), 1, 2, "log: {level: info}\n", "slurm:4.0:0"};
 
 template <typename T>
@@ -75,10 +75,10 @@ TEST(Messages, ReadBackAsTheyWere) {
   ExpectReadsBack(Encode(Hello{}), ControlType::kHello, DecodeHello, Hello{});
   ExpectReadsBack(Encode(ExampleGroup()), ControlType::kRoster, DecodeRoster, ExampleGroup());
   ExpectReadsBack(Encode(kFailure), ControlType::kFailure, DecodeFailure, kFailure);
-  ExpectReadsBack(Encode(kExchange, ControlType::kExchange), ControlType::kExchange, DecodeExchange,
-                  kExchange);
-  ExpectReadsBack(Encode(kExchange, ControlType::kExchanged), ControlType::kExchanged, DecodeExchange,
-                  kExchange);
+  ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kExchange), ControlType::kExchange, DecodeExchange,
+                  kKeyedAllGather);
+  ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGathered), ControlType::kExchanged, DecodeExchange,
+                  kKeyedAllGather);
   ExpectReadsBack(EncodeAccepted(12345), ControlType::kAccepted, DecodeAccepted, uint64_t{12345});
   ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
   ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
@@ -122,7 +122,7 @@ std::vector<Sample> Samples() {
   return {{"hello", Encode(ExampleHello()), Decoder(DecodeHello)},
           {"roster", Encode(ExampleGroup()), Decoder(DecodeRoster)},
           {"failure", Encode(kFailure), Decoder(DecodeFailure)},
-          {"exchange", Encode(kExchange, ControlType::kExchange), Decoder(DecodeExchange)},
+          {"exchange", Encode(kKeyedAllGather, ControlType::kExchange), Decoder(DecodeExchange)},
           {"acceptance", EncodeAccepted(1), Decoder(DecodeAccepted)},
           {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
           {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},

@@ -142,7 +142,7 @@ void CheckMeeting(const Meeting& meeting, const RankTuple& tuple) {
 }
 
 void FuzzOne(ByteView input) {
-  const Environment::Variables variables = resolve::VariablesOf(AsText(input));
+  const Environment::Variables variables = VariablesOf(AsText(input));
   const Extras extras(variables);
   const Environment environment = extras.Surround(Environment::FromVariables(variables));
   const resolve::DetectOptions options = extras.Options();

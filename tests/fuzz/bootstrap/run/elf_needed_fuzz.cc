@@ -26,8 +26,8 @@ void One(ByteView input) {
 }
 
 std::vector<Bytes> Seeds() {
-  return {ToBytes(testing_support::ElfImage({"libc.so.6", "libmpi.so.40"})),
-          ToBytes(testing_support::ElfImage({})), ToBytes("#!/bin/sh\n"), ToBytes("")};
+  return {ToBytes(run::testing_support::ElfImage({"libc.so.6", "libmpi.so.40"})),
+          ToBytes(run::testing_support::ElfImage({})), ToBytes("#!/bin/sh\n"), ToBytes("")};
 }
 
 std::vector<std::string> Words() {

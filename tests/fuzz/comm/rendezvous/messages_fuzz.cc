@@ -17,7 +17,7 @@ constexpr uint8_t kFromValues = 0x80;
 constexpr size_t kMostItems = 5;
 
 Bytes Encode(const rendezvous::KeyedAllGather& exchange) {
-  return muster::Encode(exchange, rendezvous::ControlType::kExchange);
+  return muster::Encode(exchange, rendezvous::ControlType::kKeyedAllGather);
 }
 
 template <typename T>
@@ -168,8 +168,8 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
       return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster, muster::Encode);
     case rendezvous::ControlType::kFailure:
       return CheckValue<rendezvous::Failure>(MakeFailure(source), rendezvous::DecodeFailure, muster::Encode);
-    case rendezvous::ControlType::kExchange:
-    case rendezvous::ControlType::kExchanged:
+    case rendezvous::ControlType::kKeyedAllGather:
+    case rendezvous::ControlType::kKeyedAllGathered:
       return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeExchange, Encode);
     case rendezvous::ControlType::kAdopted: {
       const rendezvous::Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
@@ -223,8 +223,8 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
       return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::Encode);
     case rendezvous::ControlType::kFailure:
       return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::Encode);
-    case rendezvous::ControlType::kExchange:
-    case rendezvous::ControlType::kExchanged:
+    case rendezvous::ControlType::kKeyedAllGather:
+    case rendezvous::ControlType::kKeyedAllGathered:
       return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeExchange, Encode);
     case rendezvous::ControlType::kLeave:
       return CheckFrame<std::vector<int>>(frame, rendezvous::DecodeLeave, rendezvous::EncodeLeave);
@@ -274,9 +274,9 @@ std::vector<Bytes> Seeds() {
       muster::Encode(
           rendezvous::Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
       muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}},
-                     rendezvous::ControlType::kExchange),
+                     rendezvous::ControlType::kKeyedAllGather),
       muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
-                     rendezvous::ControlType::kExchanged),
+                     rendezvous::ControlType::kKeyedAllGathered),
       rendezvous::EncodeAccepted(600000),
       rendezvous::EncodeJobEnd(3600000),
       rendezvous::EncodeLeave({0, 1, 2}),

@@ -13,8 +13,8 @@
 namespace muster::fuzz {
 namespace {
 
-using testing_support::FakePmix;
-using testing_support::Loads;
+using rendezvous::testing_support::FakePmix;
+using rendezvous::testing_support::Loads;
 
 constexpr const char* kName = "muster/root";
 

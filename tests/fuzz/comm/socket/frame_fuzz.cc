@@ -43,7 +43,7 @@ void CheckFrames(ValueSource source) {
 }
 
 void CheckAnswer(ValueSource source) {
-  const auto bytes = source.Array<kAnswerBytes>();
+  const auto bytes = source.Array<socket::kAnswerBytes>();
   const auto answer = socket::DecodeAnswer(bytes);
   if (!answer) return;
   Require(answer->waiting_for.size() <= socket::kAnswerRanks, "few ranks");
@@ -61,7 +61,7 @@ void CheckEndpoint(ByteView bytes, ValueSource source) {
 
 void FuzzOne(ByteView input) {
   CheckFrames(ValueSource(input));
-  auth::CheckAnswer(ValueSource(input));
+  CheckAnswer(ValueSource(input));
   CheckEndpoint(input, ValueSource(input));
 }
 
