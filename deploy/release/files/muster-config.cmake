@@ -1,5 +1,7 @@
 # find_package(muster) gives the target muster::muster: the C interface.
-get_filename_component(_muster_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+# Found by a link, as Debian's /lib is one to /usr/lib, the prefix is that of the files.
+get_filename_component(_muster_prefix "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(_muster_prefix "${_muster_prefix}/../../.." ABSOLUTE)
 if(NOT TARGET muster::muster)
   add_library(muster::muster SHARED IMPORTED)
   set_target_properties(muster::muster PROPERTIES
