@@ -1,0 +1,121 @@
+# Sourced by `run`: the packages of a release on a cluster without compiler. A user without root installs the wheel and the
+# tarball; an administrator installs the Debian package.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the user's shell's, not ours
+# shellcheck disable=SC2154 # `run` sets top, files, home and packages; layouts.sh sets accuracy
+
+# as_user NODE COMMAND LINE: in a login shell. The nodes share the home, as on a cluster; nothing of this environment is there.
+as_user() {
+  on --user 4711 "$1" sh -c 'cd "$0" && exec env -i HOME="$0" USER=ada LOGNAME=ada TERM=dumb SLURM_CONF="$SLURM_CONF" \
+    PATH=/usr/local/bin:/usr/bin:/bin bash -l -c "set -eu; $1"' "$home" "$2"
+}
+
+# The user has the files, and the example's data.
+has_packages() {
+  mkdir -p "$home/downloads" "$home/digits/data"
+  cp "$packages"/muster[-_]*.{tar.gz,whl} "$home/downloads"
+  cp "$top/deploy/examples/digits.py" "$home/digits"
+  cp "$top/deploy/examples/data/digits.csv" "$home/digits/data"
+  cp "$files/root/bazel-bin/deploy/examples/digits" "$home/digits"
+  chown -R 4711:4711 "$home"
+}
+
+has_no_compiler() {
+  expect 'compilers' "$(as_user ctl 'type -P cc c++ gcc g++ clang make || true')" ''
+}
+
+# classifies WITH PROGRAM: by `muster launch` on one node, and by srun on two.
+classifies() {
+  expect 'muster launch -n 4' "$(as_user gpu01 "$1; muster launch -n 4 -- $2" | tail -n 1)" "$accuracy"
+  expect 'srun muster run' "$(as_user ctl "$1; srun -N2 -n8 muster run -- $2" | tail -n 1)" "$accuracy"
+}
+
+wheel_is_installed() {
+  as_user ctl 'python3 -m venv venv; venv/bin/pip install --no-index downloads/muster_hpc-*.whl'
+  expect_like '--version' "$(as_user gpu02 'venv/bin/muster --version')" 'muster *'
+}
+wheel_classifies() { classifies '. venv/bin/activate' 'python digits/digits.py'; }
+# `import muster` without `muster run`.
+wheel_without_supervisor() {
+  expect output "$(as_user ctl '. venv/bin/activate; srun -N2 -n8 python digits/digits.py' | tail -n 1)" "$accuracy"
+}
+
+tarball_is_unpacked() {
+  as_user ctl 'mkdir .local; tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C .local --strip-components=1'
+}
+readonly loads='module use ~/.local/share/modulefiles; module load muster'
+tarball_classifies() { classifies "$loads" 'digits/digits --data digits/data/digits.csv'; }
+
+# With the system's own manual pages.
+module_is_loaded() {
+  local version
+  version=$(sed -n 's/.*kVersion = "\(.*\)";/\1/p' "$top/comm/base/version.h")
+  expect 'after the load' "$(as_user ctl "$loads"'; command -v muster; muster --version | head -n 1; pkg-config --modversion muster
+    man -w muster-run; man -w ls')" "$home/.local/bin/muster
+muster $version
+$version
+$home/.local/share/man/man1/muster-run.1
+/usr/share/man/man1/ls.1.gz"
+}
+# The names and values of the variables that the module file changes. Lmod leaves an empty entry more at the end of MANPATH.
+readonly changed='env | grep -E "^(PATH|MANPATH|LD_LIBRARY_PATH|CPATH|LIBRARY_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH)=" |
+  sed "s/::*\$/:/" | sort'
+module_is_unloaded() {
+  local before after
+  before=$(as_user ctl "module use ~/.local/share/modulefiles; $changed")
+  after=$(as_user ctl "$loads; module unload muster; ! command -v muster; ! pkg-config --modversion muster 2>/dev/null; $changed")
+  expect 'the environment' "$after" "$before"
+}
+
+# All files of a node but for what dpkg, the loader and man keep for themselves.
+files_of_node() {
+  on "$1" find / -xdev \( -path /var/lib/dpkg -o -path /var/log -o -path /var/cache -o -path /etc/ld.so.cache \) -prune -o -print |
+    LC_ALL=C sort
+}
+
+deb_is_installed() {
+  local node
+  files_of_node gpu01 >"$files/before_deb"
+  for node in "${nodes[@]}"; do on "$node" dpkg -i "$packages"/muster_*_amd64.deb; done
+  expect 'after the installation' "$(as_user gpu01 'command -v muster; pkg-config --cflags --libs muster; man -w muster-run
+    . /usr/share/bash-completion/completions/muster; COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"' |
+    sed 's/ *$//')" "/usr/bin/muster
+-lmuster
+/usr/share/man/man1/muster-run.1.gz
+launch"
+  expect_like 'the library' "$(on gpu01 ldconfig -p)" '*libmuster.so.0 (libc6,x86-64) => */lib/libmuster.so.0*'
+  expect 'changed files' "$(on gpu01 dpkg --verify muster)" ''
+}
+deb_classifies() { classifies : 'digits/digits --data digits/data/digits.csv'; }
+deb_is_removed() {
+  local node
+  for node in "${nodes[@]}"; do on "$node" dpkg -r muster; done
+  files_of_node gpu01 >"$files/after_deb"
+  diff "$files/before_deb" "$files/after_deb"
+  on gpu01 sh -c '! dpkg -s muster 2>/dev/null && ! ldconfig -p | grep libmuster'
+}
+
+check_first_contact() {
+  check "$1: a user with the packages" has_packages
+  check "$1: no compiler" has_no_compiler
+  check "$1: the wheel is installed by pip" wheel_is_installed
+  check "$1: the wheel: launch -n 4, srun -N2 -n8" wheel_classifies
+  check "$1: the wheel: srun -N2 -n8 python" wheel_without_supervisor
+  check "$1: the tarball is unpacked" tarball_is_unpacked
+  check "$1: the tarball: the module is loaded" module_is_loaded
+  check "$1: the tarball: launch -n 4, srun -N2 -n8" tarball_classifies
+  check "$1: the tarball: the module is unloaded" module_is_unloaded
+  check "$1: the Debian package is installed" deb_is_installed
+  check "$1: the Debian package: launch -n 4, srun -N2 -n8" deb_classifies
+  check "$1: the Debian package is removed" deb_is_removed
+}
+
+check_on_plain_cluster() {
+  local before=$failed
+  check "$1: up" "$top/tests/cluster/up" 3 --root "$2"
+  if [[ $failed -gt $before ]]; then return; fi
+  rm -rf "$home"
+  check_first_contact "$1"
+  check "$1: nothing remains" nothing_remains
+  "$top/tests/cluster/down"
+}
