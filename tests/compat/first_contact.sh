@@ -24,10 +24,15 @@ has_no_compiler() {
   expect 'compilers' "$(as_user ctl 'type -P cc c++ gcc g++ clang make || true')" ''
 }
 
+# accuracy_of NODE COMMAND LINE: one group prints it once; ranks that do not meet print it once each.
+accuracy_of() {
+  expect "$2" "$(as_user "$@" | grep '^accuracy')" "$accuracy"
+}
+
 # classifies WITH PROGRAM: by `muster launch` on one node, and by srun on two.
 classifies() {
-  expect 'muster launch -n 4' "$(as_user gpu01 "$1; muster launch -n 4 -- $2" | tail -n 1)" "$accuracy"
-  expect 'srun muster run' "$(as_user ctl "$1; srun -N2 -n8 muster run -- $2" | tail -n 1)" "$accuracy"
+  accuracy_of gpu01 "$1; muster launch -n 4 -- $2"
+  accuracy_of ctl "$1; srun -N2 -n8 muster run -- $2"
 }
 
 wheel_is_installed() {
@@ -36,9 +41,7 @@ wheel_is_installed() {
 }
 wheel_classifies() { classifies '. venv/bin/activate' 'python digits/digits.py'; }
 # `import muster` without `muster run`.
-wheel_without_supervisor() {
-  expect output "$(as_user ctl '. venv/bin/activate; srun -N2 -n8 python digits/digits.py' | tail -n 1)" "$accuracy"
-}
+wheel_without_supervisor() { accuracy_of ctl '. venv/bin/activate; srun -N2 -n8 python digits/digits.py'; }
 
 tarball_is_unpacked() {
   as_user ctl 'mkdir .local; tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C .local --strip-components=1'
