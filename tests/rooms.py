@@ -1,4 +1,4 @@
-"""Which room includes which, in bootstrap/ and comm/: a room is a folder."""
+"""Which room includes which, in bootstrap/ and comm/ (a room is a folder), and whether their maps are true."""
 
 import os
 import re
@@ -50,3 +50,22 @@ def crowded(texts):
     for name in texts:
         counts[os.path.dirname(name)] = counts.get(os.path.dirname(name), 0) + 1
     return {room: count for room, count in counts.items() if count > MOST_SOURCES}
+
+
+ANSWER = re.compile(r"^\| [^|]+\?[^|]* \| (.+) \|$", re.M)
+QUOTED = re.compile(r"`([^`]+)`")
+
+
+def lost(text, read):
+    """What a map's answers name and the sources do not have; read(path): the text of a file beside the map, or None."""
+    found = []
+    for answer in ANSWER.findall(text):
+        path, source = None, None
+        for name in QUOTED.findall(answer):
+            if "/" in name or "." in name:
+                path, source = name, read(name)
+                if source is None:
+                    found.append(f"{path} is not there")
+            elif source is not None and not re.search(rf"\b{re.escape(name.rsplit('::', 1)[-1])}\b", source):
+                found.append(f"{path} has no {name}")
+    return found
