@@ -161,7 +161,7 @@ ncclResult_t Add(const Task& task) {
   return ncclSuccess;
 }
 
-Work Collective(nccl::FakeKernel::Kind kind, const void* send, size_t bytes, void* receive) {
+Work Collective(FakeKernel::Kind kind, const void* send, size_t bytes, void* receive) {
   Work work;
   work.request.kind = Kind::kCollective;
   work.request.collective = static_cast<uint32_t>(kind);
@@ -172,7 +172,7 @@ Work Collective(nccl::FakeKernel::Kind kind, const void* send, size_t bytes, voi
 }
 
 // `blocks`: how many times `count` this rank sends.
-ncclResult_t AddCollective(nccl::FakeKernel::Kind kind, const void* send, void* receive, size_t count,
+ncclResult_t AddCollective(FakeKernel::Kind kind, const void* send, void* receive, size_t count,
                            size_t blocks, ncclDataType_t type, ncclRedOp_t operation, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   Work work = Collective(kind, send, blocks * count * muster::SizeOf(TypeOf(type)), receive);
@@ -243,7 +243,7 @@ using Choice = std::pair<int32_t, int32_t>;
 int MakePart(ncclComm& whole, int color, int key, bool blocking, ncclComm_t* part) {
   const Choice mine{color, key};
   std::vector<Choice> all(static_cast<size_t>(whole.size));
-  Work work = Collective(nccl::FakeKernel::Kind::kAllGather, &mine, sizeof mine, all.data());
+  Work work = Collective(FakeKernel::Kind::kAllGather, &mine, sizeof mine, all.data());
   work.request.type = static_cast<uint32_t>(muster::DataType::kU8);
   work.request.count = sizeof mine;
   const int split = whole.splits++;
@@ -264,7 +264,7 @@ int MakePart(ncclComm& whole, int color, int key, bool blocking, ncclComm_t* par
 
 // Behind all that is under way, on every rank.
 int Meet(ncclComm& comm) {
-  const Work work = Collective(nccl::FakeKernel::Kind::kAllGather, nullptr, 0, nullptr);
+  const Work work = Collective(FakeKernel::Kind::kAllGather, nullptr, 0, nullptr);
   return comm.line->Run(comm.line->Draw(), {work});
 }
 
@@ -330,27 +330,26 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   const size_t blocks = comm->rank == root ? 1 : 0;
-  return AddCollective(nccl::FakeKernel::Kind::kBroadcast, send, receive, count, blocks, type, ncclSum, root,
-                       comm, stream);
+  return AddCollective(FakeKernel::Kind::kBroadcast, send, receive, count, blocks, type, ncclSum, root, comm,
+                       stream);
 }
 ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                         ncclRedOp_t operation, int root, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(nccl::FakeKernel::Kind::kReduce, send, receive, count, 1, type, operation, root, comm,
+  return AddCollective(FakeKernel::Kind::kReduce, send, receive, count, 1, type, operation, root, comm,
                        stream);
 }
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(nccl::FakeKernel::Kind::kAllReduce, send, receive, count, 1, type, operation, 0, comm,
+  return AddCollective(FakeKernel::Kind::kAllReduce, send, receive, count, 1, type, operation, 0, comm,
                        stream);
 }
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(nccl::FakeKernel::Kind::kAllGather, send, receive, count, 1, type, ncclSum, 0, comm,
-                       stream);
+  return AddCollective(FakeKernel::Kind::kAllGather, send, receive, count, 1, type, ncclSum, 0, comm, stream);
 }
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(nccl::FakeKernel::Kind::kReduceScatter, send, receive, count,
+  return AddCollective(FakeKernel::Kind::kReduceScatter, send, receive, count,
                        static_cast<size_t>(comm->size), type, operation, 0, comm, stream);
 }
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int to, ncclComm_t comm,
