@@ -27,6 +27,9 @@ from attack_job import (
 )
 from observer import HERE, on
 
+sys.path.insert(0, os.path.join(HERE, "../cluster"))
+from checks import rerun  # noqa: E402  (the path comes first)
+
 # The promise: what an attack may cost beyond the control.
 MOST_LATE_S = 0.1
 MOST_LINES_A_MINUTE = 20
@@ -273,6 +276,7 @@ class Play:
                         job = None
                     if row.is_final():
                         break
+                    again(row)
                 yield row
             if job:
                 code = job.finish()
@@ -313,6 +317,7 @@ class Play:
                 row.outcome = str(broken)
             if row.is_final():
                 break
+            again(row)
         return row
 
     def formed_beside(self, listener, attack, targets):
@@ -408,6 +413,10 @@ def parse():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("listener", nargs="*")
     return parser.parse_args()
+
+
+def again(row):
+    rerun(f"attack: {row.listener}, {row.attack}", "; ".join(row.problems()))
 
 
 def judged(rows):

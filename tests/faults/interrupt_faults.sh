@@ -43,6 +43,7 @@ while_running() {
   local try name said
   for try in 1 2 3 4 5 6; do
     name=running$try
+    [[ $try -eq 1 ]] || rerun 'srun killed ranks that were ending (137)'
     endless "$name"
     ctrl_c "$name"
     until_true 20 has_ended "$name"
