@@ -54,6 +54,6 @@ tidy = aspect(
     implementation = _tidy_impl,
     attrs = {
         "_checks": attr.label(allow_files = True, default = "//:.clang-tidy"),
-        "_checks_of_tests": attr.label(allow_files = True, default = "//:tests/.clang-tidy"),
+        "_checks_of_tests": attr.label(allow_files = True, default = "//tests:.clang-tidy"),
     },
 )

@@ -61,15 +61,6 @@ leaves_out() {
   ctl scontrol show hostnames "$said" | grep -qx "$1" || fail "to leave out: '$said', not $1"
 }
 
-# 1 MB/s where the others have hundreds.
-slow_node() {
-  "$top/tests/cluster/throttle" gpu03 8mbit
-  trap '"$top/tests/cluster/throttle" gpu03 off' EXIT
-  checked 0
-  leaves_out gpu03
-  expect_like 'warning' "$(grep '^warning: gpu03' "$dir/out")" 'warning: gpu03 is slow: *out *, the median node *'
-}
-
 # gpu02 and gpu03 are cut off from each other; both reach the root.
 broken_pair() {
   on gpu02 ip route add blackhole 198.18.1.3
@@ -158,7 +149,6 @@ check_check() {
   check 'check: healthy' healthy
   check 'check: healthy, as JSON' healthy_json
   check 'check: without bandwidth' quick
-  check 'check: a slow node' slow_node
   check 'check: two nodes that cannot reach each other' broken_pair
   check 'check: a node that reaches only the root' cut_off_node
   check 'check: few open files on one node' few_open_files

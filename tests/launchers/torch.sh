@@ -162,50 +162,9 @@ while not os.path.exists(sys.argv[1]): time.sleep(0.1)' "$go" >"$dir/out" 2>"$di
   released 0
 }
 
-# flooded KIND: at full rate from three places (another user on the store's node, another user on another node of the
-# group, the user on a node of another job) while the group's programs connect again and again.
-descriptors_of() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
-resident_of() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
-# The system's Python: another user may not read ours.
-flood() {
-  on "${@:2}" env PATH=/usr/bin:/bin python3 "$here/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made" 2>>"$dir/flood.err"
-}
-flooded() {
-  local address job pid before resident highest=0 most=0 count attackers=()
-  fresh
-  step -N2 --ntasks-per-node=2 muster run --set liveness.suspect_after=2s --set liveness.dead_after=8s -- \
-    python3 "$here/store_clients.py" 12 "$dir" 2>"$dir/err" &
-  job=$!
-  until_true 60 has_files "$dir/ranks" 4
-  read -r -a address <"$dir/ranks/0"
-  pid=$(on gpu01 ss -Hltnp "sport = ${address[1]}" | grep -oE 'pid=[0-9]+' | head -n1 | cut -d= -f2)
-  before=$(descriptors_of "$pid") resident=$(resident_of "$pid")
-  flood "$1" --user nobody gpu01 & attackers+=($!)
-  flood "$1" --user nobody gpu02 & attackers+=($!)
-  flood "$1" gpu04 & attackers+=($!)
-  for _ in {1..50}; do
-    count=$(descriptors_of "$pid")
-    ((count <= highest)) || highest=$count
-    count=$(resident_of "$pid")
-    ((count <= most)) || most=$count
-    sleep 0.1
-  done
-  wait "${attackers[@]}"
-  expect 'floods' "$(wc -l <"$dir/made")$(cat "$dir/flood.err")" 3
-  wait "$job" || fail "the run failed: $(cat "$dir/err")"
-  echo "    $1: $(xargs <"$dir/made") connections; $((highest - before)) descriptors, $((most - resident)) KiB," \
-    "$(wc -l <"$dir/err") lines; longest wait $(cat "$dir"/longest.? | xargs) s" >>"$files/floods"
-  ((highest - before < 256)) || fail "$((highest - before)) descriptors more"
-  ((most - resident < 32 * 1024)) || fail "$((most - resident)) KiB more"
-  (($(wc -l <"$dir/err") <= 20)) || fail "$(wc -l <"$dir/err") lines in the log"
-  expect 'who fell silent' "$(grep -c 'nothing was heard' "$dir/err")" 0
-}
-
 check_torch() {
-  local patience=170 OMP_NUM_THREADS=1 PATH=$PATH kind
+  local patience=170 OMP_NUM_THREADS=1 PATH=$PATH
   export OMP_NUM_THREADS PATH
-  for kind in silent greets hangs-up resets garbage; do check "torch: a flood that is $kind" flooded "$kind"; done
-  cat "$files/floods"
   check 'torch: PyTorch' "$top/tests/python/venv"
   PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
   check 'torch: strangers at the store' strangers
