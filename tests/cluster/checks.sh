@@ -10,39 +10,71 @@ set +e
 passed=0 failed=0 skipped=0
 
 # What a check says goes to a file, not a pipe: a process that it leaves behind must not hold up
-# the suite. Without a name from the start, so that nobody has to remove it.
-scratch=$(mktemp)
-exec {scratch_fd}<>"$scratch"
-rm "$scratch"
-scratch=/proc/$$/fd/$scratch_fd
-
-# Reasons why the check at work has tried again; kept in the same way.
-reruns=$(mktemp)
-exec {reruns_fd}<>"$reruns"
-rm "$reruns"
-reruns=/proc/$$/fd/$reruns_fd
+# the suite. Without a name from the start, so that nobody has to remove it. Sets the variable of that name.
+nameless_file() {
+  local file descriptor
+  file=$(mktemp)
+  exec {descriptor}<>"$file"
+  rm "$file"
+  printf -v "$1" '/proc/%d/fd/%d' $$ "$descriptor"
+}
+scratch='' reruns=''
+nameless_file scratch
+# Reasons why the check at work has tried again.
+nameless_file reruns
 
 # check NAME FUNCTION [ARG...]: passes when the function, under `set -e`, succeeds; else the last
 # thing it said is the reason.
 check() {
-  local name=$1 code reason
   : >"$reruns"
   (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
-  code=$?
-  while IFS= read -r reason; do printf 'rerun %s: %s\n' "$name" "$reason"; done <"$reruns"
-  if [[ $code -eq 0 ]]; then
+  verdict "$1" $? "$scratch" "$reruns"
+}
+
+# verdict NAME CODE OUTPUT RERUNS
+verdict() {
+  local reason
+  while IFS= read -r reason; do printf 'rerun %s: %s\n' "$1" "$reason"; done <"$4"
+  if [[ $2 -eq 0 ]]; then
     passed=$((passed + 1))
-    printf 'ok %s\n' "$name"
+    printf 'ok %s\n' "$1"
     return
   fi
   failed=$((failed + 1))
-  reason=$(tail -n 1 "$scratch")
-  printf 'FAILED %s: %s\n' "$name" "${reason:-exit code $code}"
-  sed '$d; s/^/    /' "$scratch" | tail -n 60
+  reason=$(tail -n 1 "$3")
+  printf 'FAILED %s: %s\n' "$1" "${reason:-exit code $2}"
+  sed '$d; s/^/    /' "$3" | tail -n 60
 }
+
+# begin NAME FUNCTION [ARG...]: a check beside those that follow, for what waits for a deadline. It has a number, $begun, for a
+# place of its own; 0 in all other checks. finish_begun awaits them all and prints their lines. A suite calls end_begun at its
+# end, whatever happens.
+begun=0 begun_names=() begun_pids=() begun_outputs=() begun_reruns=()
+begin() {
+  local output again
+  nameless_file output
+  nameless_file again
+  (
+    # shellcheck disable=SC2030,SC2034 # for this check alone; the suite uses it
+    begun=$((${#begun_names[@]} + 1)) reruns=$again
+    set -eu
+    "${@:2}"
+  ) >"$output" 2>&1 </dev/null &
+  begun_pids+=($!) begun_names+=("$1") begun_outputs+=("$output") begun_reruns+=("$again")
+}
+finish_begun() {
+  local i
+  for i in "${!begun_pids[@]}"; do
+    wait "${begun_pids[i]}"
+    verdict "${begun_names[i]}" $? "${begun_outputs[i]}" "${begun_reruns[i]}"
+  done
+  begun_pids=() begun_names=() begun_outputs=() begun_reruns=()
+}
+end_begun() { [[ ${#begun_pids[@]} -eq 0 ]] || kill "${begun_pids[@]}" 2>/dev/null || true; }
 
 # rerun REASON: a check calls it each time that it tries again. `check` prints `rerun NAME: REASON`, and tests/run the sum.
 # checks.py has the same for Python.
+# shellcheck disable=SC2031 # see begin
 rerun() { printf '%s\n' "${1//$'\n'/ }" >>"$reruns"; }
 
 skip() {

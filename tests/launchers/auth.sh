@@ -37,10 +37,11 @@ another_secret() {
 }
 
 check_auth() {
+  begin 'auth: a secret each' another_secret
   check 'auth: munge, as by default here' proven munge
   check 'auth: none' proven none
   check 'auth: secret, munge hidden' by_secret secret
   check 'auth: auto, munge hidden' by_secret auto
   check 'auth: auto, neither munge nor secret' by_nothing
-  check 'auth: a secret each' another_secret
+  finish_begun
 }

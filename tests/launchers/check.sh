@@ -153,9 +153,10 @@ check_check() {
   check 'check: a node that reaches only the root' cut_off_node
   check 'check: few open files on one node' few_open_files
   check 'check: nodes that are unlike the others' unlike_nodes
-  check 'check: a node that never comes' missing_node
+  begin 'check: a node that never comes' missing_node
   check 'check && run, five times' check_and_run
   check 'check: under muster launch' under_launch
   check 'check: a world of one' world_of_one
   check 'check: not launched' in_a_batch_script
+  finish_begun
 }

@@ -11,9 +11,10 @@ step() { ctl srun "$@"; }
 # has_files DIR COUNT
 has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }
 
-# New places for members to write to; of the last one, `dir` and `member` are set.
+# New places for members to write to; of the last one, `dir` and `member` are set. A check that was begun beside others has
+# one of its own.
 fresh() {
-  for dir in "${@:-$files/check}"; do
+  for dir in "${@:-$files/check${begun#0}}"; do
     rm -rf "$dir"
     mkdir -p "$dir/ranks" "$dir/waiting" "$dir/tuples"
   done

@@ -107,7 +107,6 @@ who_has_another_secret() {
 # cells NAME LAUNCH SIZE IMPOSTOR...
 cells() {
   local impostor
-  check "$1: a rank is missing" missing "$2" "$3"
   check "$1: kill -9 of a program" killed_unseen "$2" "$3" program 137 'failed: signal 9 (Killed)'
   check "$1: kill -9 of a supervisor" killed_unseen "$2" "$3" supervisor 69 'ended without leaving its group'
   check "$1: kill -9 of a program, and the launcher sees it" killed_seen "$2" program '*rank 3 on gpu02 failed: signal 9 (Killed)*'
@@ -118,9 +117,15 @@ check_meeting_faults() {
   local patience=120 keys=$files/ssh OMP_NUM_THREADS=1 PATH=$PATH
   export OMP_NUM_THREADS PATH
   check 'mpirun alone: a server on each node' sshd_on_all
+  check "torchrun's store: PyTorch" "$top/tests/python/venv"
+  local with_torch
+  with_torch=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
+  begin 'MPICH alone: a rank is missing' missing mpich_alone 6
+  begin 'Open MPI alone: a rank is missing' missing openmpi_alone 6
+  PATH=$with_torch begin "torchrun's store: a rank is missing" missing by_store 4
+  finish_begun
   cells 'MPICH alone' mpich_alone 6 who_found_the_port
   cells 'Open MPI alone' openmpi_alone 6 who_found_the_port
-  check "torchrun's store: PyTorch" "$top/tests/python/venv"
-  PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
+  PATH=$with_torch
   cells "torchrun's store" by_store 4 who_found_the_port who_has_another_secret
 }

@@ -64,7 +64,7 @@ failure_labelled() {
 # other node goes on to receive heartbeats.
 stopped_reader() {
   local first code=0
-  local launch=(muster launch --nnodes 2 --endpoint gpu01:61000 -n 32 --set liveness.heartbeat=200ms
+  local launch=(muster launch --nnodes 2 --endpoint gpu01:29560 -n 32 --set liveness.heartbeat=200ms
     --set liveness.suspect_after=2s --set liveness.dead_after=5s)
   fresh
   (
@@ -83,11 +83,12 @@ stopped_reader() {
 }
 
 check_output() {
+  begin 'output: a reader that stops' stopped_reader
   check 'output: --label' labelled
   check 'output: --label under muster launch' labelled_launch
   check 'output: --log-dir' logged
   check 'output: --log-dir that cannot be' cannot_log
   check 'output: untouched' untouched
-  check 'output: a reader that stops' stopped_reader
   check 'output: the last lines of a failure' failure_labelled
+  finish_begun
 }

@@ -164,6 +164,7 @@ check_refusals() {
   check 'refused: a bad secret of one rank' bad_secret
   check 'refused: MASTER_ADDR of another node than that of rank 0' master_elsewhere
   check 'refused: an endpoint on another node than that of rank 0' elsewhere MUSTER_RENDEZVOUS_ENDPOINT=gpu03:61900
-  check 'refused: MASTER_ADDR of a node without ranks' master_nowhere
+  begin 'refused: MASTER_ADDR of a node without ranks' master_nowhere
   check 'refused: while the group before is still at work' early_for_the_next
+  finish_begun
 }

@@ -153,20 +153,15 @@ EOT
     'muster: rank 0 on gpu01: warning: waiting for ranks 0-3 to exit; no exit within run.grace (1s) of SIGTERM'
 }
 
+# on_each NAME FUNCTION [ARG...]: on all clusters, side by side.
+on_each() {
+  local proctrack
+  for proctrack in "${proctracks[@]}"; do begin "signals, proctrack/$proctrack: $1" on_cluster "$proctrack" "${@:2}"; done
+  finish_begun
+}
 on_cluster() {
-  check "signals, $1: --signal to the step" signalled_by
-  check "signals, $1: --signal to the batch script" signalled_by --batch
-  check "signals, $1: scontrol requeue" requeue_is_told_once
-  check "signals, $1: preempted" preemption_is_told_once
-  check "signals, $1: Ctrl-C on srun" ctrl_c_is_told_once
-  check "signals, $1: a checkpoint that takes longer than run.grace" saves_in_time
-  check "signals, $1: a failure" fails 3
-  # srun may kill those that are just ending.
-  check "signals, $1: a failure under srun -K" fails '@(3|137|143)' -K
-  check "signals, $1: a failure, and nobody listens" stubborn
-  [[ ${MUSTER_TESTS_LONG-} ]] || return 0
-  check "signals, $1: the time is nearly up, then it is" nearly_over --signal=USR1@10
-  check "signals, $1: the same, told to the batch script" nearly_over --signal=B:USR1@10
+  local -x TEST_CLUSTER=$TEST_CLUSTER-$1
+  "${@:2}"
 }
 
 # Two partitions of the same nodes: one may take them from the other.
@@ -175,17 +170,27 @@ readonly preemption=(--conf PreemptType=preempt/partition_prio --conf PreemptMod
   --conf 'PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP')
 
 check_signals() {
-  local proctrack nodes=(ctl gpu01 gpu02) cluster=$TEST_CLUSTER
-  local TEST_CLUSTER
-  export TEST_CLUSTER
-  for proctrack in linuxproc cgroup; do
-    if [[ $proctrack == cgroup ]] && ! mountpoint -q /sys/fs/cgroup/freezer; then
-      skip 'signals, proctrack/cgroup' 'needs root of a machine with cgroup v1: Slurm 22.05 can use no other without systemd'
-      continue
-    fi
-    TEST_CLUSTER=$cluster-$proctrack
-    check "signals, proctrack/$proctrack: up" "$top/tests/cluster/up" 2 --proctrack "$proctrack" "${preemption[@]}"
-    on_cluster "proctrack/$proctrack"
-    "$top/tests/cluster/down"
+  local proctracks=(linuxproc cgroup) nodes=(ctl gpu01 gpu02) proctrack
+  if ! mountpoint -q /sys/fs/cgroup/freezer; then
+    skip 'signals, proctrack/cgroup' 'needs root of a machine with cgroup v1: Slurm 22.05 can use no other without systemd'
+    proctracks=(linuxproc)
+  fi
+  for proctrack in "${proctracks[@]}"; do
+    check "signals, proctrack/$proctrack: up" on_cluster "$proctrack" "$top/tests/cluster/up" 2 --proctrack "$proctrack" "${preemption[@]}"
   done
+  on_each '--signal to the step' signalled_by
+  on_each '--signal to the batch script' signalled_by --batch
+  on_each 'scontrol requeue' requeue_is_told_once
+  on_each 'preempted' preemption_is_told_once
+  on_each 'Ctrl-C on srun' ctrl_c_is_told_once
+  on_each 'a checkpoint that takes longer than run.grace' saves_in_time
+  on_each 'a failure' fails 3
+  # srun may kill those that are just ending.
+  on_each 'a failure under srun -K' fails '@(3|137|143)' -K
+  on_each 'a failure, and nobody listens' stubborn
+  if [[ ${MUSTER_TESTS_LONG-} ]]; then
+    on_each 'the time is nearly up, then it is' nearly_over --signal=USR1@10
+    on_each 'the same, told to the batch script' nearly_over --signal=B:USR1@10
+  fi
+  for proctrack in "${proctracks[@]}"; do on_cluster "$proctrack" "$top/tests/cluster/down"; done
 }

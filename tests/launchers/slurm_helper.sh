@@ -5,9 +5,9 @@
 
 # Rank 2 of a layout that no environment says never comes; it stays until the others have given up.
 lacks_rank_2() {
-  printf 'gpu03\ngpu01\ngpu03\ngpu02\n' >"$files/hosts"
   fresh
-  SLURM_HOSTFILE=$files/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-8s} expect_code 75 step -n4 -m arbitrary sh -c '
+  printf 'gpu03\ngpu01\ngpu03\ngpu02\n' >"$dir/hosts"
+  SLURM_HOSTFILE=$dir/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-8s} expect_code 75 step -n4 -m arbitrary sh -c '
     if [ "$SLURM_PROCID" = 2 ]; then
       until [ -e "$0/ended" ]; do sleep 0.1; done
       exit
@@ -70,21 +70,22 @@ helper_knows_the_jobs_end() {
   wait $! || true
 }
 
-# fake SCRIPT: in the place of muster-slurm.
+# fake SCRIPT: in the place of muster-slurm, in a folder `fake` of this check.
 fake() {
-  mkdir -p "$files/fake"
-  printf '#!/bin/sh\n: >"%s/asked"\n%s\n' "$files/fake" "$1" >"$files/fake/helper"
-  chmod +x "$files/fake/helper"
-  rm -f "$files/fake/asked"
+  fake=$files/fake$begun
+  mkdir -p "$fake"
+  printf '#!/bin/sh\n: >"%s/asked"\n%s\n' "$fake" "$1" >"$fake/helper"
+  chmod +x "$fake/helper"
+  rm -f "$fake/asked"
 }
-by_fake() { lacks_rank_2 env "MUSTER_RENDEZVOUS_SLURM_HELPER=$files/fake/helper" muster run -- true; }
+by_fake() { lacks_rank_2 env "MUSTER_RENDEZVOUS_SLURM_HELPER=$fake/helper" muster run -- true; }
 
 helper_is_not_asked_at_the_start() {
   fake 'exit 1'
   fresh
-  MUSTER_RENDEZVOUS_SLURM_HELPER=$files/fake/helper step -N4 --ntasks-per-node=2 muster run -- "${member[@]}"
+  MUSTER_RENDEZVOUS_SLURM_HELPER=$fake/helper step -N4 --ntasks-per-node=2 muster run -- "${member[@]}"
   evaluated 8
-  expect_code 1 test -e "$files/fake/asked"
+  expect_code 1 test -e "$fake/asked"
 }
 
 # A muster without one beside it says nothing of that.
@@ -94,6 +95,8 @@ helper_is_absent() {
   lacks_rank_2 env PATH=/usr/bin:/bin "$files/alone/muster" run -- true
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect 'what is said of it' "$(grep -c muster-slurm "$dir/err")" 0
+}
+helper_is_none() {
   lacks_rank_2 muster run --set rendezvous.slurm_helper=none -- true
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
 }
@@ -109,16 +112,17 @@ helper_has_no_libslurm() {
 }
 
 helper_hangs() {
-  fake 'exec sleep 1000'
+  cp "$(type -P sleep)" "$files/hangs"
+  fake "exec $files/hangs 1000"
   limit=11s by_fake
   expect_like message "$(cat "$dir/err")" "*within 11s: $roughly*"
   expect 'what is said of it' "$(grep -c 'muster-slurm did not answer in time; going on without what it would say' "$dir/err")" 1
-  test -e "$files/fake/asked"
+  test -e "$fake/asked"
   # It goes with the root, too.
   by_fake
-  until_true 5 no_sleep
+  until_true 5 none_hangs
 }
-no_sleep() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -q 'sleep$'; }
+none_hangs() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$files/hangs"; }
 
 # `muster run` reaps whatever ends below it, but leaves this end to the thread that started the helper.
 helper_crashes() {
@@ -126,6 +130,8 @@ helper_crashes() {
   by_fake
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm was killed by signal 11; going on without*'
+}
+helper_prints_no_json() {
   fake 'echo "{layouts"'
   by_fake
   expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm printed no JSON object; going on without*'
@@ -136,10 +142,10 @@ helper_crashes() {
 end_after_forming() {
   fake 'echo "{\"end_time\": $(($(date +%s) + 20))}"'
   fresh
-  MUSTER_RENDEZVOUS_SLURM_HELPER=$files/fake/helper expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
+  MUSTER_RENDEZVOUS_SLURM_HELPER=$fake/helper expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' \
     sh -c 'unset SLURM_JOB_END_TIME; exec "$@"' sh "$@" \
     bazel-bin/tests/launchers/laggard 3 stop "$dir/stop" >"$dir/out" 2>"$dir/err" &
-  until_true 30 test -e "$files/fake/asked"
+  until_true 30 test -e "$fake/asked"
   # The answer is on its way to all; nothing says when it is there. Were it later, the Barrier would wait for minutes.
   until_true 5 no_helper
   : >"$dir/stop"
@@ -149,18 +155,22 @@ end_after_forming() {
   expect_like 'message' "$(cat "$dir/err")" \
     '*Barrier #* did not finish before the end of the job: waiting for rank 3 on gpu02 (*'
 }
-no_helper() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -q 'fake/helper'; }
+no_helper() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$fake/helper"; }
 
 check_slurm_helper() {
   check 'muster-slurm: prints' helper_prints
-  check 'muster-slurm: an arbitrary layout, a rank is missing' helper_knows_an_arbitrary_layout
-  check 'muster-slurm: a heterogeneous layout, a rank is missing' helper_knows_a_heterogeneous_layout
-  check "muster-slurm: the job's end" helper_knows_the_jobs_end
   check 'muster-slurm: is not asked where a group forms' helper_is_not_asked_at_the_start
-  check "muster-slurm: the job's end, after forming" end_after_forming
-  check "muster-slurm: the job's end, after forming, under run" end_after_forming muster run --
-  check 'muster-slurm: absent' helper_is_absent
-  check 'muster-slurm: no libslurm' helper_has_no_libslurm
-  check 'muster-slurm: hangs' helper_hangs
-  check 'muster-slurm: crashes' helper_crashes
+  # These wait for deadlines, side by side.
+  begin 'muster-slurm: an arbitrary layout, a rank is missing' helper_knows_an_arbitrary_layout
+  begin 'muster-slurm: a heterogeneous layout, a rank is missing' helper_knows_a_heterogeneous_layout
+  begin "muster-slurm: the job's end" helper_knows_the_jobs_end
+  begin "muster-slurm: the job's end, after forming" end_after_forming
+  begin "muster-slurm: the job's end, after forming, under run" end_after_forming muster run --
+  begin 'muster-slurm: absent' helper_is_absent
+  begin 'muster-slurm: none' helper_is_none
+  begin 'muster-slurm: no libslurm' helper_has_no_libslurm
+  begin 'muster-slurm: hangs' helper_hangs
+  begin 'muster-slurm: crashes' helper_crashes
+  begin 'muster-slurm: prints no JSON' helper_prints_no_json
+  finish_begun
 }

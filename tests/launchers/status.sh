@@ -115,8 +115,9 @@ stacks() {
   released 0
 }
 
-# suspended HOW: for longer than dead_after, and than a collective may take.
+# suspended HOW: for longer than dead_after, and than a collective may take. Begun beside others.
 suspended() {
+  local go=$files/check$begun/go
   laggards "$1" 5 "$go"
   until_true 20 says 'for rank 5 (gpu02)'
   ctl scontrol suspend "$job"
@@ -148,7 +149,7 @@ forked_worker() {
 }
 
 job_end() {
-  local code=0
+  local code=0 go=$files/check$begun/go
   fresh
   SLURM_JOB_END_TIME=$(($(date +%s) + 24)) step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' \
     muster run -- bazel-bin/tests/launchers/laggard 1 "$go" >"$dir/out" 2>"$dir/err" || code=$?
@@ -176,10 +177,11 @@ check_status() {
     'error: rank 5 on gpu02 exited with 0 without leaving its group'
   check 'a rank leaves before the last collective' early library leave 69 'rank 5 on gpu02 left the group before AllReduce #2'
   check "a leader's worker outlives it" forked_worker
-  check "the job's end" job_end
+  begin "the job's end" job_end
   export MUSTER_LIVENESS_HEARTBEAT=200ms MUSTER_LIVENESS_SUSPECT_AFTER=1s MUSTER_LIVENESS_DEAD_AFTER=5s
   export MUSTER_TIMEOUTS_COLLECTIVE=18s
-  for how in library run; do check "scontrol suspend, then resume ($how)" suspended "$how"; done
+  for how in library run; do begin "scontrol suspend, then resume ($how)" suspended "$how"; done
+  finish_begun
   unset MUSTER_LIVENESS_HEARTBEAT MUSTER_LIVENESS_SUSPECT_AFTER MUSTER_LIVENESS_DEAD_AFTER \
     MUSTER_LIVENESS_STRAGGLER_AFTER MUSTER_TIMEOUTS_COLLECTIVE
 }
