@@ -33,7 +33,7 @@ stripped() {
   fresh
   step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 sh -c '
     exec env -u SLURM_PROCID -u SLURM_LOCALID -u SLURM_TASK_PID TOLD="$SLURM_PROCID $SLURM_LOCALID" \
-      RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_NTASKS" MASTER_ADDR=gpu01 MASTER_PORT=61234 \
+      RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_NTASKS" MASTER_ADDR=gpu01 MASTER_PORT=61235 \
       "$@"' sh "${pid_namespace[@]}" muster run -- "${member[@]}"
   evaluated 4
 }
