@@ -5,7 +5,4 @@
 export MUSTER_BIN_DIR=$bin
 mkdir "$work/shared"
 chmod 777 "$work/shared"
-# A rank that is missing, kill -9 of a rank, of a leader, of the root, and strangers at the root's port.
-part env TMPDIR="$work" MUSTER_RENDEZVOUS_METHOD=file MUSTER_RENDEZVOUS_DIRECTORY="$work/shared" \
-  timeout --kill-after=30 600 "$here/matrix" never 'killed rendezvous' 'killed collective' 'leader-killed rendezvous' \
-  'root-killed rendezvous' 'root-killed idle' 'scanner rendezvous' 'half-open rendezvous'
+meeting_cells MUSTER_RENDEZVOUS_METHOD=file MUSTER_RENDEZVOUS_DIRECTORY="$work/shared"

@@ -3,11 +3,6 @@
 # shellcheck disable=SC2154 # run sets here, work and bin
 
 export MUSTER_BIN_DIR=$bin
-# A rank that is missing, kill -9 of a rank, of a leader, of the root, and strangers at the root's port.
-meeting_cells() {
-  part env TMPDIR="$work" "$@" timeout --kill-after=30 600 "$here/matrix" never 'killed rendezvous' 'killed collective' \
-    'leader-killed rendezvous' 'root-killed rendezvous' 'root-killed idle' 'scanner rendezvous' 'half-open rendezvous'
-}
 meeting_cells SLURM_MPI_TYPE=pmi2 MUSTER_RENDEZVOUS_METHOD=pmi
 meeting_cells SLURM_MPI_TYPE=pmix MUSTER_RENDEZVOUS_METHOD=pmix
 "$here/../cluster/on" gpu02 "$muster" store --listen gpu02:29555 >"$work/store" 2>&1 &

@@ -21,6 +21,17 @@ part() {
   [[ -n $counted ]] || check "$*" fail 'ended without its last line'
 }
 
+# meeting_cells VARIABLE=VALUE...: cells of the matrix with ranks that meet by these: a rank that is missing, kill -9 of a rank,
+# of a leader and of the root, and strangers at the root's port. With --long both under `muster run` and in the library, and
+# after the group has formed.
+meeting_cells() {
+  local cells=('never run' 'killed rendezvous run' 'leader-killed rendezvous library' 'root-killed rendezvous library'
+    'scanner rendezvous run' 'half-open rendezvous library')
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || cells=(never 'killed rendezvous' 'killed collective' 'leader-killed rendezvous'
+    'root-killed rendezvous' 'root-killed idle' 'scanner rendezvous' 'half-open rendezvous')
+  part env TMPDIR="$work" "$@" timeout --kill-after=30 600 "$here/matrix" "${cells[@]}"
+}
+
 # ---- a step
 
 # step NAME HELD [SRUN OPTION...] -- CMD...: in the background, four ranks on each of four nodes unless the

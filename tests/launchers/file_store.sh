@@ -6,10 +6,10 @@
 
 # by_file COMMAND...: everything that it starts.
 by_file() {
-  mkdir -p "$files/shared"
-  MUSTER_RENDEZVOUS_METHOD=file MUSTER_RENDEZVOUS_DIRECTORY=$files/shared "$@"
+  mkdir -p "$files/shared$begun"
+  MUSTER_RENDEZVOUS_METHOD=file MUSTER_RENDEZVOUS_DIRECTORY=$files/shared$begun "$@"
 }
-notices() { find "$files/shared" -type f | wc -l; }
+notices() { find "$files/shared$begun" -type f | wc -l; }
 no_notice_left() { expect 'notices' "$(notices)" 0; }
 
 file_in_a_step() {
@@ -37,7 +37,7 @@ file_is_private() {
     exec "$@"' sh "$here/at_gate" "$dir" "${without_munge[@]}" muster run -- "${member[@]}" &
   until_true 20 has_files "$dir/waiting" 1
   until_true 20 one_notice
-  expect 'modes' "$(find "$files/shared" -mindepth 1 -printf '%y %m ' | xargs)" 'd 700 f 600'
+  expect 'modes' "$(find "$files/shared$begun" -mindepth 1 -printf '%y %m ' | xargs)" 'd 700 f 600'
   open_gate
   wait $!
   evaluated 4
@@ -72,16 +72,16 @@ file_of_a_killed_root() {
   by_file step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' sh -c '
     if [ "$SLURM_PROCID" = 0 ]; then
       muster run -- true 2>/dev/null &
-      until find "$1/shared" -type f | grep -q root-; do sleep 0.05; done
+      until find "$1" -type f | grep -q root-; do sleep 0.05; done
       kill -9 $!
       wait $!
       : >"$2/killed"
     fi
     until [ -e "$2/killed" ]; do sleep 0.05; done
-    find "$1/shared" -type f >"$2/left.$SLURM_PROCID"
+    find "$1" -type f >"$2/left.$SLURM_PROCID"
     shift 2
-    exec "$@"' sh "$files" "$dir" muster run -- "${member[@]}"
-  expect_like 'what the killed root left' "$(cat "$dir/left.1")" "$files/shared/muster-0/root-*"
+    exec "$@"' sh "$files/shared$begun" "$dir" muster run -- "${member[@]}"
+  expect_like 'what the killed root left' "$(cat "$dir/left.1")" "$files/shared$begun/muster-0/root-*"
   evaluated 2
   no_notice_left
 }
@@ -103,7 +103,7 @@ file_nowhere() {
   expect_like message "$(cat "$dir/err")" '*rendezvous.method is file, and rendezvous.directory is not set*'
 }
 
-# 256 ranks, and what the same takes with the ladder: seconds for `muster run -- true`, three of each in turn.
+# 256 ranks; with --long also what the same takes with the ladder: seconds for `muster run -- true`, three of each in turn.
 seconds_of() {
   local begin=$EPOCHREALTIME end
   step -N32 -n256 --overcommit muster run -- true
@@ -119,24 +119,25 @@ file_of_256() {
   by_file step -N32 -n256 --overcommit muster run -- "${member[@]}"
   evaluated 256
   no_notice_left
-  for _ in 1 2 3; do
+  for _ in ${MUSTER_TESTS_LONG:+1 2 3}; do
     ladder+=$(seconds_of)
     file+=$(by_file seconds_of)
   done
-  echo "256 ranks on 32 nodes, srun muster run -- true, seconds: file $file, ladder $ladder" >"$files/times"
+  [[ -z $ladder ]] || echo "256 ranks on 32 nodes, srun muster run -- true, seconds: file $file, ladder $ladder" >"$files/times"
   "$top/tests/cluster/down" --name "$TEST_CLUSTER"
 }
 
 check_file_store() {
   local patience=120
+  begin 'file: a rank is missing' file_names_the_missing
   check 'file: in a step' file_in_a_step
   check 'file: its secret' file_has_the_secret
   check 'file: is for its owner alone' file_is_private
   check 'file: the tuple by flags, no endpoint' file_by_flags
   check 'file: five groups in a row' file_after_file
   check 'file: a root was killed' file_of_a_killed_root
-  check 'file: a rank is missing' file_names_the_missing
   check 'file: no directory' file_nowhere
   check 'file: 256 ranks on 32 nodes' file_of_256
+  finish_begun
   [[ ! -e $files/times ]] || sed 's/^/    /' "$files/times"
 }

@@ -214,7 +214,7 @@ bare_server_hangs() {
     '*nothing says the size of its world, and its PMIx server cannot be asked: the PMIx server of this node has not answered in time*'
 }
 
-# 256 ranks, and what the same takes with the ladder: three of each in turn.
+# 256 ranks; with --long also what the same takes with the ladder: three of each in turn.
 pmi_of_256() {
   local ladder='' pmi2='' pmix=''
   fresh
@@ -225,12 +225,13 @@ pmi_of_256() {
   fresh
   of_pmix step -N32 -n256 --overcommit muster run -- "${member[@]}"
   evaluated 256
-  for _ in 1 2 3; do
+  # Figures for a reader; nothing is compared.
+  for _ in ${MUSTER_TESTS_LONG:+1 2 3}; do
     ladder+=$(seconds_of)
     pmi2+=$(of_pmi2 seconds_of)
     pmix+=$(of_pmix seconds_of)
   done
-  echo "256 ranks on 32 nodes, srun muster run -- true, seconds: pmi2 $pmi2, pmix $pmix, ladder $ladder" >"$files/pmi_times"
+  [[ -z $ladder ]] || echo "256 ranks on 32 nodes, srun muster run -- true, seconds: pmi2 $pmi2, pmix $pmix, ladder $ladder" >"$files/pmi_times"
   "$top/tests/cluster/down" --name "$TEST_CLUSTER"
 }
 
@@ -261,22 +262,23 @@ check_pmi() {
   check 'PMI-2 of srun: it starts again' pmi_starts_again of_pmi2 step -N3 --ntasks-per-node=2
   check 'PMIx of srun: it starts again' pmi_starts_again of_pmix step -N3 --ntasks-per-node=2
   check 'MPICH alone: it starts again' pmi_starts_again mpich_alone
-  check 'PMI-2 of srun: a rank is missing' pmi_names_the_missing of_pmi2
-  check 'PMIx of srun: a rank is missing' pmi_names_the_missing of_pmix
-  check 'MPICH alone: the server hangs' pmi_server_hangs
+  begin 'PMI-2 of srun: a rank is missing' pmi_names_the_missing of_pmi2
+  begin 'PMIx of srun: a rank is missing' pmi_names_the_missing of_pmix
+  begin 'MPICH alone: the server hangs' pmi_server_hangs
+  begin 'a bare PMIx rank: a server that hangs' bare_server_hangs
   check 'MPICH alone: a rank is refused' pmi_refused mpich_alone
   check 'Open MPI alone: a rank is refused' pmi_refused openmpi_alone
   check 'PMI: no server' pmi_nowhere
   check 'a bare PMIx rank of srun' bare_of_srun 6 step --mpi=pmix -N3 --ntasks-per-node=2
-  check 'a bare PMIx rank of srun: seven on three nodes' bare_of_srun 7 step --mpi=pmix --exclusive -N3 -n7
   check 'a bare PMIx rank of srun: one node' bare_of_srun 4 step --mpi=pmix -N1 -n4
   check 'a bare PMIx rank of Open MPI in sbatch, seven ranks on three nodes' bare_of_mpirun
   check 'a bare PMIx rank of Open MPI alone' as_ranks pmix 6 openmpi_alone "${without_munge[@]}" "$here/bare_pmix"
   check 'a bare PMIx rank: where its tuple comes from' bare_says_from_where
   check 'a bare PMIx rank: no libpmix' bare_refused '*libpmix.so.2*' "${without_libpmix[@]}"
   check 'a bare PMIx rank: a server that is gone' bare_refused 'PMIx_Init failed: *' "${dead_pmix[@]}"
-  check 'a bare PMIx rank: a server that hangs' bare_server_hangs
   check 'forced: launcher: pmix' pmix_forced
+  finish_begun
+  check 'a bare PMIx rank of srun: seven on three nodes' bare_of_srun 7 step --mpi=pmix --exclusive -N3 -n7
   check 'PMI: 256 ranks on 32 nodes' pmi_of_256
   [[ ! -e $files/pmi_times ]] || sed 's/^/    /' "$files/pmi_times"
 }

@@ -7,8 +7,8 @@
 agents() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 "$@"; }
 
 # The rest of the words of an agent: on node $SLURM_NODEID.
-static='--nnodes 2 --node-rank $SLURM_NODEID --nproc-per-node 2 --master-addr gpu01 --master-port 29511'
-c10d='--nnodes 2 --rdzv-id tests --rdzv-backend c10d --rdzv-endpoint gpu01:29512'
+static='--nnodes 2 --node-rank $SLURM_NODEID --nproc-per-node 2 --master-addr gpu01 --master-port $((TEST_PORT + 1))'
+c10d='--nnodes 2 --rdzv-id tests --rdzv-backend c10d --rdzv-endpoint gpu01:$((TEST_PORT + 2))'
 
 # by_agents COMMAND [PROGRAM...]: in a shell, so that it can name the node.
 by_agents() { agents sh -c "${1//$'\n'/ }"' "$@"' sh "${@:2}"; }
@@ -94,7 +94,7 @@ check_python() {
   check 'torchrun: one in each task' two_in_a_step
   check 'torchrun in mpirun' as_ranks torchrun 4 in_mpirun
   check 'torch.distributed.launch' as_ranks torchrun 2 "${torch_launch[@]}"
-  check 'accelerate launch: one node' as_ranks torchrun 2 \
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'accelerate launch: one node' as_ranks torchrun 2 \
     on gpu01 "${accelerate[@]}" --num_machines 1 --num_processes 2
   check 'accelerate launch: two nodes' as_ranks torchrun 4 \
     by_agents "${accelerate[*]}"' --num_machines 2 --machine_rank $SLURM_NODEID --num_processes 4 --main_process_ip gpu01

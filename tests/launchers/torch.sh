@@ -19,7 +19,7 @@ trains() {
   local alone
   alone=$(on gpu01 muster run -- python "$here/ddp.py")
   expect_like 'loss of one' "$alone" 'loss 0.*'
-  for nodes in 2 4; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/ddp.py")" "$alone"; done
+  for nodes in 2 ${MUSTER_TESTS_LONG:+4}; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/ddp.py")" "$alone"; done
 }
 
 # Each program of a rank meets the same program of the others, with a store of their own.
@@ -169,7 +169,7 @@ check_torch() {
   PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
   check 'torch: strangers at the store' strangers
   check 'torch: sums on four nodes' sums 4 1
-  patience=500 check 'torch: 64 ranks' sums 4 16
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=500 check 'torch: 64 ranks' sums 4 16
   check 'torch: DistributedDataParallel' trains
   check 'torch: one program after another' programs_in_turn
   patience=500 check 'torch: process groups after each other' rounds_of_all_kinds
@@ -179,7 +179,7 @@ check_torch() {
   check 'torch: run.store: program' binds_itself
   check 'torch: a private store' private_group muster store
   check 'torch: a private group, run.store: program' private_group program tcp
-  check 'torch: two jobs on the same nodes' torch_two_jobs 61000-64999
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'torch: two jobs on the same nodes' torch_two_jobs 61000-64999
   check 'torch: two jobs on the same two ports' torch_two_jobs 61500-61501
   check 'torch: kill -9' killed_python
   check 'torch: a rank ends early with 0' ends_early
