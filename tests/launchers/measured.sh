@@ -54,6 +54,7 @@ flooded() {
 check_measured() {
   local patience=170 kind
   check 'check: a slow node' slow_node
-  for kind in silent greets hangs-up resets garbage; do check "torch: a flood that is $kind" flooded "$kind"; done
+  # The attacks of ../faults come to the store as well.
+  for kind in silent garbage ${MUSTER_TESTS_LONG:+greets hangs-up resets}; do check "torch: a flood that is $kind" flooded "$kind"; done
   cat "$files/floods"
 }
