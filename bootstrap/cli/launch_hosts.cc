@@ -112,7 +112,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
   if (asked.config_file) plan.launch.insert(plan.launch.end(), {"-c", *asked.config_file});
   plan.hosts = std::move(hosts.hosts);
   plan.command = launch.command;
-  plan.variables = resolve::VariablesOf(environment, effective);
+  plan.variables = VariablesOf(environment, effective);
   TakeSets(asked.sets, plan);
   MUSTER_TRY(plan.directory, ThisDirectory(environment));
   for (const auto& [name, value] : environment.All()) {

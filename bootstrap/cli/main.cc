@@ -86,4 +86,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::cli
 
-int main(int argc, char** argv) { return muster::Main(argc, argv); }
+int main(int argc, char** argv) { return muster::cli::Main(argc, argv); }

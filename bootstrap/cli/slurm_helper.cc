@@ -153,4 +153,4 @@ int Main(const std::vector<std::string_view>& arguments) {
 }  // namespace
 }  // namespace muster::cli
 
-int main(int count, char** words) { return muster::Main({words + 1, words + count}); }
+int main(int count, char** words) { return muster::cli::Main({words + 1, words + count}); }

@@ -85,7 +85,7 @@ Result<int> Supervisor::Run() {
   return *status_;
 }
 
-std::string Supervisor::Describe(int rank) const { return report::DescribeRank(group_.roster, rank); }
+std::string Supervisor::Describe(int rank) const { return DescribeRank(group_.roster, rank); }
 
 // ---- forming
 

@@ -10,6 +10,8 @@
 namespace muster::report {
 namespace {
 
+using std::chrono::milliseconds;
+
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;

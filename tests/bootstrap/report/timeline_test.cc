@@ -8,6 +8,8 @@
 namespace muster::report {
 namespace {
 
+using std::chrono::milliseconds;
+
 using std::chrono::seconds;
 using testing::ElementsAre;
 

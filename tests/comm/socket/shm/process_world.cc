@@ -52,7 +52,7 @@ class ProcessWorld::SharedGroup final : public Group {
     return Error{Code::kPeerLost, shared_.failure.data(), ""};
   }
   void Fail(const Error& error) override {
-    if (shared_.failing.engine(1) != 0) return;
+    if (shared_.failing.exchange(1) != 0) return;
     Store(shared_.failure, error.message);
     shared_.known.store(1);
     const uint64_t one = 1;
