@@ -30,7 +30,7 @@ constexpr size_t kTurnBytes = size_t{256} * 1024;
 
 // Both ends of a loopback connection.
 std::array<int, 2> Connected() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -38,7 +38,7 @@ std::array<int, 2> Connected() {
   auto* name = reinterpret_cast<sockaddr*>(&address);
   if (bind(listener, name, length) != 0 || listen(listener, 1) != 0) Die("listen");
   getsockname(listener, name, &length);
-  const int near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int near = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connect(near, name, length) != 0) Die("connect");
   const int far = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (far < 0) Die("accept");

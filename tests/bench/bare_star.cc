@@ -127,7 +127,7 @@ int RunClients(const Star& star, const sockaddr_in& server, pid_t server_pid) {
   std::vector<char> scratch(65536);
   std::vector<Link> links(star.clients);
   for (size_t i = 0; i < links.size(); ++i) {
-    links[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    links[i].fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     NoDelay(links[i].fd);
     // Under way: the loop below hears how it ends.
     static_cast<void>(connect(links[i].fd, reinterpret_cast<const sockaddr*>(&server), sizeof server));
@@ -165,7 +165,7 @@ int Main(int argc, char** argv) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
       listen(listener, 4096) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) {

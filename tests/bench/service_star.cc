@@ -91,7 +91,7 @@ class Leaders {
 bool AwaitRoot(const net::SocketAddress& root) {
   const Deadline deadline = Deadline::After(kLimit);
   while (!deadline.Expired()) {
-    const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (connect(fd.get(), root.get(), root.length()) == 0) return true;
     usleep(500);
   }

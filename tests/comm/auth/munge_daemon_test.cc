@@ -146,7 +146,7 @@ TEST_F(MungeDaemonTest, ASocketThatNobodyListensOnIsNamed) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, munged->socket().c_str(), sizeof address.sun_path - 1);
-  const UniqueFd dead(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(bind(dead.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   EXPECT_TRUE(MungeSocketPresent(munged->socket()));
   const Result<MungeCredential> decoded = munge->Decode(AsBytes("MUNGE:AAAA:"));

@@ -36,7 +36,7 @@ bool SendAll(int fd, ByteView bytes) {
 ManInTheMiddle::ManInTheMiddle(uint16_t target_port, Filter filter)
     : target_port_(target_port),
       filter_(std::move(filter)),
-      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
       stop_(eventfd(0, EFD_CLOEXEC)) {
   sockaddr_in address = Loopback(0);
   socklen_t length = sizeof address;
@@ -89,7 +89,7 @@ void ManInTheMiddle::Run() {
 
 void ManInTheMiddle::Accept() {
   UniqueFd near(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  UniqueFd far(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd far(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in target = Loopback(target_port_);
   if (!near || connect(far.get(), reinterpret_cast<const sockaddr*>(&target), sizeof target) != 0) return;
   const int on = 1;

@@ -11,7 +11,7 @@ namespace {
 
 template <typename Call>
 UniqueFd OpenAt(const std::string& name, const Call& call) {
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const size_t length = std::min(name.size(), sizeof address.sun_path - 1);

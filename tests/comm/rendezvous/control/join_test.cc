@@ -42,11 +42,11 @@ Groups JoinAll(const std::vector<JoinRequest>& requests) {
 template <typename Work>
 auto OnAll(const Groups& groups, Work work) {
   using Outcome = decltype(work(*groups.front()));
-  std::vector<std::future<auth::Outcome>> running;
+  std::vector<std::future<Outcome>> running;
   for (const auto& group : groups) {
     running.push_back(std::async(std::launch::async, [&group, &work] { return work(*group); }));
   }
-  std::vector<auth::Outcome> outcomes;
+  std::vector<Outcome> outcomes;
   for (auto& future : running) outcomes.push_back(future.get());
   return outcomes;
 }

@@ -64,7 +64,7 @@ class AuthenticatingAcceptorTest : public testing::Test {
   }
   // From another address of loopback.
   UniqueFd ConnectFrom(const std::string& host) {
-    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto local = *net::SocketAddress::FromNumeric(host, 0);
     EXPECT_EQ(bind(fd.get(), local.get(), local.length()), 0);
     EXPECT_EQ(connect(fd.get(), Address().get(), Address().length()), 0);

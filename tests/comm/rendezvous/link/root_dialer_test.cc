@@ -170,7 +170,7 @@ TEST_F(RootDialerTest, AnotherGroupsRootIsPassedOver) {
 TEST_F(RootDialerTest, WhereNobodyAnswersTheConnectTimesOut) {
   MakeDialer(seconds(10), milliseconds(30));
   // The queue of one is full: the kernel drops what comes after.
-  UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const net::SocketAddress any = At(0);
   ASSERT_EQ(bind(listener.get(), any.get(), any.length()), 0);
   ASSERT_EQ(listen(listener.get(), 0), 0);

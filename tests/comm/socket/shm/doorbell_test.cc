@@ -92,7 +92,7 @@ TEST_F(DoorbellTest, IsOutOfReachOfOtherUsers) {
   const net::SocketAddress address = AddressOf(*mine);
   const net::OtherProcess stranger(
       [&] {
-        const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         return sendto(fd.get(), "", 1, 0, address.get(), address.length()) < 0 && errno == EACCES;
       },
       net::OtherProcess::kNobody);

@@ -85,7 +85,7 @@ TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
 // A Unix listener whose queue is full says so at once, for as long as its owner does not look.
 class FullQueueTest : public testing::Test {
  protected:
-  FullQueueTest() : listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  FullQueueTest() : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     // Bazel's own folder for tests has a name that is too long for a socket.
     const auto name = *net::SocketAddress::Path(fmt::format("/tmp/muster-dial-test-{}", getpid()));
     unlink(name.path().c_str());

@@ -169,7 +169,7 @@ TEST(Addresses, AreTriedSideBySide) {
 // A port that nobody can be listening on.
 class ClosedPort {
  public:
-  ClosedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const net::SocketAddress any = net::SocketAddress::AnyIpv4(0);
     EXPECT_EQ(bind(fd_.get(), any.get(), any.length()), 0);
   }

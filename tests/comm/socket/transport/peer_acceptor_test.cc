@@ -39,7 +39,7 @@ class PeerAcceptorTest : public testing::Test {
   }
   // From another address of loopback, where one is given.
   UniqueFd Connect(const std::string& from = "127.0.0.1") const {
-    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto local = *net::SocketAddress::FromNumeric(from, 0);
     EXPECT_EQ(bind(fd.get(), local.get(), local.length()), 0);
     const net::SocketAddress address = Address();

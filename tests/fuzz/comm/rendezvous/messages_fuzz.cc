@@ -17,7 +17,7 @@ constexpr uint8_t kFromValues = 0x80;
 constexpr size_t kMostItems = 5;
 
 Bytes Encode(const rendezvous::KeyedAllGather& exchange) {
-  return muster::Encode(exchange, rendezvous::ControlType::kKeyedAllGather);
+  return muster::rendezvous::Encode(exchange, rendezvous::ControlType::kKeyedAllGather);
 }
 
 template <typename T>
@@ -163,43 +163,50 @@ rendezvous::GroupStatus MakeStatus(ValueSource& source) {
 void FuzzValues(rendezvous::ControlType type, ValueSource source) {
   switch (type) {
     case rendezvous::ControlType::kHello:
-      return CheckValue<rendezvous::Hello>(MakeHello(source), rendezvous::DecodeHello, muster::Encode);
+      return CheckValue<rendezvous::Hello>(MakeHello(source), rendezvous::DecodeHello,
+                                           muster::rendezvous::Encode);
     case rendezvous::ControlType::kRoster:
-      return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster, muster::Encode);
+      return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster,
+                                                 muster::rendezvous::Encode);
     case rendezvous::ControlType::kFailure:
-      return CheckValue<rendezvous::Failure>(MakeFailure(source), rendezvous::DecodeFailure, muster::Encode);
+      return CheckValue<rendezvous::Failure>(MakeFailure(source), rendezvous::DecodeFailure,
+                                             muster::rendezvous::Encode);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
       return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeExchange, Encode);
     case rendezvous::ControlType::kAdopted: {
       const rendezvous::Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
                                           source.Text()};
-      return CheckValue<rendezvous::Adoption>(adoption, rendezvous::DecodeAdopted, muster::Encode);
+      return CheckValue<rendezvous::Adoption>(adoption, rendezvous::DecodeAdopted,
+                                              muster::rendezvous::Encode);
     }
     case rendezvous::ControlType::kSurvey: {
       const rendezvous::Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(),
                                       Numbers(source)};
-      return CheckValue<rendezvous::Survey>(survey, rendezvous::DecodeSurvey, muster::Encode);
+      return CheckValue<rendezvous::Survey>(survey, rendezvous::DecodeSurvey, muster::rendezvous::Encode);
     }
     case rendezvous::ControlType::kSurveyed: {
       const rendezvous::Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(),
                                           MakeReports(source, 100)};
-      return CheckValue<rendezvous::Surveyed>(surveyed, rendezvous::DecodeSurveyed, muster::Encode);
+      return CheckValue<rendezvous::Surveyed>(surveyed, rendezvous::DecodeSurveyed,
+                                              muster::rendezvous::Encode);
     }
     case rendezvous::ControlType::kGroupStatus:
       return CheckValue<rendezvous::GroupStatus>(MakeStatus(source), rendezvous::DecodeGroupStatus,
-                                                 muster::Encode);
+                                                 muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerAsked: {
       const rendezvous::OwnerQuestion question{source.Integer<uint64_t>(), source.Text(),
                                                source.Integer<uint16_t>(), source.Text(),
                                                source.Integer<uint16_t>(), source.Number()};
-      return CheckValue<rendezvous::OwnerQuestion>(question, rendezvous::DecodeOwnerQuestion, muster::Encode);
+      return CheckValue<rendezvous::OwnerQuestion>(question, rendezvous::DecodeOwnerQuestion,
+                                                   muster::rendezvous::Encode);
     }
     case rendezvous::ControlType::kOwnerTold: {
       const rendezvous::OwnerAnswer answer{
           source.Integer<uint64_t>(), static_cast<rendezvous::OwnerKind>(source.Below(4)),
           source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
-      return CheckValue<rendezvous::OwnerAnswer>(answer, rendezvous::DecodeOwnerAnswer, muster::Encode);
+      return CheckValue<rendezvous::OwnerAnswer>(answer, rendezvous::DecodeOwnerAnswer,
+                                                 muster::rendezvous::Encode);
     }
     default:
       Require(rendezvous::FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
@@ -214,15 +221,15 @@ Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
 void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
   switch (type) {
     case rendezvous::ControlType::kHello:
-      return CheckFrame<rendezvous::Hello>(frame, rendezvous::DecodeHello, muster::Encode);
+      return CheckFrame<rendezvous::Hello>(frame, rendezvous::DecodeHello, muster::rendezvous::Encode);
     case rendezvous::ControlType::kAccepted:
       return CheckFrame<uint64_t>(frame, rendezvous::DecodeAccepted, EncodeAcceptedOf);
     case rendezvous::ControlType::kJobEnd:
       return CheckFrame<uint64_t>(frame, rendezvous::DecodeJobEnd, EncodeJobEndOf);
     case rendezvous::ControlType::kRoster:
-      return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::Encode);
+      return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::rendezvous::Encode);
     case rendezvous::ControlType::kFailure:
-      return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::Encode);
+      return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::rendezvous::Encode);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
       return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeExchange, Encode);
@@ -231,19 +238,22 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kAdopt:
       return CheckFrame<int>(frame, rendezvous::DecodeAdopt, EncodeAdoptOf);
     case rendezvous::ControlType::kAdopted:
-      return CheckFrame<rendezvous::Adoption>(frame, rendezvous::DecodeAdopted, muster::Encode);
+      return CheckFrame<rendezvous::Adoption>(frame, rendezvous::DecodeAdopted, muster::rendezvous::Encode);
     case rendezvous::ControlType::kSurvey:
-      return CheckFrame<rendezvous::Survey>(frame, rendezvous::DecodeSurvey, muster::Encode);
+      return CheckFrame<rendezvous::Survey>(frame, rendezvous::DecodeSurvey, muster::rendezvous::Encode);
     case rendezvous::ControlType::kSurveyed:
-      return CheckFrame<rendezvous::Surveyed>(frame, rendezvous::DecodeSurveyed, muster::Encode);
+      return CheckFrame<rendezvous::Surveyed>(frame, rendezvous::DecodeSurveyed, muster::rendezvous::Encode);
     case rendezvous::ControlType::kGroupStatus:
-      return CheckFrame<rendezvous::GroupStatus>(frame, rendezvous::DecodeGroupStatus, muster::Encode);
+      return CheckFrame<rendezvous::GroupStatus>(frame, rendezvous::DecodeGroupStatus,
+                                                 muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerAsked:
-      return CheckFrame<rendezvous::OwnerQuestion>(frame, rendezvous::DecodeOwnerQuestion, muster::Encode);
+      return CheckFrame<rendezvous::OwnerQuestion>(frame, rendezvous::DecodeOwnerQuestion,
+                                                   muster::rendezvous::Encode);
     case rendezvous::ControlType::kVersions:
-      return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::Encode);
+      return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerTold:
-      return CheckFrame<rendezvous::OwnerAnswer>(frame, rendezvous::DecodeOwnerAnswer, muster::Encode);
+      return CheckFrame<rendezvous::OwnerAnswer>(frame, rendezvous::DecodeOwnerAnswer,
+                                                 muster::rendezvous::Encode);
     default:
       Require(rendezvous::EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
   }
@@ -266,31 +276,31 @@ std::vector<Bytes> Seeds() {
                   {{"gpu01", {"10.1.2.3"}}, {"gpu02", {}}},
                   {{0, 0, 7, {1}}, {1, 0, 8, {}}}};
   std::vector<Bytes> seeds = {
-      muster::Encode(rendezvous::Hello{{"10.1.2.3", "fd00::1"},
-                                       {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
-      muster::Encode(rendezvous::Hello{
+      muster::rendezvous::Encode(rendezvous::Hello{
+          {"10.1.2.3", "fd00::1"}, {{"gpu01", 7, agreement, {claim}}, {"gpu01", 8, agreement, {other}}}}),
+      muster::rendezvous::Encode(rendezvous::Hello{
           {}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
-      muster::Encode(group),
-      muster::Encode(
+      muster::rendezvous::Encode(group),
+      muster::rendezvous::Encode(
           rendezvous::Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
-      muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}},
-                     rendezvous::ControlType::kKeyedAllGather),
-      muster::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
-                     rendezvous::ControlType::kKeyedAllGathered),
+      muster::rendezvous::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}},
+                                 rendezvous::ControlType::kKeyedAllGather),
+      muster::rendezvous::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
+                                 rendezvous::ControlType::kKeyedAllGathered),
       rendezvous::EncodeAccepted(600000),
       rendezvous::EncodeJobEnd(3600000),
       rendezvous::EncodeLeave({0, 1, 2}),
       rendezvous::EncodeAdopt(3),
-      muster::Encode(rendezvous::Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
-      muster::Encode(rendezvous::Survey{1, 2000, {3, 4}}),
-      muster::Encode(rendezvous::Versions{2, 3, "0.2.0"}),
-      muster::Encode(rendezvous::OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
-      muster::Encode(rendezvous::OwnerAnswer{7, rendezvous::OwnerKind::kProgram, 1000, 3, 2})};
+      muster::rendezvous::Encode(rendezvous::Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
+      muster::rendezvous::Encode(rendezvous::Survey{1, 2000, {3, 4}}),
+      muster::rendezvous::Encode(rendezvous::Versions{2, 3, "0.2.0"}),
+      muster::rendezvous::Encode(rendezvous::OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
+      muster::rendezvous::Encode(rendezvous::OwnerAnswer{7, rendezvous::OwnerKind::kProgram, 1000, 3, 2})};
   rendezvous::RankReport report;
   report.process = {7, 'S', 1000, 10, "ep_poll"};
   report.operations = {{1, true, true, "AllReduce", 42, "f32[8]", 31000, {0}}};
-  seeds.push_back(muster::Encode(rendezvous::Surveyed{1, true, {report}}));
-  seeds.push_back(muster::Encode(
+  seeds.push_back(muster::rendezvous::Encode(rendezvous::Surveyed{1, true, {report}}));
+  seeds.push_back(muster::rendezvous::Encode(
       rendezvous::GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}}));
   for (uint8_t type = 1; type <= static_cast<uint8_t>(rendezvous::ControlType::kOwnerTold); ++type) {
     seeds.push_back(rendezvous::EncodeBare(static_cast<rendezvous::ControlType>(type)));
