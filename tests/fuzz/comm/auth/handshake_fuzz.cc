@@ -37,8 +37,8 @@ class Insider {
     const Bytes hello = Encode(
         auth::HelloMessage{auth::kProtocolVersion, AuthMethod::kMunge, meeting_, {}, pair_.public_key});
     server.OnMessage(hello);
-    Require(sent_.size() == 1 && sent_[0].size() > kAnswerBytes, "an answer");
-    const ByteView answer = ByteView(sent_[0]).first(kAnswerBytes);
+    Require(sent_.size() == 1 && sent_[0].size() > auth::kAnswerBytes, "an answer");
+    const ByteView answer = ByteView(sent_[0]).first(auth::kAnswerBytes);
     Agree(auth::ParseAnswer(answer)->public_key, hello, answer);
     server.OnMessage(auth::EncodeSealed(auth::MessageType::kProof, channel_->sealer.Seal(proof)));
   }
