@@ -27,8 +27,8 @@ Finding ExamineIdentity(const Environment& environment, const config::Config& co
 
 }  // namespace
 
-std::vector<Finding> Examine(const Environment& environment, const config::Config& config, const join::StartOptions& asked,
-                             Deadline deadline) {
+std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
+                             const join::StartOptions& asked, Deadline deadline) {
   utsname system{};
   uname(&system);
   const check::NodeFacts node = check::FactsOfThisNode({});

@@ -11,7 +11,7 @@ namespace muster::doctor {
 
 // Takes no part in a group and leaves nothing behind. BLOCKS while programs and libraries are asked, at most
 // until the deadline.
-std::vector<Finding> Examine(const Environment& environment, const config::Config& config, const join::StartOptions& asked,
-                             Deadline deadline);
+std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
+                             const join::StartOptions& asked, Deadline deadline);
 
 }  // namespace muster::doctor

@@ -25,23 +25,23 @@ enum class ControlType : uint8_t {
   kFailure,        // up: what a rank found; down: the group's first failure
   kFailureKnown,   // up: everybody below knows the failure
   kEveryoneKnows,  // down: every rank knows the failure
-  kKeyedAllGather,       // up: contributions of ranks
-  kKeyedAllGathered,      // down: everybody's
-  kLeave,          // up: these ranks are done
-  kReleased,       // down: every rank is done; the control plane may end
-  kRetired,        // down: the control plane ends here although not every rank is done
-  kHeartbeat,      // both ways
-  kAdopt,          // a program to its supervisor: may I be this rank?
-  kAdopted,        // the supervisor's answer
-  kSurvey,         // both ways: what are the ranks doing? (survey_messages.h)
-  kSurveyed,       // both ways: what they are doing
-  kLate,           // up: somebody below has waited long in an operation
-  kGroupStatus,    // to `muster status`
-  kOwnerAsked,     // up to the root, then down: whose is this connection? (owner_messages.h)
-  kOwnerTold,      // the answer, back the same way
-  kEnded,          // up: how programs ended (exit_report.h)
-  kJobEnd,         // down: when the job's time is over
-  kVersions,       // both ways, inside a node: the protocol versions of the sender (versions.h)
+  kKeyedAllGather,    // up: contributions of ranks
+  kKeyedAllGathered,  // down: everybody's
+  kLeave,             // up: these ranks are done
+  kReleased,          // down: every rank is done; the control plane may end
+  kRetired,           // down: the control plane ends here although not every rank is done
+  kHeartbeat,         // both ways
+  kAdopt,             // a program to its supervisor: may I be this rank?
+  kAdopted,           // the supervisor's answer
+  kSurvey,            // both ways: what are the ranks doing? (survey_messages.h)
+  kSurveyed,          // both ways: what they are doing
+  kLate,              // up: somebody below has waited long in an operation
+  kGroupStatus,       // to `muster status`
+  kOwnerAsked,        // up to the root, then down: whose is this connection? (owner_messages.h)
+  kOwnerTold,         // the answer, back the same way
+  kEnded,             // up: how programs ended (exit_report.h)
+  kJobEnd,            // down: when the job's time is over
+  kVersions,          // both ways, inside a node: the protocol versions of the sender (versions.h)
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.

@@ -17,9 +17,9 @@ namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
+using run::testing_support::ElfImage;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using run::testing_support::ElfImage;
 
 std::vector<std::string> NeededIn(const std::string& image) {
   return NeededLibraries([&](uint64_t offset, std::span<std::byte> bytes) -> size_t {

@@ -12,13 +12,6 @@
 namespace muster::run {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::IsSupersetOf;
-using testing::Key;
-using testing::Not;
-using testing::Pair;
 using resolve::testing_support::Bare;
 using resolve::testing_support::BatchScript;
 using resolve::testing_support::Muster;
@@ -28,6 +21,13 @@ using resolve::testing_support::OneTaskANode;
 using resolve::testing_support::Openmpi;
 using resolve::testing_support::Torchrun;
 using resolve::testing_support::VerdictOn;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
 using Variables = std::map<std::string, std::string, std::less<>>;
 
 // Nodes n1, n2, ...

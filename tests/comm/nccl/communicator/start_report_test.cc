@@ -55,7 +55,7 @@ TEST(JudgeStart, NamesWhoIsNotAndWhatTheFirstSaid) {
   EXPECT_EQ(
       Judged({Through(), Through(), {StartStage::kWaiting, "connect: refused"}, {StartStage::kWaiting, ""}}),
       "NCCL did not start within 10m on 2 of 4 ranks: ranks 2,3 (the first: rank 2 on gpu02; its last "
-      "words: connect: refused) waited in it; the other ranks were through");
+      "error: connect: refused) waited in it; the other ranks were through");
 }
 
 TEST(JudgeStart, NamesThoseFirstWhoAreFurthestBehind) {
