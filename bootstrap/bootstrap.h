@@ -1,4 +1,4 @@
-// The library's front listener. A program that links //bootstrap says
+// The library's public interface. A program that links //bootstrap says
 //
 //   muster::Result<muster::Communicator*> group = muster::Init();
 //   if (!group) { std::cerr << muster::ToString(group.error()) << '\n'; return

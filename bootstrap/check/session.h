@@ -27,7 +27,7 @@ Result<CheckSession> OpenCheckSession(const Environment& environment,
                                       const config::EffectiveConfig& effective,
                                       const join::StartOptions& asked, const resolve::Resolution& resolution);
 
-// leaves; waits for at most timeouts.shutdown.
+// Leaves the group; waits for at most timeouts.shutdown.
 Status CloseCheckSession(CheckSession& session);
 
 }  // namespace muster::check

@@ -64,7 +64,7 @@ Result<int> CheckGroup(check::CheckSession& session, const Environment& environm
   const check::Verdict verdict = check::Judge(evidence);
   if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
   const Status left = check::CloseCheckSession(session);
-  // The report has said what broke the group; leaving to it fails for the same reason.
+  // The report has said what broke the group; leaving it fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
 }

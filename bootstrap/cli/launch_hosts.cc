@@ -24,7 +24,8 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& ho
                   "-n N, or slots=N behind each name in " + launch.host_file);
 }
 
-// "user@host" is ssh's word for the machine. Which port is free there is known when it is tried; any of thousands is as good as another.
+// "user@host" is ssh's word for the machine. Which port is free there is known when it is tried; any of
+// thousands is as good as another.
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());

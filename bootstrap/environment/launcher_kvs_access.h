@@ -12,8 +12,8 @@
 namespace muster {
 
 // How this rank reaches its PMI server. `keeps_pmi`: `tuple`'s launcher keeps a PMI-1 server of its own, below
-// which PMI_JOBID is left over from the step that it runs in. Pure. Error: kConfiguration where there is none, or it is that of
-// another launcher than `tuple`'s (an mpiexec above a torchrun).
+// which PMI_JOBID is left over from the step that it runs in. Pure. Error: kConfiguration where there is
+// none, or it is that of another launcher than `tuple`'s (an mpiexec above a torchrun).
 Result<PmiAccess> FindPmi(const Environment& environment, const RankTuple& tuple, bool keeps_pmi);
 
 // Where the PMIx server of this process listens, "pmix-server.7368;tcp4://127.0.0.1:53313": one for each node

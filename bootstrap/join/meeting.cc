@@ -91,8 +91,8 @@ class Planner {
     add("nodes", environment_.Get("SLURM_STEP_NODELIST").value_or(""));
   }
 
-  // An mpiexec that names its launch nowhere. All its proxies are of one Slurm step, and on one node all ranks hang on
-  // one proxy.
+  // An mpiexec that names its launch nowhere. All its proxies are of one Slurm step, and on one node all
+  // ranks hang on one proxy.
   template <typename Add>
   void AddSlurmOfMpiexec(const Add& add) const {
     add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
@@ -191,7 +191,7 @@ class Planner {
     return SearchTheJob(meeting);
   }
 
-  // StartOptions for: the store may be anybody's.
+  // Only on request: the store may belong to another user or job.
   Status FindByStore(Meeting& meeting) const {
     if (OnOneNode()) return {};
     meeting.find_root = FindRoot::kEndpointStore;

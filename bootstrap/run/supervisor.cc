@@ -151,7 +151,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
     released_ = true;
     CheckDone();
   };
-  events.on_exchanged = [this](const rendezvous::KeyedAllGather& whole) { OnExchanged(whole); };
+  events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
   store_users_ = std::make_unique<store::StoreUsers>(plan_.join->uid, [this] {
     std::vector<store::RunningProgram> running;
@@ -197,7 +197,7 @@ Status Supervisor::ServeStore() {
   return {};
 }
 
-void Supervisor::OnExchanged(const rendezvous::KeyedAllGather& whole) {
+void Supervisor::OnGathered(const rendezvous::KeyedAllGather& whole) {
   if (whole.name == kAllDone && ExpectsFiles()) {
     return IsRoot() ? CheckFiles() : ContributeNothingTo(kFilesAreThere);
   }

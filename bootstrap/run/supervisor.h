@@ -93,7 +93,7 @@ class Supervisor {
 
   void Join();
   void OnJoined(rendezvous::Joined joined);
-  void OnExchanged(const rendezvous::KeyedAllGather& whole);
+  void OnGathered(const rendezvous::KeyedAllGather& whole);
   Status ServeStore();
   void StartPrograms(const rendezvous::FormedGroup& group);
   std::optional<rendezvous::Failure> StartProgram(const rendezvous::FormedGroup& group, int rank);

@@ -17,9 +17,9 @@
 namespace muster::store {
 
 // Chooses the port for who stands for rank 0, and writes it into rank 0's claim. A node's first process adds
-// the addresses of its machine. `request` is otherwise complete. `endpoint`: where the group meets, if that was said. `only_this_node`:
-// surely all ranks are here. Gives where muster serves the store; null: it does not (run.store: program).
-// Error: kSystem.
+// the addresses of its machine. `request` is otherwise complete. `endpoint`: where the group meets, if that
+// was said. `only_this_node`: surely all ranks are here. Gives where muster serves the store; null: it does
+// not (run.store: program). Error: kSystem.
 Result<std::shared_ptr<StorePort>> ChooseMasterPort(const config::Config& config,
                                                     const std::optional<Endpoint>& endpoint,
                                                     bool only_this_node, rendezvous::JoinRequest& request);

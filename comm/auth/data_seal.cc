@@ -18,7 +18,7 @@ DataKeys DeriveDataKeys(const MemberContext& context, MemberSide own, Cipher cip
                         const Challenge& connector, const Challenge& acceptor) {
   const SecretKey connection = DeriveKey(
       context.group_key,
-      {AsBytes("muster data keys"), AsBytes(context.group_id), ExitReportOf(context), connector, acceptor});
+      {AsBytes("muster data keys"), AsBytes(context.group_id), EncodeRanks(context), connector, acceptor});
   const MemberSide other = own == MemberSide::kConnector ? MemberSide::kAcceptor : MemberSide::kConnector;
   return {cipher, SenderKey(connection, cipher, own), SenderKey(connection, cipher, other)};
 }

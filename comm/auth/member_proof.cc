@@ -10,7 +10,7 @@ Challenge MakeChallenge() {
   return challenge;
 }
 
-Bytes ExitReportOf(const MemberContext& context) {
+Bytes EncodeRanks(const MemberContext& context) {
   WireWriter ends;
   ends.I32(context.connector_rank);
   ends.I32(context.acceptor_rank);

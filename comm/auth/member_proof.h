@@ -33,7 +33,7 @@ struct MemberContext {
 };
 
 // Both ranks as bytes: i32 connector, i32 acceptor.
-Bytes ExitReportOf(const MemberContext& context);
+Bytes EncodeRanks(const MemberContext& context);
 
 // A fresh one for each connection.
 Challenge MakeChallenge();

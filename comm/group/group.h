@@ -1,7 +1,7 @@
 // A formed group as one of its processes sees it: the roster, the control plane and the keys. What a
 // Communicator and the supervisor stand on. Made by comm/rendezvous/control/join.h (or adopted from a supervisor).
 //
-// Threads: all functions may be called from any thread. Only Exchange, WhoIsMissing and Leave block, at most
+// Threads: all functions may be called from any thread. Only KeyedAllGather, WhoIsMissing and Leave block, at most
 // until their deadline.
 #pragma once
 
@@ -57,7 +57,7 @@ class Group {
     return {};
   }
 
-  // leaves: from now on this process's end is not a failure. Waits until that is known where it must
+  // Leaves the group: from now on the end of this process is not a failure. Waits until that is known if it must
   // be.
   //
   // Error: the group's failure, where it has one: the work was not done together to the end.

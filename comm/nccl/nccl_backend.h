@@ -46,8 +46,8 @@ struct ChosenBackend {
 // every rank has come and, where they have GPUs, NCCL has started: both by the earliest deadline that a rank
 // has. Where NCCL is used, this rank's GPU becomes CUDA's current device for the calling thread.
 //
-// Error: as AgreeOnBackend, CheckNcclProtection and StartNccl; kConfiguration where a rank sees GPUs and cannot tell which is its
-// own (names the rank, on all alike).
+// Error: as AgreeOnBackend, CheckNcclProtection and StartNccl; kConfiguration where a rank sees GPUs and
+// cannot tell which is its own (names the rank, on all alike).
 Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
                                           const GpuSurroundings& surroundings, const NcclRequest& request,
                                           Deadline deadline);

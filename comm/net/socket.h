@@ -49,8 +49,8 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
-// Bound and listening; what is accepted on it has the options that StartConnect sets. kSystem; `*error_number` (may be null) gets errno, so that a caller can tell a taken
-// address.
+// Bound and listening; what is accepted on it has the options that StartConnect sets. kSystem;
+// `*error_number` (may be null) gets errno, so that a caller can tell a taken address.
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
 
 // Starts to connect; the descriptor becomes writable when that has ended, then ConnectError says how.

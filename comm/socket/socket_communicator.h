@@ -1,4 +1,4 @@
-// The socket backend's front listener: a Communicator over TCP between nodes and Unix sockets inside one.
+// The public interface of the socket backend: a Communicator over TCP between nodes and Unix sockets inside one.
 //
 //   auto endpoint = SocketEndpoint::Open();                    // before the rendezvous
 //   ... rendezvous with endpoint->payload() ...                // gives a Group and everybody's payload
@@ -10,7 +10,7 @@
 // Threads: as communicator.h says. In addition Send to and Recv from the same peer may run in two threads,
 // and any number of communicators made by Split may be used at the same time, each from its own thread.
 // Ownership: the Group must outlive the communicator and everything Split from it.
-// Destruction leaves to the connected peers and closes; it does not wait.
+// Destruction sends a leave message to the connected peers and closes; it does not wait.
 //
 // Errors of the operations, apart from kUsage, are also the group's failure, so that every rank gets the same
 // sentence:

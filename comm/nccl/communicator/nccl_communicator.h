@@ -1,5 +1,5 @@
-// The NCCL backend's front listener: a Communicator whose operations on device memory are NCCL's, while those on
-// host memory, barriers and bytes of any length go over sockets.
+// The public interface of the NCCL backend: a Communicator whose operations on device memory are NCCL's,
+// while those on host memory, barriers and bytes of any length go over sockets.
 //
 // Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. Its
 // deadline counts from the call. Between BeginGroup and EndGroup calls are queued together, so that a Send

@@ -67,7 +67,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
       return programs_.Remove(source);
     case ControlType::kKeyedAllGather:
-      if (const auto part = DecodeExchange(frame)) plane_.Contribute(*part);
+      if (const auto part = DecodeKeyedAllGather(frame)) plane_.Contribute(*part);
       return;
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));

@@ -76,7 +76,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
     upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
                      [this](const Error& reason) { OnUpstreamClosed(reason); });
   }
-  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnBranchFrame(source, frame); },
+  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
                          [this](ChildLinks::Source source, const ChildLinks::Child& child,
                                 const Error& reason) { OnChildClosed(source, child, reason); });
   std::vector<ChildLinks::Child> unheard = TakeUnheard(*children_);
@@ -108,7 +108,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                                  [this](const HeartbeatMonitor::Silence& peer) { OnSuspect(peer); },
                                  [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); }});
   }
-  StartSurveys(std::move(joined.status_desk));
+  StartSurveys(std::move(joined.status_server));
 }
 
 ControlPlane::~ControlPlane() {
@@ -155,7 +155,7 @@ void ControlPlane::CheckHopeless(const std::set<int>& left) {
 
 void ControlPlane::Publish(const KeyedAllGather& whole) {
   children_->SendAll(Encode(whole, ControlType::kKeyedAllGathered));
-  if (events_.on_exchanged) events_.on_exchanged(whole);
+  if (events_.on_gathered) events_.on_gathered(whole);
 }
 
 // ---- failures
@@ -216,8 +216,8 @@ void ControlPlane::Leave() {
 void ControlPlane::TakeLeave(const std::vector<int>& ranks) {
   const std::set<int> left = members_.Leave(ranks);
   PassLeaveUp(ranks);
-  // A leader's word for a follower's leave message is enough: it stays until its own is confirmed.
-  // Only the branches of those who have just left: with a thousand nodes, all would be looked at a thousand times.
+  // A leader confirms the leave messages of its followers: it stays until its own is confirmed.
+  // Only the children of ranks that have just left: with a thousand nodes, all would be looked at a thousand times.
   std::set<ChildLinks::Source> sources;
   for (const int rank : left) sources.insert(child_of_rank_[static_cast<size_t>(rank)]);
   for (const ChildLinks::Source source : sources) {
@@ -353,7 +353,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
   if (!upstream_ || !type) return;
   switch (*type) {
     case ControlType::kKeyedAllGathered:
-      if (const auto whole = DecodeExchange(frame)) Publish(*whole);
+      if (const auto whole = DecodeKeyedAllGather(frame)) Publish(*whole);
       return;
     case ControlType::kFailure:
       if (const auto failure = DecodeFailure(frame)) {
@@ -407,14 +407,14 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
   Announce(LostUpstream(reason));
 }
 
-// ---- branches
+// ---- children
 
-void ControlPlane::OnBranchFrame(ChildLinks::Source source, ByteView frame) {
+void ControlPlane::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return;
   switch (*type) {
     case ControlType::kKeyedAllGather:
-      if (const auto part = DecodeExchange(frame)) TakeKeyedAllGather(*part);
+      if (const auto part = DecodeKeyedAllGather(frame)) TakeKeyedAllGather(*part);
       return;
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) TakeFailure(*std::move(failure));

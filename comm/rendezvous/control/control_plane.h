@@ -42,7 +42,7 @@ class ControlPlane {
     std::function<void()>
         on_everyone_knows;              // once, after on_failure: no rank is left that has not been told
     std::function<void()> on_released;  // once, after Leave: this process may end
-    std::function<void(const KeyedAllGather&)> on_exchanged;  // complete, entries in rank order
+    std::function<void(const KeyedAllGather&)> on_gathered;  // complete, entries in rank order
     // What the own ranks are doing; where it is empty they are just there.
     Surveyor::ReportOwn report_own;
     OwnerInquiry::Look whose;  // whose a connection is, as seen from here
@@ -91,7 +91,7 @@ class ControlPlane {
  private:
   void OnUpstreamFrame(ByteView frame);
   void OnUpstreamClosed(const Error& reason);
-  void OnBranchFrame(ChildLinks::Source source, ByteView frame);
+  void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child, const Error& reason);
 
   void TakeKeyedAllGather(const KeyedAllGather& part);

@@ -24,7 +24,7 @@ RejoinHandler::RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinReq
 
 void RejoinHandler::OpenLadder() {
   if (!is_root_ || listener_ || request_->meeting.find_root == FindRoot::kSameNode) return;
-  // The launcher's key-value store may be in the hands of a program by now; those who come look for the next root address.
+  // A program may use the launcher's server by now; new processes wait for the next root's address.
   if (request_->kvs) return;
   Result<std::unique_ptr<auth::Prover>> prover = ChooseProver(*request_, munge_worker_);
   if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);

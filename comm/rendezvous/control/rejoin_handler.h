@@ -35,7 +35,7 @@ class RejoinHandler {
   void OpenLocally(std::unique_ptr<NodeListener> listener);
   // A process that had connected when the group formed, and had not said who it is.
   void Take(ChildLinks::Child visitor);
-  // Where this is the root, and those who come find it without a launcher's key-value store. Harmless when it is open.
+  // If this is the root, and new processes find it without a LauncherKvs. Harmless when it is open.
   void OpenLadder();
 
  private:

@@ -57,7 +57,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   key_ = joined.group.key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
-  events.on_exchanged = [this](const muster::rendezvous::KeyedAllGather& whole) { OnExchanged(whole); };
+  events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.on_released = [this] {
     const std::lock_guard lock(mutex_);
     // What came first counts: a failed group releases its ranks as well, once nobody is left.
@@ -111,7 +111,7 @@ void ThreadedGroup::OnFailure(const Failure& failure) {
   changed_.notify_all();
 }
 
-void ThreadedGroup::OnExchanged(const muster::rendezvous::KeyedAllGather& whole) {
+void ThreadedGroup::OnGathered(const muster::rendezvous::KeyedAllGather& whole) {
   const std::lock_guard lock(mutex_);
   std::vector<Bytes>& by_rank = exchanged_[whole.name];
   by_rank.resize(static_cast<size_t>(roster_->size()));

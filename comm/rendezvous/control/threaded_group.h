@@ -50,7 +50,7 @@ class ThreadedGroup : public Group {
   void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
-  void OnExchanged(const muster::rendezvous::KeyedAllGather& whole);
+  void OnGathered(const muster::rendezvous::KeyedAllGather& whole);
   // Until `condition` holds (with mutex_ locked); false at the deadline.
   bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
 

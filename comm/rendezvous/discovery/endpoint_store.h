@@ -1,5 +1,5 @@
 // A place that all processes of a launch can reach (the store of torchrun, a shared directory, a launcher's
-// PMI server). The root puts up a root address there that says where it listens; the leaders look it up and dial.
+// PMI server). The root publishes its address there; leaders look it up and dial it.
 //
 // Who can write there could send a leader elsewhere, and who can read there reads the secret: it is as
 // private as that place is. comm/auth/README.md says what that means.
@@ -18,7 +18,7 @@
 
 namespace muster::rendezvous {
 
-// What the root says. A value.
+// The root's entry in an endpoint store. A value.
 struct RootAddress {
   std::vector<net::SocketAddress> addresses;  // where it listens, with ports
   // Drawn for this group alone; absent where nothing needs it (munge, MUSTER_SECRET, no authentication).
@@ -32,8 +32,8 @@ std::string Encode(const RootAddress& root_address);
 // Strict. Error: kDisagreement; never shows any of the secret.
 Result<RootAddress> DecodeRootAddress(std::string_view text);
 
-// One launch's place on it. Owned by one thread at a time; every call BLOCKS until its deadline, and longer
-// where a name has to be resolved: call it on a BlockingWorker.
+// One launch's entry in an endpoint store. Owned by one thread at a time; every call BLOCKS until its
+// deadline, and longer where a name has to be resolved: call it on a BlockingWorker.
 //
 // Errors: kConfiguration where trying again is of no use; anything else may be different the next time.
 class EndpointStore {
@@ -47,7 +47,7 @@ class EndpointStore {
   virtual Status Publish(std::string_view root_address, Deadline deadline) = 0;
   // What is there now, maybe of a root that is gone; absent where there is nothing.
   virtual Result<std::optional<std::string>> LookUp(Deadline deadline) = 0;
-  // Takes `root_address` down, where it is still up and would otherwise stay for good. Not all do.
+  // Removes `root_address` if it is still there and would otherwise stay. Not all stores need it.
   virtual bool WantsWithdrawal() const { return false; }
   virtual void Withdraw(std::string_view /*root_address*/) {}
   // For messages: "the store of torchrun at gpu01:29500".

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(5);
 constexpr Duration kLongestPause = milliseconds(250);
-// With a root address in hand, another one comes only where that one's root is gone.
+// After the first root address, another one appears only if its root has ended.
 constexpr Duration kPauseWithRootAddress = milliseconds(500);
 
 }  // namespace

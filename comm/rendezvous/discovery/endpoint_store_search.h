@@ -1,9 +1,9 @@
-// From "the root says on an endpoint store where it is" to a proven connection: looks there again and again, keeps a
-// RootDialer busy with what the newest root address says, and begins anew where another root address is put up, because
-// the first may have been that of a root that is gone.
+// From a root address in an endpoint store to a proven connection: reads the store again and again, keeps a
+// RootDialer busy with the newest root address, and starts again when another one appears: the first may
+// belong to a root that has ended.
 //
-// Lives on one EventLoop; the endpoint store is asked on a thread of its own, which may be left behind. Never gives
-// up by itself but where trying again is of no use: its owner has the deadline.
+// Lives on one EventLoop; the endpoint store is read on a thread of its own, which may be left behind. Gives up by
+// itself only if trying again is of no use: its owner has the deadline.
 #pragma once
 
 #include <functional>

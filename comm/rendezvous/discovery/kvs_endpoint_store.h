@@ -1,4 +1,4 @@
-// A LauncherKvs as an endpoint store: the root's address lies there under one name, its blanks written as commas.
+// A LauncherKvs as an endpoint store: its one entry is the encoded root address, with commas for blanks.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ class KvsEndpointStore : public EndpointStore {
  public:
   KvsEndpointStore(std::shared_ptr<LauncherKvs> kvs, std::string name);
 
-  // Of a root address that is too long for a launcher (a node with a dozen addresses) the last addresses are left
-  // out.
+  // If the encoded root address is too long for a launcher (a node with a dozen addresses), its last
+  // addresses are omitted.
   Status Publish(std::string_view root_address, Deadline deadline) override;
   Result<std::optional<std::string>> LookUp(Deadline deadline) override;
   std::string Describe() const override;

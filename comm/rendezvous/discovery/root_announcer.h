@@ -1,5 +1,5 @@
-// Puts the root's address up on an endpoint store, again and again until it is up, and takes it down where an endpoint store
-// wants that.
+// Publishes the root's address in an endpoint store, retries until that succeeds, and removes it if the store
+// requires it.
 //
 // Lives on one EventLoop; the endpoint store is written to on a thread of its own, which may be left behind.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace muster::rendezvous {
 
-// A file system that does not answer for so long is left with the root's address.
+// If a file system does not answer for this long, the root's address stays in it.
 inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
 
 class RootAnnouncer {
@@ -28,7 +28,7 @@ class RootAnnouncer {
                 OnHopeless on_hopeless);
   RootAnnouncer(const RootAnnouncer&) = delete;
   RootAnnouncer& operator=(const RootAnnouncer&) = delete;
-  // BLOCKS until the root's address is down, at most kWithdrawal; not at all for an endpoint store that keeps none.
+  // BLOCKS until the root's address is removed, at most kWithdrawal; not at all if the store needs no removal.
   ~RootAnnouncer();
 
   // Once.

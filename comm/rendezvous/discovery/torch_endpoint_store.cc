@@ -54,7 +54,7 @@ Error TorchEndpointStore::Judge(Error error) {
 Status TorchEndpointStore::Publish(std::string_view root_address, Deadline deadline) {
   MUSTER_CHECK(Connect(deadline));
   MUSTER_CHECK(client_->Set(key_, root_address, deadline));
-  // Nothing answers a Set: this does, be it with the root's address of somebody still newer.
+  // A Set has no answer. A Get has one, possibly the address of a newer root.
   MUSTER_CHECK(client_->Get(key_, deadline));
   return {};
 }

@@ -39,8 +39,8 @@ struct JoinRequest {
   std::optional<auth::JobSecret> secret;
   // FindRoot::kEndpointStore without `secret`: drawn by the root, and read from its address by the others.
   std::optional<auth::JobSecret> root_address_secret;
-  // FindRoot::kEndpointStore on the launcher's key-value store: this process's (endpoint_store_choice.h). Whoever owns it lets it
-  // be left when the group is over.
+  // FindRoot::kEndpointStore on the launcher's server: this process's LauncherKvs (endpoint_store_choice.h).
+  // Its owner ends it when the group is over.
   std::shared_ptr<LauncherKvs> kvs;
   std::string munge_socket;
   // Null: nobody knows more than the environment says.
@@ -64,7 +64,7 @@ struct Joined {
   // What this process had asked for, where others come to it: a leader, the root. Else null.
   std::shared_ptr<const JoinRequest> request;
   std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
-  std::unique_ptr<StatusServer> status_desk{};    // a leader's, where it could be opened
+  std::unique_ptr<StatusServer> status_server{};  // a leader's, where it could be opened
   std::unique_ptr<NodeListener> node_listener{};  // a leader's, open: a node's ranks find it without a gap
 };
 

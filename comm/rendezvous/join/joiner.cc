@@ -34,7 +34,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
       local_names_(MakeLocalNames(request_.meeting.LocalKey(), request_.self.node,
                                   request_.shared_directories, request_.uid)),
       munge_worker_(loop.mailbox()) {
-  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnBranchFrame(source, frame); },
+  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
                          [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
                            OnChildClosed(source, child);
                          });
@@ -172,7 +172,7 @@ void Joiner::Restart() {
   MeetLocally();
 }
 
-void Joiner::OnBranchFrame(ChildLinks::Source source, ByteView frame) {
+void Joiner::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!children_ || !type) return;
   if (ended_) {

@@ -98,7 +98,7 @@ class Joiner {
   void OnUpstreamFrame(ByteView frame);
   void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
   void OnUpstreamClosed(const Error& reason);
-  void OnBranchFrame(ChildLinks::Source source, ByteView frame);
+  void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void CompareWithUpstream(ByteView frame);
   void CompareWithBranch(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
@@ -145,7 +145,7 @@ class Joiner {
   std::unique_ptr<SchedulerInquiry> inquiry_;
   std::unique_ptr<WaitReporter> reporter_;
   std::vector<std::pair<ChildLinks::Source, ProcessInfo>> members_;  // here and below
-  size_t sent_ = 0;                                                  // of parties_, to the present upstream
+  size_t sent_ = 0;                                                  // of members_, to the present upstream
   int local_claims_ = 0;   // ranks heard of on this node, ours included
   int remote_claims_ = 0;  // and of those on others
   size_t told_nodes_ = 0;  // that the group has failed

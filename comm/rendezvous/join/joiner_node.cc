@@ -51,7 +51,7 @@ bool Joiner::AttachToLeader() {
 
 void Joiner::Lead() {
   if (SoleRankOfNode()) {
-    // Whoever holds the listener nevertheless has formed its group, with this rank in it.
+    // The process that listens there nevertheless has formed its group, with this rank in it.
     if (!AttachToLeader()) BecomeLeader();
     return;
   }
@@ -71,7 +71,7 @@ void Joiner::OpenNodeListener() {
   // The others of this node will find nobody and go to the root as well.
   if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
   if (!opened || *opened == NodeListener::Opened::kOpen) return BecomeLeader();
-  // Whoever holds the listener knows whether we are early (its group is still running) or one too many.
+  // The process that listens there knows whether we are early (its group is still running) or one too many.
   if (AttachToLeader()) return;
   RetryLocally(&Joiner::OpenNodeListener);
 }

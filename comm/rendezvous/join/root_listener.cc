@@ -143,8 +143,8 @@ std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
   const PortRange range = request_.options.ports;
   if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
   if (meeting.find_root == FindRoot::kEndpointStore) {
-    // Others than the last time: who still has the root's address of the previous group, and its secret, should find
-    // nobody there rather than be turned away.
+    // Other ports than the last time: a rank with the address and secret of the previous group's root must find no
+    // listener, rather than be turned away.
     std::array<uint8_t, 16> random{};
     auth::RandomBytes(random);
     return {PortLadder(AsText(random), range, meeting.ports_of_others, kWholeLadder)};

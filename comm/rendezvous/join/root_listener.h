@@ -1,6 +1,7 @@
 // Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
 // them, and waits for one only if the whole of rendezvous.ports is taken. With a job secret it listens on one
-// port of each ladder (names.h). Where the meeting has an endpoint store, it says there where it listens. Behind it stands a AuthenticatingAcceptor: only proven links come out.
+// port of each ladder (names.h). Where the meeting has an endpoint store, it publishes its address there. An
+// AuthenticatingAcceptor passes on only proven links.
 //
 // Lives on one EventLoop.
 #pragma once

@@ -37,10 +37,10 @@ class AuthenticatingAcceptor {
     size_t most_half_open = 192;
     std::string self = "this rank";  // for messages: "rank 0 on gpu01"
   };
-  // A proven link, sealed. Start it before returning: until then it still calls the listener.
+  // A proven link, sealed. Start it before returning: until then it still calls the acceptor.
   using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer)>;
 
-  // `prover` must outlive the listener.
+  // `prover` must outlive the acceptor.
   AuthenticatingAcceptor(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link);
   AuthenticatingAcceptor(const AuthenticatingAcceptor&) = delete;
   AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;

@@ -246,7 +246,7 @@ Bytes Encode(const KeyedAllGather& exchange, ControlType type) {
   return writer.Take();
 }
 
-Result<KeyedAllGather> DecodeExchange(ByteView frame) {
+Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
   WireReader reader = Body(frame);
   KeyedAllGather exchange;
   exchange.name = reader.String();

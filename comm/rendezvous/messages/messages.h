@@ -150,7 +150,7 @@ Duration FromMilliseconds(uint64_t milliseconds);
 Result<Hello> DecodeHello(ByteView frame);
 Result<FormedGroup> DecodeRoster(ByteView frame);
 Result<Failure> DecodeFailure(ByteView frame);
-Result<KeyedAllGather> DecodeExchange(ByteView frame);
+Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame);
 Result<uint64_t> DecodeAccepted(ByteView frame);
 Result<uint64_t> DecodeJobEnd(ByteView frame);
 Result<std::vector<int>> DecodeLeave(ByteView frame);

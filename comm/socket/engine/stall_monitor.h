@@ -1,12 +1,10 @@
 // What a rank does besides waiting when an operation takes long:
 //   after 10 ms without progress  it notes in the call history whom it waits for, for others that ask
 //   after `straggler_after`       it tells the control plane, which finds out who is missing and says so
-//   after `patience`              it asks the peers it waits for (inquiry.h); a disagreement fails the group,
-//   and a peer on
-//                                 this node where nobody listens any more has gone
-//   shortly before the deadline   it follows their answers to those who are not in the operation, or do not
-//   answer, so
-//                                 that the error names the rank everybody waits for and not its neighbour
+//   after `patience`              it asks the peers it waits for (inquiry.h); a disagreement fails the group, and a
+//                                 peer on this node where nobody listens any more has gone
+//   shortly before the deadline   it follows their answers to those who are not in the operation, or do not answer,
+//                                 so that the error names the rank everybody waits for and not its neighbour
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
@@ -77,7 +75,7 @@ class StallMonitor {
   std::optional<int> gone_;
   Deadline late_at_ = Deadline::Never();
   std::shared_ptr<const ActivitySource>
-      waiting_pair_;  // on the key-value store, where there is no call history
+      waiting_pair_;  // in the group's ActivityTable, if there is no call history
 };
 
 }  // namespace muster::socket

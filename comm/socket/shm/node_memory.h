@@ -8,7 +8,7 @@
 // and the other waits usually know it already.
 //
 // Every wait is for somebody to publish a step that is not later than the one this rank is in, so no circle
-// of ranks can wait for each other, within the memory and together with messages (exchange.h), which belong
+// of ranks can wait for each other, within the memory and together with messages (progress_engine.h), which belong
 // to the same calls in the same order.
 //
 // Sleeping: awaited.h. A rank that is about to sleep writes the one it waits for into its sleeper word, then

@@ -1,10 +1,9 @@
 // One outbound connection: the addresses of a peer, tried side by side until one has proven to be the peer
 // and has taken the connection (handshake.h).
 //
-// Same node: its Unix socket, and if that leads nowhere, or its queue stays full, TCP. Only the wait for the kernel to
-// connect has a
-// deadline of its own: a connected peer that does not answer is busy with the user's program, and whoever
-// waits for it has a deadline already.
+// Same node: its Unix socket, and if that leads nowhere, or its queue stays full, TCP. Only the wait for the
+// kernel to connect has a deadline of its own: a connected peer that does not answer is busy with the user's
+// program, and whoever waits for it has a deadline already.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once

@@ -10,7 +10,7 @@
 //
 // Two uses. A rank that has been blocked for a while asks the peers it waits for: where calls of the same
 // number differ, whoever is asked makes that the group's failure. And shortly before its deadline it follows
-// the answers from peer to peer, to name the rank that all of them wait for (stall monitor.h).
+// the answers from peer to peer, to name the rank that all of them wait for (engine/stall_monitor.h).
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once

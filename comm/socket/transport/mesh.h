@@ -15,7 +15,7 @@
 // every communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its
 // handshake" ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that
 // X needs it for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of
-// data between ranks in the same call, has no cycle (exchange.h).
+// data between ranks in the same call, has no cycle (progress_engine.h).
 //
 // Threads: all functions may be called from any thread; none waits. Ownership: the Group outlives it.
 #pragma once

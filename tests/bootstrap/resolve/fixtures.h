@@ -24,8 +24,8 @@ struct ExpectedRank {
   std::string host;
 };
 
-// The line of a meeting.tsv: the launcher, how its ranks find the root ("first-node"), the first node, the host or the
-// store ("-": none), and the nodes of the placement.
+// The line of a meeting.tsv: the launcher, how its ranks find the root ("first-node"), the first node, the
+// host or the store ("-": none), and the nodes of the placement.
 struct ExpectedMeeting {
   std::string folder;
   std::string launcher;

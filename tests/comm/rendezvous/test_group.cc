@@ -70,7 +70,7 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
   events.on_failure = [this](const Failure& failure) { failures.push_back(failure); };
   events.on_everyone_knows = [this] { ++everyone_knows; };
   events.on_released = [this] { ++released; };
-  events.on_exchanged = [this](const KeyedAllGather& whole) { exchanged.push_back(whole); };
+  events.on_gathered = [this](const KeyedAllGather& whole) { exchanged.push_back(whole); };
   events.whose = [this](const OwnerQuestion& question) { return whose ? whose(question) : OwnerAnswer{}; };
   events.on_ends = [this](const std::vector<RankEnd>& some) {
     ends.insert(ends.end(), some.begin(), some.end());

@@ -76,9 +76,9 @@ TEST(Messages, ReadBackAsTheyWere) {
   ExpectReadsBack(Encode(ExampleGroup()), ControlType::kRoster, DecodeRoster, ExampleGroup());
   ExpectReadsBack(Encode(kFailure), ControlType::kFailure, DecodeFailure, kFailure);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGather), ControlType::kKeyedAllGather,
-                  DecodeExchange, kKeyedAllGather);
+                  DecodeKeyedAllGather, kKeyedAllGather);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGathered), ControlType::kKeyedAllGathered,
-                  DecodeExchange, kKeyedAllGather);
+                  DecodeKeyedAllGather, kKeyedAllGather);
   ExpectReadsBack(EncodeAccepted(12345), ControlType::kAccepted, DecodeAccepted, uint64_t{12345});
   ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
   ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
@@ -122,7 +122,7 @@ std::vector<Sample> Samples() {
   return {{"hello", Encode(ExampleHello()), Decoder(DecodeHello)},
           {"roster", Encode(ExampleGroup()), Decoder(DecodeRoster)},
           {"failure", Encode(kFailure), Decoder(DecodeFailure)},
-          {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(DecodeExchange)},
+          {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(DecodeKeyedAllGather)},
           {"acceptance", EncodeAccepted(1), Decoder(DecodeAccepted)},
           {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
           {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},

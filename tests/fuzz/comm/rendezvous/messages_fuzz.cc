@@ -173,7 +173,8 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
                                              muster::rendezvous::Encode);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
-      return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeExchange, Encode);
+      return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeKeyedAllGather,
+                                                    Encode);
     case rendezvous::ControlType::kAdopted: {
       const rendezvous::Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
                                           source.Text()};
@@ -232,7 +233,7 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
       return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::rendezvous::Encode);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
-      return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeExchange, Encode);
+      return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeKeyedAllGather, Encode);
     case rendezvous::ControlType::kLeave:
       return CheckFrame<std::vector<int>>(frame, rendezvous::DecodeLeave, rendezvous::EncodeLeave);
     case rendezvous::ControlType::kAdopt:

@@ -1,6 +1,6 @@
 // The root while a group forms, under hellos, deaths and re-tries of peers that may say anything: every
-// claimed seat is inside the world, a roster is whole, an error is an error of the group. And the membership tracker of a
-// formed group.
+// claimed seat is inside the world, a roster is whole, an error is an error of the group. And the membership
+// tracker of a formed group.
 #include <algorithm>
 #include <set>
 
