@@ -3,18 +3,36 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
 
-def muster_library(name, copts = [], **kwargs):
-    cc_library(name = name, copts = MUSTER_COPTS + copts, **kwargs)
+def _prelude():
+    """The precompiled header of this package's files, built with the same options: what measures is not a test."""
+    package = native.package_name() + "/"
+    measures = package.startswith("tests/bench/") or package.startswith("tests/gpu/")
+    return "tests_prelude" if package.startswith("tests/") and not measures else "prelude"
 
-def muster_binary(name, copts = [], **kwargs):
-    cc_binary(name = name, copts = MUSTER_COPTS + copts, **kwargs)
+def _copts(copts):
+    return MUSTER_COPTS + copts + select({
+        "//deploy/bazel:precompiled": ["-include", "deploy/bazel/%s.h" % _prelude()],
+        "//conditions:default": [],
+    })
+
+def _deps(deps):
+    return deps + select({
+        "//deploy/bazel:precompiled": ["//deploy/bazel:" + _prelude()],
+        "//conditions:default": [],
+    })
+
+def muster_library(name, copts = [], deps = [], **kwargs):
+    cc_library(name = name, copts = _copts(copts), deps = _deps(deps), **kwargs)
+
+def muster_binary(name, copts = [], deps = [], **kwargs):
+    cc_binary(name = name, copts = _copts(copts), deps = _deps(deps), **kwargs)
 
 def muster_test(name, copts = [], deps = [], **kwargs):
     """A gtest program; gmock's main prints one case a line."""
     cc_test(
         name = name,
-        copts = MUSTER_COPTS + copts,
-        deps = deps + ["@system//:gtest_main"],
+        copts = _copts(copts),
+        deps = _deps(deps + ["@system//:gtest_main"]),
         **kwargs
     )
 
@@ -36,14 +54,14 @@ def muster_fuzz_target(name, srcs, seeds = [], deps = [], executions = 20000, li
         size = "medium",
         srcs = srcs,
         args = ["--executions=%d" % executions] + ["$(rootpaths %s)" % seed for seed in seeds],
-        copts = MUSTER_COPTS,
+        copts = _copts([]),
         data = seeds,
         linkopts = linkopts + select({
             "//deploy/bazel:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],
         }),
         tags = ["fuzz"],
-        deps = deps + ["//tests/fuzz:fuzz_target"] + select({
+        deps = _deps(deps + ["//tests/fuzz:fuzz_target"]) + select({
             "//deploy/bazel:libfuzzer": ["//tests/fuzz:libfuzzer_driver"],
             "//conditions:default": ["//tests/fuzz:fuzz_driver"],
         }),
