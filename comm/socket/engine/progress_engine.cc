@@ -1,20 +1,25 @@
 #include "comm/socket/engine/progress_engine.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
-#include <utility>
+#include <algorithm>
+#include <cerrno>
 
-#include "comm/ops/group_failure.h"
+#include "comm/base/parse.h"
 #include "comm/roster.h"
 
 namespace muster::socket {
 namespace {
 
-constexpr size_t kScratchBytes = size_t{64} * 1024;
 // A loopback or Unix message takes 2 to 4 us to a peer that spins and 20 to one that sleeps.
 constexpr Duration kSpinFor = std::chrono::microseconds(50);
 // Trying more connections than this costs more than being woken.
 constexpr size_t kMaxSpinPeers = 8;
+constexpr size_t kNamedCulprits = 8;
+// Whoever sleeps in short pieces notices that it has stood still.
+constexpr Duration kLongestSleep = std::chrono::seconds(1);
+// Later than this after it should have woken up, a process was suspended; a busy machine is faster.
+constexpr Duration kSuspended = std::chrono::seconds(2);
 
 void Relax() {
 #if defined(__x86_64__)
@@ -32,217 +37,52 @@ ProgressEngine::ProgressEngine(ConnectionSet& connections, CallHistory* history,
       mesh_(connections.mesh()),
       group_(mesh_.group()),
       options_(options),
-      stall_monitor_(mesh_, history, options.patience) {}
+      failures_(connections, options.cause_grace, options.sole_reader),
+      stall_monitor_(mesh_, history, options.patience),
+      wait_set_(mesh_) {}
 
 ProgressEngine::~ProgressEngine() { End(); }
 
 void ProgressEngine::Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline) {
   call_ = call;
-  timeout_ = timeout;
-  given_deadline_ = deadline;
-}
-
-// An operation that never waits need not know what time it is: reading the clock is a good part of a short
-// one.
-void ProgressEngine::StartClock() {
-  if (clock_started_) return;
-  clock_started_ = true;
-  deadline_ = given_deadline_.value_or(Deadline::After(timeout_));
-  const Deadline latest = options_.latest.IsNever() ? group_.latest() : options_.latest;
-  capped_ = !latest.IsNever() && !latest.Expired() && latest.when() < deadline_.when();
-  if (capped_) deadline_ = latest;
-  stall_monitor_.Begin(call_, deadline_, timeout_);
+  clock_.Begin(timeout, deadline);
 }
 
 void ProgressEngine::End() {
-  active_ = 0;
-  arrivals_.clear();
-  loss_.reset();
-  if (clock_started_) stall_monitor_.End();
-  clock_started_ = false;
-  if (waker_added_) mesh_.RemoveWaker(waker_.get());
-  waker_added_ = false;
+  round_.Clear();
+  failures_.Clear();
+  if (clock_.started()) stall_monitor_.End();
+  clock_.Stop();
+  wait_set_.RemoveWaker();
 }
-
-PeerStream& ProgressEngine::StreamTo(int peer) {
-  for (size_t i = active_; i > 0; --i) {
-    if (streams_[i - 1].rank() == peer) return streams_[i - 1];
-  }
-  if (active_ == streams_.size()) streams_.emplace_back();
-  PeerStream& stream = streams_[active_++];
-  stream.Reset(peer, nullptr);
-  return stream;
-}
-
-void ProgressEngine::Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
 
 void ProgressEngine::SendArriving(int peer, ByteView payload, const ArrivedBytes* arrival) {
   OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload};
   message.follows = arrival;
-  StreamTo(peer).Queue(message);
+  round_.Queue(peer, message);
 }
 
-const ArrivedBytes* ProgressEngine::QueueWatched(int peer, IncomingMessage message) {
-  message.arrival = &arrivals_.emplace_back(0);
-  StreamTo(peer).Queue(message);
-  return message.arrival;
+void ProgressEngine::SendWithDescriptor(int peer, ByteView payload, int descriptor) {
+  round_.Queue(
+      peer, OutgoingMessage{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0, descriptor});
 }
 
 const ArrivedBytes* ProgressEngine::Receive(int peer, std::span<uint8_t> into) {
   IncomingMessage message;
   message.into = into;
-  return QueueWatched(peer, message);
+  return round_.QueueObserved(peer, message);
 }
 
 void ProgressEngine::ReceiveBytes(int peer, Bytes& into) {
   IncomingMessage message;
   message.grow = &into;
-  StreamTo(peer).Queue(message);
+  round_.Queue(peer, message);
 }
 
 const ArrivedBytes* ProgressEngine::ReceiveCombined(int peer, const Combining& combining) {
-  if (!scratch_) scratch_ = std::make_unique<uint8_t[]>(kScratchBytes);
   IncomingMessage message;
   message.combine = combining;
-  return QueueWatched(peer, message);
-}
-
-Status ProgressEngine::Run() {
-  Status status = Drive();
-  active_ = 0;
-  arrivals_.clear();
-  return status;
-}
-
-Status ProgressEngine::Drive() {
-  bool moved = false;
-  MUSTER_CHECK(AdvanceAll(moved));
-  while (Unfinished() > 0) {
-    if (options_.spin && active_ <= kMaxSpinPeers) MUSTER_CHECK(Spin());
-    if (Unfinished() > 0) MUSTER_CHECK(Wait());
-  }
-  return {};
-}
-
-int ProgressEngine::Unfinished() const {
-  int unfinished = 0;
-  for (size_t i = 0; i < active_; ++i) unfinished += streams_[i].done() ? 0 : 1;
-  return unfinished;
-}
-
-Status ProgressEngine::AdvanceAll(bool& moved) {
-  for (size_t i = 0; i < active_; ++i) MUSTER_CHECK(Advance(streams_[i], moved));
-  return moved ? AdvanceHeld(moved) : Status();
-}
-
-// What one stream has received another one may be waiting to pass on.
-Status ProgressEngine::AdvanceHeld(bool& moved) {
-  for (size_t i = 0; i < active_; ++i) {
-    if (streams_[i].held() && streams_[i].MaySend()) MUSTER_CHECK(Advance(streams_[i], moved));
-  }
-  return {};
-}
-
-Status ProgressEngine::Advance(PeerStream& stream, bool& moved) {
-  const bool lost = loss_ && loss_->rank == stream.rank();
-  if (stream.done() || lost) return {};
-  if (stream.connection() == nullptr) MUSTER_CHECK(Connect(stream));
-  if (stream.connection() == nullptr) return {};
-  const StreamEvent event = stream.Advance(call_, {scratch_.get(), scratch_ ? kScratchBytes : 0});
-  if (event == StreamEvent::kNothing) return {};
-  if (event != StreamEvent::kMoved) return OnEvent(stream, event);
-  moved = true;
-  stall_monitor_.Progress();
-  return {};
-}
-
-Status ProgressEngine::Connect(PeerStream& stream) {
-  ConnectionSet::Found found = connections_.Get(stream.rank());
-  stream.set_connection(found.connection);
-  if (!found.failure) return {};
-  Lose(stream.rank(), DescribeFailure(stream.rank(), *found.failure));
-  return {};
-}
-
-std::string ProgressEngine::DescribeFailure(int peer, const LinkFailure& failure) const {
-  if (failure.refused) return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
-  const std::string own = DescribeRank(group_.roster(), group_.rank());
-  return fmt::format("{} cannot connect to {} for {}: {}{}", own, Subject(peer), Describe(call_),
-                     failure.tried, failure.apart ? "; nor has that one connected to it" : "");
-}
-
-Status ProgressEngine::OnEvent(PeerStream& stream, StreamEvent event) {
-  const int self = group_.rank();
-  const int peer = connections_.WorldRank(stream.rank());
-  switch (event) {
-    case StreamEvent::kNothing:
-    case StreamEvent::kMoved:
-      return {};
-    case StreamEvent::kMismatch:
-      return Fail(Disagreement(group_.roster(), self, call_, peer, stream.connection()->header().call));
-    case StreamEvent::kWrongLength:
-      return Fail({Code::kInternal,
-                   fmt::format("{} sent {} bytes in {}, which is not what {} had to get",
-                               Subject(stream.rank()), stream.connection()->header().payload, Describe(call_),
-                               DescribeRank(group_.roster(), self)),
-                   ""});
-    case StreamEvent::kNoMemory:
-      return Fail({Code::kSystem,
-                   fmt::format("{} has no memory for {} bytes in {}", DescribeRank(group_.roster(), self),
-                               stream.connection()->header().payload, Describe(call_)),
-                   ""});
-    case StreamEvent::kTampered:
-      return Tampered(stream.rank(), "its seal does not open");
-    case StreamEvent::kLeave:
-    case StreamEvent::kBroken:
-      break;
-  }
-  if (event == StreamEvent::kLeave || LeftProperly(*stream.connection())) {
-    return Fail({Code::kPeerLost,
-                 fmt::format("{} left the group before {}", Subject(stream.rank()), Describe(call_)), ""});
-  }
-  Lose(stream.rank(),
-       fmt::format("{} closed its connection during {}", Subject(stream.rank()), Describe(call_)));
-  return {};
-}
-
-Status ProgressEngine::Tampered(int peer, std::string_view how) {
-  return Fail({Code::kAuthentication,
-               fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer),
-                           DescribeRank(group_.roster(), group_.rank()), Describe(call_), how),
-               "look for what stands between these two nodes; a faulty network card does the same"});
-}
-
-// A broken connection may still hold the leave message that explains it.
-bool ProgressEngine::LeftProperly(Connection& connection) const {
-  if (!options_.sole_reader) return connection.PeekLeave();
-  return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
-}
-
-void ProgressEngine::Lose(int peer, std::string message) {
-  if (loss_) return;
-  StartClock();
-  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""},
-               Deadline::After(options_.cause_grace).EarlierOf(deadline_)};
-}
-
-Status ProgressEngine::Spin() {
-  StartClock();
-  Clock::time_point give_up = Clock::now() + kSpinFor;
-  for (;;) {
-    bool moved = false;
-    MUSTER_CHECK(AdvanceAll(moved));
-    if (Unfinished() == 0) return {};
-    const Clock::time_point now = Clock::now();
-    if (moved) give_up = now + kSpinFor;
-    if (now >= give_up || deadline_.when() <= now) return {};
-    Relax();
-  }
-}
-
-void ProgressEngine::SendWithDescriptor(int peer, ByteView payload, int descriptor) {
-  OutgoingMessage message{EncodeFrame({FrameKind::kData, call_, payload.size()}), payload, 0, descriptor};
-  StreamTo(peer).Queue(message);
+  return round_.QueueObserved(peer, message);
 }
 
 UniqueFd ProgressEngine::TakeDescriptor(int peer) {
@@ -253,6 +93,67 @@ UniqueFd ProgressEngine::TakeDescriptor(int peer) {
 std::string ProgressEngine::PrivateDirectoryName(int peer) {
   const Connection* connection = connections_.Existing(peer);
   return connection != nullptr ? connection->PrivateDirectoryName() : "";
+}
+
+Status ProgressEngine::Run() {
+  Status status = Drive();
+  round_.Clear();
+  return status;
+}
+
+Status ProgressEngine::Drive() {
+  bool moved = false;
+  MUSTER_CHECK(AdvanceAll(moved));
+  while (!round_.done()) {
+    if (options_.spin && round_.streams().size() <= kMaxSpinPeers) MUSTER_CHECK(Spin());
+    if (!round_.done()) MUSTER_CHECK(Wait());
+  }
+  return {};
+}
+
+Status ProgressEngine::AdvanceAll(bool& moved) {
+  for (PeerStream& stream : round_.streams()) MUSTER_CHECK(Advance(stream, moved));
+  return moved ? AdvanceHeld(moved) : Status();
+}
+
+// What one stream has received another one may be waiting to pass on.
+Status ProgressEngine::AdvanceHeld(bool& moved) {
+  for (PeerStream& stream : round_.streams()) {
+    if (stream.held() && stream.MaySend()) MUSTER_CHECK(Advance(stream, moved));
+  }
+  return {};
+}
+
+Status ProgressEngine::Advance(PeerStream& stream, bool& moved) {
+  if (stream.done() || failures_.IsLost(stream.rank())) return {};
+  if (stream.connection() == nullptr) Connect(stream);
+  if (stream.connection() == nullptr) return {};
+  const StreamEvent event = stream.Advance(call_, round_.scratch());
+  if (event == StreamEvent::kNothing) return {};
+  if (event != StreamEvent::kMoved) return failures_.OnEvent(call_, stream, event);
+  moved = true;
+  stall_monitor_.Progress();
+  return {};
+}
+
+void ProgressEngine::Connect(PeerStream& stream) {
+  const ConnectionSet::Found found = connections_.Get(stream.rank());
+  stream.set_connection(found.connection);
+  if (found.failure) failures_.OnNotConnected(call_, stream.rank(), *found.failure);
+}
+
+Status ProgressEngine::Spin() {
+  StartClock();
+  Clock::time_point give_up = Clock::now() + kSpinFor;
+  for (;;) {
+    bool moved = false;
+    MUSTER_CHECK(AdvanceAll(moved));
+    if (round_.done()) return {};
+    const Clock::time_point now = Clock::now();
+    if (moved) give_up = now + kSpinFor;
+    if (now >= give_up || clock_.deadline().when() <= now) return {};
+    Relax();
+  }
 }
 
 Status ProgressEngine::Await(Awaited& awaited) {
@@ -279,20 +180,149 @@ void ProgressEngine::SpinFor(Awaited& awaited) {
     StartClock();
     const Clock::time_point now = Clock::now();
     if (!give_up) give_up = now + kSpinFor;
-    if (now >= *give_up || deadline_.when() <= now) return;
+    if (now >= *give_up || clock_.deadline().when() <= now) return;
   }
 }
 
-Status ProgressEngine::Disagree(int peer, const Call& theirs) {
-  return Fail(Disagreement(group_.roster(), group_.rank(), call_, connections_.WorldRank(peer), theirs));
+Status ProgressEngine::AwaitAsleep() {
+  while (!awaited_->Happened()) {
+    awaited_->FallAsleep();
+    Status status = Wait();
+    awaited_->WakeUp();
+    MUSTER_CHECK(std::move(status));
+    if (options_.spin) SpinFor(*awaited_);
+  }
+  return {};
 }
 
-tl::unexpected<Error> ProgressEngine::Fail(const Error& error) {
-  return muster::Fail(FailGroup(group_, error));
+Status ProgressEngine::Wait() {
+  StartClock();
+  if (stall_monitor_.Blocked()) stall_monitor_.Attend(WaitingFor());
+  MUSTER_CHECK(UseWaker());
+  PrepareWait();
+  const auto slept_from = Clock::now();
+  const int ready = wait_set_.Poll(WakeAt().EarlierOf(Deadline::At(slept_from + kLongestSleep)));
+  if (ready < 0 && errno != EINTR) {
+    return failures_.Fail(
+        {Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_), ErrnoText(errno)), ""});
+  }
+  NoticeSuspension(slept_from);
+  if (ready > 0) MUSTER_CHECK(ServeReady());
+  return CheckTime();
 }
 
-std::string ProgressEngine::Subject(int peer) const {
-  return DescribeRank(group_.roster(), connections_.WorldRank(peer));
+// Everything is tried once more after the waker has been added, so that nothing is missed in between.
+Status ProgressEngine::UseWaker() {
+  if (wait_set_.has_waker() || !(round_.LacksConnection() || stall_monitor_.Asking())) return {};
+  if (Status added = wait_set_.AddWaker(); !added) return failures_.Fail(added.error());
+  bool moved = false;
+  return AdvanceAll(moved);
+}
+
+void ProgressEngine::PrepareWait() {
+  wait_set_.Prepare();
+  for (PeerStream& stream : round_.streams()) {
+    if (stream.done() || failures_.IsLost(stream.rank()) || stream.connection() == nullptr) continue;
+    wait_set_.Add(stream);
+  }
+  if (awaited_ == nullptr) return;
+  wait_set_.AddDoorbell(awaited_->doorbell_fd());
+  for (const int peer : awaited_->WaitingFor()) {
+    const Connection* connection = failures_.IsLost(peer) ? nullptr : connections_.Existing(peer);
+    if (connection != nullptr) wait_set_.AddEndOf(peer, connection->fd());
+  }
+}
+
+Deadline ProgressEngine::WakeAt() const {
+  // Everything may have been done while the waker was put up.
+  if (Settled()) return Deadline::At(Clock::now());
+  return clock_.deadline()
+      .EarlierOf(mesh_.wake())
+      .EarlierOf(stall_monitor_.wake())
+      .EarlierOf(failures_.report_at());
+}
+
+void ProgressEngine::NoticeSuspension(Clock::time_point slept_from) {
+  const Duration stall = Clock::now() - slept_from - kLongestSleep;
+  if (stall < kSuspended) return;
+  clock_.Postpone(stall);
+  failures_.Postpone(stall);
+  stall_monitor_.Postpone(stall);
+}
+
+Status ProgressEngine::ServeReady() {
+  if (wait_set_.group_failed()) {
+    if (std::optional<Error> failure = group_.failure()) return Fail(*std::move(failure));
+  }
+  if (wait_set_.mesh_ready()) mesh_.Serve();
+  const bool woken = wait_set_.DrainWaker();
+  if (wait_set_.doorbell_rang()) awaited_->Drain();
+  for (const int peer : wait_set_.ended_peers()) MUSTER_CHECK(NoticeEnd(peer));
+  bool moved = false;
+  for (PeerStream* stream : wait_set_.ready_streams()) MUSTER_CHECK(Advance(*stream, moved));
+  if (moved) MUSTER_CHECK(AdvanceHeld(moved));
+  if (!wait_set_.mesh_ready() && !woken) return {};
+  for (PeerStream& stream : round_.streams()) {
+    if (stream.connection() == nullptr) MUSTER_CHECK(Advance(stream, moved));
+  }
+  return {};
+}
+
+// A peer may end as soon as it has done its part.
+Status ProgressEngine::NoticeEnd(int peer) {
+  const std::vector<int> waiting = awaited_->WaitingFor();
+  if (std::ranges::find(waiting, peer) == waiting.end()) return {};
+  return failures_.OnClosed(call_, peer, *connections_.Existing(peer));
+}
+
+void ProgressEngine::StartClock() {
+  if (clock_.started()) return;
+  clock_.Start(options_.latest.IsNever() ? group_.latest() : options_.latest);
+  stall_monitor_.Begin(call_, clock_.deadline(), clock_.timeout());
+}
+
+Status ProgressEngine::CheckTime() {
+  if (mesh_.wake().Expired()) mesh_.Serve();
+  if (Settled()) return {};
+  if (const std::optional<int> gone = stall_monitor_.Gone()) {
+    for (const int peer : UnfinishedPeers()) {
+      if (connections_.WorldRank(peer) == *gone) failures_.OnLeft(call_, peer);
+    }
+  }
+  const bool expired = clock_.deadline().Expired();
+  if (failures_.any_lost() && (expired || failures_.report_at().Expired())) return failures_.FailLost();
+  return expired ? failures_.Fail(DeadlineError()) : Status();
+}
+
+bool ProgressEngine::Settled() const {
+  return round_.done() && (awaited_ == nullptr || awaited_->Happened());
+}
+
+std::vector<int> ProgressEngine::UnfinishedPeers() const {
+  std::vector<int> peers = round_.UnfinishedPeers();
+  if (awaited_ != nullptr) {
+    const std::vector<int> others = awaited_->WaitingFor();
+    peers.insert(peers.end(), others.begin(), others.end());
+  }
+  return peers;
+}
+
+std::vector<int> ProgressEngine::WaitingFor() const {
+  std::vector<int> ranks = UnfinishedPeers();
+  for (int& rank : ranks) rank = connections_.WorldRank(rank);
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+Error ProgressEngine::DeadlineError() const {
+  const std::vector<int> culprits = stall_monitor_.Culprits(WaitingFor());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(culprits.size(), kNamedCulprits); ++i) {
+    names.push_back(DescribeRank(group_.roster(), culprits[i]));
+  }
+  if (culprits.size() > kNamedCulprits)
+    names.push_back(fmt::format("{} more", culprits.size() - kNamedCulprits));
+  return clock_.DeadlineError(call_, fmt::format("{}", fmt::join(names, ", ")));
 }
 
 }  // namespace muster::socket

@@ -16,11 +16,7 @@
 // Threads: one at a time. Ownership: buffers are the caller's and must stay until Run returns.
 #pragma once
 
-#include <poll.h>
-
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -30,9 +26,12 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/socket/engine/awaited.h"
+#include "comm/socket/engine/call_clock.h"
 #include "comm/socket/engine/connection_set.h"
-#include "comm/socket/engine/peer_stream.h"
+#include "comm/socket/engine/peer_failures.h"
+#include "comm/socket/engine/round.h"
 #include "comm/socket/engine/stall_monitor.h"
+#include "comm/socket/engine/wait_set.h"
 #include "comm/socket/transport/call_history.h"
 
 namespace muster::socket {
@@ -65,7 +64,7 @@ class ProgressEngine {
 
   // Peers are ranks of this communicator, never this rank itself. What Receive and ReceiveCombined give is
   // good for SendArriving, until Run returns.
-  void Send(int peer, ByteView payload);
+  void Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
   const ArrivedBytes* Receive(int peer, std::span<uint8_t> into);
   void ReceiveBytes(int peer, Bytes& into);  // of whatever length
   const ArrivedBytes* ReceiveCombined(int peer, const Combining& combining);
@@ -91,79 +90,48 @@ class ProgressEngine {
   // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.
   Status Await(Awaited& awaited);
   // `peer` is in another call: fails the group with both sides' names.
-  Status Disagree(int peer, const Call& theirs);
+  Status Disagree(int peer, const Call& theirs) { return failures_.Disagree(call_, peer, theirs); }
   // What `peer` gave was changed on its way to this rank: fails the group with both names.
-  Status Tampered(int peer, std::string_view how);
+  Status Tampered(int peer, std::string_view how) { return failures_.Tampered(call_, peer, how); }
   // What only a bug can bring about, or a peer's stray write.
-  Status FailWith(const Error& error) { return Fail(error); }
+  Status FailWith(const Error& error) { return failures_.Fail(error); }
 
  private:
-  PeerStream& StreamTo(int peer);
-  const ArrivedBytes* QueueWatched(int peer, IncomingMessage message);
   Status Drive();
   Status AdvanceAll(bool& moved);
   Status AdvanceHeld(bool& moved);
   Status Advance(PeerStream& stream, bool& moved);
-  Status Connect(PeerStream& stream);
-  Status OnEvent(PeerStream& stream, StreamEvent event);
+  void Connect(PeerStream& stream);
   Status Spin();
-  void StartClock();
   void SpinFor(Awaited& awaited);
   Status AwaitAsleep();
 
   Status Wait();
-  void NoticeStall(Clock::time_point slept_from, Duration longest);
-  void PreparePoll();
-  Deadline WakeAt() const;
-  Status AfterPoll();
-  Status CheckTime();
   Status UseWaker();
+  void PrepareWait();
+  Deadline WakeAt() const;
+  void NoticeSuspension(Clock::time_point slept_from);
+  Status ServeReady();
   Status NoticeEnd(int peer);
-  Status NoticeEnds();
-  void WatchAwaited();
+  void StartClock();
+  Status CheckTime();
   bool Settled() const;
-
-  void Lose(int peer, std::string message);
-  bool LeftProperly(Connection& connection) const;
-  tl::unexpected<Error> Fail(const Error& error);
-  Error DeadlineError();
-  std::string Subject(int peer) const;
-  std::string DescribeFailure(int peer, const LinkFailure& failure) const;
   std::vector<int> UnfinishedPeers() const;
   std::vector<int> WaitingFor() const;
-  int Unfinished() const;
+  Error DeadlineError() const;
 
   ConnectionSet& connections_;
   Mesh& mesh_;
   Group& group_;
   ProgressEngineOptions options_;
-  StallMonitor stall_monitor_;
 
   Call call_;
-  Deadline deadline_ = Deadline::Never();
-  Duration timeout_{};
-  std::optional<Deadline> given_deadline_;
-  bool clock_started_ = false;  // deadline_ is this call's
-  bool capped_ = false;         // deadline_ is options_.latest
-
-  std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
-  size_t active_ = 0;
-  std::unique_ptr<uint8_t[]> scratch_;
-  std::deque<ArrivedBytes> arrivals_;  // of this round; they stay where they are while it grows
-
-  struct Loss {
-    int rank = 0;
-    Error error;
-    Deadline report_at = Deadline::Never();
-  };
-  std::optional<Loss> loss_;  // waiting for the control plane to name the cause
-
-  std::vector<pollfd> polled_;
-  std::vector<PeerStream*> polled_streams_;  // of polled_, behind the fixed ones
+  CallClock clock_;
+  Round round_;
+  PeerFailures failures_;
+  StallMonitor stall_monitor_;
+  WaitSet wait_set_;
   Awaited* awaited_ = nullptr;
-  std::vector<int> watched_;  // of polled_, behind the fixed ones, while something is awaited
-  UniqueFd waker_;
-  bool waker_added_ = false;
 };
 
 }  // namespace muster::socket

@@ -1,0 +1,40 @@
+// The deadline of the call at work. It counts from the call's first wait: an operation that never waits need not know what
+// time it is, and reading the clock is a good part of a short one.
+//
+// Threads: one. Nothing here blocks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/ops/call.h"
+
+namespace muster::socket {
+
+class CallClock {
+ public:
+  // `deadline`: of a call that has waited for something else before; else `timeout` from Start on.
+  void Begin(Duration timeout, std::optional<Deadline> deadline);
+  bool started() const { return started_; }
+  // Once per call. `latest`: the deadline is no later than this, unless it has passed.
+  void Start(Deadline latest);
+  void Stop() { started_ = false; }
+  // This process stood still for so long, which counts for no call: a suspended job suspends all its ranks.
+  void Postpone(Duration stall);
+
+  Duration timeout() const { return timeout_; }
+  Deadline deadline() const { return deadline_; }
+  // The error of a call whose deadline has passed. `ranks`: those it waits for, by name.
+  Error DeadlineError(const Call& call, const std::string& ranks) const;
+
+ private:
+  Duration timeout_{};
+  std::optional<Deadline> given_;
+  Deadline deadline_ = Deadline::Never();
+  bool started_ = false;
+  bool capped_ = false;  // deadline_ is `latest`
+};
+
+}  // namespace muster::socket

@@ -1,0 +1,97 @@
+#include "comm/socket/engine/peer_failures.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "comm/ops/group_failure.h"
+#include "comm/roster.h"
+
+namespace muster::socket {
+
+Status PeerFailures::OnEvent(const Call& call, PeerStream& stream, StreamEvent event) {
+  const int peer = stream.rank();
+  switch (event) {
+    case StreamEvent::kNothing:
+    case StreamEvent::kMoved:
+      return {};
+    case StreamEvent::kMismatch:
+      return Disagree(call, peer, stream.connection()->header().call);
+    case StreamEvent::kWrongLength:
+      return Fail({Code::kInternal,
+                   fmt::format("{} sent {} bytes in {}, which is not what {} had to get", Subject(peer),
+                               stream.connection()->header().payload, Describe(call), Own()),
+                   ""});
+    case StreamEvent::kNoMemory:
+      return Fail({Code::kSystem,
+                   fmt::format("{} has no memory for {} bytes in {}", Own(),
+                               stream.connection()->header().payload, Describe(call)),
+                   ""});
+    case StreamEvent::kTampered:
+      return Tampered(call, peer, "its seal does not open");
+    case StreamEvent::kLeave:
+      return FailLeft(call, peer);
+    case StreamEvent::kBroken:
+      return OnClosed(call, peer, *stream.connection());
+  }
+  return {};
+}
+
+Status PeerFailures::OnClosed(const Call& call, int peer, Connection& connection) {
+  if (LeftProperly(connection)) return FailLeft(call, peer);
+  Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call)));
+  return {};
+}
+
+void PeerFailures::OnNotConnected(const Call& call, int peer, const LinkFailure& failure) {
+  if (failure.refused) return OnLeft(call, peer);
+  Lose(peer, fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call),
+                         failure.tried, failure.apart ? "; nor has that one connected to it" : ""));
+}
+
+void PeerFailures::OnLeft(const Call& call, int peer) {
+  Lose(peer, fmt::format("{} left the group before {}", Subject(peer), Describe(call)));
+}
+
+tl::unexpected<Error> PeerFailures::FailLeft(const Call& call, int peer) {
+  return Fail(
+      {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call)), ""});
+}
+
+Status PeerFailures::Tampered(const Call& call, int peer, std::string_view how) {
+  return Fail({Code::kAuthentication,
+               fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer), Own(),
+                           Describe(call), how),
+               "look for what stands between these two nodes; a faulty network card does the same"});
+}
+
+Status PeerFailures::Disagree(const Call& call, int peer, const Call& theirs) {
+  return Fail(Disagreement(group_.roster(), group_.rank(), call, connections_.WorldRank(peer), theirs));
+}
+
+tl::unexpected<Error> PeerFailures::Fail(const Error& error) {
+  return muster::Fail(FailGroup(group_, error));
+}
+
+// A broken connection may still hold the leave message that explains it.
+bool PeerFailures::LeftProperly(Connection& connection) const {
+  if (!sole_reader_) return connection.PeekLeave();
+  return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
+}
+
+void PeerFailures::Lose(int peer, std::string message) {
+  if (loss_) return;
+  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_)};
+}
+
+void PeerFailures::Postpone(Duration stall) {
+  if (loss_ && !loss_->report_at.IsNever()) loss_->report_at = Deadline::At(loss_->report_at.when() + stall);
+}
+
+std::string PeerFailures::Own() const { return DescribeRank(group_.roster(), group_.rank()); }
+
+std::string PeerFailures::Subject(int peer) const {
+  return DescribeRank(group_.roster(), connections_.WorldRank(peer));
+}
+
+}  // namespace muster::socket

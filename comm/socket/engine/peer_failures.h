@@ -1,0 +1,70 @@
+// What is wrong with a peer, or with what it sent, as an error that names both ranks. Every function that returns an error
+// has failed the group with it, and returns the group's failure (group_failure.h: BLOCKS for at most a second).
+//
+// A connection that breaks is not an error yet: the control plane may know the cause, so the group is failed `cause_grace`
+// later, or at the call's deadline.
+//
+// Threads: one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/ops/call.h"
+#include "comm/socket/engine/connection_set.h"
+#include "comm/socket/engine/peer_stream.h"
+
+namespace muster::socket {
+
+class PeerFailures {
+ public:
+  // `sole_reader`: no other thread receives on the connections of `connections`, which outlives this.
+  PeerFailures(ConnectionSet& connections, Duration cause_grace, bool sole_reader)
+      : connections_(connections),
+        group_(connections.mesh().group()),
+        cause_grace_(cause_grace),
+        sole_reader_(sole_reader) {}
+
+  // Peers are ranks of the communicator.
+  Status OnEvent(const Call& call, PeerStream& stream, StreamEvent event);
+  // The connection to `peer` was closed while `call` waits for it in shared memory.
+  Status OnClosed(const Call& call, int peer, Connection& connection);
+  void OnNotConnected(const Call& call, int peer, const LinkFailure& failure);
+  // A peer of the whole group has left before `call`.
+  void OnLeft(const Call& call, int peer);
+  Status Tampered(const Call& call, int peer, std::string_view how);
+  Status Disagree(const Call& call, int peer, const Call& theirs);
+  tl::unexpected<Error> Fail(const Error& error);
+
+  // The first lost peer, until Clear.
+  bool IsLost(int peer) const { return loss_ && loss_->peer == peer; }
+  bool any_lost() const { return loss_.has_value(); }
+  Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
+  tl::unexpected<Error> FailLost() { return Fail(loss_->error); }
+  void Postpone(Duration stall);
+  void Clear() { loss_.reset(); }
+
+ private:
+  struct Loss {
+    int peer = 0;
+    Error error;
+    Deadline report_at = Deadline::Never();
+  };
+
+  void Lose(int peer, std::string message);
+  bool LeftProperly(Connection& connection) const;
+  tl::unexpected<Error> FailLeft(const Call& call, int peer);
+  std::string Own() const;
+  std::string Subject(int peer) const;
+
+  ConnectionSet& connections_;
+  Group& group_;
+  const Duration cause_grace_;
+  const bool sole_reader_;
+  std::optional<Loss> loss_;
+};
+
+}  // namespace muster::socket
