@@ -182,7 +182,7 @@ check_nested() {
   PATH=$("$top/tests/python/venv")/bin:$PATH check 'nested: torchrun below' torchrun_below
   PATH=$("$top/tests/python/venv" frameworks 2>/dev/null)/bin:$PATH || return 0
   local framework
-  for framework in ignite lightning submitit mmengine; do check "nested: $framework" takes_us_for "$framework"; done
+  for framework in ignite lightning submitit ${MUSTER_TESTS_LONG:+mmengine}; do check "nested: $framework" takes_us_for "$framework"; done
   check 'nested: JAX is there' "$top/tests/python/venv" eval
   PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
   check 'nested: JAX' takes_us_for jax

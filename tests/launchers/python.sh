@@ -93,7 +93,7 @@ check_python() {
     by_agents "torchrun --no-python $c10d --nproc-per-node \$((SLURM_NODEID + 1))"
   check 'torchrun: one in each task' two_in_a_step
   check 'torchrun in mpirun' as_ranks torchrun 4 in_mpirun
-  check 'torch.distributed.launch' as_ranks torchrun 2 "${torch_launch[@]}"
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'torch.distributed.launch' as_ranks torchrun 2 "${torch_launch[@]}"
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'accelerate launch: one node' as_ranks torchrun 2 \
     on gpu01 "${accelerate[@]}" --num_machines 1 --num_processes 2
   check 'accelerate launch: two nodes' as_ranks torchrun 4 \
@@ -104,7 +104,7 @@ check_python() {
       --master_addr gpu01 --master_port 29514 --no_python --no_local_rank'
   check 'mp.spawn in srun' as_ranks torch-env 4 agents python "$here/spawn.py" 2
   check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/fabric.py" 2 1
-  check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
   check 'PyTorch under srun muster run' own_group
   check "torchrun's variables under muster" torchruns_variables
   [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Ray Train' ray_train

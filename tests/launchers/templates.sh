@@ -86,7 +86,7 @@ check_templates() {
   check 'sbatch templates: under 15 lines' short
   check 'eval.sbatch' evaluation
   check 'train.sbatch' template train 'DDP: the losses of 4 ranks are those of one' "$here/training.py" ddp
-  check 'per-node.sbatch' template per-node 'DDP: the losses of 4 ranks are those of one' "$here/training.py" ddp
+  check 'per-node.sbatch' template per-node 'sum 6 of 4' "$here/training.py" sum_of_ranks
   check 'pmix.sbatch' unless_open_mpi_crashes mpi_template
   check 'container.sbatch' contained_template
   check 'requeue.sbatch' requeued

@@ -106,6 +106,8 @@ check_wheel() {
   check 'wheel: srun' wheel_in_srun
   check 'wheel: srun muster run' wheel_in_srun muster run --
   check 'wheel: nothing stays behind' wheel_uninstalled
-  check 'wheel: an editable install' wheel_editable
-  check 'wheel: the sdist' wheel_sdist
+  if [[ ${MUSTER_TESTS_LONG-} ]]; then
+    check 'wheel: an editable install' wheel_editable
+    check 'wheel: the sdist' wheel_sdist
+  fi
 }
