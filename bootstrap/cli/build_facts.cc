@@ -36,10 +36,10 @@ constexpr const char* kBackends = "socket";
 }  // namespace
 
 std::string BuildFacts() {
-  std::string text = std::string("muster ") + kVersion;
-  text += std::string("\ncommit: ") + kCommit;
-  text += std::string("\nplatform: linux ") + kProcessor + ", " + kLibc;
-  text += std::string("\nfeatures: ") + kBackends + " munge secret pmix pmi torch-store";
+  std::string text = "muster ";
+  text.append(kVersion).append("\ncommit: ").append(kCommit);
+  text.append("\nplatform: linux ").append(kProcessor).append(", ").append(kLibc);
+  text.append("\nfeatures: ").append(kBackends).append(" munge secret pmix pmi torch-store");
   return text;
 }
 

@@ -42,7 +42,7 @@ TEST(CallClockTest, NamesTheLimitThatEndedTheCall) {
   const Deadline later = Deadline::At(now + seconds(90));
   const Deadline past = Deadline::At(now - seconds(1));
   const char* const by_timeout =
-      "AllReduce #42 f32[1024] did not finish within 30 s: waiting for rank 2 on gpu02";
+      "AllReduce #42 f32[1024] did not finish within 30s: waiting for rank 2 on gpu02";
   const char* const by_job_end =
       "AllReduce #42 f32[1024] did not finish before the end of the job: waiting for rank 2 on gpu02";
   for (const Case& c : {
