@@ -59,19 +59,14 @@ void RootSide::OnLink(std::unique_ptr<net::FrameStream> link, const net::SocketA
 }
 
 void RootSide::Hear(ChildLinks::Source source, const Hello& hello) {
-  RosterBuilder::Verdict verdict = roster_builder_.Add(source, hello);
-  if (!verdict.refusal && !verdict.group_failure) {
-    for (const ProcessInfo& member : hello.members) {
-      for (const RankClaim& claim : member.claims) {
-        arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, member.node});
-      }
+  if (auto failure = roster_builder_.Add(source, hello)) {
+    return on_outcome_({std::nullopt, std::move(failure)});
+  }
+  for (const ProcessInfo& member : hello.members) {
+    for (const RankClaim& claim : member.claims) {
+      arrivals_.try_emplace(claim.rank, Arrival{Clock::now() - began_, member.node});
     }
   }
-  if (verdict.refusal) {
-    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", verdict.refusal->error.message);
-    children_.Send(source, Encode(*verdict.refusal));
-  }
-  if (verdict.group_failure) return on_outcome_({std::nullopt, std::move(verdict.group_failure)});
   if (roster_builder_.complete()) Form();
 }
 

@@ -37,16 +37,10 @@ void RosterBuilder::SetPlacement(Placement placement) {
   if (placement.node_of_rank.size() == seats_.size()) placement_ = std::move(placement);
 }
 
-RosterBuilder::Verdict RosterBuilder::Add(Source source, const Hello& hello) {
-  // Before anything of it takes a seat: a refusal is for all of it.
-  if (auto leftover = FindLeftover(self_, hello)) {
-    return {std::nullopt, Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}};
-  }
+std::optional<Failure> RosterBuilder::Add(Source source, const Hello& hello) {
   for (const ProcessInfo& member : hello.members) {
-    if (member.refused) return {RefusalOf(member), std::nullopt};
-    if (auto disagreement = FindDisagreement(self_, member)) {
-      return {AsFailure(*std::move(disagreement)), std::nullopt};
-    }
+    if (member.refused) return RefusalOf(member);
+    if (auto disagreement = FindDisagreement(self_, member)) return AsFailure(*std::move(disagreement));
     if (const auto [speaker, first] = speakers_.try_emplace(source); first) {
       speaker->second.node = member.node;
       for (const RankClaim& claim : member.claims) speaker->second.ranks.push_back(claim.rank);
@@ -54,10 +48,10 @@ RosterBuilder::Verdict RosterBuilder::Add(Source source, const Hello& hello) {
     auto& addresses = node_addresses_[member.node];
     if (addresses.empty()) addresses = hello.addresses;
     for (const RankClaim& claim : member.claims) {
-      if (auto error = TakeSeat(source, member, claim)) return {AsFailure(*std::move(error)), std::nullopt};
+      if (auto error = TakeSeat(source, member, claim)) return AsFailure(*std::move(error));
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& member,

@@ -18,11 +18,6 @@ class RosterBuilder {
   // A connection to the root, or the root's own process.
   using Source = uint64_t;
 
-  struct Verdict {
-    std::optional<Failure> group_failure;  // every rank must be told
-    std::optional<Failure> refusal;        // this source alone must be told
-  };
-
   // `self`: the root's own process, with its claims.
   RosterBuilder(ProcessInfo self, Placement placement);
 
@@ -33,7 +28,9 @@ class RosterBuilder {
   void SetReached(const std::string& node, bool reached) { reached_[node] = reached; }
   std::vector<std::string> SilentNodes() const;
 
-  Verdict Add(Source source, const Hello& hello);
+  // No leftover of an earlier incarnation (agreement.h). The failure of the group, if these ranks are unfit
+  // for it.
+  std::optional<Failure> Add(Source source, const Hello& hello);
   // The source is gone before the group was formed: a failure of the group, unless it had claimed nothing. A
   // leader takes its node's other ranks with it, but it alone is named: it is the process that ended.
   std::optional<Failure> Remove(Source source);

@@ -42,14 +42,12 @@ class RosterBuilderTest : public testing::Test {
     }
   }
   void ExpectWelcome(RosterBuilder::Source source, const Hello& hello) {
-    const RosterBuilder::Verdict verdict = roster_builder->Add(source, hello);
-    EXPECT_FALSE(verdict.refusal);
-    EXPECT_FALSE(verdict.group_failure) << verdict.group_failure->error.message;
+    const std::optional<Failure> failure = roster_builder->Add(source, hello);
+    EXPECT_FALSE(failure) << failure->error.message;
   }
-  void ExpectFailure(const RosterBuilder::Verdict& verdict, const Error& error) {
-    EXPECT_FALSE(verdict.refusal);
-    ASSERT_TRUE(verdict.group_failure);
-    EXPECT_EQ(verdict.group_failure->error, error);
+  void ExpectFailure(const std::optional<Failure>& failure, const Error& error) {
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->error, error);
   }
 
   std::optional<RosterBuilder> roster_builder;
@@ -65,20 +63,8 @@ TEST_F(RosterBuilderTest, IsCompleteWhenEveryRankIsThere) {
 TEST_F(RosterBuilderTest, ARefusedRankIsTheGroupsFailureWhateverElseItSays) {
   ProcessInfo refused = PartyOf(3, "gpu02", 8);
   refused.refused = Error{Code::kBadEnvironment, "rank 3 on gpu02 was refused", "look there"};
-  const RosterBuilder::Verdict verdict = roster_builder->Add(2, HelloOf({PartyOf(2, "gpu02", 4), refused}));
-  EXPECT_FALSE(verdict.refusal);
-  EXPECT_EQ(verdict.group_failure, (Failure{*refused.refused, 3, -1, ""}));
-}
-
-TEST_F(RosterBuilderTest, ARefusedRankOfAnEarlierLifeIsRefusedAlone) {
-  ProcessInfo self = PartyOf(0, "gpu01", 4, 0, 2);
-  self.agreement.restart = 1;
-  roster_builder.emplace(self, kTwoNodes);
-  ProcessInfo refused = PartyOf(3, "gpu02", 4);
-  refused.refused = Error{Code::kBadEnvironment, "rank 3 on gpu02 was refused", "look there"};
-  const RosterBuilder::Verdict verdict = roster_builder->Add(2, HelloOf({refused}));
-  EXPECT_TRUE(verdict.refusal);
-  EXPECT_FALSE(verdict.group_failure);
+  EXPECT_EQ(roster_builder->Add(2, HelloOf({PartyOf(2, "gpu02", 4), refused})),
+            (Failure{*refused.refused, 3, -1, ""}));
 }
 
 TEST_F(RosterBuilderTest, TheRosterIsOrderedByRank) {
@@ -149,10 +135,9 @@ TEST_F(RosterBuilderTest, ARankClaimedTwiceNamesBoth) {
 // In containers two processes of one node may well have the same pid.
 TEST_F(RosterBuilderTest, ARankClaimedTwiceOverTwoConnectionsIsTwoProcesses) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
-  const RosterBuilder::Verdict verdict = roster_builder->Add(2, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
-  ASSERT_TRUE(verdict.group_failure);
-  EXPECT_EQ(verdict.group_failure->error.message,
-            "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 1001 on gpu01");
+  const std::optional<Failure> failure = roster_builder->Add(2, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error.message, "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 1001 on gpu01");
 }
 
 TEST_F(RosterBuilderTest, TheSameProcessMayRepeatItself) {
@@ -183,29 +168,10 @@ TEST_F(RosterBuilderTest, ADisagreementIsTheGroupsFailure) {
 TEST_F(RosterBuilderTest, ANewerIncarnationIsADisagreement) {
   ProcessInfo newer = PartyOf(2, "gpu02", 4, 0, 2);
   newer.agreement.restart = 1;
-  const RosterBuilder::Verdict verdict = roster_builder->Add(2, HelloOf({newer}));
-  ASSERT_TRUE(verdict.group_failure);
-  EXPECT_EQ(verdict.group_failure->error.message,
+  const std::optional<Failure> failure = roster_builder->Add(2, HelloOf({newer}));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error.message,
             "the ranks disagree on the restart of the job: rank 2 on gpu02 has 1, rank 0 on gpu01 has 0");
-}
-
-TEST_F(RosterBuilderTest, ALeftoverIsRefusedAloneAndTakesNoSeat) {
-  ProcessInfo self = PartyOf(0, "gpu01", 4, 0, 2);
-  self.agreement.restart = 1;
-  roster_builder.emplace(self, kTwoNodes);
-  ProcessInfo fresh = PartyOf(2, "gpu02", 4, 0, 2);
-  fresh.agreement.restart = 1;
-  const RosterBuilder::Verdict verdict =
-      roster_builder->Add(2, HelloOf({fresh, PartyOf(3, "gpu02", 4, 1, 2)}));
-  EXPECT_FALSE(verdict.group_failure);
-  ASSERT_TRUE(verdict.refusal);
-  EXPECT_EQ(
-      verdict.refusal->error,
-      (Error{Code::kDisagreement,
-             "the ranks disagree on the restart of the job: rank 3 on gpu02 has 0, rank 0 on gpu01 has 1",
-             "a process of an earlier incarnation is still there"}));
-  EXPECT_EQ(roster_builder->Remove(2), std::nullopt);
-  ExpectWelcome(3, HelloOf({fresh}));
 }
 
 TEST_F(RosterBuilderTest, WhoEndsIsNamed) {
