@@ -1,10 +1,11 @@
-// Who came to a rendezvous when, as its root saw it. A value, for reports.
+// Which ranks have come to a process while a group forms. Values.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "comm/base/deadline.h"
+#include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
 
@@ -15,6 +16,27 @@ struct Arrival {
   friend bool operator==(const Arrival&, const Arrival&) = default;
 };
 
-using Arrivals = std::map<int, Arrival>;  // by rank
+// As the root saw them, by rank. For reports.
+using Arrivals = std::map<int, Arrival>;
+
+// How many ranks have come, of those that a process waits for: the root for all, a leader for those of its
+// node.
+struct ArrivedRanks {
+  bool root = false;
+  bool leader = false;  // of its node; the root is one, too
+  int world_size = 0;
+  size_t nodes = 0;       // of the launch; 0: unknown
+  int local_size = -1;    // ranks of this node; -1: unknown
+  int local = 0;          // of them have come, with the process's own
+  int remote = 0;         // have come from other nodes
+  size_t told_nodes = 0;  // other nodes that have received the group's failure
+
+  bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
+  void Count(const Hello& hello, bool same_node) {
+    for (const ProcessInfo& member : hello.members) {
+      (same_node ? local : remote) += static_cast<int>(member.claims.size());
+    }
+  }
+};
 
 }  // namespace muster::rendezvous

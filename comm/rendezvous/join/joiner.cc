@@ -19,11 +19,6 @@ constexpr Duration kCollect = milliseconds(20);
 constexpr Duration kLongestCollect = milliseconds(200);
 // The root's verdict travels; it must win over the own clock of those who started earlier.
 constexpr Duration kVerdictGrace = seconds(5);
-// For peers to take their failure message and hang up.
-constexpr Duration kLeaveGrace = seconds(2);
-// A group that cannot form stays this long for those who are still on their way: they get its sentence
-// instead of waiting for a root that is gone.
-constexpr Duration kLateComers = milliseconds(500);
 
 }  // namespace
 
@@ -34,16 +29,17 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
       local_names_(MakeLocalNames(request_.meeting.LocalKey(), request_.self.node,
                                   request_.shared_directories, request_.uid)),
       munge_worker_(loop.mailbox()) {
+  arrived_.world_size = request_.self.agreement.world_size;
+  arrived_.nodes = request_.meeting.placement.nodes.size();
+  arrived_.local_size = first_claim().local_size;
+  arrived_.local = static_cast<int>(request_.self.claims.size());
   children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
                          [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
                            OnChildClosed(source, child);
                          });
 }
 
-Joiner::~Joiner() {
-  CancelTimers();
-  loop_.Cancel(end_timer_);
-}
+Joiner::~Joiner() { CancelTimers(); }
 
 void Joiner::Start() {
   if (request_.kvs) request_.kvs->Wake();
@@ -58,7 +54,7 @@ bool Joiner::SoleRankOfNode() const {
 // ---- upstream and below
 
 void Joiner::AttachUpstream(std::unique_ptr<net::FrameStream> stream, std::string name) {
-  if (ended_) return;
+  if (over_) return;
   for (net::EventLoop::TimerId* timer : {&patience_timer_, &local_timer_})
     loop_.Cancel(std::exchange(*timer, 0));
   search_.reset();
@@ -77,7 +73,7 @@ void Joiner::AttachUpstream(std::unique_ptr<net::FrameStream> stream, std::strin
 
 // A whole node is one message; late ranks of it are collected for a moment.
 void Joiner::ScheduleHello() {
-  if (WholeNodeIsHere()) {
+  if (arrived_.WholeNodeIsHere()) {
     loop_.Cancel(std::exchange(hello_timer_, 0));
     return SendHello();
   }
@@ -106,8 +102,7 @@ void Joiner::SendHello() {
 
 void Joiner::OnUpstreamFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
-  if (ended_ && type == ControlType::kFailure) return upstream_->CloseAfterFlush();
-  if (ended_ || !type) return;
+  if (over_ || !type) return;
   switch (*type) {
     case ControlType::kAccepted:
       if (const auto remaining = DecodeAccepted(frame)) OnAccepted(*remaining, frame);
@@ -131,9 +126,10 @@ void Joiner::OnUpstreamFrame(ByteView frame) {
     case ControlType::kVersions:
       return CompareWithUpstream(frame);
     case ControlType::kFailure:
-      told_from_above_ = true;
-      if (auto failure = DecodeFailure(frame)) return Fail(*std::move(failure));
-      return Fail(Error{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""});
+      if (auto failure = DecodeFailure(frame)) return Fail(*std::move(failure), true);
+      return Fail(
+          {{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""}, -1, -1, ""},
+          true);
     default:
       return;
   }
@@ -152,7 +148,7 @@ void Joiner::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
 }
 
 void Joiner::OnUpstreamClosed(const Error& reason) {
-  if (ended_) return;
+  if (over_) return;
   // From here the stream is of no use; it must not be destroyed within its own call.
   loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
   if (parked_) return Restart();
@@ -174,13 +170,7 @@ void Joiner::Restart() {
 
 void Joiner::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
-  if (!children_ || !type) return;
-  if (ended_) {
-    // Who comes while we take our leave is told as well.
-    if (*type != ControlType::kHello) return;
-    if (const Result<Hello> hello = DecodeHello(frame)) CountClaims(*children_->Find(source), *hello);
-    return children_->Send(source, Encode(*ended_));
-  }
+  if (!type) return;
   if (*type == ControlType::kVersions) return CompareWithBranch(source, frame);
   if (*type == ControlType::kHello) {
     Result<Hello> hello = DecodeHello(frame);
@@ -233,7 +223,7 @@ void Joiner::HearFromBelow(ChildLinks::Source source, const Hello& hello) {
     return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
   }
   ChildLinks::Child* child = children_->Find(source);
-  CountClaims(*child, hello);
+  arrived_.Count(hello, child->same_node);
   bool rank_zero = false;
   for (const ProcessInfo& member : hello.members) {
     if (member.refused && !root_) TakeFailureBelow(RefusalOf(member));
@@ -254,19 +244,7 @@ void Joiner::HearFromBelow(ChildLinks::Source source, const Hello& hello) {
   ScheduleHello();
 }
 
-void Joiner::CountClaims(const ChildLinks::Child& child, const Hello& hello) {
-  for (const ProcessInfo& member : hello.members) {
-    const auto claims = static_cast<int>(member.claims.size());
-    (child.same_node ? local_claims_ : remote_claims_) += claims;
-  }
-}
-
 void Joiner::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
-  if (ended_) {
-    if (!child.same_node) ++told_nodes_;
-    if (children_ && children_->empty() && (!OthersMayCome() || Clock::now() >= stay_until_)) FinishFailed();
-    return;
-  }
   if (child.ranks.empty()) return;
   if (parked_) return ForgetParties(source);
   if (root_) return root_->Lose(source);
@@ -285,7 +263,7 @@ void Joiner::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& c
 // Who gives up while the previous group still runs is no part of the next.
 void Joiner::ForgetParties(ChildLinks::Source source) {
   for (const auto& [from, member] : members_) {
-    if (from == source) local_claims_ -= static_cast<int>(member.claims.size());
+    if (from == source) arrived_.local -= static_cast<int>(member.claims.size());
   }
   std::erase_if(members_, [source](const auto& entry) { return entry.first == source; });
   sent_ = std::min(sent_, members_.size());
@@ -345,7 +323,7 @@ Error Joiner::DescribeDeadline() const {
 }
 
 void Joiner::OnRootOutcome(RootSide::Outcome outcome) {
-  if (ended_) return;
+  if (over_) return;
   if (outcome.failed) return Fail(*std::move(outcome.failed));
   const Bytes frame = Encode(*outcome.formed);
   Form(*std::move(outcome.formed), frame);
@@ -362,7 +340,7 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
   // A program of this rank may talk to it next.
   if (request_.kvs) request_.kvs->Rest();
   if (node_listener_ && !node_listener_->open()) node_listener_.reset();
-  ended_ = Failure{};
+  over_ = true;
   // At once: what the branches say next is for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
   on_done(Joined{std::move(group),
@@ -374,73 +352,26 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
                  std::move(node_listener_)});
 }
 
-void Joiner::Fail(Failure failure) {
-  if (ended_) return;
+void Joiner::Fail(Failure failure, bool from_above) {
+  if (over_) return;
+  over_ = true;
   // What stands in the way of saying it matters less than what was to be said.
-  const bool told = told_from_above_ || root_;
-  if (request_.self.refused && !told) failure = RefusalOf(request_.self);
-  ended_ = std::move(failure);
-  if (root_) ended_->told_in = request_.log_file;
+  if (request_.self.refused && !from_above && !root_) failure = RefusalOf(request_.self);
+  if (root_) failure.told_in = request_.log_file;
   CancelTimers();
   inquiry_.reset();
   reporter_.reset();
   search_.reset();
-  // Above, a failure that came from there would be taken for one of ours: a refusal is for us alone.
-  if (upstream_ && !told_from_above_ && !failure_below_) upstream_->Send(Encode(*ended_));
-  // Whoever stays for late ranks of its node does that alone: above, this node counts as told. Closing before
-  // the word from there has come could take ours from it.
-  if (upstream_ && told_from_above_) upstream_->CloseAfterFlush();
-  children_->SendAll(Encode(*ended_));
-  stay_until_ = Clock::now() + (OthersMayCome() ? kLateComers : Duration::zero());
-  end_timer_ = loop_.At(stay_until_, [this] { StayForNodes(); });
-}
-
-// A leader that was told before it said who it leads has left with them.
-bool Joiner::OthersMayCome() const {
-  if (!root_) return leader_ && !WholeNodeIsHere();
-  const size_t nodes = request_.meeting.placement.nodes.size();
-  // Where the nodes are known they count: those that disagree on the size of the world may claim any number.
-  if (WholeNodeIsHere() && nodes > 0) return told_nodes_ + 1 < nodes;
-  return local_claims_ + remote_claims_ < request_.self.agreement.world_size;
-}
-
-// The root stays for the nodes, a leader for the ranks of its own where it knows their number: who finds
-// neither would wait until its own deadline. At the deadline nobody is waited for any more.
-void Joiner::StayForNodes() {
-  const bool knows_whom = root_ || first_claim().local_size >= 0;
-  if (!knows_whom || !OthersMayCome() || ended_->error.code == Code::kDeadline) return SendFinalMessage();
-  const auto now = Clock::now();
-  const Deadline deadline = VerdictDeadline();
-  const Duration left = deadline.IsNever() ? request_.late_nodes : deadline.when() - now;
-  const Duration stay = std::clamp(left, Duration::zero(), request_.late_nodes);
-  // One line is enough: where a leader stays, the group's failure has been told.
-  LogEvent(root_ ? LogLevel::kWarning : LogLevel::kDebug, "message", {},
-           "this group cannot form ({}); waiting up to {} for {} to come and hear it", ended_->error.message,
-           FormatSeconds(stay), DescribeLateComers());
-  stay_until_ = now + stay;
-  end_timer_ = loop_.At(stay_until_, [this] { SendFinalMessage(); });
-}
-
-// Whoever was refused may be wrong about the size of the world.
-std::string Joiner::DescribeLateComers() const {
-  const int size = request_.self.agreement.world_size;
-  const int ranks = root_ ? size - local_claims_ - remote_claims_ : first_claim().local_size - local_claims_;
-  if (ranks <= 0) return "the others";
-  const std::string where = root_ ? "" : fmt::format(" of {}", request_.self.node);
-  return fmt::format("{} rank{}{}", ranks, ranks == 1 ? "" : "s", where);
-}
-
-// Those below hang up when they have read it. Closing first could take it from them.
-void Joiner::SendFinalMessage() {
-  if (children_->empty()) return FinishFailed();
-  end_timer_ = loop_.After(kLeaveGrace, [this] { FinishFailed(); });
-}
-
-void Joiner::FinishFailed() {
-  if (!on_done_) return;
-  loop_.Cancel(end_timer_);
-  const OnDone on_done = std::exchange(on_done_, nullptr);
-  on_done(tl::unexpected<Failure>(*ended_));
+  arrived_.root = root_ != nullptr;
+  arrived_.leader = leader_;
+  notice_ = std::make_unique<FailureNotice>(
+      loop_,
+      FailureNotice::Params{std::move(failure), from_above, failure_below_.has_value(), arrived_,
+                            request_.self.node, request_.late_nodes, VerdictDeadline()},
+      std::move(upstream_), *children_, [this] {
+        const OnDone on_done = std::exchange(on_done_, nullptr);
+        on_done(tl::unexpected<Failure>(notice_->failure()));
+      });
 }
 
 }  // namespace muster::rendezvous

@@ -26,6 +26,7 @@
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/discovery/root_finder.h"
 #include "comm/rendezvous/discovery/root_search.h"
+#include "comm/rendezvous/join/failure_notice.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/root_side.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
@@ -54,9 +55,9 @@ class Joiner {
   // For whoever tells how it went. Who has arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return root_ ? &root_->arrivals() : nullptr; }
   // Another process has told this one of the failure, and says so to people.
-  bool failure_was_told() const { return told_from_above_; }
+  bool failure_was_told() const { return notice_ && notice_->from_above(); }
   // The group cannot form; this process only stays to tell those who are still on their way. OnDone follows.
-  const Failure* failure() const { return on_done_ && ended_ ? &*ended_ : nullptr; }
+  const Failure* failure() const { return notice_ && on_done_ ? &notice_->failure() : nullptr; }
 
  private:
   const RankClaim& first_claim() const { return request_.self.claims.front(); }
@@ -105,10 +106,8 @@ class Joiner {
   void OnFailureFromBelow(ByteView frame);
   void TakeFailureBelow(Failure failure);
   void HearFromBelow(ChildLinks::Source source, const Hello& hello);
-  void CountClaims(const ChildLinks::Child& child, const Hello& hello);
   void ScheduleHello();
   void SendHello();
-  bool WholeNodeIsHere() const;
   void ForgetParties(ChildLinks::Source source);
 
   // The end.
@@ -121,13 +120,8 @@ class Joiner {
   std::string DescribeWait() const;
   void OnRootOutcome(RootSide::Outcome outcome);
   void Form(FormedGroup group, ByteView frame);
-  void Fail(Failure failure);
+  void Fail(Failure failure, bool from_above = false);
   void Fail(Error error) { Fail(Failure{std::move(error), -1, -1, ""}); }
-  bool OthersMayCome() const;
-  void StayForNodes();
-  std::string DescribeLateComers() const;
-  void SendFinalMessage();
-  void FinishFailed();
 
   net::EventLoop& loop_;
   JoinRequest request_;
@@ -146,27 +140,23 @@ class Joiner {
   std::unique_ptr<WaitReporter> reporter_;
   std::vector<std::pair<ChildLinks::Source, ProcessInfo>> members_;  // here and below
   size_t sent_ = 0;                                                  // of members_, to the present upstream
-  int local_claims_ = 0;   // ranks heard of on this node, ours included
-  int remote_claims_ = 0;  // and of those on others
-  size_t told_nodes_ = 0;  // that the group has failed
+  ArrivedRanks arrived_;
   bool leader_ = false;
   bool accepted_ = false;  // the root has heard us: its clock counts
   bool parked_ = false;    // the previous group is still running
   bool alone_ = false;     // this process cannot meet the others of its node, and goes to the root itself
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
-  std::optional<Failure> ended_;
+  bool over_ = false;                                    // formed or failed
   std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
-  bool told_from_above_ = false;          // that the group has failed
-  Clock::time_point stay_until_{};        // after a failure
   Deadline deadline_ = Deadline::Never();
   net::EventLoop::TimerId deadline_timer_ = 0;
   net::EventLoop::TimerId local_timer_ = 0;
   net::EventLoop::TimerId patience_timer_ = 0;
   net::EventLoop::TimerId directory_timer_ = 0;
   net::EventLoop::TimerId hello_timer_ = 0;
-  net::EventLoop::TimerId end_timer_ = 0;
   Duration local_pause_{};
   Duration collect_{};
+  std::unique_ptr<FailureNotice> notice_;
 };
 
 }  // namespace muster::rendezvous

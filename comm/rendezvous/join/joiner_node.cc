@@ -87,7 +87,7 @@ void Joiner::Follow() {
     GoWithoutLeader("the leader of this node has its socket in a directory that this process does not see",
                     "bind /dev/shm or /tmp of the node into the container");
   }
-  if (!ended_) RetryLocally(&Joiner::Follow);
+  if (!over_) RetryLocally(&Joiner::Follow);
 }
 
 // The list proves nothing. Whoever imitates the entry makes this process go to the root at once, which lets
@@ -125,7 +125,6 @@ void Joiner::BecomeLeader() {
   leader_ = true;
   OpenStatusServer();
   members_.emplace_back(ChildLinks::kSelf, request_.self);
-  local_claims_ += static_cast<int>(request_.self.claims.size());
   if (!SoleRankOfNode()) {
     loop_.Cancel(directory_timer_);
     directory_timer_ = loop_.After(kOpenElsewhereAfter, [this] { OpenElsewhere(); });
@@ -134,7 +133,8 @@ void Joiner::BecomeLeader() {
 }
 
 void Joiner::OpenElsewhere() {
-  if (node_listener_ && node_listener_->open() && !WholeNodeIsHere()) node_listener_->OpenElsewhere();
+  if (node_listener_ && node_listener_->open() && !arrived_.WholeNodeIsHere())
+    node_listener_->OpenElsewhere();
 }
 
 // While it forms: what is missing. The group itself is described by its ControlPlane.
@@ -151,10 +151,6 @@ void Joiner::OpenStatusServer() {
       status.forming = fmt::format("the root, {}, waits for others", DescribeRoot());
     reply(status);
   });
-}
-
-bool Joiner::WholeNodeIsHere() const {
-  return first_claim().local_size >= 0 && local_claims_ >= first_claim().local_size;
 }
 
 }  // namespace muster::rendezvous

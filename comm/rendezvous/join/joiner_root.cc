@@ -100,7 +100,7 @@ void Joiner::BecomeRoot() {
   // Not before it listens: those who come hear the reason.
   if (const Status room = MakeRoomForAll(); !room) return Fail(room.error());
   for (const auto& [source, member] : members_) {
-    if (ended_) return;
+    if (over_) return;
     if (source != ChildLinks::kSelf) root_->Hear(source, Hello{{}, {member}});
   }
 }
@@ -115,7 +115,7 @@ void Joiner::AskScheduler() {
 }
 
 void Joiner::OnSchedulerFacts(const SchedulerFacts& facts) {
-  if (ended_ || !root_) return;
+  if (over_ || !root_) return;
   if (facts.placement) root_->Learn(*facts.placement);
   if (!facts.time_left) return;
   if (!facts.time_note.empty()) LogWarning("{}", facts.time_note);
@@ -129,7 +129,7 @@ void Joiner::OnSchedulerFacts(const SchedulerFacts& facts) {
 
 // Who looks for the root looks elsewhere: it is told there, by whoever leads that node.
 void Joiner::OnMisplaced(const Error& error) {
-  if (ended_) return;
+  if (over_) return;
   // The endpoint store cannot be used, by the others no more than here.
   if (request_.meeting.find_root == FindRoot::kEndpointStore) return Fail(error);
   request_.self.refused = error;
@@ -149,7 +149,7 @@ void Joiner::OnMisplaced(const Error& error) {
 // that it runs elsewhere.
 void Joiner::OnOwnHost() {
   local_timer_ = loop_.After(Duration::zero(), [this] {
-    if (!ended_ && !upstream_ && !root_) BecomeRoot();
+    if (!over_ && !upstream_ && !root_) BecomeRoot();
   });
 }
 

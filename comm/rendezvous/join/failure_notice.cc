@@ -1,0 +1,111 @@
+#include "comm/rendezvous/join/failure_notice.h"
+
+#include <algorithm>
+
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+
+namespace muster::rendezvous {
+namespace {
+
+// For peers to take their failure message and hang up.
+constexpr Duration kLeaveGrace = std::chrono::seconds(2);
+// Each process stays this long if ranks may still come: they get the failure instead of waiting for a root
+// that is gone.
+constexpr Duration kLateComers = std::chrono::milliseconds(500);
+
+}  // namespace
+
+// A leader that received the failure before it sent its node's hello has left with its node.
+bool OthersMayCome(const ArrivedRanks& arrived) {
+  if (!arrived.root) return arrived.leader && !arrived.WholeNodeIsHere();
+  // If the nodes are known, they count: ranks that disagree on the size of the world may claim any number.
+  if (arrived.WholeNodeIsHere() && arrived.nodes > 0) return arrived.told_nodes + 1 < arrived.nodes;
+  return arrived.local + arrived.remote < arrived.world_size;
+}
+
+std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
+                                   Duration until_deadline) {
+  const bool knows_whom = arrived.root || arrived.local_size >= 0;
+  if (!knows_whom || !OthersMayCome(arrived) || failure == Code::kDeadline) return std::nullopt;
+  return std::clamp(until_deadline, Duration::zero(), late_nodes);
+}
+
+// A refused process may be wrong about the size of the world.
+std::string DescribeLateRanks(const ArrivedRanks& arrived, const std::string& node) {
+  const int ranks =
+      arrived.root ? arrived.world_size - arrived.local - arrived.remote : arrived.local_size - arrived.local;
+  if (ranks <= 0) return "the others";
+  const std::string where = arrived.root ? "" : fmt::format(" of {}", node);
+  return fmt::format("{} rank{}{}", ranks, ranks == 1 ? "" : "s", where);
+}
+
+FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_ptr<net::FrameStream> upstream,
+                             ChildLinks& children, std::function<void()> on_done)
+    : loop_(loop),
+      params_(std::move(params)),
+      upstream_(std::move(upstream)),
+      children_(children),
+      on_done_(std::move(on_done)) {
+  children_.SetHandlers(
+      [this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
+      [this](ChildLinks::Source, const ChildLinks::Child& child, const Error&) { OnChildClosed(child); });
+  if (upstream_) {
+    upstream_->Start(
+        [this](ByteView frame) {
+          if (ControlTypeOf(frame) == ControlType::kFailure) upstream_->CloseAfterFlush();
+        },
+        [](const Error&) {});
+    // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
+    if (!params_.from_above && !params_.sent_up) upstream_->Send(Encode(params_.failure));
+    // A leader that stays for late ranks does that alone: above, its node counts as told. If it closed before
+    // the failure from above has come, the kernel could discard its own.
+    if (params_.from_above) upstream_->CloseAfterFlush();
+  }
+  children_.SendAll(Encode(params_.failure));
+  stay_until_ = Clock::now() + (OthersMayCome(params_.arrived) ? kLateComers : Duration::zero());
+  timer_ = loop_.At(stay_until_, [this] { StayForLateRanks(); });
+}
+
+void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) != ControlType::kHello) return;
+  if (const Result<Hello> hello = DecodeHello(frame)) {
+    params_.arrived.Count(*hello, children_.Find(source)->same_node);
+  }
+  children_.Send(source, Encode(params_.failure));
+}
+
+void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
+  if (!child.same_node) ++params_.arrived.told_nodes;
+  if (children_.empty() && (!OthersMayCome(params_.arrived) || Clock::now() >= stay_until_)) Finish();
+}
+
+void FailureNotice::StayForLateRanks() {
+  const auto now = Clock::now();
+  const Duration until_deadline =
+      params_.deadline.IsNever() ? params_.late_nodes : params_.deadline.when() - now;
+  const std::optional<Duration> stay =
+      TimeToStay(params_.arrived, params_.failure.error.code, params_.late_nodes, until_deadline);
+  if (!stay) return WaitForChildren();
+  // One line is enough: the log of the root has the group's failure.
+  LogEvent(params_.arrived.root ? LogLevel::kWarning : LogLevel::kDebug, "message", {},
+           "this group cannot form ({}); waiting up to {} for {} to come and hear it",
+           params_.failure.error.message, FormatSeconds(*stay),
+           DescribeLateRanks(params_.arrived, params_.node));
+  stay_until_ = now + *stay;
+  timer_ = loop_.At(stay_until_, [this] { WaitForChildren(); });
+}
+
+// Children hang up when they have read it. If this process closed first, the kernel could discard it.
+void FailureNotice::WaitForChildren() {
+  if (children_.empty()) return Finish();
+  timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
+}
+
+void FailureNotice::Finish() {
+  if (!on_done_) return;
+  loop_.Cancel(timer_);
+  std::exchange(on_done_, nullptr)();
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,70 @@
+// The end of a process whose group cannot form: the failure goes to each connected process, and to those that
+// connect while this one stays for late ranks.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/frame_stream.h"
+#include "comm/rendezvous/join/arrivals.h"
+#include "comm/rendezvous/messages/child_links.h"
+
+namespace muster::rendezvous {
+
+// Whether ranks that this process waits for may still come.
+bool OthersMayCome(const ArrivedRanks& arrived);
+
+// How long the root stays for ranks of any node, and a leader for those of its own if it knows their number:
+// without them a late rank would wait until its own deadline. Absent: it waits for no rank. At the deadline
+// no process stays.
+std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
+                                   Duration until_deadline);
+
+// "3 ranks of gpu01", or "the others" if their number is not known.
+std::string DescribeLateRanks(const ArrivedRanks& arrived, const std::string& node);
+
+class FailureNotice {
+ public:
+  struct Params {
+    Failure failure;
+    bool from_above = false;  // the failure came from upstream
+    bool sent_up = false;     // upstream has one of this process
+    ArrivedRanks arrived;
+    std::string node;
+    Duration late_nodes{};
+    Deadline deadline = Deadline::Never();  // the root's
+  };
+
+  // Sends it. `upstream` may be null. `children` must outlive it. `on_done` is called once, and must not
+  // destroy it.
+  FailureNotice(net::EventLoop& loop, Params params, std::unique_ptr<net::FrameStream> upstream,
+                ChildLinks& children, std::function<void()> on_done);
+  FailureNotice(const FailureNotice&) = delete;
+  FailureNotice& operator=(const FailureNotice&) = delete;
+  ~FailureNotice() { loop_.Cancel(timer_); }
+
+  const Failure& failure() const { return params_.failure; }
+  bool from_above() const { return params_.from_above; }
+
+ private:
+  void OnChildFrame(ChildLinks::Source source, ByteView frame);
+  void OnChildClosed(const ChildLinks::Child& child);
+  void StayForLateRanks();
+  void WaitForChildren();
+  void Finish();
+
+  net::EventLoop& loop_;
+  Params params_;
+  std::unique_ptr<net::FrameStream> upstream_;
+  ChildLinks& children_;
+  std::function<void()> on_done_;
+  Clock::time_point stay_until_;
+  net::EventLoop::TimerId timer_ = 0;
+};
+
+}  // namespace muster::rendezvous
