@@ -26,9 +26,19 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
     : loop_(loop),
       request_(std::move(request)),
       on_done_(std::move(on_done)),
-      local_names_(MakeLocalNames(request_.meeting.LocalKey(), request_.self.node,
-                                  request_.shared_directories, request_.uid)),
-      munge_worker_(loop.mailbox()) {
+      munge_worker_(loop.mailbox()),
+      node_meeting_(
+          loop, request_,
+          {.on_child = [this](std::unique_ptr<net::FrameStream> stream,
+                              std::string name) { children_->Add(std::move(stream), std::move(name), true); },
+           .on_leader =
+               [this](std::unique_ptr<net::FrameStream> stream) {
+                 AttachUpstream(std::move(stream), fmt::format("the leader of {}", request_.self.node));
+               },
+           .on_lead = [this] { BecomeLeader(); },
+           .on_alone = [this] { SearchRoot(); },
+           .whole_node_is_here = [this] { return arrived_.WholeNodeIsHere(); },
+           .on_failed = [this](const Error& error) { Fail(error); }}) {
   arrived_.world_size = request_.self.agreement.world_size;
   arrived_.nodes = request_.meeting.placement.nodes.size();
   arrived_.local_size = first_claim().local_size;
@@ -44,19 +54,42 @@ Joiner::~Joiner() { CancelTimers(); }
 void Joiner::Start() {
   if (request_.kvs) request_.kvs->Wake();
   SetDeadline(request_.timeouts.rendezvous);
-  MeetLocally();
+  node_meeting_.Start();
 }
 
-bool Joiner::SoleRankOfNode() const {
-  return first_claim().local_size == static_cast<int>(request_.self.claims.size());
+void Joiner::BecomeLeader() {
+  leader_ = true;
+  OpenStatusServer();
+  members_.emplace_back(ChildLinks::kSelf, request_.self);
+  GoToRoot();
+}
+
+void Joiner::StartAgain() {
+  if (leader_) return GoToRoot();
+  node_meeting_.Start();
+}
+
+// While it forms: what is missing. The group itself is described by its ControlPlane.
+void Joiner::OpenStatusServer() {
+  Result<std::unique_ptr<StatusServer>> server = StatusServer::Open(
+      loop_, request_.uid, first_claim().rank, request_.shared_directories, request_.versions);
+  if (!server) return LogDebug("muster status cannot ask here: {}", server.error().message);
+  status_server_ = *std::move(server);
+  status_server_->SetAnswer([this](const Survey&, const StatusServer::Reply& reply) {
+    GroupStatus status;
+    status.job = request_.job;
+    status.forming = root_ ? root_->Describe() : DescribeWait();
+    if (status.forming.empty())
+      status.forming = fmt::format("the root, {}, waits for others", DescribeRoot());
+    reply(status);
+  });
 }
 
 // ---- upstream and below
 
 void Joiner::AttachUpstream(std::unique_ptr<net::FrameStream> stream, std::string name) {
   if (over_) return;
-  for (net::EventLoop::TimerId* timer : {&patience_timer_, &local_timer_})
-    loop_.Cancel(std::exchange(*timer, 0));
+  node_meeting_.StopSearch();
   search_.reset();
   upstream_ = std::move(stream);
   upstream_name_ = std::move(name);
@@ -153,7 +186,7 @@ void Joiner::OnUpstreamClosed(const Error& reason) {
   loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
   if (parked_) return Restart();
   // Who has not heard us is no peer of ours that died, but the previous group's process, just ended.
-  if (!accepted_) return RetryLocally(leader_ ? &Joiner::GoToRoot : &Joiner::MeetLocally);
+  if (!accepted_) return node_meeting_.Retry([this] { StartAgain(); });
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail(Error{Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail),
              ""});
@@ -164,8 +197,7 @@ void Joiner::Restart() {
   parked_ = false;
   accepted_ = false;
   SetDeadline(request_.timeouts.rendezvous);
-  if (leader_) return GoToRoot();
-  MeetLocally();
+  StartAgain();
 }
 
 void Joiner::OnChildFrame(ChildLinks::Source source, ByteView frame) {
@@ -283,8 +315,8 @@ Deadline Joiner::VerdictDeadline() const {
 }
 
 void Joiner::CancelTimers() {
-  for (net::EventLoop::TimerId* timer :
-       {&deadline_timer_, &local_timer_, &patience_timer_, &directory_timer_, &hello_timer_}) {
+  node_meeting_.Stop();
+  for (net::EventLoop::TimerId* timer : {&deadline_timer_, &root_timer_, &hello_timer_}) {
     loop_.Cancel(std::exchange(*timer, 0));
   }
 }
@@ -310,7 +342,8 @@ Error Joiner::DescribeDeadline() const {
   } else if (upstream_) {
     error.message = fmt::format("{} took the connection and said nothing for {}", upstream_name_, limit);
   } else if (const std::string& node = request_.self.node; leader_ || RootHosts() != std::vector{node}) {
-    const bool no_leader = !leader_ && !alone_ && request_.meeting.find_root != FindRoot::kSameNode;
+    const bool no_leader =
+        !leader_ && !node_meeting_.alone() && request_.meeting.find_root != FindRoot::kSameNode;
     const std::string problem = search_ ? search_->Problem() : "";
     error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
                                 no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
@@ -339,7 +372,6 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
   reporter_.reset();
   // A program of this rank may talk to it next.
   if (request_.kvs) request_.kvs->Rest();
-  if (node_listener_ && !node_listener_->open()) node_listener_.reset();
   over_ = true;
   // At once: what the branches say next is for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
@@ -349,7 +381,7 @@ void Joiner::Form(FormedGroup group, ByteView frame) {
                  leader_ ? std::make_shared<const JoinRequest>(request_) : nullptr,
                  {},
                  std::move(status_server_),
-                 std::move(node_listener_)});
+                 node_meeting_.TakeListener()});
 }
 
 void Joiner::Fail(Failure failure, bool from_above) {

@@ -3,10 +3,6 @@
 //
 //   follower --Unix socket--> leader --TCP, authenticated--> root          hello up, roster or failure down
 //
-// A follower whose leader does not appear goes to the root itself, so that the leader is what is named as
-// missing. So does one that shares no directory with its leader (a container with its own /dev/shm and /tmp),
-// earlier and without blaming it.
-//
 // Who cannot be part of the group (JoinRequest::self.refused) goes the same way, and says so: the root ends
 // the group at once.
 //
@@ -28,10 +24,10 @@
 #include "comm/rendezvous/discovery/root_search.h"
 #include "comm/rendezvous/join/failure_notice.h"
 #include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/node_meeting.h"
 #include "comm/rendezvous/join/root_side.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
 #include "comm/rendezvous/join/waiting.h"
-#include "comm/rendezvous/link/node_listener.h"
 
 namespace muster::rendezvous {
 
@@ -61,20 +57,10 @@ class Joiner {
 
  private:
   const RankClaim& first_claim() const { return request_.self.claims.front(); }
-  bool SoleRankOfNode() const;
 
   // Inside the node.
-  void MeetLocally();
-  void Lead();
-  void Follow();
-  void FollowOrLead();
-  void RetryLocally(void (Joiner::*step)());
-  bool AttachToLeader();
-  bool LeaderIsOutOfSight();
-  void GoWithoutLeader(const std::string& reason, const std::string& hint);
-  void OpenNodeListener();
   void BecomeLeader();
-  void OpenElsewhere();
+  void StartAgain();
   void OpenStatusServer();
 
   // To the root.
@@ -126,10 +112,9 @@ class Joiner {
   net::EventLoop& loop_;
   JoinRequest request_;
   OnDone on_done_;
-  LocalNames local_names_;
   net::ThreadWorker munge_worker_;
   std::unique_ptr<auth::Prover> prover_;
-  std::unique_ptr<NodeListener> node_listener_;
+  NodeMeeting node_meeting_;
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
   std::unique_ptr<net::FrameStream> upstream_;
@@ -142,19 +127,14 @@ class Joiner {
   size_t sent_ = 0;                                                  // of members_, to the present upstream
   ArrivedRanks arrived_;
   bool leader_ = false;
-  bool accepted_ = false;  // the root has heard us: its clock counts
-  bool parked_ = false;    // the previous group is still running
-  bool alone_ = false;     // this process cannot meet the others of its node, and goes to the root itself
-  std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
-  bool over_ = false;                                    // formed or failed
+  bool accepted_ = false;                 // the root has heard us: its clock counts
+  bool parked_ = false;                   // the previous group is still running
+  bool over_ = false;                     // formed or failed
   std::optional<Failure> failure_below_;  // the first; sent up, as soon as there is an upstream
   Deadline deadline_ = Deadline::Never();
   net::EventLoop::TimerId deadline_timer_ = 0;
-  net::EventLoop::TimerId local_timer_ = 0;
-  net::EventLoop::TimerId patience_timer_ = 0;
-  net::EventLoop::TimerId directory_timer_ = 0;
+  net::EventLoop::TimerId root_timer_ = 0;
   net::EventLoop::TimerId hello_timer_ = 0;
-  Duration local_pause_{};
   Duration collect_{};
   std::unique_ptr<FailureNotice> notice_;
 };

@@ -136,7 +136,7 @@ void Joiner::OnMisplaced(const Error& error) {
   for (auto& [source, member] : members_) {
     if (source == ChildLinks::kSelf) member.refused = error;
   }
-  local_timer_ = loop_.After(Duration::zero(), [this] {
+  root_timer_ = loop_.After(Duration::zero(), [this] {
     root_.reset();
     inquiry_.reset();
     reporter_.reset();
@@ -148,7 +148,7 @@ void Joiner::OnMisplaced(const Error& error) {
 // The node that all look on. Its leader stands for the root there until rank 0 comes: from below, or to say
 // that it runs elsewhere.
 void Joiner::OnOwnHost() {
-  local_timer_ = loop_.After(Duration::zero(), [this] {
+  root_timer_ = loop_.After(Duration::zero(), [this] {
     if (!over_ && !upstream_ && !root_) BecomeRoot();
   });
 }
@@ -225,7 +225,7 @@ void Joiner::SearchEndpointStore() {
 }
 
 void Joiner::OnLinkToRoot(std::unique_ptr<net::FrameStream> link) {
-  loop_.Cancel(local_timer_);
+  loop_.Cancel(root_timer_);
   AttachUpstream(std::move(link), DescribeRoot());
 }
 

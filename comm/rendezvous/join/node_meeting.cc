@@ -1,0 +1,159 @@
+#include "comm/rendezvous/join/node_meeting.h"
+
+#include <algorithm>
+
+#include "comm/log/log.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kFirstPause = milliseconds(1);
+constexpr Duration kLongestPause = milliseconds(100);
+// Ranks of one node start together; one that is later than this may not see the first directory.
+constexpr Duration kOpenElsewhereAfter = milliseconds(20);
+// The kernel lists the leader's socket before it has its name in a directory, and the leader opens the other
+// directories later than the first.
+constexpr Duration kOutOfSightAfter = milliseconds(250);
+// The list is long on a busy node; a leader that is just coming needs none of it.
+constexpr Duration kLookAtListFrom = milliseconds(64);
+
+}  // namespace
+
+FirstStep FirstStepOf(const RankClaim& claim, size_t ranks, bool user_ids_are_reliable, bool same_node) {
+  if (!user_ids_are_reliable)
+    return claim.local_rank <= 0 && !same_node ? FirstStep::kLead : FirstStep::kAlone;
+  if (claim.local_rank > 0) return FirstStep::kFollow;
+  if (claim.local_rank < 0) return FirstStep::kConnectOrListen;
+  return claim.local_size == static_cast<int>(ranks) ? FirstStep::kConnectOrLead : FirstStep::kListen;
+}
+
+NodeMeeting::NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events)
+    : loop_(loop),
+      request_(request),
+      events_(std::move(events)),
+      names_(MakeLocalNames(request.meeting.LocalKey(), request.self.node, request.shared_directories,
+                            request.uid)) {}
+
+void NodeMeeting::Start() {
+  pause_ = kFirstPause;
+  out_of_sight_since_.reset();
+  switch (FirstStepOf(request_.self.claims.front(), request_.self.claims.size(), net::UserIdsAreReliable(),
+                      request_.meeting.find_root == FindRoot::kSameNode)) {
+    case FirstStep::kLead:
+      return Lead();
+    case FirstStep::kListen:
+      return Listen();
+    case FirstStep::kConnectOrLead:
+      if (!Connect()) Lead();
+      return;
+    case FirstStep::kConnectOrListen:
+      if (!Connect()) Listen();
+      return;
+    case FirstStep::kFollow:
+      return Follow();
+    case FirstStep::kAlone:
+      return GoAlone("this user namespace does not map this user, so that user ids prove nothing",
+                     "map the user: unshare --map-current-user");
+  }
+}
+
+void NodeMeeting::Retry(std::function<void()> step) {
+  retry_timer_ = loop_.After(pause_, std::move(step));
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void NodeMeeting::StopSearch() {
+  for (net::EventLoop::TimerId* timer : {&patience_timer_, &retry_timer_})
+    loop_.Cancel(std::exchange(*timer, 0));
+}
+
+void NodeMeeting::Stop() {
+  StopSearch();
+  loop_.Cancel(directory_timer_);
+}
+
+std::unique_ptr<NodeListener> NodeMeeting::TakeListener() {
+  return listener_ && listener_->open() ? std::move(listener_) : nullptr;
+}
+
+bool NodeMeeting::Connect() {
+  // A leader is not in the other directories before; /tmp may be long.
+  UniqueFd fd = pause_ < kOpenElsewhereAfter ? DialLocal(names_, 1) : DialLocal(names_);
+  if (!fd) return false;
+  events_.on_leader(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage));
+  return true;
+}
+
+void NodeMeeting::Listen() {
+  if (!listener_) {
+    listener_ =
+        std::make_unique<NodeListener>(loop_, names_, [this](UniqueFd fd, net::PeerCredentials credentials) {
+          events_.on_child(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage),
+                           fmt::format("pid {} on this node", credentials.pid));
+        });
+  }
+  const Result<NodeListener::Opened> opened = listener_->Open();
+  if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return events_.on_failed(opened.error());
+  // The others of this node will find no leader and go to the root as well.
+  if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
+  if (!opened || *opened == NodeListener::Opened::kOpen) return Lead();
+  // The process that listens there knows whether this one is early (its group is still running) or one too
+  // many.
+  if (!Connect()) Retry([this] { Listen(); });
+}
+
+void NodeMeeting::Lead() {
+  const bool sole = request_.self.claims.front().local_size == static_cast<int>(request_.self.claims.size());
+  if (!sole) {
+    directory_timer_ = loop_.After(kOpenElsewhereAfter, [this] {
+      if (listener_ && listener_->open() && !events_.whole_node_is_here()) listener_->OpenElsewhere();
+    });
+  }
+  events_.on_lead();
+}
+
+void NodeMeeting::Follow() {
+  if (Connect()) return;
+  const bool may_go_alone = request_.meeting.find_root != FindRoot::kSameNode;
+  if (patience_timer_ == 0) {
+    patience_timer_ = loop_.After(request_.leader_patience, [this, may_go_alone] {
+      if (!alone_ && may_go_alone) events_.on_alone();
+    });
+  }
+  const bool out_of_sight = LeaderIsOutOfSight();
+  Retry([this] { Follow(); });
+  if (out_of_sight) {
+    GoAlone("the leader of this node has its socket in a directory that this process does not see",
+            "bind /dev/shm or /tmp of the node into the container");
+  }
+}
+
+// The list proves nothing. A process that imitates the entry makes this one go to the root immediately, which
+// lets it in as well.
+bool NodeMeeting::LeaderIsOutOfSight() {
+  if (alone_ || pause_ < kLookAtListFrom) return false;
+  if (!net::IsListedByKernel(names_.socket)) {
+    out_of_sight_since_.reset();
+    return false;
+  }
+  const auto now = Clock::now();
+  if (!out_of_sight_since_) out_of_sight_since_ = now;
+  return now - *out_of_sight_since_ >= kOutOfSightAfter;
+}
+
+void NodeMeeting::GoAlone(const std::string& reason, const std::string& hint) {
+  alone_ = true;
+  if (request_.meeting.find_root == FindRoot::kSameNode) {
+    return events_.on_failed({Code::kSystem,
+                              fmt::format("rank {} on {} cannot meet the other ranks of its node: {}",
+                                          request_.self.claims.front().rank, request_.self.node, reason),
+                              hint});
+  }
+  LogDebug("{}; going to the root without it", reason);
+  loop_.Cancel(std::exchange(patience_timer_, 0));
+  events_.on_alone();
+}
+
+}  // namespace muster::rendezvous

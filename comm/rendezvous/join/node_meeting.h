@@ -1,0 +1,89 @@
+// How a process meets the other ranks of its node.
+//
+//   follower --Unix socket--> leader
+//
+// A follower whose leader does not appear goes to the root itself, so that the error names the leader as
+// missing. A follower that shares no directory with its leader (a container with its own /dev/shm and /tmp)
+// does so earlier; no leader is named.
+//
+// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/frame_stream.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/link/node_listener.h"
+
+namespace muster::rendezvous {
+
+enum class FirstStep {
+  kLead,             // no other rank of this node can connect
+  kListen,           // and lead
+  kConnectOrLead,    // the only rank of its node: a process that listens there has formed a group with it
+  kConnectOrListen,  // the first to bind the node's socket leads
+  kFollow,
+  kAlone,  // this process can meet no other of its node
+};
+
+// `claim`: the first of `ranks` ranks that the process stands for. `same_node`: the whole launch is on this
+// node.
+FirstStep FirstStepOf(const RankClaim& claim, size_t ranks, bool user_ids_are_reliable, bool same_node);
+
+class NodeMeeting {
+ public:
+  struct Events {
+    std::function<void(std::unique_ptr<net::FrameStream>, std::string name)> on_child;  // a rank of this node
+    std::function<void(std::unique_ptr<net::FrameStream>)> on_leader;  // the link to this node's leader
+    std::function<void()> on_lead;                                     // this process leads its node; once
+    std::function<void()> on_alone;                                    // it goes to the root without a leader
+    std::function<bool()> whole_node_is_here;                          // at a leader
+    std::function<void(const Error&)> on_failed;
+  };
+
+  // `request` must outlive it.
+  NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events);
+  NodeMeeting(const NodeMeeting&) = delete;
+  NodeMeeting& operator=(const NodeMeeting&) = delete;
+  ~NodeMeeting() { Stop(); }
+
+  // May be called again by a process that does not lead.
+  void Start();
+  // `step` after a pause that grows, to 100 ms.
+  void Retry(std::function<void()> step);
+  // This process has an upstream: it searches no leader.
+  void StopSearch();
+  // The listener stays open.
+  void Stop();
+  // Null unless it is open.
+  std::unique_ptr<NodeListener> TakeListener();
+
+  // This process cannot meet the others of its node, and has gone to the root itself.
+  bool alone() const { return alone_; }
+
+ private:
+  bool Connect();
+  void Listen();
+  void Lead();
+  void Follow();
+  bool LeaderIsOutOfSight();
+  void GoAlone(const std::string& reason, const std::string& hint);
+
+  net::EventLoop& loop_;
+  const JoinRequest& request_;
+  Events events_;
+  LocalNames names_;
+  std::unique_ptr<NodeListener> listener_;
+  bool alone_ = false;
+  std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
+  Duration pause_{};
+  net::EventLoop::TimerId retry_timer_ = 0;
+  net::EventLoop::TimerId patience_timer_ = 0;
+  net::EventLoop::TimerId directory_timer_ = 0;
+};
+
+}  // namespace muster::rendezvous
