@@ -29,6 +29,16 @@ std::string ListenHost(const JoinRequest& request) {
 
 }  // namespace
 
+std::vector<std::vector<uint16_t>> RootLadders(const JoinRequest& request) {
+  const Meeting& meeting = request.meeting;
+  if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
+  std::vector<std::vector<uint16_t>> ladders;
+  for (const std::string& seed : LadderSeeds(meeting.key, request.secret)) {
+    ladders.push_back(PortLadder(seed, request.options.ports, meeting.ports_of_others, kWholeLadder));
+  }
+  return ladders;
+}
+
 RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, auth::Prover& prover,
                            AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced)
     : loop_(loop),
@@ -140,20 +150,14 @@ void RootListener::ReportPort(uint16_t port, const std::vector<uint16_t>& ports)
 // The first counts.
 std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
   const Meeting& meeting = request_.meeting;
-  const PortRange range = request_.options.ports;
-  if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
   if (meeting.find_root == FindRoot::kEndpointStore) {
-    // Other ports than the last time: a rank with the address and secret of the previous group's root must find no
-    // listener, rather than be turned away.
+    // Other ports than the last time: a rank with the address and secret of the previous group's root must
+    // find no listener, rather than be turned away.
     std::array<uint8_t, 16> random{};
     auth::RandomBytes(random);
-    return {PortLadder(AsText(random), range, meeting.ports_of_others, kWholeLadder)};
+    return {PortLadder(AsText(random), request_.options.ports, meeting.ports_of_others, kWholeLadder)};
   }
-  std::vector<std::vector<uint16_t>> ladders;
-  for (const std::string& seed : LadderSeeds(meeting.key, request_.secret)) {
-    ladders.push_back(PortLadder(seed, range, meeting.ports_of_others, kWholeLadder));
-  }
-  return ladders;
+  return RootLadders(request_);
 }
 
 void RootListener::Announce(std::vector<net::SocketAddress> addresses, uint16_t port) {

@@ -18,6 +18,9 @@
 
 namespace muster::rendezvous {
 
+// The ports of the root as all ranks derive them, the first to try in front; one of each ladder is open.
+std::vector<std::vector<uint16_t>> RootLadders(const JoinRequest& request);
+
 class RootListener {
  public:
   // The others will not find it: they look on another node, or its address cannot be put up. Error:

@@ -40,4 +40,10 @@ void WaitReporter::Report() {
   line_open_ = true;
 }
 
+void JoinDeadline::Set(Duration remaining) {
+  Stop();
+  deadline_ = Deadline::After(remaining);
+  if (!deadline_.IsNever()) timer_ = loop_.At(deadline_.when(), [this] { on_end_(); });
+}
+
 }  // namespace muster::rendezvous

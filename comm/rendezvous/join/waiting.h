@@ -1,9 +1,10 @@
 // When and how a long wait is reported: on a terminal one line that is rewritten every second, in a log a
-// line after 5 s, after 15 s and then every minute.
+// line after 5 s, after 15 s and then every minute. And the deadline of that wait.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/net/event_loop.h"
@@ -39,6 +40,27 @@ class WaitReporter {
   net::EventLoop::TimerId timer_ = 0;
   int reports_ = 0;
   bool line_open_ = false;
+};
+
+// Until when a process waits for its group. Lives on one EventLoop.
+class JoinDeadline {
+ public:
+  JoinDeadline(net::EventLoop& loop, std::function<void()> on_end)
+      : loop_(loop), on_end_(std::move(on_end)) {}
+  JoinDeadline(const JoinDeadline&) = delete;
+  JoinDeadline& operator=(const JoinDeadline&) = delete;
+  ~JoinDeadline() { Stop(); }
+
+  void Set(Duration remaining);
+  // on_end is not called until the deadline is set again.
+  void Stop() { loop_.Cancel(timer_); }
+  Deadline when() const { return deadline_; }
+
+ private:
+  net::EventLoop& loop_;
+  std::function<void()> on_end_;
+  Deadline deadline_ = Deadline::Never();
+  net::EventLoop::TimerId timer_ = 0;
 };
 
 }  // namespace muster::rendezvous

@@ -1,0 +1,393 @@
+#include "comm/rendezvous/join/group_formation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/auth/crypto.h"
+#include "comm/base/parse.h"
+#include "comm/log/log.h"
+#include "comm/net/descriptor_room.h"
+#include "comm/net/hosts.h"
+#include "comm/rendezvous/join/agreement.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kCollect = milliseconds(20);
+constexpr Duration kLongestCollect = milliseconds(200);
+// The root's failure takes time to arrive. It must arrive before the own deadline of processes that started
+// earlier.
+constexpr Duration kVerdictGrace = std::chrono::seconds(5);
+
+// One for each other node and each rank of this one; if neither is known beforehand, as many as can be.
+Status MakeRoomForAll(const ArrivedRanks& arrived, bool same_node) {
+  const auto local = static_cast<size_t>(std::max(arrived.local_size, 0));
+  const auto all = static_cast<size_t>(std::max(arrived.world_size, 0));
+  const std::string what = fmt::format("the root of {} ranks", all);
+  if ((arrived.nodes > 0 || same_node) && local > 0) {
+    return net::MakeRoomForDescriptors(std::min(all, arrived.nodes + local), what);
+  }
+  if (const Status room = net::MakeRoomForDescriptors(all, what); !room) {
+    return net::RaiseDescriptorLimit().map([](auto) {});
+  }
+  return {};
+}
+
+std::string DrawGroupId() {
+  std::array<uint8_t, 16> random{};
+  auth::RandomBytes(random);
+  std::string text;
+  for (const uint8_t byte : random) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
+                                                      const std::vector<std::string>& proven) {
+  if (!pattern) return proven;
+  MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
+  std::vector<std::string> matching;
+  std::vector<std::string> all;
+  for (const net::LocalInterface& interface : interfaces) {
+    all.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
+    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
+    if (net::IsNodeLocalInterface(interface.name) || !net::MatchesInterface(interface, *pattern)) continue;
+    matching.push_back(interface.address.Host());
+  }
+  if (!matching.empty()) return matching;
+  return WithHint(Fail(Code::kConfiguration,
+                       "rendezvous.interface \"{}\" matches no usable address of this node", *pattern),
+                  fmt::format("this node has {}", fmt::join(all, ", ")));
+}
+
+// Longer for each hello if the number of ranks is known: then all of them are sure to come.
+Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last) {
+  if (arrived.WholeNodeIsHere()) return Duration::zero();
+  return arrived.local_size >= 0 ? std::clamp(2 * last, kCollect, kLongestCollect) : kCollect;
+}
+
+GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline,
+                               Events events)
+    : loop_(loop), request_(request), deadline_(deadline), events_(std::move(events)) {
+  arrived_.world_size = request.self.agreement.world_size;
+  arrived_.nodes = request.meeting.placement.nodes.size();
+  arrived_.local_size = request.self.claims.front().local_size;
+  arrived_.local = static_cast<int>(request.self.claims.size());
+  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
+                         [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
+                           OnChildClosed(source, child);
+                         });
+}
+
+ArrivedRanks GroupFormation::arrived() const {
+  ArrivedRanks arrived = arrived_;
+  arrived.root = root_.has_value();
+  return arrived;
+}
+
+bool GroupFormation::HasRankZero() const {
+  const auto has = [](const ProcessInfo& member) {
+    return std::ranges::count(member.claims, 0, &RankClaim::rank) > 0;
+  };
+  return has(request_.self) ||
+         std::ranges::any_of(members_, [&](const auto& entry) { return has(entry.second); });
+}
+
+Deadline GroupFormation::RootDeadline() const {
+  const Deadline own = deadline_.when();
+  return accepted_ && !own.IsNever() ? Deadline::At(own.when() - kVerdictGrace) : own;
+}
+
+std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
+  over_ = true;
+  loop_.Cancel(std::exchange(hello_timer_, 0));
+  return std::move(upstream_);
+}
+
+// ---- upstream
+
+void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::string name) {
+  upstream_ = std::move(upstream);
+  upstream_name_ = std::move(name);
+  upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
+                   [this](const Error& reason) { OnUpstreamClosed(reason); });
+  sent_ = 0;
+  // On another node the handshake compares them.
+  if (net::LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
+  if (failure_below_) upstream_->Send(Encode(*failure_below_));
+  if (leader()) return ScheduleHello();
+  SendHello();
+}
+
+// A whole node is one message; late ranks of it are collected for a moment.
+void GroupFormation::ScheduleHello() {
+  const Duration pause = PauseBeforeHello(arrived_, collected_);
+  if (pause == Duration::zero()) {
+    loop_.Cancel(std::exchange(hello_timer_, 0));
+    return SendHello();
+  }
+  if (hello_timer_ != 0) return;
+  collected_ = pause;
+  hello_timer_ = loop_.After(pause, [this] {
+    hello_timer_ = 0;
+    SendHello();
+  });
+}
+
+void GroupFormation::SendHello() {
+  if (!upstream_ || sent_ > members_.size()) return;
+  Hello hello;
+  const net::SocketAddress local = net::LocalAddress(upstream_->fd());
+  if (local.family() != AF_UNIX) {
+    Result<std::vector<std::string>> advertised =
+        AddressesToAdvertise(request_.options.interface, {local.Host()});
+    if (!advertised) return Fail(advertised.error());
+    hello.addresses = *std::move(advertised);
+  }
+  for (; sent_ <= members_.size(); ++sent_) {
+    hello.members.push_back(sent_ == 0 ? request_.self : members_[sent_ - 1].second);
+  }
+  upstream_->Send(Encode(hello));
+}
+
+void GroupFormation::OnUpstreamFrame(ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!type) return;
+  switch (*type) {
+    case ControlType::kAccepted:
+      if (const auto remaining = DecodeAccepted(frame)) OnAccepted(*remaining, frame);
+      return;
+    case ControlType::kLater:
+      return OnLater(frame);
+    case ControlType::kRoster:
+      return OnRoster(frame);
+    case ControlType::kVersions:
+      return CompareWithUpstream(frame);
+    case ControlType::kFailure:
+      if (auto failure = DecodeFailure(frame)) return events_.on_failed(*std::move(failure), true);
+      return events_.on_failed(
+          {{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""}, -1, -1, ""},
+          true);
+    default:
+      return;
+  }
+}
+
+// Each child receives it once, also if the node's ranks go up in several hellos: 64 ranks that wake up for
+// each part of their node are most of the load of a crowded node.
+void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
+  events_.on_accepted();
+  const bool first = !accepted_ || parked_;
+  accepted_ = true;
+  parked_ = false;
+  if (first) children_->SendAll(frame);
+  if (request_.self.refused) return;
+  deadline_.Set(FromMilliseconds(remaining_milliseconds) + kVerdictGrace);
+}
+
+void GroupFormation::OnLater(ByteView frame) {
+  parked_ = true;
+  // One line a node is enough.
+  if (leader() || request_.self.claims.front().local_rank <= 1) {
+    LogEvent(LogLevel::kInfo, "later", {},
+             "this launch's previous group is still at work; waiting for it to end");
+  }
+  deadline_.Stop();
+  children_->SendAll(frame);
+}
+
+void GroupFormation::OnRoster(ByteView frame) {
+  auto group = DecodeRoster(frame);
+  if (group && group->roster.size() == request_.self.agreement.world_size) {
+    return Form(*std::move(group), frame);
+  }
+  Fail({Code::kInternal, fmt::format("{} sent a malformed roster", upstream_name_), ""});
+}
+
+void GroupFormation::OnUpstreamClosed(const Error& reason) {
+  // From here the stream is of no use; it must not be destroyed within its own call.
+  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
+  if (parked_) {
+    parked_ = false;
+    accepted_ = false;
+    deadline_.Set(request_.timeouts.rendezvous);
+    return events_.on_restart();
+  }
+  // A process that has not accepted this one is no peer that died: it belonged to the previous group, just
+  // ended.
+  if (!accepted_) return events_.on_unheard();
+  const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
+  Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail), ""});
+}
+
+void GroupFormation::CompareWithUpstream(ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return;
+  const std::string self =
+      fmt::format("rank {} on {}", request_.self.claims.front().rank, request_.self.node);
+  const Status same = CheckSameVersion({self, request_.versions}, {upstream_name_, *theirs});
+  if (!same) Fail(same.error());
+}
+
+// ---- below
+
+void GroupFormation::AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node) {
+  if (root_ && !same_node) {
+    const std::string reached = net::LocalAddress(stream->fd()).Host();
+    if (std::ranges::count(root_->reached_at, reached) == 0) root_->reached_at.push_back(reached);
+  }
+  children_->Add(std::move(stream), std::move(name), same_node);
+}
+
+void GroupFormation::OnChildFrame(ChildLinks::Source source, ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!type) return;
+  if (*type == ControlType::kVersions) return CompareWithChild(source, frame);
+  if (*type == ControlType::kHello) {
+    const Result<Hello> hello = DecodeHello(frame);
+    if (hello) return OnHello(source, *hello);
+    LogWarning("{}", hello.error().message);
+    auto node = children_->all().extract(source);
+    return OnChildClosed(source, node.mapped());
+  }
+  if (*type != ControlType::kFailure) return;
+  if (const Result<Failure> failure = DecodeFailure(frame)) OnFailureBelow(*failure);
+}
+
+// A rank of this node. Its messages may be different ones: it reads this process's versions, and fails.
+void GroupFormation::CompareWithChild(ChildLinks::Source source, ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return children_->Remove(source);
+  const std::string leader = fmt::format("the leader of {}", request_.self.node);
+  const Status same = CheckSameVersion({leader, request_.versions}, {children_->Find(source)->name, *theirs});
+  if (same) return;
+  children_->Send(source, Encode(request_.versions));
+  OnFailureBelow({same.error(), -1, -1, ""});
+}
+
+// The root decides which failure was the first. Until it answers, the first one here counts.
+void GroupFormation::OnFailureBelow(Failure failure) {
+  if (root_) return events_.on_failed(std::move(failure), false);
+  if (failure_below_) return;
+  failure_below_ = std::move(failure);
+  if (upstream_) upstream_->Send(Encode(*failure_below_));
+}
+
+void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
+  if (auto leftover = FindLeftover(request_.self, hello)) {
+    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
+    return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
+  }
+  ChildLinks::Child* child = children_->Find(source);
+  arrived_.Count(hello, child->same_node);
+  bool rank_zero = false;
+  for (const ProcessInfo& member : hello.members) {
+    if (member.refused && !root_) OnFailureBelow(RefusalOf(member));
+    for (const RankClaim& claim : member.claims) {
+      child->ranks.push_back(claim.rank);
+      rank_zero = rank_zero || claim.rank == 0;
+    }
+  }
+  children_->Send(source, EncodeAccepted(MillisecondsLeft(RootDeadline())));
+  if (parked_) children_->Send(source, EncodeBare(ControlType::kLater));
+  // Ranks of this node go up with this process if the root turns out to be elsewhere.
+  if (!root_ || child->same_node) {
+    for (const ProcessInfo& member : hello.members) members_.emplace_back(source, member);
+  }
+  if (root_) return FillRoster(source, hello);
+  // The leader of rank 0 may have another rank.
+  if (rank_zero && !upstream_ && request_.meeting.find_root != FindRoot::kFirstNode) {
+    return events_.on_rank_zero();
+  }
+  ScheduleHello();
+}
+
+void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
+  if (child.ranks.empty()) return;
+  if (parked_) return ForgetMembers(source);
+  if (root_) {
+    if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
+    return;
+  }
+  std::vector<int> ranks = child.ranks;
+  std::ranges::sort(ranks);
+  OnFailureBelow({{Code::kPeerLost,
+                   fmt::format("{} {} on {} ended while the group was forming",
+                               ranks.size() == 1 ? "rank" : "ranks", FormatRanges(ranks), request_.self.node),
+                   ""},
+                  ranks.front(),
+                  -1,
+                  ""});
+}
+
+// A process that gives up while the previous group still runs is no part of the next.
+void GroupFormation::ForgetMembers(ChildLinks::Source source) {
+  for (const auto& [from, member] : members_) {
+    if (from == source) arrived_.local -= static_cast<int>(member.claims.size());
+  }
+  std::erase_if(members_, [source](const auto& entry) { return entry.first == source; });
+  sent_ = std::min(sent_, members_.size() + 1);
+}
+
+// ---- at the root
+
+void GroupFormation::BecomeRoot() {
+  root_.emplace(Root{.roster = RosterBuilder(request_.self, request_.meeting.placement)});
+  FillRoster(ChildLinks::kSelf, Hello{{}, {request_.self}});
+  // Not before it listens: processes that come receive the reason.
+  const Status room = MakeRoomForAll(arrived_, request_.meeting.find_root == FindRoot::kSameNode);
+  if (!room) return Fail(room.error());
+  for (const auto& [source, member] : members_) {
+    if (over_) return;
+    FillRoster(source, Hello{{}, {member}});
+  }
+}
+
+void GroupFormation::FillRoster(ChildLinks::Source source, const Hello& hello) {
+  if (auto failure = root_->Add(source, hello)) return events_.on_failed(*std::move(failure), false);
+  if (!root_->roster.complete()) return;
+  Result<FormedGroup> formed = root_->Form(request_);
+  if (!formed) return Fail(formed.error());
+  const Bytes frame = Encode(*formed);
+  Form(*std::move(formed), frame);
+}
+
+std::optional<Failure> GroupFormation::Root::Add(ChildLinks::Source source, const Hello& hello) {
+  if (auto failure = roster.Add(source, hello)) return failure;
+  for (const ProcessInfo& member : hello.members) {
+    for (const RankClaim& claim : member.claims) {
+      arrivals.try_emplace(claim.rank, Arrival{Clock::now() - began, member.node});
+    }
+  }
+  return std::nullopt;
+}
+
+Result<FormedGroup> GroupFormation::Root::Form(const JoinRequest& request) {
+  std::vector<std::string> addresses = reached_at;
+  if (request.meeting.find_root != FindRoot::kSameNode) {
+    Result<std::vector<std::string>> advertised = AddressesToAdvertise(request.options.interface, reached_at);
+    if (!advertised) LogWarning("{}", advertised.error().message);
+    if (advertised) addresses = *std::move(advertised);
+  }
+  roster.SetAddresses(request.self.node, std::move(addresses));
+  MUSTER_TRY(Roster members, roster.MakeRoster());
+  FormedGroup formed{std::move(members), {}, request.self.claims.front().rank};
+  formed.roster.group_id = DrawGroupId();
+  auth::RandomBytes(formed.key);
+  return formed;
+}
+
+void GroupFormation::Form(FormedGroup group, ByteView frame) {
+  // A process without a hello is no part of the group; the new owner answers it.
+  for (const auto& [source, child] : children_->all()) {
+    if (!child.ranks.empty()) child.stream->Send(frame);
+  }
+  events_.on_formed(std::move(group));
+}
+
+}  // namespace muster::rendezvous

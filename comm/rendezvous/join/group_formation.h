@@ -1,0 +1,137 @@
+// A process's part in forming its group. It collects the first messages of the ranks below it; a leader sends
+// them up, the root fills the roster with them. It ends with the formed group, or with the failure that every
+// rank gets.
+//
+//   children --hello--> GroupFormation --hello--> upstream      roster or failure down
+//
+// Lives on one EventLoop. Has no deadline of its own: on_failed comes only from ranks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/frame_stream.h"
+#include "comm/rendezvous/join/arrivals.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/roster_builder.h"
+#include "comm/rendezvous/join/waiting.h"
+#include "comm/rendezvous/messages/child_links.h"
+
+namespace muster::rendezvous {
+
+// Which addresses of this node other nodes are told for data connections. `pattern`: rendezvous.interface (a
+// name, a glob, a CIDR): all addresses of this node that match, never loopback, link-local or a network that
+// exists on every node alike. Absent: `proven`, the local addresses that a connection between nodes already
+// used. Error: kConfiguration if the pattern matches nothing; lists what there is.
+Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
+                                                      const std::vector<std::string>& proven);
+
+// How long a leader collects ranks of its node before it sends them up in one hello: not at all if all are
+// here. `last`: how long before the last hello.
+Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last);
+
+class GroupFormation {
+ public:
+  struct Events {
+    // Upstream has accepted this process; its clock counts from now on.
+    std::function<void()> on_accepted;
+    // Upstream has gone before it accepted this process.
+    std::function<void()> on_unheard;
+    // Upstream belonged to this launch's previous group, which has ended.
+    std::function<void()> on_restart;
+    // Rank 0 is below this leader, which has no upstream.
+    std::function<void()> on_rank_zero;
+    std::function<void(FormedGroup)> on_formed;
+    // May be called more than once; the first counts.
+    std::function<void(Failure, bool from_above)> on_failed;
+  };
+
+  // The references must outlive it.
+  GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline, Events events);
+  GroupFormation(const GroupFormation&) = delete;
+  GroupFormation& operator=(const GroupFormation&) = delete;
+  ~GroupFormation() { loop_.Cancel(hello_timer_); }
+
+  void Lead() { arrived_.leader = true; }
+  void AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node);
+  void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
+  // With the ranks that have come so far.
+  void BecomeRoot();
+  // The root is elsewhere.
+  void ResignAsRoot() { root_.reset(); }
+
+  // Null if this process is not the root.
+  RosterBuilder* roster() { return root_ ? &root_->roster : nullptr; }
+  const Arrivals* arrivals() const { return root_ ? &root_->arrivals : nullptr; }
+  ArrivedRanks arrived() const;
+  bool leader() const { return arrived_.leader; }
+  bool HasRankZero() const;
+  bool accepted() const { return accepted_; }
+  // The root's, if it is known. This process's own is later: the root's failure must arrive first.
+  Deadline RootDeadline() const;
+  bool attached() const { return upstream_ != nullptr; }
+  const std::string& upstream_name() const { return upstream_name_; }
+  // The first; it goes to each upstream.
+  const std::optional<Failure>& failure_below() const { return failure_below_; }
+
+  // At the end, formed or failed: the next owner takes the links. After TakeUpstream no hello follows.
+  std::unique_ptr<net::FrameStream> TakeUpstream();
+  std::unique_ptr<ChildLinks> TakeChildren() { return std::move(children_); }
+  ChildLinks& children() { return *children_; }
+
+ private:
+  // Of the process that is the root.
+  struct Root {
+    std::optional<Failure> Add(ChildLinks::Source source, const Hello& hello);
+    Result<FormedGroup> Form(const JoinRequest& request);
+
+    RosterBuilder roster;
+    Clock::time_point began = Clock::now();
+    Arrivals arrivals{};
+    std::vector<std::string> reached_at{};  // local addresses that links came in on
+  };
+
+  void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
+  void OnUpstreamFrame(ByteView frame);
+  void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
+  void OnLater(ByteView frame);
+  void OnRoster(ByteView frame);
+  void OnUpstreamClosed(const Error& reason);
+  void CompareWithUpstream(ByteView frame);
+  void OnChildFrame(ChildLinks::Source source, ByteView frame);
+  void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
+  void CompareWithChild(ChildLinks::Source source, ByteView frame);
+  void OnFailureBelow(Failure failure);
+  void OnHello(ChildLinks::Source source, const Hello& hello);
+  void ForgetMembers(ChildLinks::Source source);
+  void ScheduleHello();
+  void SendHello();
+  void FillRoster(ChildLinks::Source source, const Hello& hello);
+  void Form(FormedGroup group, ByteView frame);
+
+  net::EventLoop& loop_;
+  const JoinRequest& request_;
+  JoinDeadline& deadline_;
+  Events events_;
+  std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
+  std::unique_ptr<net::FrameStream> upstream_;
+  std::string upstream_name_;
+  ArrivedRanks arrived_;
+  std::vector<std::pair<ChildLinks::Source, ProcessInfo>>
+      members_;      // the children's; at the root those of this node
+  size_t sent_ = 0;  // of this process and members_, to the present upstream
+  std::optional<Root> root_;
+  std::optional<Failure> failure_below_;
+  bool accepted_ = false;
+  bool parked_ = false;  // upstream belongs to the previous group, which still runs
+  bool over_ = false;
+  net::EventLoop::TimerId hello_timer_ = 0;
+  Duration collected_{};
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,266 @@
+#include "comm/rendezvous/join/root_connection.h"
+
+#include <algorithm>
+
+#include "comm/log/log.h"
+#include "comm/net/hosts.h"
+#include "comm/rendezvous/discovery/endpoint_store_search.h"
+#include "comm/rendezvous/join/endpoint_store_choice.h"
+#include "comm/rendezvous/join/prover_choice.h"
+#include "comm/rendezvous/link/names.h"
+
+namespace muster::rendezvous {
+namespace {
+
+// A group that forms has done so long before.
+constexpr Duration kProbePatience = std::chrono::seconds(2);
+
+// BLOCKS: runs on a worker.
+std::vector<net::SocketAddress> AddressesByScheduler(const Scheduler& scheduler, const std::string& host) {
+  SchedulerQuestion question;
+  question.nodes = {host};
+  const Result<SchedulerFacts> facts = scheduler.Ask(question, Deadline::After(kSchedulerPatience));
+  if (!facts) {
+    LogSchedulerProblem(facts.error());
+    return {};
+  }
+  const auto found = facts->addresses.find(host);
+  if (found == facts->addresses.end() || found->second == host) return {};
+  LogInfo("{} does not lead to another machine by its name; Slurm says that it is at {}", host,
+          found->second);
+  return net::ResolveHost(found->second, 0).value_or(std::vector<net::SocketAddress>{});
+}
+
+}  // namespace
+
+bool IsRoot(const Meeting& meeting, const std::string& node, bool leads_rank_zero) {
+  if (meeting.find_root == FindRoot::kSameNode) return true;
+  if (meeting.find_root != FindRoot::kFirstNode) return leads_rank_zero;
+  return !meeting.placement.nodes.empty() && meeting.placement.nodes.front().name == node;
+}
+
+std::vector<std::string> RootHosts(const Meeting& meeting) {
+  if (meeting.find_root == FindRoot::kHost) return {meeting.host};
+  if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->host};
+  std::vector<std::string> hosts;
+  if (meeting.find_root == FindRoot::kEndpointStore) return hosts;
+  for (const Placement::Node& node : meeting.placement.nodes) hosts.push_back(node.name);
+  if (meeting.find_root == FindRoot::kFirstNode && hosts.size() > 1) hosts.resize(1);
+  return hosts;
+}
+
+std::string DescribeRoot(const Meeting& meeting, const std::string& node) {
+  const Placement& placement = meeting.placement;
+  if (meeting.find_root == FindRoot::kSameNode) return fmt::format("local rank 0 on {}", node);
+  const std::vector<std::string> hosts = RootHosts(meeting);
+  if (meeting.find_root != FindRoot::kFirstNode) {
+    if (hosts.size() == 1) return fmt::format("rank 0 on {}", hosts.front());
+    if (placement.node_of_rank.empty()) return "rank 0";
+    return fmt::format("rank 0 on {}", placement.nodes.at(placement.node_of_rank.front()).name);
+  }
+  if (hosts.empty()) return "the first node's leader";
+  const auto first = std::ranges::find(placement.node_of_rank, 0);
+  if (first == placement.node_of_rank.end()) return fmt::format("the leader of {}", hosts.front());
+  return fmt::format("rank {} on {}", first - placement.node_of_rank.begin(), hosts.front());
+}
+
+RootSearch::Where WhereToSearch(const JoinRequest& request) {
+  RootSearch::Where where{RootHosts(request.meeting), {}};
+  where.crowd = std::max<size_t>(1, request.meeting.placement.nodes.size());
+  const std::vector<std::vector<uint16_t>> ladders = RootLadders(request);
+  const size_t length = ladders.front().size();
+  const auto first = static_cast<ptrdiff_t>(std::min(kLadderLength, length));
+  where.ports.assign(ladders.front().begin(), ladders.front().begin() + first);
+  if (ladders.size() > 1) where.later_ports.assign(ladders[1].begin(), ladders[1].begin() + first);
+  for (size_t i = kLadderLength; i < length; ++i) {
+    for (const std::vector<uint16_t>& ladder : ladders) where.further_ports.push_back(ladder[i]);
+  }
+  return where;
+}
+
+RootConnection::RootConnection(net::EventLoop& loop, JoinRequest& request, GroupFormation& formation,
+                               JoinDeadline& deadline, Events events)
+    : loop_(loop),
+      request_(request),
+      formation_(formation),
+      deadline_(deadline),
+      events_(std::move(events)),
+      munge_worker_(loop.mailbox()) {}
+
+void RootConnection::Stop() {
+  over_ = true;
+  loop_.Cancel(step_timer_);
+  inquiry_.reset();
+  reporter_.reset();
+  search_.reset();
+}
+
+void RootConnection::Close() {
+  Stop();
+  silent_.reset();
+  if (listener_) listener_->Close();
+}
+
+// Null, and the end, if there is none to be had.
+auth::Prover* RootConnection::GetProver() {
+  if (prover_) return prover_.get();
+  Result<std::unique_ptr<auth::Prover>> chosen = ChooseProver(request_, munge_worker_);
+  if (!chosen) {
+    events_.on_failed(chosen.error());
+    return nullptr;
+  }
+  prover_ = *std::move(chosen);
+  return prover_.get();
+}
+
+void RootConnection::Go() {
+  if (IsRoot(request_.meeting, request_.self.node, formation_.HasRankZero())) return BecomeRoot();
+  Search();
+}
+
+// ---- as the root
+
+void RootConnection::BecomeRoot() {
+  const Meeting& meeting = request_.meeting;
+  search_.reset();
+  if (meeting.find_root == FindRoot::kEndpointStore && !request_.secret && !prover_) {
+    Result<auth::JobSecret> drawn = auth::JobSecret::Generate();
+    if (!drawn) return events_.on_failed(drawn.error());
+    request_.root_address_secret = *std::move(drawn);
+  }
+  if (meeting.find_root != FindRoot::kSameNode) {
+    auth::Prover* prover = GetProver();
+    if (prover == nullptr) return;
+    listener_ = std::make_unique<RootListener>(
+        loop_, request_, *prover,
+        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
+          formation_.AddChild(std::move(link), peer.ToString(), false);
+        },
+        [this](const Error& error) { OnMisplaced(error); });
+    listener_->Start();
+    if (meeting.placement.nodes.size() > 1) {
+      silent_ = std::make_unique<SilentNodes>(
+          loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
+          PortLadder(meeting.key, request_.options.ports, meeting.ports_of_others).front(),
+          [this] { return formation_.roster()->SilentNodes(); },
+          [this](const std::string& node, bool reached) { formation_.roster()->SetReached(node, reached); });
+    }
+  }
+  Report();
+  AskScheduler();
+  formation_.BecomeRoot();
+}
+
+// A group that forms has done so long before.
+void RootConnection::AskScheduler() {
+  if (!request_.scheduler || request_.self.refused) return;
+  inquiry_ = std::make_unique<SchedulerInquiry>(
+      loop_, request_.scheduler, request_.scheduler->Unknown(),
+      std::min(request_.scheduler_patience, request_.timeouts.rendezvous / 4),
+      [this](const SchedulerFacts& facts) { OnSchedulerFacts(facts); });
+}
+
+void RootConnection::OnSchedulerFacts(const SchedulerFacts& facts) {
+  if (facts.placement) formation_.roster()->SetPlacement(*facts.placement);
+  if (!facts.time_left) return;
+  if (!facts.time_note.empty()) LogWarning("{}", facts.time_note);
+  request_.timeouts.latest = Deadline::After(*facts.time_left);
+  const Duration beyond = deadline_.when().Remaining() - *facts.time_left;
+  if (beyond <= Duration::zero()) return;
+  // For the error at the deadline.
+  request_.timeouts.rendezvous -= beyond;
+  deadline_.Set(*facts.time_left);
+}
+
+// The other nodes search the root elsewhere. This process goes there, too, and reports why it is not the
+// root.
+void RootConnection::OnMisplaced(const Error& error) {
+  if (over_) return;
+  // No rank can use the endpoint store.
+  if (request_.meeting.find_root == FindRoot::kEndpointStore) return events_.on_failed(error);
+  request_.self.refused = error;
+  step_timer_ = loop_.After(Duration::zero(), [this] {
+    silent_.reset();
+    listener_.reset();
+    formation_.ResignAsRoot();
+    inquiry_.reset();
+    reporter_.reset();
+    deadline_.Set(std::min(request_.timeouts.rendezvous, kRefusedPatience));
+    Search();
+  });
+}
+
+// ---- searching
+
+void RootConnection::Search() {
+  if (search_) return;
+  const Meeting& meeting = request_.meeting;
+  const RootDialer::Params params{auth::MeetingIdOf(meeting.key), request_.timeouts.handshake,
+                                  request_.timeouts.connect};
+  if (meeting.find_root == FindRoot::kEndpointStore) return SearchEndpointStore(params);
+  RootSearch::Where where = WhereToSearch(request_);
+  if (formation_.leader() && request_.named_by_host && !request_.self.refused &&
+      (meeting.find_root == FindRoot::kHost || meeting.find_root == FindRoot::kEndpoint)) {
+    if (where.hosts.front() == request_.self.node) return BecomeRoot();
+    where.on_own_host = [this] { OnOwnHost(); };
+  }
+  auth::Prover* prover = GetProver();
+  if (prover == nullptr) return;
+  if (request_.scheduler) {
+    where.elsewhere = [scheduler = request_.scheduler](const std::string& host) {
+      return AddressesByScheduler(*scheduler, host);
+    };
+  }
+  search_ = std::make_unique<RootSearch>(
+      loop_, std::move(where), params, *prover,
+      [this](std::unique_ptr<net::FrameStream> link) { OnLink(std::move(link)); },
+      [this](const Error& error) { events_.on_failed(error); });
+  Report();
+}
+
+// The node where all search the root. Its leader stands for the root there until rank 0 comes: from below, or
+// to say that it runs elsewhere.
+void RootConnection::OnOwnHost() {
+  step_timer_ = loop_.After(Duration::zero(), [this] {
+    if (!formation_.attached() && formation_.roster() == nullptr) BecomeRoot();
+  });
+}
+
+void RootConnection::SearchEndpointStore(const RootDialer::Params& params) {
+  search_ = std::make_unique<EndpointStoreSearch>(
+      loop_, OpenEndpointStore(request_), params,
+      [this](const std::optional<auth::JobSecret>& secret) {
+        request_.root_address_secret = secret;
+        return ChooseProver(request_, munge_worker_);
+      },
+      [this](std::unique_ptr<net::FrameStream> link) { OnLink(std::move(link)); },
+      [this](const Error& error) { events_.on_failed(error); });
+  Report();
+}
+
+void RootConnection::OnLink(std::unique_ptr<net::FrameStream> link) {
+  loop_.Cancel(step_timer_);
+  events_.on_link(std::move(link));
+}
+
+// The root, and one line of each node that searches it.
+void RootConnection::Report() {
+  const bool one_line = formation_.leader() || request_.self.claims.front().local_rank <= 1;
+  if (search_ && (request_.self.refused || !one_line)) return;
+  reporter_ = std::make_unique<WaitReporter>(loop_, request_.terminal, [this] { return Awaited(); });
+}
+
+AwaitedRanks RootConnection::Awaited() const {
+  if (const RosterBuilder* roster = formation_.roster()) {
+    const std::string problem = listener_ ? listener_->Problem() : "";
+    return {problem.empty() ? roster->Describe() : roster->Describe() + "; " + problem,
+            roster->MissingRanks()};
+  }
+  if (!search_) return {};
+  const std::string problem = search_->Problem();
+  return {fmt::format("for the root, {}{}{}", DescribeRoot(request_.meeting, request_.self.node),
+                      problem.empty() ? "" : "; ", problem),
+          {}};
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,102 @@
+// A leader's way to the root: it searches the root on the hosts that the meeting names, or is the root and
+// listens there. A root that waits collects facts for the error: which silent nodes it reaches, and what the
+// scheduler knows of the launch.
+//
+// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/auth/proof.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
+#include "comm/rendezvous/discovery/root_finder.h"
+#include "comm/rendezvous/discovery/root_search.h"
+#include "comm/rendezvous/join/group_formation.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/root_listener.h"
+#include "comm/rendezvous/join/scheduler_inquiry.h"
+#include "comm/rendezvous/join/silent_nodes.h"
+#include "comm/rendezvous/join/waiting.h"
+
+namespace muster::rendezvous {
+
+// How long a process that cannot be part of the group searches for one that takes its reason: the ranks of a
+// step start seconds apart.
+inline constexpr Duration kRefusedPatience = std::chrono::seconds(5);
+
+// Whether the leader of `node` is the root. `leads_rank_zero`: rank 0 is the leader or has come to it.
+bool IsRoot(const Meeting& meeting, const std::string& node, bool leads_rank_zero);
+
+// Where the root is searched; empty: an endpoint store has its address.
+std::vector<std::string> RootHosts(const Meeting& meeting);
+
+// "rank 0 on gpu01", or the part of it that is known.
+std::string DescribeRoot(const Meeting& meeting, const std::string& node);
+
+// The hosts and ports to try, in their order.
+RootSearch::Where WhereToSearch(const JoinRequest& request);
+
+class RootConnection {
+ public:
+  struct Events {
+    std::function<void(std::unique_ptr<net::FrameStream>)> on_link;  // to the root
+    std::function<void(const Error&)> on_failed;
+  };
+
+  // The references must outlive it. It changes `request` by what it learns: the secret of the root's address,
+  // the job's end, and why this process cannot be the root.
+  RootConnection(net::EventLoop& loop, JoinRequest& request, GroupFormation& formation,
+                 JoinDeadline& deadline, Events events);
+  RootConnection(const RootConnection&) = delete;
+  RootConnection& operator=(const RootConnection&) = delete;
+  ~RootConnection() { loop_.Cancel(step_timer_); }
+
+  // Searches the root, or becomes it.
+  void Go();
+  void Search();
+  void BecomeRoot();
+
+  void StopSearch() { search_.reset(); }
+  void StopReporting() { reporter_.reset(); }
+  // The listener stays open, for late ranks.
+  void Stop();
+  // Every rank is there: closes the listener as well.
+  void Close();
+
+  // What this process waits for; empty: upstream waits.
+  AwaitedRanks Awaited() const;
+  // Null if there is none at present.
+  const RootFinder* search() const { return search_.get(); }
+
+ private:
+  auth::Prover* GetProver();
+  void AskScheduler();
+  void OnSchedulerFacts(const SchedulerFacts& facts);
+  void OnMisplaced(const Error& error);
+  void OnOwnHost();
+  void SearchEndpointStore(const RootDialer::Params& params);
+  void OnLink(std::unique_ptr<net::FrameStream> link);
+  void Report();
+
+  net::EventLoop& loop_;
+  JoinRequest& request_;
+  GroupFormation& formation_;
+  JoinDeadline& deadline_;
+  Events events_;
+  net::ThreadWorker munge_worker_;
+  std::unique_ptr<auth::Prover> prover_;
+  std::unique_ptr<RootFinder> search_;
+  std::unique_ptr<RootListener> listener_;
+  std::unique_ptr<SilentNodes> silent_;
+  std::unique_ptr<SchedulerInquiry> inquiry_;
+  std::unique_ptr<WaitReporter> reporter_;
+  net::EventLoop::TimerId step_timer_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,81 @@
+// The error at the deadline, by how far a process has come.
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/join/joiner.h"
+#include "tests/comm/base/print_error.h"
+
+namespace muster::rendezvous {
+namespace {
+
+const std::string kHint = "timeouts.rendezvous says how long to wait";
+const std::string kFormedHint =
+    kHint + "; a group that has formed lets nobody in: this process may be one too many";
+
+// The root is on b, or on this node.
+Meeting MeetingOn(const std::string& host) {
+  Meeting meeting;
+  meeting.find_root = FindRoot::kHost;
+  meeting.host = host;
+  return meeting;
+}
+
+UnformedGroup After1s(const std::function<void(UnformedGroup&)>& change) {
+  UnformedGroup group;
+  group.limit = std::chrono::seconds(1);
+  change(group);
+  return group;
+}
+
+TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
+  struct Row {
+    std::string root_host;
+    std::function<void(UnformedGroup&)> change;
+    std::string message;
+    std::string hint;
+  };
+  for (const Row& row : {
+           Row{"a", [](UnformedGroup& group) { group.arrived = "3/4 ranks; missing b: 3"; },
+               "the group did not form within 1s: 3/4 ranks; missing b: 3", kHint},
+           Row{"b",
+               [](UnformedGroup& group) {
+                 group.accepted = true;
+                 group.upstream = "rank 0 on b";
+               },
+               "the group did not form within 1s, and rank 0 on b fell silent", kHint},
+           Row{"b", [](UnformedGroup& group) { group.upstream = "the leader of a"; },
+               "the leader of a took the connection and said nothing for 1s", kHint},
+           Row{"b", [](UnformedGroup& group) { group.leader = true; },
+               "the root, rank 0 on b, did not answer within 1s", kFormedHint},
+           Row{"b",
+               [](UnformedGroup& group) {
+                 group.leader = true;
+                 group.problem = "b: no such host";
+               },
+               "the root, rank 0 on b, did not answer within 1s; b: no such host", kFormedHint},
+           Row{"b", [](UnformedGroup&) {},
+               "local rank 0 on a did not appear, and the root, rank 0 on b, did not answer within 1s",
+               kFormedHint},
+           Row{"b", [](UnformedGroup& group) { group.alone = true; },
+               "the root, rank 0 on b, did not answer within 1s", kFormedHint},
+           Row{"a", [](UnformedGroup&) {}, "the root, rank 0 on a, did not appear within 1s", kHint},
+           Row{"a", [](UnformedGroup& group) { group.leader = true; },
+               "the root, rank 0 on a, did not answer within 1s", kFormedHint},
+       }) {
+    const Error expected{Code::kDeadline, row.message, row.hint};
+    EXPECT_EQ(DescribeDeadline(MeetingOn(row.root_host), "a", After1s(row.change)), expected);
+  }
+}
+
+TEST(DescribeDeadline, ARejectionKeepsItsCodeAndHint) {
+  const UnformedGroup group = After1s([](UnformedGroup& unformed) {
+    unformed.rejection = Error{Code::kAuthentication, "b:4711 has another job secret", "export it"};
+    unformed.problem = "b:4711: no route";
+  });
+  EXPECT_EQ(
+      DescribeDeadline(MeetingOn("b"), "a", group),
+      (Error{Code::kAuthentication,
+             "the root, rank 0 on b, was not joined within 1s: b:4711 has another job secret", "export it"}));
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
