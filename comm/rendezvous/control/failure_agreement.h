@@ -1,0 +1,53 @@
+// Which failure of the group was the first, and which processes have received it. Pure: the ControlPlane sends,
+// and waits.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+
+class FailureAgreement {
+ public:
+  using Source = ChildLinks::Source;
+
+  enum class Step {
+    kNothing,        // the group has failed already
+    kAgree,          // no process is above: this failure is the first
+    kPassUp,         // the root decides, as about the failure before
+    kPassUpAndWait,  // the root decides; unconfirmed() is the first if no answer comes in time
+  };
+  // A failure that this process found, or a process below reports.
+  Step Find(const Failure& failure, bool has_upstream);
+  // This process's finding that the root has not confirmed; null: none.
+  const Failure* unconfirmed() const { return found_ && !failure_ ? &*found_ : nullptr; }
+
+  // The group's first failure, which `below` are told. False: the group has failed already.
+  bool Agree(Failure failure, bool from_above, std::set<Source> below);
+  const std::optional<Failure>& failure() const { return failure_; }
+  // Another process has reported the failure to this one, and reports it to the user.
+  bool was_told() const { return was_told_; }
+
+  // This child has the failure, or never will.
+  void Confirm(Source child) { not_told_.erase(child); }
+  // The children that have not confirmed are waited for no longer.
+  std::set<Source> GiveUp() { return std::exchange(not_told_, {}); }
+  enum class Knows { kNotAll, kAllBelow, kEveryone };
+  // kEveryone: once.
+  Knows WhoKnows(bool has_upstream);
+  // From above: every rank has the failure. False: known already.
+  bool HearEveryoneKnows() { return !std::exchange(everyone_knows_, true); }
+
+ private:
+  std::optional<Failure> found_;  // passed up
+  std::optional<Failure> failure_;
+  bool was_told_ = false;
+  std::set<Source> not_told_;
+  bool everyone_knows_ = false;
+};
+
+}  // namespace muster::rendezvous
