@@ -75,8 +75,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
     case ControlType::kLate:
       return plane_.NoteLate();
     case ControlType::kSurveyed:
-      if (const auto answer = DecodeSurveyed(frame)) surveyor_.OnAnswerFromBelow(*answer);
-      return;
+      return surveyor_.HearFromBelow(source, frame);
     case ControlType::kLeave:
       // A program's leave message ends here: its supervisor's own comes when it has ended.
       if (ChildLinks::Child* child = programs_.Find(source)) child->ranks.clear();

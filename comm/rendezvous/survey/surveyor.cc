@@ -17,6 +17,12 @@ constexpr Duration kGrace = std::chrono::milliseconds(500);
 // What is left for those below.
 uint64_t Below(uint64_t milliseconds) { return std::min(milliseconds, kLongest) * 3 / 4; }
 
+Surveyor::Reports InGroup(const std::vector<int>& ranks) {
+  Surveyor::Reports reports;
+  for (const int rank : ranks) reports.push_back({.rank = rank, .state = RankState::kInGroup});
+  return reports;
+}
+
 Duration TimeOf(const Survey& survey) { return FromMilliseconds(std::min(survey.milliseconds, kLongest)); }
 
 }  // namespace
@@ -59,28 +65,34 @@ void Surveyor::AskNearBy(uint64_t number) {
   });
 }
 
-void Surveyor::OnAnswerFromAbove(Surveyed answer) {
-  auto node = questions_.extract(answer.number);
+void Surveyor::HearFromAbove(ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kSurvey) {
+    const auto survey = DecodeSurvey(frame);
+    if (!survey) return;
+    return AskBelow(*survey, [this, number = survey->number](Surveyed answer) {
+      answer.number = number;
+      at_.send_up(Encode(answer));
+    });
+  }
+  auto answer = DecodeSurveyed(frame);
+  if (!answer) return;
+  auto node = questions_.extract(answer->number);
   if (node.empty()) return;
   loop_.Cancel(node.mapped().timer);
-  node.mapped().then(std::move(answer));
+  node.mapped().then(*std::move(answer));
 }
 
-void Surveyor::OnSurveyFromAbove(const Survey& survey) {
-  AskBelow(survey, [this, number = survey.number](Surveyed answer) {
-    answer.number = number;
-    at_.send_up(Encode(answer));
-  });
+void Surveyor::HearFromBelow(ChildLinks::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kSurvey) {
+    const auto survey = DecodeSurvey(frame);
+    if (!survey) return;
+    return AskAll(*survey, [this, source, number = survey->number](Surveyed answer) {
+      answer.number = number;
+      at_.children.Send(source, Encode(answer));
+    });
+  }
+  if (const auto answer = DecodeSurveyed(frame)) Take(answer->number, answer->reports);
 }
-
-void Surveyor::OnSurveyFromBelow(ChildLinks::Source source, const Survey& survey) {
-  AskAll(survey, [this, source, number = survey.number](Surveyed answer) {
-    answer.number = number;
-    at_.children.Send(source, Encode(answer));
-  });
-}
-
-void Surveyor::OnAnswerFromBelow(const Surveyed& answer) { Take(answer.number, answer.reports); }
 
 void Surveyor::AskBelow(const Survey& survey, OnAnswer then) {
   const uint64_t number = next_++;
@@ -104,6 +116,7 @@ void Surveyor::AskBelow(const Survey& survey, OnAnswer then) {
   }
   if (round.awaited.empty()) return Finish(number);
   if (at_.own_ranks.empty()) return;
+  if (!at_.report_own) return Take(number, InGroup(at_.own_ranks));
   at_.report_own(below, [this, number, alive = std::weak_ptr<bool>(alive_)](const Reports& reports) {
     if (!alive.expired()) Take(number, reports);
   });

@@ -30,7 +30,7 @@ class Surveyor {
     std::function<bool(ByteView frame)> send_up;  // false where nobody is above
     std::function<bool(int rank)> has_left;
     bool is_root = false;
-    ReportOwn report_own;  // empty where there are no own ranks
+    ReportOwn report_own;  // empty: the own ranks are in the group
   };
   using OnAnswer = std::function<void(Surveyed answer)>;
 
@@ -46,10 +46,9 @@ class Surveyor {
   // The reports of this process and those below alone.
   void AskBelow(const Survey& survey, OnAnswer then);
 
-  void OnSurveyFromAbove(const Survey& survey);
-  void OnSurveyFromBelow(ChildLinks::Source source, const Survey& survey);
-  void OnAnswerFromAbove(Surveyed answer);
-  void OnAnswerFromBelow(const Surveyed& answer);
+  // Survey or Surveyed.
+  void HearFromAbove(ByteView frame);
+  void HearFromBelow(ChildLinks::Source source, ByteView frame);
 
  private:
   struct Round {

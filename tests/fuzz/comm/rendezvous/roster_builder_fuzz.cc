@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/rendezvous/control/membership_tracker.h"
+#include "comm/rendezvous/control/exchange_tracker.h"
+#include "comm/rendezvous/control/leave_protocol.h"
 #include "comm/rendezvous/join/roster_builder.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
@@ -115,29 +116,33 @@ void FuzzCensus(ValueSource& source) {
   for (size_t rank = 1 + source.Below(6); rank > 0; --rank)
     roster.members.push_back({static_cast<int>(rank % 2), 0, 0, {}});
   if (roster.members.size() == 1) roster.members[0].node = 0;
-  rendezvous::MembershipTracker members(roster);
+  rendezvous::ExchangeTracker exchanges(roster);
+  rendezvous::LeaveProtocol leaves(roster, true, {0}, {});
   std::set<int> left;
   while (!source.empty()) {
     const std::string name(1, static_cast<char>('a' + source.Below(3)));
     switch (source.Below(3)) {
       case 0: {
-        const auto whole = members.Contribute({name, 1000, {{source.Number(), {1}}, {source.Number(), {2}}}});
+        const auto whole =
+            exchanges.Contribute({name, 1000, {{source.Number(), {1}}, {source.Number(), {2}}}});
         Require(!whole || whole->entries.size() == roster.members.size(), "a whole exchange has all parts");
         break;
       }
       case 1: {
         const std::vector<int> ranks = {source.Number(), source.Number()};
-        members.Leave(ranks);
+        leaves.Take(ranks, false);
         for (const int rank : ranks) {
           if (0 <= rank && rank < roster.size()) left.insert(rank);
         }
         break;
       }
       default:
-        CheckFailure(members.GiveUp(name, std::chrono::seconds(1)));
-        CheckFailure(members.FindHopeless(members.left()));
+        CheckFailure(exchanges.GiveUp(name, std::chrono::seconds(1)));
+        CheckFailure(exchanges.FindHopeless(leaves.left()));
     }
-    Require(members.Empty() == (left.size() == roster.members.size()), "all have left, or not");
+    Require((leaves.MayEnd(false) == rendezvous::LeaveProtocol::End::kNow) ==
+                (left.size() == roster.members.size()),
+            "the root may exit when all ranks have left, not before");
   }
 }
 

@@ -1,4 +1,4 @@
-// What the root of a formed group keeps count of: exchanges under way, and who has left. Pure.
+// The exchanges in progress of a formed group, which its root collects. Pure.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace muster::rendezvous {
 
-class MembershipTracker {
+class ExchangeTracker {
  public:
   // `roster` must outlive this.
-  explicit MembershipTracker(const Roster& roster) : roster_(roster) {}
-  explicit MembershipTracker(Roster&&) = delete;
+  explicit ExchangeTracker(const Roster& roster) : roster_(roster) {}
+  explicit ExchangeTracker(Roster&&) = delete;
 
   // The complete exchange where this was its last contribution. What comes twice or from no rank is ignored.
   std::optional<KeyedAllGather> Contribute(const KeyedAllGather& part);
@@ -29,18 +29,10 @@ class MembershipTracker {
   // What every rank is told when an exchange under way waits for one of `left`; absent where none does.
   std::optional<Failure> FindHopeless(const std::set<int>& left) const;
 
-  // Those of `ranks` that had not left before.
-  std::set<int> Leave(const std::vector<int>& ranks);
-  const std::set<int>& left() const { return left_; }
-  bool HasLeft(int rank) const { return left_.contains(rank); }
-  bool AllHaveLeft(const std::vector<int>& ranks) const;
-  bool Empty() const { return static_cast<int>(left_.size()) == roster_.size(); }
-
  private:
   const Roster& roster_;
   std::map<std::string, std::map<int, Bytes>> exchanges_;  // under way
   std::set<std::string> complete_;                         // so that a late copy starts nothing
-  std::set<int> left_;
 };
 
 // "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.

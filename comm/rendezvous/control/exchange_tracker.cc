@@ -1,4 +1,4 @@
-#include "comm/rendezvous/control/membership_tracker.h"
+#include "comm/rendezvous/control/exchange_tracker.h"
 
 #include <algorithm>
 
@@ -8,15 +8,15 @@
 namespace muster::rendezvous {
 namespace {
 
-// Without the part that tells one program of a rank from the next.
 // As in the line of a group that is forming.
 constexpr size_t kNodesNamed = 16;
 
+// Without the part that tells one program of a rank from the next.
 std::string_view ShortName(std::string_view exchange) { return exchange.substr(exchange.rfind('/') + 1); }
 
 }  // namespace
 
-std::optional<KeyedAllGather> MembershipTracker::Contribute(const KeyedAllGather& part) {
+std::optional<KeyedAllGather> ExchangeTracker::Contribute(const KeyedAllGather& part) {
   if (complete_.contains(part.name)) return std::nullopt;
   auto& entries = exchanges_[part.name];
   for (const auto& [rank, bytes] : part.entries) {
@@ -30,7 +30,7 @@ std::optional<KeyedAllGather> MembershipTracker::Contribute(const KeyedAllGather
   return whole;
 }
 
-std::optional<Failure> MembershipTracker::GiveUp(const std::string& exchange, Duration waited) const {
+std::optional<Failure> ExchangeTracker::GiveUp(const std::string& exchange, Duration waited) const {
   const auto found = exchanges_.find(exchange);
   if (found == exchanges_.end()) return std::nullopt;
   std::vector<int> missing;
@@ -46,7 +46,7 @@ std::optional<Failure> MembershipTracker::GiveUp(const std::string& exchange, Du
                  ""};
 }
 
-std::optional<Failure> MembershipTracker::FindHopeless(const std::set<int>& left) const {
+std::optional<Failure> ExchangeTracker::FindHopeless(const std::set<int>& left) const {
   for (const auto& [name, entries] : exchanges_) {
     for (const int rank : left) {
       if (entries.contains(rank)) continue;
@@ -60,18 +60,6 @@ std::optional<Failure> MembershipTracker::FindHopeless(const std::set<int>& left
     }
   }
   return std::nullopt;
-}
-
-std::set<int> MembershipTracker::Leave(const std::vector<int>& ranks) {
-  std::set<int> left;
-  for (const int rank : ranks) {
-    if (rank >= 0 && rank < roster_.size() && left_.insert(rank).second) left.insert(rank);
-  }
-  return left;
-}
-
-bool MembershipTracker::AllHaveLeft(const std::vector<int>& ranks) const {
-  return std::ranges::all_of(ranks, [this](int rank) { return HasLeft(rank); });
 }
 
 std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {

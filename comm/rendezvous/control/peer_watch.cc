@@ -1,0 +1,200 @@
+#include "comm/rendezvous/control/peer_watch.h"
+
+#include <algorithm>
+
+#include "comm/base/parse.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/control/exchange_tracker.h"
+
+namespace muster::rendezvous {
+namespace {
+
+constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
+// What a process said last may still be on its way when its end is already known.
+constexpr Duration kCauseGrace = std::chrono::milliseconds(50);
+// Asked whether they answer, when the root has fallen silent.
+constexpr size_t kMostAsked = 8;
+
+// One process may stand for several ranks.
+std::vector<int> RanksOfProcess(const Roster& roster, int rank) {
+  const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
+  std::vector<int> ranks;
+  for (int other = 0; other < roster.size(); ++other) {
+    const Roster::Member& candidate = roster.members[static_cast<size_t>(other)];
+    if (candidate.node == member.node && candidate.pid == member.pid) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+Failure LostRanks(const Roster& roster, const std::vector<int>& ranks, std::string_view how) {
+  return {{Code::kPeerLost, fmt::format("{} {}", DescribeRanks(roster, ranks), how), ""},
+          ranks.empty() ? -1 : ranks.front(),
+          -1,
+          ""};
+}
+
+Failure LostProcess(const Roster& roster, const std::vector<int>& ranks, bool same_node,
+                    const Error& reason) {
+  // The end of a process of this node is its own message: how its socket broke says nothing more.
+  if (reason.message.empty() || (same_node && reason.code != Code::kPeerLost))
+    return LostRanks(roster, ranks, "ended without leaving its group");
+  return LostRanks(roster, ranks,
+                   fmt::format("{} lost: {}", ranks.size() == 1 ? "was" : "were", reason.message));
+}
+
+// Nobody's fault in particular: the programs of this node end like all others.
+Failure CutOff(const Roster& roster, int own_rank, std::string_view how) {
+  return {{Code::kPeerLost, fmt::format("{} is cut off: {}", roster.NodeName(own_rank), how),
+           "look at this node's network: its link, its routes, its firewall"},
+          -1,
+          -1,
+          ""};
+}
+
+}  // namespace
+
+PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)), events_(std::move(events)) {
+  if (params_.upstream) {
+    upstream_same_node_ = net::LocalAddress(params_.upstream->fd()).family() == AF_UNIX;
+    upstream_ranks_ = UpstreamRanks();
+    if (upstream_same_node_) WatchProcess(kUpstream, params_.upstream->fd());
+  }
+  for (const auto& [source, child] : params_.children.all()) {
+    if (child.same_node) WatchProcess(source, child.stream->fd());
+  }
+  if (OtherNodes().empty()) return;
+  heartbeat_ = std::make_unique<HeartbeatMonitor>(
+      params_.loop, params_.liveness, [this] { return OtherNodes(); },
+      HeartbeatMonitor::Events{[this](std::span<const int> ranks) {
+                                 return DescribeRanks(roster(), {ranks.begin(), ranks.end()});
+                               },
+                               [this](const HeartbeatMonitor::Silence& peer) { OnSuspect(peer); },
+                               [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); }});
+}
+
+// Local rank 0 leads, but where local ranks were not known, whoever came first: the process says who it is.
+std::vector<int> PeerWatch::UpstreamRanks() const {
+  if (!upstream_same_node_) return RanksOfProcess(roster(), params_.group.root_rank);
+  const std::vector<int> on_node = roster().RanksOn(roster().NodeOf(params_.own_rank));
+  const auto credentials = net::CredentialsOf(params_.upstream->fd());
+  for (const int rank : on_node) {
+    if (credentials && roster().members[static_cast<size_t>(rank)].pid == credentials->pid) {
+      return RanksOfProcess(roster(), rank);
+    }
+  }
+  return {on_node.front()};
+}
+
+// ---- the end of a process
+
+Failure PeerWatch::LostUpstream(const Error& reason) const {
+  if (params_.upstream_name.empty())
+    return LostProcess(roster(), upstream_ranks_, upstream_same_node_, reason);
+  return {{Code::kPeerLost, params_.upstream_name + " ended without leaving its group", ""}, -1, -1, ""};
+}
+
+// Where a leader has ended, the other ranks of its node are out of reach, but they are not to blame.
+Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason) const {
+  std::vector<int> lost;
+  for (const int rank : child.ranks) {
+    if (!params_.leaves.HasLeft(rank)) lost.push_back(rank);
+  }
+  std::ranges::sort(lost);
+  if (child.same_node || !reason.message.empty()) return LostProcess(roster(), lost, child.same_node, reason);
+  const int speaker = child.ranks.front();
+  if (!params_.leaves.HasLeft(speaker))
+    return LostProcess(roster(), RanksOfProcess(roster(), speaker), false, reason);
+  return LostRanks(roster(), lost,
+                   fmt::format("can no longer be heard: {}, which spoke for them, has ended",
+                               DescribeRank(roster(), speaker)));
+}
+
+// A forked worker may hold the connection open long after its rank has died: the process itself is watched as
+// well.
+void PeerWatch::WatchProcess(Source source, int fd) {
+  const auto credentials = net::CredentialsOf(fd);
+  if (!credentials || credentials->pid == 0) return;
+  processes_[source] = std::make_unique<net::ProcessWatch>(params_.loop, credentials->pid,
+                                                           [this, source] { OnProcessEnded(source); });
+}
+
+void PeerWatch::OnProcessEnded(Source source) {
+  processes_.erase(source);
+  params_.loop.After(kCauseGrace, [this, source, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) events_.on_ended(source);
+  });
+}
+
+// ---- the silence of a node
+
+// At each heartbeat: with a thousand nodes, nothing may be formatted or copied here.
+std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
+  std::vector<HeartbeatMonitor::Peer> peers;
+  peers.reserve(params_.children.all().size() + 1);
+  if (params_.upstream && !upstream_same_node_)
+    peers.push_back(
+        {params_.upstream.get(), {&params_.group.root_rank, 1}, params_.upstream->last_received()});
+  for (const auto& [source, child] : params_.children.all()) {
+    if (child.same_node) continue;
+    peers.push_back({child.stream.get(), child.ranks, child.stream->last_received()});
+  }
+  return peers;
+}
+
+// The verdict, at dead_after, shall rest on more than one silent peer.
+void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
+  if (!params_.upstream || peer.stream != params_.upstream.get() || params_.probe_port == 0) return;
+  std::vector<net::SocketAddress> others;
+  for (size_t node = 0; node < roster().nodes.size() && others.size() < kMostAsked; ++node) {
+    const auto number = static_cast<int>(node);
+    if (number == roster().NodeOf(params_.own_rank) || number == roster().NodeOf(params_.group.root_rank))
+      continue;
+    const std::vector<std::string>& addresses = roster().nodes[node].addresses;
+    if (addresses.empty()) continue;
+    if (const auto address = net::SocketAddress::FromNumeric(addresses.front(), params_.probe_port))
+      others.push_back(*address);
+  }
+  probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.loop, others);
+}
+
+// Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
+void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
+  std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
+  std::erase_if(dead, [this](const auto& one) { return params_.leaves.AllHaveLeft(one.ranks); });
+  if (dead.empty()) return;
+  if (params_.upstream && dead.front().stream == params_.upstream.get())
+    return events_.on_silent({SilentAbove(dead.front()), true, {}});
+  Silent silent{SilentBelow(dead, verdict), false, {}};
+  for (const auto& [source, child] : params_.children.all()) {
+    if (std::ranges::count(dead, child.stream.get(), &HeartbeatMonitor::Silence::stream) > 0)
+      silent.below.push_back(source);
+  }
+  events_.on_silent(silent);
+}
+
+Failure PeerWatch::SilentAbove(const HeartbeatMonitor::Silence& above) const {
+  const std::string silent = FormatSeconds(above.silent);
+  if (!probe_ || probe_->answered() > 0)
+    return LostRanks(roster(), above.ranks, "fell silent: nothing was heard for " + silent);
+  return CutOff(roster(), params_.own_rank,
+                fmt::format("nothing was heard of {} for {}, and of {} other {} none answers",
+                            DescribeRanks(roster(), above.ranks), silent, probe_->asked(),
+                            probe_->asked() == 1 ? "node" : "nodes"));
+}
+
+// One node that loses most of the others at the same time is itself what all of them have in common.
+Failure PeerWatch::SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
+                               const HeartbeatMonitor::Verdict& verdict) const {
+  const std::string silent = FormatSeconds(dead.front().silent);
+  if (verdict.silent >= 2 && verdict.silent * 2 > verdict.peers) {
+    return CutOff(roster(), params_.own_rank,
+                  fmt::format("nothing was heard of {} of the {} other nodes for {}", verdict.silent,
+                              verdict.peers, silent));
+  }
+  std::vector<int> ranks;
+  for (const HeartbeatMonitor::Silence& one : dead)
+    ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+  return LostRanks(roster(), ranks, "fell silent: nothing was heard for " + silent);
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,78 @@
+// Notices that a process above or below has ended, or that its node has fallen silent, and names it.
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/net/process_watch.h"
+#include "comm/net/reach_probe.h"
+#include "comm/rendezvous/control/heartbeat_monitor.h"
+#include "comm/rendezvous/control/leave_protocol.h"
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+
+class PeerWatch {
+ public:
+  using Source = ChildLinks::Source;
+  struct Params {
+    net::EventLoop& loop;
+    const FormedGroup& group;
+    const std::unique_ptr<net::FrameStream>& upstream;  // null at the root, and when it has ended
+    ChildLinks& children;
+    const LeaveProtocol& leaves;
+    LivenessOptions liveness;
+    int own_rank = 0;           // one of this process's
+    std::string upstream_name;  // where it is no rank of the group
+    uint16_t probe_port = 0;    // 0: the other nodes cannot be asked
+  };
+  struct Silent {
+    Failure failure;
+    bool above = false;
+    std::vector<Source> below;
+  };
+  struct Events {
+    std::function<void(Source)> on_ended;  // a process of this node; kSelf: the one above
+    std::function<void(const Silent&)> on_silent;
+  };
+
+  PeerWatch(Params params, Events events);
+  PeerWatch(const PeerWatch&) = delete;
+  PeerWatch& operator=(const PeerWatch&) = delete;
+
+  // Its end is no event; kSelf: that of the process above.
+  void Forget(Source source) { processes_.erase(source); }
+  void StopHeartbeats() { heartbeat_.reset(); }
+
+  // The failure that the end of a connection is. No message in `reason`: the process has ended.
+  Failure LostUpstream(const Error& reason) const;
+  Failure LostChild(const ChildLinks::Child& child, const Error& reason) const;
+
+ private:
+  const Roster& roster() const { return params_.group.roster; }
+  std::vector<int> UpstreamRanks() const;
+  void WatchProcess(Source source, int fd);
+  void OnProcessEnded(Source source);
+  std::vector<HeartbeatMonitor::Peer> OtherNodes() const;
+  void OnSuspect(const HeartbeatMonitor::Silence& peer);
+  void OnSilent(const HeartbeatMonitor::Verdict& verdict);
+  Failure SilentAbove(const HeartbeatMonitor::Silence& above) const;
+  Failure SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
+                      const HeartbeatMonitor::Verdict& verdict) const;
+
+  const Params params_;
+  Events events_;
+  bool upstream_same_node_ = false;
+  std::vector<int> upstream_ranks_;                                 // those of the process at its other end
+  std::map<Source, std::unique_ptr<net::ProcessWatch>> processes_;  // kSelf: the process above
+  std::unique_ptr<HeartbeatMonitor> heartbeat_;
+  std::unique_ptr<net::ReachProbe> probe_;  // while nothing is heard from above
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::rendezvous

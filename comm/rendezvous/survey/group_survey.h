@@ -1,0 +1,58 @@
+// A process's part in what its group reports while no rank has failed: surveys, `muster status`, and the root's
+// log of stragglers.
+//
+//   up    Survey, Surveyed, Late       down  Survey, Surveyed
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/rendezvous/survey/status_server.h"
+#include "comm/rendezvous/survey/straggler_watch.h"
+#include "comm/rendezvous/survey/surveyor.h"
+
+namespace muster::rendezvous {
+
+class GroupSurvey {
+ public:
+  struct Params {
+    Surveyor::Surroundings at;
+    int root_rank = 0;
+    std::string job;
+    std::unique_ptr<StatusServer> server;                    // null: `muster status` does not ask here
+    Duration straggler_after{};                              // zero: stragglers are not logged
+    std::function<const std::optional<Failure>&()> failure;  // the group's
+    StragglerWatch::OnHopeless on_hopeless;
+  };
+
+  GroupSurvey(net::EventLoop& loop, Params params);
+  GroupSurvey(const GroupSurvey&) = delete;
+  GroupSurvey& operator=(const GroupSurvey&) = delete;
+  ~GroupSurvey();
+
+  // The state of every rank; `then` is called within about one and a half times `patience`.
+  void AskAll(Duration patience, Surveyor::OnAnswer then);
+  // An own rank, or a rank below, has waited long in an operation.
+  void NoteLate();
+  void HearFromAbove(ByteView frame) { surveyor_.HearFromAbove(frame); }
+  void HearFromBelow(ChildLinks::Source source, ByteView frame) { surveyor_.HearFromBelow(source, frame); }
+  // Answers `muster status` no more, and logs no more stragglers.
+  void Stop();
+
+ private:
+  void Answer(const Survey& survey, const StatusServer::Reply& reply);
+  void SendLate();
+
+  net::EventLoop& loop_;
+  Params params_;
+  Surveyor surveyor_;
+  std::unique_ptr<StragglerWatch> stragglers_;  // the root's
+  Clock::time_point late_sent_{};
+  net::EventLoop::TimerId late_timer_ = 0;
+};
+
+}  // namespace muster::rendezvous
