@@ -1,162 +1,94 @@
 #include "comm/rendezvous/messages/messages.h"
 
-#include <algorithm>
-#include <memory>
-
-#include "comm/rendezvous/messages/control_frame.h"
+#include "comm/rendezvous/messages/fields.h"
 
 namespace muster::rendezvous {
+
+void Fields(auto& wire, Is<Agreement> auto& agreement) {
+  wire(agreement.world_size, agreement.launcher, agreement.restart, agreement.job_key, agreement.backend,
+       agreement.configuration);
+}
+
+void Fields(auto& wire, Is<RankClaim> auto& claim) {
+  wire(claim.rank, claim.local_rank, claim.local_size, claim.payload);
+}
+
+void Fields(auto& wire, Is<Error> auto& error) {
+  wire(UpTo(error.code, Code::kWorkFailed), error.message, error.hint);
+}
+
 namespace {
-
-using control_frame::Begin;
-using control_frame::Body;
-using control_frame::Finish;
-
-void Put(WireWriter& writer, const std::vector<std::string>& texts) {
-  writer.U32(static_cast<uint32_t>(texts.size()));
-  for (const std::string& text : texts) writer.String(text);
-}
-
-std::vector<std::string> GetTexts(WireReader& reader) {
-  std::vector<std::string> texts(reader.Count(4));
-  for (std::string& text : texts) text = reader.String();
-  return texts;
-}
-
-void Put(WireWriter& writer, const Agreement& agreement) {
-  writer.I32(agreement.world_size);
-  writer.String(agreement.launcher);
-  writer.I32(agreement.restart);
-  writer.String(agreement.job_key);
-  writer.String(agreement.backend);
-  writer.String(agreement.configuration);
-}
-
-Agreement GetAgreement(WireReader& reader) {
-  Agreement agreement;
-  agreement.world_size = reader.I32();
-  agreement.launcher = reader.String();
-  agreement.restart = reader.I32();
-  agreement.job_key = reader.String();
-  agreement.backend = reader.String();
-  agreement.configuration = reader.String();
-  return agreement;
-}
-
-void Put(WireWriter& writer, const RankClaim& claim) {
-  writer.I32(claim.rank);
-  writer.I32(claim.local_rank);
-  writer.I32(claim.local_size);
-  writer.Blob(claim.payload);
-}
-
-Bytes ToBytes(ByteView view) { return {view.begin(), view.end()}; }
-
-RankClaim GetRankClaim(WireReader& reader) {
-  RankClaim claim;
-  claim.rank = reader.I32();
-  claim.local_rank = reader.I32();
-  claim.local_size = reader.I32();
-  claim.payload = ToBytes(reader.Blob());
-  return claim;
-}
-
-constexpr auto kLastCode = static_cast<uint8_t>(Code::kWorkFailed);
-
-void Put(WireWriter& writer, const Error& error) {
-  writer.U8(static_cast<uint8_t>(error.code));
-  writer.String(error.message);
-  writer.String(error.hint);
-}
-
-Error GetError(WireReader& reader) {
-  Error error;
-  const uint8_t code = reader.U8();
-  if (code > kLastCode) reader.MarkBad();
-  error.code = static_cast<Code>(code);
-  error.message = reader.String();
-  error.hint = reader.String();
-  return error;
-}
 
 constexpr uint8_t kSameAsBefore = 1;
 constexpr uint8_t kRefused = 2;
+// Flags, pid and the number of claims of a process that is like the one before.
+constexpr size_t kShortestProcess = 9;
 
 // Within a node nearly always everything but pid and claims is the same as the process before.
-void Put(WireWriter& writer, const ProcessInfo& member, const ProcessInfo* previous) {
-  const bool same =
-      previous != nullptr && previous->node == member.node && previous->agreement == member.agreement;
-  writer.U8(static_cast<uint8_t>((same ? kSameAsBefore : 0) | (member.refused ? kRefused : 0)));
-  if (!same) {
-    writer.String(member.node);
-    Put(writer, member.agreement);
+void ProcessFields(auto& wire, Is<ProcessInfo> auto& member, const ProcessInfo* previous) {
+  bool same = previous != nullptr && previous->node == member.node && previous->agreement == member.agreement;
+  auto flags = static_cast<uint8_t>((same ? kSameAsBefore : 0) | (member.refused ? kRefused : 0));
+  wire(UpTo(flags, kSameAsBefore | kRefused));
+  if constexpr (std::remove_reference_t<decltype(wire)>::kReads) {
+    same = (flags & kSameAsBefore) != 0;
+    wire.Require(!same || previous != nullptr);
+    if (same && previous != nullptr) {
+      member.node = previous->node;
+      member.agreement = previous->agreement;
+    }
+    if ((flags & kRefused) != 0) member.refused.emplace();
   }
-  writer.I32(member.pid);
-  writer.U32(static_cast<uint32_t>(member.claims.size()));
-  for (const RankClaim& claim : member.claims) Put(writer, claim);
-  if (member.refused) Put(writer, *member.refused);
+  if (!same) wire(member.node, member.agreement);
+  wire(member.pid, member.claims);
+  if (member.refused) wire(*member.refused);
 }
 
-ProcessInfo GetProcessInfo(WireReader& reader, const ProcessInfo* previous) {
-  ProcessInfo member;
-  const uint8_t flags = reader.U8();
-  const bool same = (flags & kSameAsBefore) != 0;
-  if (flags > (kSameAsBefore | kRefused) || (same && previous == nullptr)) reader.MarkBad();
-  if (same && previous != nullptr) {
-    member.node = previous->node;
-    member.agreement = previous->agreement;
-  } else if (!same) {
-    member.node = reader.String();
-    member.agreement = GetAgreement(reader);
-  }
-  member.pid = reader.I32();
-  member.claims.resize(reader.Count(16));
-  for (RankClaim& claim : member.claims) claim = GetRankClaim(reader);
-  if ((flags & kRefused) != 0) member.refused = GetError(reader);
-  return member;
-}
+}  // namespace
 
-void Put(WireWriter& writer, const FormedGroup& group) {
-  writer.Raw(group.key);
-  writer.I32(group.root_rank);
-  writer.String(group.roster.group_id);
-  writer.U32(static_cast<uint32_t>(group.roster.nodes.size()));
-  for (const Roster::Node& node : group.roster.nodes) {
-    writer.String(node.name);
-    Put(writer, node.addresses);
-  }
-  writer.U32(static_cast<uint32_t>(group.roster.members.size()));
-  for (const Roster::Member& member : group.roster.members) {
-    writer.I32(member.node);
-    writer.I32(member.local_rank);
-    writer.I32(member.pid);
-    writer.Blob(member.payload.view());
+void Fields(auto& wire, Is<Hello> auto& hello) {
+  wire(hello.addresses);
+  wire.Count(hello.members, kShortestProcess);
+  const ProcessInfo* previous = nullptr;
+  for (auto& member : hello.members) {
+    ProcessFields(wire, member, previous);
+    previous = &member;
   }
 }
 
-// `owner` holds what `reader` reads: all payloads stay in the one copy of the message.
-FormedGroup GetGroup(WireReader& reader, const std::shared_ptr<const Bytes>& owner) {
-  FormedGroup group;
-  const ByteView key = reader.Raw(group.key.size());
-  std::ranges::copy(key, group.key.begin());
-  group.root_rank = reader.I32();
-  group.roster.group_id = reader.String();
-  group.roster.nodes.resize(reader.Count(8));
-  for (Roster::Node& node : group.roster.nodes) {
-    node.name = reader.String();
-    node.addresses = GetTexts(reader);
-  }
-  group.roster.members.resize(reader.Count(16));
-  const auto node_count = static_cast<int>(group.roster.nodes.size());
-  for (Roster::Member& member : group.roster.members) {
-    member.node = reader.I32();
-    member.local_rank = reader.I32();
-    member.pid = reader.I32();
-    member.payload = Slice(owner, reader.Blob());
-    if (member.node < 0 || member.node >= node_count) reader.MarkBad();
-  }
-  if (group.root_rank < 0 || group.root_rank >= group.roster.size()) reader.MarkBad();
-  return group;
+void Fields(auto& wire, Is<Roster::Node> auto& node) { wire(node.name, node.addresses); }
+
+void Fields(auto& wire, Is<Roster::Member> auto& member) {
+  wire(member.node, member.local_rank, member.pid, member.payload);
+}
+
+void Fields(auto& wire, Is<FormedGroup> auto& group) {
+  auto& roster = group.roster;
+  wire(group.key, group.root_rank, roster.group_id, roster.nodes, roster.members);
+  for (const Roster::Member& member : roster.members)
+    wire.Require(member.node >= 0 && std::cmp_less(member.node, roster.nodes.size()));
+  wire.Require(group.root_rank >= 0 && group.root_rank < roster.size());
+}
+
+void Fields(auto& wire, Is<Failure> auto& failure) {
+  wire(failure.error, failure.rank, failure.exit_status, failure.stderr_tail, failure.as_told,
+       failure.told_in);
+}
+
+void Fields(auto& wire, Is<KeyedAllGather> auto& exchange) {
+  wire(exchange.name, exchange.timeout_milliseconds, exchange.entries);
+}
+
+void Fields(auto& wire, Is<Adoption> auto& adoption) {
+  wire(adoption.group, adoption.rank, adoption.incarnation, adoption.configuration, adoption.job_key);
+}
+
+namespace {
+
+// All payloads of a roster stay in the one copy of the message.
+template <typename T>
+Result<T> DecodeShared(ByteView frame, std::string_view what) {
+  const auto owner = std::make_shared<const Bytes>(frame.begin(), frame.end());
+  return DecodeFields<T>(FieldReader(*owner, owner), what);
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
@@ -172,166 +104,42 @@ std::optional<ControlType> ControlTypeOf(ByteView frame) {
   return static_cast<ControlType>(frame[0]);
 }
 
-Bytes Encode(const Hello& hello) {
-  WireWriter writer = Begin(ControlType::kHello);
-  Put(writer, hello.addresses);
-  writer.U32(static_cast<uint32_t>(hello.members.size()));
-  const ProcessInfo* previous = nullptr;
-  for (const ProcessInfo& member : hello.members) {
-    Put(writer, member, previous);
-    previous = &member;
-  }
-  return writer.Take();
-}
+Bytes Encode(const Hello& hello) { return EncodeFields(ControlType::kHello, hello); }
+Result<Hello> DecodeHello(ByteView frame) { return DecodeFields<Hello>(frame, "hello"); }
 
-Result<Hello> DecodeHello(ByteView frame) {
-  WireReader reader = Body(frame);
-  Hello hello;
-  hello.addresses = GetTexts(reader);
-  const uint32_t count = reader.Count(9);
-  hello.members.reserve(count);
-  for (uint32_t i = 0; i < count && reader.ok(); ++i) {
-    hello.members.push_back(GetProcessInfo(reader, i == 0 ? nullptr : &hello.members.back()));
-  }
-  return Finish(reader, std::move(hello), "hello");
-}
+Bytes Encode(const FormedGroup& group) { return EncodeFields(ControlType::kRoster, group); }
+Result<FormedGroup> DecodeRoster(ByteView frame) { return DecodeShared<FormedGroup>(frame, "roster"); }
 
-Bytes Encode(const FormedGroup& group) {
-  WireWriter writer = Begin(ControlType::kRoster);
-  Put(writer, group);
-  return writer.Take();
-}
+Bytes Encode(const Failure& failure) { return EncodeFields(ControlType::kFailure, failure); }
+Result<Failure> DecodeFailure(ByteView frame) { return DecodeFields<Failure>(frame, "failure"); }
 
-Result<FormedGroup> DecodeRoster(ByteView frame) {
-  const auto owner = std::make_shared<const Bytes>(ToBytes(frame));
-  WireReader reader = Body(*owner);
-  FormedGroup group = GetGroup(reader, owner);
-  return Finish(reader, std::move(group), "roster");
-}
-
-Bytes Encode(const Failure& failure) {
-  WireWriter writer = Begin(ControlType::kFailure);
-  Put(writer, failure.error);
-  writer.I32(failure.rank);
-  writer.I32(failure.exit_status);
-  writer.String(failure.stderr_tail);
-  writer.U8(failure.as_told ? 1 : 0);
-  writer.U64(failure.told_in);
-  return writer.Take();
-}
-
-Result<Failure> DecodeFailure(ByteView frame) {
-  WireReader reader = Body(frame);
-  Failure failure;
-  failure.error = GetError(reader);
-  failure.rank = reader.I32();
-  failure.exit_status = reader.I32();
-  failure.stderr_tail = reader.String();
-  const uint8_t as_told = reader.U8();
-  if (as_told > 1) reader.MarkBad();
-  failure.as_told = as_told == 1;
-  failure.told_in = reader.U64();
-  return Finish(reader, std::move(failure), "failure");
-}
-
-Bytes Encode(const KeyedAllGather& exchange, ControlType type) {
-  WireWriter writer = Begin(type);
-  writer.String(exchange.name);
-  writer.U64(exchange.timeout_milliseconds);
-  writer.U32(static_cast<uint32_t>(exchange.entries.size()));
-  for (const auto& [rank, bytes] : exchange.entries) {
-    writer.I32(rank);
-    writer.Blob(bytes);
-  }
-  return writer.Take();
-}
-
+Bytes Encode(const KeyedAllGather& exchange, ControlType type) { return EncodeFields(type, exchange); }
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
-  WireReader reader = Body(frame);
-  KeyedAllGather exchange;
-  exchange.name = reader.String();
-  exchange.timeout_milliseconds = reader.U64();
-  exchange.entries.resize(reader.Count(8));
-  for (auto& [rank, bytes] : exchange.entries) {
-    rank = reader.I32();
-    bytes = ToBytes(reader.Blob());
-  }
-  return Finish(reader, std::move(exchange), "exchange");
+  return DecodeFields<KeyedAllGather>(frame, "exchange");
 }
 
 Bytes EncodeAccepted(uint64_t remaining_milliseconds) {
-  WireWriter writer = Begin(ControlType::kAccepted);
-  writer.U64(remaining_milliseconds);
-  return writer.Take();
+  return EncodeFields(ControlType::kAccepted, remaining_milliseconds);
 }
-
-Result<uint64_t> DecodeAccepted(ByteView frame) {
-  WireReader reader = Body(frame);
-  const uint64_t remaining = reader.U64();
-  return Finish(reader, remaining, "acceptance");
-}
+Result<uint64_t> DecodeAccepted(ByteView frame) { return DecodeFields<uint64_t>(frame, "acceptance"); }
 
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
-  WireWriter writer = Begin(ControlType::kJobEnd);
-  writer.U64(remaining_milliseconds);
-  return writer.Take();
+  return EncodeFields(ControlType::kJobEnd, remaining_milliseconds);
 }
+Result<uint64_t> DecodeJobEnd(ByteView frame) { return DecodeFields<uint64_t>(frame, "end of the job"); }
 
-Result<uint64_t> DecodeJobEnd(ByteView frame) {
-  WireReader reader = Body(frame);
-  const uint64_t remaining = reader.U64();
-  return Finish(reader, remaining, "end of the job");
-}
-
-Bytes EncodeLeave(const std::vector<int>& ranks) {
-  WireWriter writer = Begin(ControlType::kLeave);
-  writer.U32(static_cast<uint32_t>(ranks.size()));
-  for (const int rank : ranks) writer.I32(rank);
-  return writer.Take();
-}
-
+Bytes EncodeLeave(const std::vector<int>& ranks) { return EncodeFields(ControlType::kLeave, ranks); }
 Result<std::vector<int>> DecodeLeave(ByteView frame) {
-  WireReader reader = Body(frame);
-  std::vector<int> ranks(reader.Count(4));
-  for (int& rank : ranks) rank = reader.I32();
-  return Finish(reader, std::move(ranks), "leave message");
+  return DecodeFields<std::vector<int>>(frame, "leave message");
 }
 
-Bytes EncodeAdopt(int rank) {
-  WireWriter writer = Begin(ControlType::kAdopt);
-  writer.I32(rank);
-  return writer.Take();
-}
+Bytes EncodeAdopt(int rank) { return EncodeFields(ControlType::kAdopt, rank); }
+Result<int> DecodeAdopt(ByteView frame) { return DecodeFields<int>(frame, "adoption request"); }
 
-Result<int> DecodeAdopt(ByteView frame) {
-  WireReader reader = Body(frame);
-  const int rank = reader.I32();
-  return Finish(reader, rank, "adoption request");
-}
+Bytes Encode(const Adoption& adoption) { return EncodeFields(ControlType::kAdopted, adoption); }
+Result<Adoption> DecodeAdopted(ByteView frame) { return DecodeShared<Adoption>(frame, "adoption"); }
 
-Bytes Encode(const Adoption& adoption) {
-  WireWriter writer = Begin(ControlType::kAdopted);
-  Put(writer, adoption.group);
-  writer.I32(adoption.rank);
-  writer.I32(adoption.incarnation);
-  writer.String(adoption.configuration);
-  writer.String(adoption.job_key);
-  return writer.Take();
-}
-
-Result<Adoption> DecodeAdopted(ByteView frame) {
-  const auto owner = std::make_shared<const Bytes>(ToBytes(frame));
-  WireReader reader = Body(*owner);
-  Adoption adoption;
-  adoption.group = GetGroup(reader, owner);
-  adoption.rank = reader.I32();
-  adoption.incarnation = reader.I32();
-  adoption.configuration = reader.String();
-  adoption.job_key = reader.String();
-  return Finish(reader, std::move(adoption), "adoption");
-}
-
-Bytes EncodeBare(ControlType type) { return Begin(type).Take(); }
+Bytes EncodeBare(ControlType type) { return {static_cast<uint8_t>(type)}; }
 
 uint64_t MillisecondsLeft(Deadline deadline) {
   const Duration remaining = std::min<Duration>(deadline.Remaining(), kLongestWait);

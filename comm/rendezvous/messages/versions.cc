@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/rendezvous/messages/control_frame.h"
+#include "comm/rendezvous/messages/fields.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -23,20 +23,16 @@ tl::unexpected<Error> Differ(const Speaker& ours, const Speaker& theirs, std::st
 
 }  // namespace
 
-Bytes Encode(const Versions& versions) {
-  WireWriter writer = control_frame::Begin(ControlType::kVersions);
-  writer.U16(versions.oldest);
-  writer.U16(versions.newest);
-  writer.String(versions.release);
-  return writer.Take();
+void Fields(auto& wire, Is<Versions> auto& versions) {
+  wire(versions.oldest, versions.newest, versions.release);
 }
 
+Bytes Encode(const Versions& versions) { return EncodeFields(ControlType::kVersions, versions); }
+
 Result<Versions> DecodeVersions(ByteView frame) {
-  WireReader reader = control_frame::Body(frame);
+  FieldReader reader(frame);
   Versions versions;
-  versions.oldest = reader.U16();
-  versions.newest = reader.U16();
-  versions.release = reader.String();
+  reader(versions);
   if (!reader.ok() || versions.oldest > versions.newest || versions.release.size() > kLongestRelease)
     return Fail(Code::kInternal, "malformed versions");
   return versions;
