@@ -6,13 +6,16 @@
 #include <cerrno>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "bootstrap/config/placeholders.h"
+#include "comm/base/parse.h"
 
 namespace muster::run {
 namespace {
 
 constexpr size_t kMostNamed = 3;
+constexpr Duration kCheckedWithin = std::chrono::minutes(1);
 
 bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
@@ -78,6 +81,18 @@ std::string Missing(const std::string& pattern, const FileStates& before) {
                       : fmt::format("of the files that match {} none counts: {}", pattern, last);
 }
 
+std::string PlaceholderOf(const Roster& roster, std::string_view job_key, int rank, std::string_view name) {
+  const int node = roster.NodeOf(rank);
+  if (name == "rank") return std::to_string(rank);
+  if (name == "world_size") return std::to_string(roster.size());
+  if (name == "local_rank") return std::to_string(roster.members[static_cast<size_t>(rank)].local_rank);
+  if (name == "local_world_size") return std::to_string(roster.LocalSize(node));
+  if (name == "node_rank") return std::to_string(node);
+  if (name == "num_nodes") return std::to_string(roster.nodes.size());
+  if (name == "node") return roster.NodeName(rank);
+  return std::string(job_key);
+}
+
 }  // namespace
 
 std::vector<std::string> ExpandExpected(
@@ -126,6 +141,42 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
   return Error{Code::kWorkFailed,
                fmt::format("all programs exited with 0, but run.expect is not met: {}", text),
                "look for an error in their output"};
+}
+
+ExpectedFiles::ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns,
+                             const Roster& roster, std::string_view job_key, Before before)
+    : loop_(loop),
+      expected_(ExpandExpected(
+          patterns, roster.size(),
+          [&](int rank, std::string_view name) { return PlaceholderOf(roster, job_key, rank, name); })),
+      before_(std::move(before)),
+      worker_(loop.mailbox()) {
+  if (!*before_) *before_ = LookAtFiles(expected_);
+}
+
+void ExpectedFiles::Check(std::function<void(const std::optional<Error>&)> then) {
+  then_ = std::move(then);
+  struct Question {
+    std::vector<std::string> expected;
+    FileStates before;
+    std::optional<Error> missing;
+  };
+  const auto question = std::make_shared<Question>(Question{expected_, **before_, {}});
+  const net::EventLoop::TimerId late = loop_.After(kCheckedWithin, [this] {
+    Answer(Error{Code::kDeadline,
+                 fmt::format("the files of run.expect could not be looked at within {}",
+                             FormatDuration(kCheckedWithin)),
+                 "the file system does not answer"});
+  });
+  worker_.Run([question] { question->missing = CheckExpected(question->expected, question->before); },
+              [this, question, late] {
+                loop_.Cancel(late);
+                Answer(question->missing);
+              });
+}
+
+void ExpectedFiles::Answer(const std::optional<Error>& missing) {
+  if (const auto then = std::exchange(then_, nullptr)) then(missing);
 }
 
 }  // namespace muster::run

@@ -11,12 +11,15 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/base/error.h"
+#include "comm/net/thread_worker.h"
+#include "comm/roster.h"
 
 namespace muster::run {
 
@@ -44,5 +47,27 @@ FileStates LookAtFiles(const std::vector<std::string>& patterns);
 // Absent where for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
+
+// The files of one run, checked once by the root when all programs have exited with 0. Lives on one EventLoop;
+// the check has a thread of its own.
+class ExpectedFiles {
+ public:
+  using Before = std::shared_ptr<std::optional<FileStates>>;
+  // `patterns`: run.expect. `before`: empty before the first try, whose programs have not been started yet.
+  ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns, const Roster& roster,
+                std::string_view job_key, Before before);
+
+  // `then` follows once, within a minute: a file system that hangs must not hold the ranks.
+  void Check(std::function<void(const std::optional<Error>&)> then);
+
+ private:
+  void Answer(const std::optional<Error>& missing);
+
+  net::EventLoop& loop_;
+  std::vector<std::string> expected_;
+  Before before_;
+  std::function<void(const std::optional<Error>&)> then_;
+  net::ThreadWorker worker_;
+};
 
 }  // namespace muster::run

@@ -259,7 +259,10 @@ void Supervisor::StartPrograms(const rendezvous::FormedGroup& group) {
   std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
   input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
   memory_.emplace();
-  NoteExpected();
+  if (ExpectsFiles() && root_) {
+    expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group_.roster, plan_.job_key,
+                                                plan_.files_before);
+  }
   for (size_t i = 0; i < ranks.size(); ++i) {
     std::optional<rendezvous::Failure> failure = StartProgram(group, ranks[i]);
     if (!failure) continue;
@@ -311,6 +314,23 @@ void Supervisor::ContributeNothingTo(std::string_view exchange) {
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : plane_->own_ranks()) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
+}
+
+bool Supervisor::ExpectsFiles() const {
+  return plan_.who == WhoRuns::kEveryRank && !plan_.config.run.expect.empty();
+}
+
+void Supervisor::CheckFiles() {
+  expected_->Check([this](const std::optional<Error>& missing) { OnFilesChecked(missing); });
+}
+
+void Supervisor::OnFilesChecked(const std::optional<Error>& missing) {
+  if (failure_ || reported_) return;
+  files_checked_ = true;
+  const int status = missing && missing->code == Code::kWorkFailed ? ExitStatus(missing->code) : -1;
+  if (missing) return Report({*missing, -1, status, ""});
+  if (plane_) return ContributeNothingTo(kFilesAreThere);
+  CheckDone();
 }
 
 bool Supervisor::AllEnded() const {

@@ -31,7 +31,6 @@
 #include "bootstrap/store/store_keeper.h"
 #include "bootstrap/store/store_users.h"
 #include "comm/net/process_watch.h"
-#include "comm/net/thread_worker.h"
 #include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/join/join_request.h"
@@ -104,10 +103,8 @@ class Supervisor {
   void OnProgramsDone();
   void ContributeNothingTo(std::string_view exchange);
   bool ExpectsFiles() const;
-  void NoteExpected();
   void CheckFiles();
   void OnFilesChecked(const std::optional<Error>& missing);
-  std::string PlaceholderOf(int rank, std::string_view name) const;
   void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);
   void OnSignalAfterPrograms(int number);
@@ -153,8 +150,7 @@ class Supervisor {
   std::unique_ptr<rendezvous::AdoptionServer> server_;
   std::unique_ptr<OutputPlan> output_;
   std::unique_ptr<InputPlan> input_;
-  std::vector<std::string> expected_;  // the root's
-  std::unique_ptr<net::ThreadWorker> file_checker_;
+  std::unique_ptr<ExpectedFiles> expected_;  // the root's
   bool files_checked_ = false;
   std::vector<std::unique_ptr<RankProgram>> programs_;
   std::unique_ptr<ProgramReports> reports_;
