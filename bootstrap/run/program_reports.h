@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/run/rank_program.h"
+#include "bootstrap/run/programs.h"
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/survey/surveyor.h"
@@ -19,10 +19,9 @@ namespace muster::run {
 
 class ProgramReports {
  public:
-  using Programs = std::vector<std::unique_ptr<RankProgram>>;
   using Reply = std::function<void(rendezvous::Surveyor::Reports)>;
 
-  // `programs` outlives it and may grow. `uses_store`: whether a rank's program has.
+  // `programs` outlives it. `uses_store`: whether a rank's program has.
   ProgramReports(net::EventLoop& loop, const Programs& programs, std::function<bool(int rank)> uses_store)
       : programs_(programs), uses_store_(std::move(uses_store)), stacks_(loop.mailbox()) {}
   ProgramReports(const ProgramReports&) = delete;

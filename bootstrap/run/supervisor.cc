@@ -6,14 +6,9 @@
 #include <algorithm>
 
 #include "bootstrap/process/descendants.h"
-#include "bootstrap/process/orphans.h"
 #include "bootstrap/report/report.h"
-#include "bootstrap/resources/threads.h"
 #include "bootstrap/run/program_environment.h"
-#include "bootstrap/store/master_port.h"
 #include "comm/log/log.h"
-#include "comm/nccl/nccl_environment.h"
-#include "comm/net/chosen_interfaces.h"
 
 namespace muster::run {
 namespace {
@@ -26,17 +21,6 @@ constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
 // Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
-rendezvous::FormedGroup GroupOfOne(const std::string& node) {
-  rendezvous::FormedGroup group;
-  group.roster.nodes.push_back({node, {}});
-  group.roster.members.push_back({0, 0, getpid(), {}});
-  return group;
-}
-
-std::string MasterHost(const Roster& roster) {
-  const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
-  return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
-}
 
 bool OneProcess(const Roster& roster, int a, int b) {
   const auto member = [&](int rank) { return roster.members[static_cast<size_t>(rank)]; };
@@ -59,8 +43,9 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(loop_, net::EventLoop::Create());
   MUSTER_TRY(relay_, process::SignalRelay::Start());
   MUSTER_CHECK(process::BecomeSubreaper());
-  const int incarnation = plan_.join ? plan_.join->self.agreement.restart : 0;
-  output_ = std::make_unique<OutputPlan>(*loop_, plan_.config.run, incarnation, [this] { CheckDone(); });
+  programs_ = std::make_unique<Programs>(
+      *loop_, plan_, recorder_, [this] { CheckDone(); },
+      [this](const RankProgram& program, rendezvous::OutOfMemory oom) { OnProgramEnded(program, oom); });
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
@@ -72,12 +57,12 @@ Result<int> Supervisor::Run() {
     recorder_.Joining();
     recorder_.Formed(group_, nullptr);
     BecomeTeller();
-    StartPrograms(group_);
+    StartPrograms();
   }
   loop_->RunUntil([this] { return status_.has_value(); }, Deadline::Never());
-  output_->Drain(Deadline::After(kExitStatusWithin));
+  programs_->Drain(Deadline::After(kExitStatusWithin));
   Conclude();
-  programs_.clear();
+  programs_.reset();
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
@@ -153,13 +138,8 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   };
   events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
-  store_users_ = std::make_unique<store::StoreUsers>(plan_.join->uid, [this] {
-    std::vector<store::RunningProgram> running;
-    for (const auto& program : programs_) {
-      if (!program->exit()) running.push_back({program->rank(), program->pid()});
-    }
-    return running;
-  });
+  store_users_ =
+      std::make_unique<store::StoreUsers>(plan_.join->uid, [this] { return programs_->Running(); });
   events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
   events.on_ends_told = [this] {
     ends_told_ = true;
@@ -168,7 +148,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   events.on_job_end = [this](Deadline latest) {
     if (server_) server_->TellJobEnd(latest);
   };
-  reports_ = std::make_unique<ProgramReports>(*loop_, programs_,
+  reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
                                               [this](int rank) { return store_users_->HaveCome(rank); });
   events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
     reports_->Report(survey, plane_->own_ranks(), server_.get(), std::move(reply));
@@ -183,7 +163,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   }
   server_ = *std::move(server);
   if (const Status served = ServeStore(); !served) return Report({served.error(), own_ranks.front(), -1, ""});
-  StartPrograms(group_);
+  StartPrograms();
 }
 
 Status Supervisor::ServeStore() {
@@ -208,93 +188,15 @@ void Supervisor::OnGathered(const rendezvous::KeyedAllGather& whole) {
 
 // ---- programs
 
-// `muster once`: the program is to find neither ranks to meet nor a launcher to believe.
-process::ChildOptions Supervisor::OptionsAlone() const {
-  const rendezvous::FormedGroup alone = GroupOfOne(plan_.node);
-  ProgramFacts facts{alone.roster};
-  facts.job_key = plan_.job_key;
-  facts.master_host = MasterHost(alone.roster);
-  facts.extra = plan_.config.run.env;
-  facts.extra["MUSTER_LAUNCHER"] = "none";
-  return OptionsWith(facts);
-}
-
-process::ChildOptions Supervisor::OptionsWith(const ProgramFacts& facts) const {
-  process::ChildOptions options;
-  options.command = plan_.command;
-  options.environment = ProgramEnvironment(plan_.environment, facts);
-  options.own_process_group = plan_.own_process_groups;
-  options.pipe_stdout = output_->captured();
-  return options;
-}
-
-process::ChildOptions Supervisor::OptionsFor(const rendezvous::FormedGroup& group, int rank) const {
-  if (plan_.who != WhoRuns::kEveryRank) return OptionsAlone();
-  const bool alone = group.roster.size() == 1;
-  ProgramFacts facts{group.roster};
-  facts.rank = rank;
-  facts.job_key = plan_.job_key;
-  facts.master_host = MasterHost(group.roster);
-  facts.master_port = alone ? uint16_t{0} : store::MasterPortOf(group.roster);
-  facts.agent_store = !alone && plan_.config.run.store == config::RunStore::kMuster;
-  facts.control = server_ ? server_->path() : "";
-  facts.supervisor_pid = getpid();
-  facts.restarts = plan_.restarts;
-  facts.max_restarts = plan_.max_restarts;
-  facts.several_ranks = plan_.join && plan_.join->self.claims.size() > 1;
-  facts.threads = ThreadsOfRank(plan_.config.run.threads, group.roster, rank, plan_.environment);
-  facts.extra = plan_.config.run.env;
-  facts.interfaces = net::ChosenInterfaces(plan_.config.rendezvous.interface);
-  const auto& for_nccl = plan_.config.nccl.interface;
-  facts.nccl =
-      nccl::NcclVariables(plan_.config.nccl, for_nccl ? net::ChosenInterfaces(for_nccl) : facts.interfaces);
-  // Its default is for those whose lines muster takes; a program's own output is its own.
-  if (!plan_.says_nccl_debug)
-    std::erase_if(facts.nccl, [](const auto& v) { return v.first == "NCCL_DEBUG"; });
-  return OptionsWith(facts);
-}
-
-void Supervisor::StartPrograms(const rendezvous::FormedGroup& group) {
-  std::vector<int> ranks = plane_ ? plane_->own_ranks() : std::vector<int>{0};
-  std::erase_if(ranks, [this](int rank) { return !HasProgram(rank); });
-  input_ = std::make_unique<InputPlan>(*loop_, plan_.config.run.input, static_cast<int>(ranks.size()));
-  memory_.emplace();
+void Supervisor::StartPrograms() {
   if (ExpectsFiles() && root_) {
     expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group_.roster, plan_.job_key,
                                                 plan_.files_before);
   }
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    std::optional<rendezvous::Failure> failure = StartProgram(group, ranks[i]);
-    if (!failure) continue;
-    for (size_t rest = i; rest < ranks.size(); ++rest) recorder_.NotStarted(ranks[rest]);
-    return Report(*std::move(failure));
-  }
-  input_->Start();
-  if (programs_.empty()) OnProgramsDone();
-}
-
-std::optional<rendezvous::Failure> Supervisor::StartProgram(const rendezvous::FormedGroup& group, int rank) {
-  auto output = output_->For(group.roster, rank);
-  if (!output) return rendezvous::Failure{output.error(), rank, -1, ""};
-  auto input = input_->For(rank);
-  if (!input) return rendezvous::Failure{input.error(), rank, -1, ""};
-  process::ChildOptions options = OptionsFor(group, rank);
-  options.stdin_end = input->get();
-  auto program = RankProgram::Start(*loop_, rank, options, *std::move(output));
-  if (!program) {
-    const process::StartFailure& failure = program.error();
-    Error error = failure.error;
-    error.message = fmt::format("{}: {}", Describe(rank), error.message);
-    return rendezvous::Failure{std::move(error), rank, failure.exit_status, ""};
-  }
-  programs_.push_back(*std::move(program));
-  return std::nullopt;
-}
-
-bool Supervisor::HasProgram(int rank) const {
-  if (plan_.who == WhoRuns::kFirstRank) return rank == 0;
-  if (plan_.who == WhoRuns::kEveryRank) return true;
-  return group_.roster.members[static_cast<size_t>(rank)].local_rank == 0;
+  auto failure = programs_->Start(group_, plane_ ? plane_->own_ranks() : std::vector<int>{0},
+                                  server_ ? server_->path() : "");
+  if (failure) return Report(*std::move(failure));
+  if (programs_->list().empty()) OnProgramsDone();
 }
 
 void Supervisor::OnProgramsDone() {
@@ -333,26 +235,9 @@ void Supervisor::OnFilesChecked(const std::optional<Error>& missing) {
   CheckDone();
 }
 
-bool Supervisor::AllEnded() const {
-  return std::ranges::all_of(programs_, [](const auto& program) { return program->has_ended(); });
-}
-
-void Supervisor::OnChildren() {
-  bool noticed = false;
-  for (const auto& program : programs_) {
-    RankProgram& one = *program;
-    noticed = one.NoticeExit([this, &one] { OnProgramEnded(one); }) || noticed;
-  }
-  // An orphan that ended at the same moment is found at the next one, or at the end.
-  if (!noticed) process::ReapOrphans();
-}
-
-void Supervisor::OnProgramEnded(const RankProgram& program) {
+void Supervisor::OnProgramEnded(const RankProgram& program, rendezvous::OutOfMemory out_of_memory) {
   ended_at_ = Clock::now();
-  input_->Ended(program.rank());
   const process::ChildExit& exit = *program.exit();
-  const rendezvous::OutOfMemory out_of_memory = exit.ok() ? rendezvous::OutOfMemory::kNo : memory_->Look();
-  recorder_.Ended(program.rank(), exit, out_of_memory);
   if (!exit.ok() && !failure_ && !reported_) {
     // A leave message in the meantime would let this process go with 0.
     reported_ = true;
@@ -363,7 +248,7 @@ void Supervisor::OnProgramEnded(const RankProgram& program) {
   }
   if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
   // Not after a failure of ours that the root has yet to confirm: a leave message would let this process go with 0.
-  if (!failure_ && !reported_ && AllEnded()) OnProgramsDone();
+  if (!failure_ && !reported_ && programs_->all_ended()) OnProgramsDone();
   CheckDone();
 }
 
@@ -390,7 +275,7 @@ void Supervisor::OnProgramLost(int rank) {
 
 void Supervisor::ReportLost(int rank) {
   if (failure_ || reported_) return;
-  const bool ended = std::ranges::any_of(programs_, [rank](const auto& program) {
+  const bool ended = std::ranges::any_of(programs_->list(), [rank](const auto& program) {
     return program->rank() == rank && program->exit().has_value();
   });
   Report({{Code::kPeerLost,

@@ -10,60 +10,26 @@
 // why.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "bootstrap/config/config.h"
 #include "bootstrap/process/end_request.h"
 #include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
-#include "bootstrap/run/expected_files.h"
-#include "bootstrap/run/input_plan.h"
-#include "bootstrap/run/oom_watch.h"
-#include "bootstrap/run/output_plan.h"
-#include "bootstrap/run/program_environment.h"
 #include "bootstrap/run/program_reports.h"
-#include "bootstrap/run/rank_program.h"
+#include "bootstrap/run/programs.h"
+#include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/store/store_keeper.h"
 #include "bootstrap/store/store_users.h"
 #include "comm/net/process_watch.h"
 #include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/control/control_plane.h"
-#include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/joiner.h"
 
 namespace muster::run {
-
-// Which ranks have a program.
-enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
-
-struct SupervisorPlan {
-  config::Config config;
-  std::string configuration;     // the same as YAML, for programs that adopt this group
-  bool says_nccl_debug = false;  // whether somebody has set nccl.debug
-  std::vector<std::string> command;
-  std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
-  std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one
-  std::string node;
-  std::string job_key;                     // JobIdentity::key
-  std::string version;                     // for the report
-  Clock::time_point began = Clock::now();  // when the command began, or the group began again
-  bool own_process_groups = true;          // ChildOptions
-  // Where not every rank has one, each program is a world of its own, and all wait until all have ended.
-  WhoRuns who = WhoRuns::kEveryRank;
-  // No launcher stands above that ends programs which do not exit: this process does.
-  bool ends_programs = false;
-  int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
-  int restarts = 0;   // how many groups of this launch have failed
-  int max_restarts = 0;
-  // run.expect: what was there before the first of these groups; looked at by the first one.
-  std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
-  std::shared_ptr<store::StorePort> store;  // rank 0's, where muster serves the store; used up by Run
-};
 
 class Supervisor {
  public:
@@ -94,12 +60,7 @@ class Supervisor {
   void OnJoined(rendezvous::Joined joined);
   void OnGathered(const rendezvous::KeyedAllGather& whole);
   Status ServeStore();
-  void StartPrograms(const rendezvous::FormedGroup& group);
-  std::optional<rendezvous::Failure> StartProgram(const rendezvous::FormedGroup& group, int rank);
-  process::ChildOptions OptionsFor(const rendezvous::FormedGroup& group, int rank) const;
-  process::ChildOptions OptionsAlone() const;
-  process::ChildOptions OptionsWith(const ProgramFacts& facts) const;
-  bool HasProgram(int rank) const;
+  void StartPrograms();
   void OnProgramsDone();
   void ContributeNothingTo(std::string_view exchange);
   bool ExpectsFiles() const;
@@ -117,8 +78,7 @@ class Supervisor {
   bool JustTerminated() const;
   std::string NameUnlessAlone(int rank) const;
   Status WatchLifeline();
-  void OnChildren();
-  void OnProgramEnded(const RankProgram& program);
+  void OnProgramEnded(const RankProgram& program, rendezvous::OutOfMemory out_of_memory);
   void ReportEnd(const RankProgram& program, rendezvous::OutOfMemory out_of_memory);
   void OnProgramLost(int rank);
   void Report(rendezvous::Failure failure);
@@ -130,7 +90,6 @@ class Supervisor {
   void ClearNodeOf(const rendezvous::Failure& failure);
   void ClearOrphans();
   void ReportLost(int rank);
-  bool AllEnded() const;
   bool TellsOfFailure() const;
   bool IsOwn(int rank) const;
   static bool TellsApart(const rendezvous::Failure& failure);
@@ -148,11 +107,9 @@ class Supervisor {
   std::unique_ptr<rendezvous::Joiner> joiner_;
   std::unique_ptr<rendezvous::ControlPlane> plane_;
   std::unique_ptr<rendezvous::AdoptionServer> server_;
-  std::unique_ptr<OutputPlan> output_;
-  std::unique_ptr<InputPlan> input_;
   std::unique_ptr<ExpectedFiles> expected_;  // the root's
   bool files_checked_ = false;
-  std::vector<std::unique_ptr<RankProgram>> programs_;
+  std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramReports> reports_;
   std::unique_ptr<store::StoreUsers> store_users_;
   std::unique_ptr<store::StoreKeeper> store_keeper_;  // rank 0's
@@ -163,7 +120,6 @@ class Supervisor {
   Clock::time_point ended_at_{};  // the latest program
   std::set<int> lost_;            // ranks whose program left the group without a leave message
   std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
-  std::optional<OomWatch> memory_;                      // since the programs were started
   report::RunRecorder recorder_;
   process::EndRequest request_;
   bool root_ = false;

@@ -119,7 +119,7 @@ void Supervisor::EndPrograms() {
   // A second SIGTERM means "immediately" to many programs.
   const bool just_asked = JustTerminated();
   bool running = false;
-  for (const auto& program : programs_) {
+  for (const auto& program : programs_->list()) {
     if (program->exit()) continue;
     recorder_.Terminated(program->rank());
     if (!just_asked) program->Signal(SIGTERM);
@@ -127,7 +127,7 @@ void Supervisor::EndPrograms() {
   }
   if (!running) return;
   kill_timer_ = loop_->After(plan_.config.run.grace, [this] {
-    for (const auto& program : programs_) {
+    for (const auto& program : programs_->list()) {
       if (program->exit()) continue;
       LogEvent(LogLevel::kWarning, "killed", {{"rank", program->rank()}, {"grace", plan_.config.run.grace}},
                "rank {} has not ended within run.grace; killing it", program->rank());
@@ -138,12 +138,12 @@ void Supervisor::EndPrograms() {
 }
 
 void Supervisor::CheckDone() {
-  if (status_ || !AllEnded()) return;
+  if (status_ || !programs_->all_ended()) return;
   if (failure_) return FinishFailed();
   // One of our own is still on its way.
   if (reported_) return;
   const bool done = plane_ ? released_ : !ExpectsFiles() || files_checked_;
-  if (done && output_->idle()) Finish(0);
+  if (done && programs_->written()) Finish(0);
 }
 
 // Not before all know; then the root is told how the programs ended.

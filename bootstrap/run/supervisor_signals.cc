@@ -32,8 +32,8 @@ void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? TakeRequest(event) : process::EndStep::kPassOn;
-  if (!plane_ && programs_.empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
-  if (asks && AllEnded()) return OnSignalAfterPrograms(event.number);
+  if (!plane_ && programs_->list().empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
+  if (asks && programs_->all_ended()) return OnSignalAfterPrograms(event.number);
   TakeStep(step, &event);
 }
 
@@ -108,7 +108,7 @@ void Supervisor::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
   if (event.number == SIGTERM && kill_timer_ != 0) return;
   if (process::ReachedProgram(event, plan_.own_process_groups)) return;
-  for (const auto& program : programs_) {
+  for (const auto& program : programs_->list()) {
     if (!program->exit()) program->Signal(event.number);
   }
 }
@@ -116,7 +116,7 @@ void Supervisor::PassOn(const process::SignalEvent& event) {
 void Supervisor::SendToPrograms(int number, std::string_view because) {
   if (number == SIGTERM && kill_timer_ != 0) return;
   std::vector<int> ranks;
-  for (const auto& program : programs_) {
+  for (const auto& program : programs_->list()) {
     if (program->exit()) continue;
     ranks.push_back(program->rank());
     number == SIGKILL ? recorder_.Killed(program->rank()) : recorder_.Terminated(program->rank());

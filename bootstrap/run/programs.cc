@@ -1,0 +1,163 @@
+#include "bootstrap/run/programs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bootstrap/process/descendants.h"
+#include "bootstrap/resources/threads.h"
+#include "bootstrap/run/program_environment.h"
+#include "bootstrap/store/master_port.h"
+#include "comm/nccl/nccl_environment.h"
+#include "comm/net/chosen_interfaces.h"
+
+namespace muster::run {
+namespace {
+
+process::ChildOptions OptionsWith(const SupervisorPlan& plan, const ProgramFacts& facts) {
+  process::ChildOptions options;
+  options.command = plan.command;
+  options.environment = ProgramEnvironment(plan.environment, facts);
+  options.own_process_group = plan.own_process_groups;
+  return options;
+}
+
+// `muster once`: the program receives neither ranks to meet nor a launcher to trust.
+process::ChildOptions OptionsAlone(const SupervisorPlan& plan) {
+  const rendezvous::FormedGroup alone = GroupOfOne(plan.node);
+  ProgramFacts facts{alone.roster};
+  facts.job_key = plan.job_key;
+  facts.master_host = MasterHost(alone.roster);
+  facts.extra = plan.config.run.env;
+  facts.extra["MUSTER_LAUNCHER"] = "none";
+  return OptionsWith(plan, facts);
+}
+
+process::ChildOptions OptionsFor(const SupervisorPlan& plan, const Roster& roster, int rank,
+                                 const std::string& control) {
+  if (plan.who != WhoRuns::kEveryRank) return OptionsAlone(plan);
+  const config::Config& config = plan.config;
+  const bool alone = roster.size() == 1;
+  ProgramFacts facts{roster};
+  facts.rank = rank;
+  facts.job_key = plan.job_key;
+  facts.master_host = MasterHost(roster);
+  facts.master_port = alone ? uint16_t{0} : store::MasterPortOf(roster);
+  facts.agent_store = !alone && config.run.store == config::RunStore::kMuster;
+  facts.control = control;
+  facts.supervisor_pid = getpid();
+  facts.restarts = plan.restarts;
+  facts.max_restarts = plan.max_restarts;
+  facts.several_ranks = plan.join && plan.join->self.claims.size() > 1;
+  facts.threads = ThreadsOfRank(config.run.threads, roster, rank, plan.environment);
+  facts.extra = config.run.env;
+  facts.interfaces = net::ChosenInterfaces(config.rendezvous.interface);
+  const auto& for_nccl = config.nccl.interface;
+  facts.nccl =
+      nccl::NcclVariables(config.nccl, for_nccl ? net::ChosenInterfaces(for_nccl) : facts.interfaces);
+  // The default level is for programs whose lines muster reads; a program's own output is its own.
+  if (!plan.says_nccl_debug) std::erase_if(facts.nccl, [](const auto& v) { return v.first == "NCCL_DEBUG"; });
+  return OptionsWith(plan, facts);
+}
+
+}  // namespace
+
+rendezvous::FormedGroup GroupOfOne(const std::string& node) {
+  rendezvous::FormedGroup group;
+  group.roster.nodes.push_back({node, {}});
+  group.roster.members.push_back({0, 0, getpid(), {}});
+  return group;
+}
+
+std::string MasterHost(const Roster& roster) {
+  const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
+  return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
+}
+
+Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
+                   std::function<void()> on_idle, OnEnded on_ended)
+    : loop_(loop),
+      plan_(plan),
+      recorder_(recorder),
+      on_ended_(std::move(on_ended)),
+      output_(loop, plan.config.run, plan.join ? plan.join->self.agreement.restart : 0, std::move(on_idle)) {}
+
+bool Programs::HasProgram(const Roster& roster, int rank) const {
+  if (plan_.who == WhoRuns::kFirstRank) return rank == 0;
+  if (plan_.who == WhoRuns::kEveryRank) return true;
+  return roster.members[static_cast<size_t>(rank)].local_rank == 0;
+}
+
+std::optional<rendezvous::Failure> Programs::Start(const rendezvous::FormedGroup& group,
+                                                   std::vector<int> own_ranks, const std::string& control) {
+  std::erase_if(own_ranks, [&](int rank) { return !HasProgram(group.roster, rank); });
+  input_.emplace(loop_, plan_.config.run.input, static_cast<int>(own_ranks.size()));
+  memory_.emplace();
+  for (auto rank = own_ranks.begin(); rank != own_ranks.end(); ++rank) {
+    std::optional<rendezvous::Failure> failure = StartOne(group, *rank, control);
+    if (!failure) continue;
+    std::for_each(rank, own_ranks.end(), [this](int rest) { recorder_.NotStarted(rest); });
+    return failure;
+  }
+  input_->Start();
+  return std::nullopt;
+}
+
+std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGroup& group, int rank,
+                                                      const std::string& control) {
+  auto output = output_.For(group.roster, rank);
+  if (!output) return rendezvous::Failure{output.error(), rank, -1, ""};
+  auto input = input_->For(rank);
+  if (!input) return rendezvous::Failure{input.error(), rank, -1, ""};
+  process::ChildOptions options = OptionsFor(plan_, group.roster, rank, control);
+  options.pipe_stdout = output_.captured();
+  options.stdin_end = input->get();
+  auto program = RankProgram::Start(loop_, rank, options, *std::move(output));
+  if (!program) {
+    const process::StartFailure& failure = program.error();
+    Error error = failure.error;
+    error.message = fmt::format("{}: {}", DescribeRank(group.roster, rank), error.message);
+    return rendezvous::Failure{std::move(error), rank, failure.exit_status, ""};
+  }
+  list_.push_back(*std::move(program));
+  return std::nullopt;
+}
+
+void Programs::NoticeExits() {
+  bool noticed = false;
+  for (const auto& program : list_) {
+    RankProgram& one = *program;
+    noticed = one.NoticeExit([this, &one] { Ended(one); }) || noticed;
+  }
+  // An orphan that ended at the same moment is found at the next one, or at the end.
+  if (!noticed) process::ReapOrphans();
+}
+
+void Programs::Ended(const RankProgram& program) {
+  input_->Ended(program.rank());
+  const process::ChildExit& exit = *program.exit();
+  const rendezvous::OutOfMemory out_of_memory = exit.ok() ? rendezvous::OutOfMemory::kNo : memory_->Look();
+  recorder_.Ended(program.rank(), exit, out_of_memory);
+  on_ended_(program, out_of_memory);
+}
+
+void Programs::Signal(int number) {
+  for (const auto& program : list_) {
+    if (!program->exit()) program->Signal(number);
+  }
+}
+
+std::vector<store::RunningProgram> Programs::Running() const {
+  std::vector<store::RunningProgram> running;
+  for (const auto& program : list_) {
+    if (!program->exit()) running.push_back({program->rank(), program->pid()});
+  }
+  return running;
+}
+
+bool Programs::all_ended() const {
+  return std::ranges::all_of(list_, [](const auto& program) { return program->has_ended(); });
+}
+
+}  // namespace muster::run

@@ -1,0 +1,67 @@
+// The programs of one supervisor, each with the environment and the streams of its rank, from their start to
+// their end.
+//
+// Lives on one EventLoop. Programs that still run are killed when the object goes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/report/run_recorder.h"
+#include "bootstrap/run/input_plan.h"
+#include "bootstrap/run/oom_watch.h"
+#include "bootstrap/run/output_plan.h"
+#include "bootstrap/run/rank_program.h"
+#include "bootstrap/run/supervisor_plan.h"
+#include "bootstrap/store/store_users.h"
+
+namespace muster::run {
+
+rendezvous::FormedGroup GroupOfOne(const std::string& node);
+// The address at which rank 0's node is reached.
+std::string MasterHost(const Roster& roster);
+
+class Programs {
+ public:
+  using OnEnded = std::function<void(const RankProgram&, rendezvous::OutOfMemory)>;
+
+  // `plan` and `recorder` outlive it. `on_idle`: nothing waits to be written any more.
+  Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
+           std::function<void()> on_idle, OnEnded on_ended);
+
+  // Those of `own_ranks` that have one. `control`: the supervisor's socket, or empty. The failure of the first
+  // program that cannot be started; those after it are not started.
+  std::optional<rendezvous::Failure> Start(const rendezvous::FormedGroup& group, std::vector<int> own_ranks,
+                                           const std::string& control);
+  // After SIGCHLD: calls `on_ended` for each that has ended.
+  void NoticeExits();
+  // To all that run.
+  void Signal(int number);
+  // Waits for the readers of the output, at most until the deadline.
+  void Drain(Deadline deadline) { output_.Drain(deadline); }
+
+  const std::vector<std::unique_ptr<RankProgram>>& list() const { return list_; }
+  std::vector<store::RunningProgram> Running() const;
+  bool all_ended() const;
+  bool written() const { return output_.idle(); }
+
+ private:
+  std::optional<rendezvous::Failure> StartOne(const rendezvous::FormedGroup& group, int rank,
+                                              const std::string& control);
+  bool HasProgram(const Roster& roster, int rank) const;
+  void Ended(const RankProgram& program);
+
+  net::EventLoop& loop_;
+  const SupervisorPlan& plan_;
+  report::RunRecorder& recorder_;
+  OnEnded on_ended_;
+  OutputPlan output_;
+  std::optional<InputPlan> input_;
+  std::optional<OomWatch> memory_;  // since the start
+  std::vector<std::unique_ptr<RankProgram>> list_;
+};
+
+}  // namespace muster::run

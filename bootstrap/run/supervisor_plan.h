@@ -1,0 +1,45 @@
+// What a supervisor is to run, and for whom. A value.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/run/expected_files.h"
+#include "bootstrap/store/store_port.h"
+#include "comm/base/deadline.h"
+#include "comm/rendezvous/join/join_request.h"
+
+namespace muster::run {
+
+// Which ranks have a program.
+enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
+
+struct SupervisorPlan {
+  config::Config config;
+  std::string configuration;     // the same as YAML, for programs that adopt this group
+  bool says_nccl_debug = false;  // whether somebody has set nccl.debug
+  std::vector<std::string> command;
+  std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
+  std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one
+  std::string node;
+  std::string job_key;                     // JobIdentity::key
+  std::string version;                     // for the report
+  Clock::time_point began = Clock::now();  // when the command began, or the group began again
+  bool own_process_groups = true;          // ChildOptions
+  // Where not every rank has one, each program is a world of its own, and all wait until all have ended.
+  WhoRuns who = WhoRuns::kEveryRank;
+  // No launcher stands above that ends programs which do not exit: this process does.
+  bool ends_programs = false;
+  int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
+  int restarts = 0;   // how many groups of this launch have failed
+  int max_restarts = 0;
+  // run.expect: what was there before the first of these groups; looked at by the first one.
+  std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
+  std::shared_ptr<store::StorePort> store;  // rank 0's, where muster serves the store; used up by Run
+};
+
+}  // namespace muster::run
