@@ -25,13 +25,12 @@ rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<i
     rendezvous::RankReport& report = reports.emplace_back();
     report.rank = rank;
     report.state = uses_store_(rank) ? rendezvous::RankState::kOwnGroup : rendezvous::RankState::kProgram;
-    const auto program =
-        std::ranges::find(programs_.list(), rank, [](const auto& one) { return one->rank(); });
-    if (program == programs_.list().end()) continue;
-    if ((*program)->exit()) {
+    const RankProgram* program = programs_.Find(rank);
+    if (program == nullptr) continue;
+    if (program->exit()) {
       report.state = rendezvous::RankState::kEnded;
-      report.exit_status = (*program)->exit()->ShellStatus();
-    } else if (const auto process = rendezvous::LookAtProcess(process::WorkingProcess((*program)->pid()))) {
+      report.exit_status = program->exit()->ShellStatus();
+    } else if (const auto process = rendezvous::LookAtProcess(process::WorkingProcess(program->pid()))) {
       report.process = *process;
     }
   }

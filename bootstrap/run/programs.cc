@@ -136,10 +136,15 @@ void Programs::NoticeExits() {
 
 void Programs::Ended(const RankProgram& program) {
   input_->Ended(program.rank());
-  const process::ChildExit& exit = *program.exit();
-  const rendezvous::OutOfMemory out_of_memory = exit.ok() ? rendezvous::OutOfMemory::kNo : memory_->Look();
-  recorder_.Ended(program.rank(), exit, out_of_memory);
-  on_ended_(program, out_of_memory);
+  EndedProgram ended{program.rank(), *program.exit()};
+  if (!ended.exit.ok()) ended.out_of_memory = memory_->Look();
+  recorder_.Ended(ended.rank, ended.exit, ended.out_of_memory);
+  on_ended_(ended);
+}
+
+const RankProgram* Programs::Find(int rank) const {
+  const auto found = std::ranges::find(list_, rank, [](const auto& program) { return program->rank(); });
+  return found == list_.end() ? nullptr : found->get();
 }
 
 void Programs::Signal(int number) {
@@ -154,6 +159,12 @@ std::vector<store::RunningProgram> Programs::Running() const {
     if (!program->exit()) running.push_back({program->rank(), program->pid()});
   }
   return running;
+}
+
+std::vector<int> Programs::RunningRanks() const {
+  std::vector<int> ranks;
+  for (const store::RunningProgram& program : Running()) ranks.push_back(program.rank);
+  return ranks;
 }
 
 bool Programs::all_ended() const {

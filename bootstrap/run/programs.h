@@ -15,6 +15,7 @@
 #include "bootstrap/run/oom_watch.h"
 #include "bootstrap/run/output_plan.h"
 #include "bootstrap/run/rank_program.h"
+#include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/store/store_users.h"
 
@@ -26,7 +27,7 @@ std::string MasterHost(const Roster& roster);
 
 class Programs {
  public:
-  using OnEnded = std::function<void(const RankProgram&, rendezvous::OutOfMemory)>;
+  using OnEnded = std::function<void(const EndedProgram&)>;
 
   // `plan` and `recorder` outlive it. `on_idle`: nothing waits to be written any more.
   Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
@@ -43,8 +44,10 @@ class Programs {
   // Waits for the readers of the output, at most until the deadline.
   void Drain(Deadline deadline) { output_.Drain(deadline); }
 
-  const std::vector<std::unique_ptr<RankProgram>>& list() const { return list_; }
+  bool empty() const { return list_.empty(); }
+  const RankProgram* Find(int rank) const;  // null: none was started
   std::vector<store::RunningProgram> Running() const;
+  std::vector<int> RunningRanks() const;
   bool all_ended() const;
   bool written() const { return output_.idle(); }
 

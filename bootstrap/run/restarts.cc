@@ -48,14 +48,15 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     if (restarts > 0) next.began = Clock::now();
     Supervisor supervisor(std::move(next));
     MUSTER_TRY(const int status, supervisor.Run());
-    if (restarts == most || !supervisor.MayStartAgain()) return status;
-    if (const auto told = supervisor.ToldToEnd()) {
+    if (restarts == most || !supervisor.verdict().MayStartAgain()) return status;
+    // The group's failure does not name this request: other supervisors start again, and would wait.
+    if (const auto told = supervisor.verdict().ToldToEnd(Clock::now())) {
       MUSTER_TRY(SupervisorPlan telling, plan(restarts + 1));
       MUSTER_CHECK(TellThoseWhoStartAgain(std::move(telling), *told));
       return status;
     }
     // Once in the log, not once for every rank.
-    if (supervisor.IsRoot()) {
+    if (supervisor.verdict().is_root()) {
       LogEvent(LogLevel::kWarning, "restart", {{"restart", restarts + 1}, {"most", most}},
                "starting again: restart {} of {}", restarts + 1, most);
     }

@@ -3,10 +3,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
 
 #include "bootstrap/process/descendants.h"
-#include "bootstrap/report/report.h"
+#include "bootstrap/process/orphans.h"
 #include "bootstrap/run/program_environment.h"
 #include "comm/log/log.h"
 
@@ -19,22 +22,35 @@ using std::chrono::seconds;
 // A program that drops out of its group is usually on its way to an exit status that says more.
 constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
-// Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
+// A signal to a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
+// The group's word that every rank knows comes in milliseconds, or not at all.
+constexpr Duration kEveryoneKnowsWithin = seconds(10);
+// Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
+constexpr Duration kEndsWithin = seconds(2);
+constexpr Duration kAllEndsWithin = seconds(4);
+constexpr Duration kFinishSoon = seconds(1);
+constexpr Duration kGoneWithin = milliseconds(100);
 
-bool OneProcess(const Roster& roster, int a, int b) {
-  const auto member = [&](int rank) { return roster.members[static_cast<size_t>(rank)]; };
-  return roster.NodeOf(a) == roster.NodeOf(b) && member(a).pid == member(b).pid;
+RunFacts FactsOf(const SupervisorPlan& plan) {
+  const config::RunOptions& run = plan.config.run;
+  const bool for_every_rank = plan.who == WhoRuns::kEveryRank;
+  return {.grace = run.grace,
+          .alone = !plan.join,
+          .for_every_rank = for_every_rank,
+          .expects_files = for_every_rank && !run.expect.empty(),
+          .writes_report = run.report.has_value(),
+          .muster_store = run.store == config::RunStore::kMuster,
+          .keeps_store = plan.store != nullptr};
 }
 
 }  // namespace
 
 Supervisor::Supervisor(SupervisorPlan plan)
     : plan_(std::move(plan)),
-      recorder_({plan_.job_key, plan_.command, plan_.node,
-                 plan_.join ? plan_.join->self.agreement.world_size : 1, plan_.config.run.grace,
-                 plan_.began}),
-      request_(plan_.config.run.grace) {}
+      verdict_(FactsOf(plan_)),
+      reporter_(plan_, verdict_),
+      recorder_(reporter_.recorder()) {}
 
 Supervisor::~Supervisor() = default;
 
@@ -45,32 +61,36 @@ Result<int> Supervisor::Run() {
   MUSTER_CHECK(process::BecomeSubreaper());
   programs_ = std::make_unique<Programs>(
       *loop_, plan_, recorder_, [this] { CheckDone(); },
-      [this](const RankProgram& program, rendezvous::OutOfMemory oom) { OnProgramEnded(program, oom); });
+      [this](const EndedProgram& program) {
+        Do(verdict_.ProgramEnded(program, programs_->all_ended(), Clock::now()));
+        CheckDone();
+      });
+  ender_ = std::make_unique<ProgramEnder>(*loop_, plan_, verdict_, *programs_, recorder_);
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
   MUSTER_CHECK(WatchLifeline());
+  recorder_.Joining();
   if (plan_.join) {
     Join();
   } else {
-    group_ = GroupOfOne(plan_.node);
-    recorder_.Joining();
-    recorder_.Formed(group_, nullptr);
-    BecomeTeller();
+    verdict_.Formed(GroupOfOne(plan_.node), {0});
+    reporter_.Formed(nullptr, true);
     StartPrograms();
   }
-  loop_->RunUntil([this] { return status_.has_value(); }, Deadline::Never());
+  loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
   programs_->Drain(Deadline::After(kExitStatusWithin));
-  Conclude();
+  // Its connections close a moment before it counts as ended.
+  if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
+  reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); });
+  ender_.reset();
   programs_.reset();
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
   relay_->KeepBlocked();
-  return *status_;
+  return *verdict_.status();
 }
-
-std::string Supervisor::Describe(int rank) const { return DescribeRank(group_.roster, rank); }
 
 // ---- forming
 
@@ -82,210 +102,209 @@ void Supervisor::Join() {
         if (joined) return OnJoined(*std::move(joined));
         OnNotFormed(joined.error());
       });
-  recorder_.Joining();
   joiner_->Start();
 }
 
 void Supervisor::OnNotFormed(const rendezvous::Failure& failure) {
-  recorder_.Failed(failure);
-  NoteWhoCame();
-  // Whoever was refused alone is not spoken of by the root of a group that it is no part of.
-  const std::vector<rendezvous::RankClaim>& own = plan_.join->self.claims;
-  const bool about_us = std::ranges::count(own, failure.rank, &rendezvous::RankClaim::rank) > 0;
-  const bool tell = !joiner_->failure_was_told() || about_us || TellsApart(failure);
-  LogEvent(tell ? LogLevel::kError : LogLevel::kDebug, "not_formed",
-           {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
-           ToString(failure.error));
-  Finish(StatusOf(failure));
-}
-
-void Supervisor::NoteWhoCame() {
-  if (!joiner_ || joiner_->arrivals() == nullptr) return;
-  BecomeTeller();
-  recorder_.NotFormed(joiner_->arrivals(), plan_.join->meeting.placement);
-}
-
-// Who tells how it went, and writes the report.
-void Supervisor::BecomeTeller() {
-  root_ = true;
-  const auto& report = plan_.config.run.report;
-  if (!report) return;
-  if (const Status possible = report::CheckReportPath(*report); !possible) {
-    LogEvent(LogLevel::kWarning, "report_failed", {{"file", *report}}, "{}", ToString(possible.error()));
-  }
+  reporter_.NotFormed(failure, *joiner_);
+  verdict_.Finish(StatusOf(failure));
 }
 
 void Supervisor::OnJoined(rendezvous::Joined joined) {
-  group_ = joined.group;
-  recorder_.Formed(group_, joiner_->arrivals());
-  if (!joined.upstream) {
-    BecomeTeller();
-    LogEvent(MilestoneLevel(), "formed",
-             {{"world_size", group_.roster.size()}, {"nodes", group_.roster.nodes.size()}},
-             "the group has formed: {} ranks on {} nodes", group_.roster.size(), group_.roster.nodes.size());
-  }
   std::vector<int> own_ranks;
   for (const rendezvous::RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
-  rendezvous::ControlPlane::Events events;
-  events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
-  events.on_everyone_knows = [this] {
-    everyone_knows_ = true;
-    CheckDone();
-  };
-  events.on_released = [this] {
-    released_ = true;
-    CheckDone();
-  };
-  events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
-  events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
-  store_users_ =
-      std::make_unique<store::StoreUsers>(plan_.join->uid, [this] { return programs_->Running(); });
-  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
-  events.on_ends_told = [this] {
-    ends_told_ = true;
-    CheckDone();
-  };
-  events.on_job_end = [this](Deadline latest) {
-    if (server_) server_->TellJobEnd(latest);
-  };
-  reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
-                                              [this](int rank) { return store_users_->HaveCome(rank); });
-  events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
-    reports_->Report(survey, plane_->own_ranks(), server_.get(), std::move(reply));
-  };
-  plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), own_ranks,
-                                                      plan_.config.liveness, std::move(events));
-  auto server = rendezvous::AdoptionServer::Open(
-      *loop_, *plane_, {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
-      [this](int rank) { OnProgramLost(rank); });
-  if (!server) {
-    return Report({server.error(), own_ranks.front(), -1, ""});
+  verdict_.Formed(joined.group, std::move(own_ranks));
+  reporter_.Formed(joiner_->arrivals(), !joined.upstream);
+  ConnectGroup(std::move(joined));
+  if (const Status served = ServePrograms(); !served) {
+    return Report({served.error(), verdict_.own_ranks().front(), -1, ""});
   }
-  server_ = *std::move(server);
-  if (const Status served = ServeStore(); !served) return Report({served.error(), own_ranks.front(), -1, ""});
   StartPrograms();
 }
 
-Status Supervisor::ServeStore() {
+void Supervisor::ConnectGroup(rendezvous::Joined joined) {
+  store_users_ =
+      std::make_unique<store::StoreUsers>(plan_.join->uid, [this] { return programs_->Running(); });
+  reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
+                                              [this](int rank) { return store_users_->HaveCome(rank); });
+  plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), verdict_.own_ranks(),
+                                                      plan_.config.liveness, EventsOfGroup());
+  ender_->Connect(*plane_);
+}
+
+std::function<void()> Supervisor::Noted(void (RunVerdict::*fact)()) {
+  return [this, fact] {
+    (verdict_.*fact)();
+    CheckDone();
+  };
+}
+
+rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
+  rendezvous::ControlPlane::Events events;
+  events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
+  events.on_everyone_knows = Noted(&RunVerdict::EveryoneKnows);
+  events.on_released = Noted(&RunVerdict::Released);
+  events.on_ends_told = Noted(&RunVerdict::EndsReceived);
+  events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) {
+    if (const RunSteps steps = verdict_.Gathered(whole.name); !steps.empty()) return Do(steps);
+    recorder_.Initialized();
+    server_->Publish(whole);
+  };
+  events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
+  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
+  events.on_job_end = [this](Deadline latest) {
+    if (server_) server_->TellJobEnd(latest);
+  };
+  events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
+    reports_->Report(survey, verdict_.own_ranks(), server_.get(), std::move(reply));
+  };
+  return events;
+}
+
+// The programs join the group through this process; with rank 0 it serves their store.
+Status Supervisor::ServePrograms() {
+  MUSTER_TRY(server_, rendezvous::AdoptionServer::Open(*loop_, *plane_,
+                                                       {plan_.join->uid, plan_.configuration, plan_.job_key,
+                                                        plan_.join->shared_directories},
+                                                       [this](int rank) { OnProgramLost(rank); }));
   if (!plan_.store) return {};
   const auto look = [this](const rendezvous::OwnerQuestion& question) {
     return store_users_->Look(question);
   };
-  MUSTER_TRY(store_keeper_,
-             store::StoreKeeper::Start({*loop_, *plane_, look, MasterHost(group_.roster), plan_.join->uid},
-                                       std::move(*plan_.store)));
+  MUSTER_TRY(store_keeper_, store::StoreKeeper::Start(
+                                {*loop_, *plane_, look, MasterHost(verdict_.group().roster), plan_.join->uid},
+                                std::move(*plan_.store)));
   return {};
-}
-
-void Supervisor::OnGathered(const rendezvous::KeyedAllGather& whole) {
-  if (whole.name == kAllDone && ExpectsFiles()) {
-    return IsRoot() ? CheckFiles() : ContributeNothingTo(kFilesAreThere);
-  }
-  if (whole.name == kAllDone || whole.name == kFilesAreThere) return plane_->Leave();
-  recorder_.Initialized();
-  server_->Publish(whole);
 }
 
 // ---- programs
 
 void Supervisor::StartPrograms() {
-  if (ExpectsFiles() && root_) {
-    expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group_.roster, plan_.job_key,
+  const rendezvous::FormedGroup& group = verdict_.group();
+  if (verdict_.facts().expects_files && verdict_.is_root()) {
+    expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group.roster, plan_.job_key,
                                                 plan_.files_before);
   }
-  auto failure = programs_->Start(group_, plane_ ? plane_->own_ranks() : std::vector<int>{0},
-                                  server_ ? server_->path() : "");
+  auto failure = programs_->Start(group, verdict_.own_ranks(), server_ ? server_->path() : "");
   if (failure) return Report(*std::move(failure));
-  if (programs_->list().empty()) OnProgramsDone();
+  if (programs_->empty()) Do(verdict_.ProgramsDone());
 }
 
-void Supervisor::OnProgramsDone() {
-  if (!plane_) return ExpectsFiles() ? CheckFiles() : void();
-  const bool for_every_rank = plan_.who == WhoRuns::kEveryRank;
-  // The store is needed until the last program has ended; the root stays as long by itself.
-  const bool store_waits =
-      plan_.config.run.store == config::RunStore::kMuster && !OneProcess(group_.roster, group_.root_rank, 0);
-  if (for_every_rank && plan_.config.run.report) plane_->SendExitReport(recorder_.own_ends());
-  const bool all_wait = !for_every_rank || ExpectsFiles();
-  if (!all_wait && !store_waits) return plane_->Leave();
-  ContributeNothingTo(kAllDone);
-  if (!all_wait && !store_keeper_) plane_->Leave();
+void Supervisor::Do(RunStep step) {
+  switch (step) {
+    case RunStep::kReport:
+      return ReportProgram();
+    case RunStep::kReportSoon:
+      loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
+      return;
+    case RunStep::kReportSignal:
+      return Report(verdict_.OfSignal(Clock::now()));
+    case RunStep::kSendExitReport:
+      return plane_->SendExitReport(recorder_.own_ends());
+    case RunStep::kGatherAllDone:
+      return ContributeNothingTo(kAllDone);
+    case RunStep::kGatherFiles:
+      return ContributeNothingTo(kFilesAreThere);
+    case RunStep::kLeave:
+      return plane_->Leave();
+    case RunStep::kCheckFiles:
+      return CheckFiles();
+    case RunStep::kAwaitEveryoneKnows:
+      loop_->After(kEveryoneKnowsWithin, Noted(&RunVerdict::EveryoneKnows));
+      return;
+    case RunStep::kSendEnds:
+      return plane_->FinishEnds(recorder_.own_ends(),
+                                plan_.config.run.grace + (verdict_.is_root() ? kAllEndsWithin : kEndsWithin));
+    case RunStep::kFinishSoon:
+      loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
+      return;
+    case RunStep::kFinish:
+      return verdict_.Finish();
+  }
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
-  for (const int rank : plane_->own_ranks()) part.entries.emplace_back(rank, Bytes{});
+  for (const int rank : verdict_.own_ranks()) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
 
-bool Supervisor::ExpectsFiles() const {
-  return plan_.who == WhoRuns::kEveryRank && !plan_.config.run.expect.empty();
-}
-
 void Supervisor::CheckFiles() {
-  expected_->Check([this](const std::optional<Error>& missing) { OnFilesChecked(missing); });
+  expected_->Check([this](const std::optional<Error>& missing) {
+    if (!verdict_.may_report()) return;
+    if (missing) return Report(RunVerdict::OfFiles(*missing));
+    Do(verdict_.FilesFound());
+    CheckDone();
+  });
 }
 
-void Supervisor::OnFilesChecked(const std::optional<Error>& missing) {
-  if (failure_ || reported_) return;
-  files_checked_ = true;
-  const int status = missing && missing->code == Code::kWorkFailed ? ExitStatus(missing->code) : -1;
-  if (missing) return Report({*missing, -1, status, ""});
-  if (plane_) return ContributeNothingTo(kFilesAreThere);
-  CheckDone();
-}
+// ---- failures
 
-void Supervisor::OnProgramEnded(const RankProgram& program, rendezvous::OutOfMemory out_of_memory) {
-  ended_at_ = Clock::now();
-  const process::ChildExit& exit = *program.exit();
-  if (!exit.ok() && !failure_ && !reported_) {
-    // A leave message in the meantime would let this process go with 0.
-    reported_ = true;
-    const bool may_be_asked =
-        !request_.Explains(Clock::now()) && process::AsksToEnd(exit.ShellStatus() - 128);
-    const auto report = [this, &program, out_of_memory] { ReportEnd(program, out_of_memory); };
-    may_be_asked ? static_cast<void>(loop_->After(kSameSignalWithin, report)) : report();
-  }
-  if (exit.ok() && lost_.contains(program.rank())) ReportLost(program.rank());
-  // Not after a failure of ours that the root has yet to confirm: a leave message would let this process go with 0.
-  if (!failure_ && !reported_ && programs_->all_ended()) OnProgramsDone();
-  CheckDone();
-}
-
-void Supervisor::ReportEnd(const RankProgram& program, rendezvous::OutOfMemory out_of_memory) {
-  if (failure_) return;
-  const process::ChildExit& exit = *program.exit();
-  const Clock::time_point now = Clock::now();
-  const process::EndRequest::Verdict verdict = request_.Judge(exit, now);
-  const std::string what =
-      verdict.by_signal
-          ? process::DescribeRequest(*request_.Explains(now), NameUnlessAlone(program.rank()))
-          : fmt::format("{} failed: {}", Describe(program.rank()), report::DescribeEnd(exit, out_of_memory));
-  Report({{Code::kPeerLost, what, ""},
-          program.rank(),
-          verdict.exit_status,
-          program.TailOfStderr(),
-          verdict.as_told});
+void Supervisor::ReportProgram() {
+  if (verdict_.failure()) return;
+  const RankProgram& program = *programs_->Find(verdict_.failed_program()->rank);
+  Report(verdict_.OfProgram(program.TailOfStderr(), Clock::now()));
 }
 
 void Supervisor::OnProgramLost(int rank) {
-  lost_.insert(rank);
-  loop_->After(kExitStatusWithin, [this, rank] { ReportLost(rank); });
+  verdict_.Lost(rank);
+  loop_->After(kExitStatusWithin, [this, rank] {
+    const RankProgram* program = programs_->Find(rank);
+    if (verdict_.may_report()) Report(verdict_.OfLost(rank, program != nullptr && program->exit()));
+  });
 }
 
-void Supervisor::ReportLost(int rank) {
-  if (failure_ || reported_) return;
-  const bool ended = std::ranges::any_of(programs_->list(), [rank](const auto& program) {
-    return program->rank() == rank && program->exit().has_value();
+void Supervisor::Report(rendezvous::Failure failure) {
+  verdict_.Reported();
+  if (plane_) return plane_->Fail(std::move(failure));
+  verdict_.EveryoneKnows();
+  OnFailure(failure);
+}
+
+void Supervisor::OnFailure(const rendezvous::Failure& failure) {
+  if (!verdict_.Failed(failure)) return;
+  reporter_.Failed(failure, plane_ && plane_->failure_was_told());
+  if (const auto lost = verdict_.LostSupervisor(getpid())) {
+    lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
+  }
+  if (server_) server_->Announce(failure);
+  if (plan_.config.run.stop_on_failure) ender_->EndAll();
+  CheckDone();
+}
+
+void Supervisor::ClearOrphans() {
+  lost_supervisor_.reset();
+  process::KillProcessesOfRank(verdict_.group().roster.group_id, verdict_.failure()->rank);
+}
+
+// ---- signals
+
+void Supervisor::OnSignal(const process::SignalEvent& event) {
+  if (event.number == SIGCHLD) return programs_->NoticeExits();
+  const bool asks = process::AsksToEnd(event.number);
+  const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
+  if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
+  if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
+  Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));
+}
+
+void Supervisor::OnSignalBeforePrograms(int number) {
+  // The joiner waits only to send its failure to other ranks.
+  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr)
+    return OnNotFormed(*failure);
+  reporter_.Interrupted(number, joiner_.get());
+  verdict_.Finish(128 + number);
+}
+
+Status Supervisor::WatchLifeline() {
+  if (plan_.lifeline < 0) return {};
+  return loop_->Watch(plan_.lifeline, EPOLLIN, [this](uint32_t) {
+    std::array<char, 256> ignored{};
+    const ssize_t got = read(plan_.lifeline, ignored.data(), ignored.size());
+    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
+    loop_->Forget(plan_.lifeline);
+    OnSignal({SIGTERM, getpid(), false});
   });
-  Report({{Code::kPeerLost,
-           ended ? fmt::format("{} exited with 0 without leaving its group", Describe(rank))
-                 : fmt::format("the program of {} closed its connections without leaving its group",
-                               Describe(rank)),
-           "muster::Shutdown leaves the group; a crash or an early exit does not"},
-          rank,
-          -1,
-          ""});
 }
 
 }  // namespace muster::run

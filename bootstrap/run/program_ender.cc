@@ -1,0 +1,114 @@
+#include "bootstrap/run/program_ender.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "bootstrap/process/signal_reach.h"
+#include "comm/base/parse.h"
+#include "comm/base/some_ranges.h"
+#include "comm/log/log.h"
+
+namespace muster::run {
+namespace {
+
+// How long other nodes may take to answer which of their programs still run.
+constexpr Duration kAnswersWithin = std::chrono::seconds(1);
+
+}  // namespace
+
+process::EndStep ProgramEnder::Request(const process::SignalEvent& event) {
+  // Under a launcher only the user at the terminal is known to wait for the end.
+  const bool interactive = event.from_kernel && event.number != SIGQUIT;
+  const bool escalates = plan_.ends_programs ? !process::FromScheduler(event) : interactive;
+  return verdict_.request().Take({event.number, event.sender, event.from_kernel, escalates}, Clock::now());
+}
+
+void ProgramEnder::Take(process::EndStep step, const process::SignalEvent* event) {
+  const auto because = [&] {
+    return event != nullptr
+               ? fmt::format("{} again", process::SignalName(event->number))
+               : fmt::format("no exit within run.grace ({})", FormatDuration(plan_.config.run.grace));
+  };
+  switch (step) {
+    case process::EndStep::kNothing:
+      break;
+    case process::EndStep::kPassOn:
+      PassOn(*event);
+      break;
+    case process::EndStep::kReport:
+      ReportWaiting();
+      break;
+    case process::EndStep::kTerminate:
+      Send(SIGTERM, because());
+      break;
+    case process::EndStep::kKill:
+      Send(SIGKILL, because());
+      break;
+  }
+  const int wait = verdict_.request().wait_number();
+  if (std::exchange(awaited_, wait) == wait) return;
+  loop_.Cancel(request_timer_);
+  request_timer_ =
+      loop_.After(plan_.config.run.grace, [this] { Take(verdict_.request().OnGraceOver(), nullptr); });
+}
+
+void ProgramEnder::PassOn(const process::SignalEvent& event) {
+  // A second SIGTERM means "immediately" to many programs.
+  if (event.number == SIGTERM && kill_timer_ != 0) return;
+  if (!process::ReachedProgram(event, plan_.own_process_groups)) programs_.Signal(event.number);
+}
+
+void ProgramEnder::Send(int number, std::string_view because) {
+  const std::vector<int> ranks = programs_.RunningRanks();
+  if (ranks.empty() || (number == SIGTERM && kill_timer_ != 0)) return;
+  for (const int rank : ranks) number == SIGKILL ? recorder_.Killed(rank) : recorder_.Terminated(rank);
+  programs_.Signal(number);
+  LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}, {"sent", process::SignalName(number)}},
+           "waiting for {} to exit; {}: {} sent", NameRanks(ranks), because, process::SignalName(number));
+}
+
+std::string ProgramEnder::NameRanks(const std::vector<int>& ranks) const {
+  return ranks.size() == 1 ? verdict_.Describe(ranks.front()) : "ranks " + FormatSomeRanges(ranks);
+}
+
+// Once in the log, for all ranks of the group.
+void ProgramEnder::ReportWaiting() {
+  if (!verdict_.is_root()) return;
+  const auto log = [this](const std::vector<int>& ranks) {
+    const std::optional<int> signal = verdict_.request().Explains(Clock::now());
+    if (ranks.empty() || !signal) return;
+    LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}},
+             "waiting for {} to exit; no exit within run.grace ({}) of {}", NameRanks(ranks),
+             FormatDuration(plan_.config.run.grace), process::SignalName(*signal));
+  };
+  if (plane_ == nullptr) return log({0});
+  plane_->AskAll(kAnswersWithin, [log](const rendezvous::Surveyed& answer) {
+    std::vector<int> ranks;
+    for (const rendezvous::RankReport& report : answer.reports) {
+      const bool runs = report.state == rendezvous::RankState::kProgram ||
+                        report.state == rendezvous::RankState::kOwnGroup ||
+                        report.state == rendezvous::RankState::kInGroup;
+      if (runs && report.process.pid != 0) ranks.push_back(report.rank);
+    }
+    std::ranges::sort(ranks);
+    log(ranks);
+  });
+}
+
+void ProgramEnder::EndAll() {
+  const std::vector<int> ranks = programs_.RunningRanks();
+  if (ranks.empty()) return;
+  for (const int rank : ranks) recorder_.Terminated(rank);
+  if (!verdict_.JustTerminated(Clock::now())) programs_.Signal(SIGTERM);
+  kill_timer_ = loop_.After(plan_.config.run.grace, [this] {
+    for (const int rank : programs_.RunningRanks()) {
+      LogEvent(LogLevel::kWarning, "killed", {{"rank", rank}, {"grace", plan_.config.run.grace}},
+               "rank {} has not ended within run.grace; killing it", rank);
+      recorder_.Killed(rank);
+    }
+    programs_.Signal(SIGKILL);
+  });
+}
+
+}  // namespace muster::run

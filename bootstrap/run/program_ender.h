@@ -1,0 +1,54 @@
+// The end of a supervisor's programs: the steps that follow a signal (../process/end_request.h), and SIGTERM and
+// SIGKILL after a failure of the group.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/process/signals.h"
+#include "bootstrap/report/run_recorder.h"
+#include "bootstrap/run/programs.h"
+#include "bootstrap/run/run_verdict.h"
+#include "bootstrap/run/supervisor_plan.h"
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/control/control_plane.h"
+
+namespace muster::run {
+
+class ProgramEnder {
+ public:
+  // All outlive it.
+  ProgramEnder(net::EventLoop& loop, const SupervisorPlan& plan, RunVerdict& verdict, Programs& programs,
+               report::RunRecorder& recorder)
+      : loop_(loop), plan_(plan), verdict_(verdict), programs_(programs), recorder_(recorder) {}
+
+  // The plane reports which ranks of other nodes run.
+  void Connect(rendezvous::ControlPlane& plane) { plane_ = &plane; }
+  // A signal that asks for an end changes the request. The step is for Take if a program runs.
+  process::EndStep Request(const process::SignalEvent& event);
+  // `event`: absent when run.grace is over.
+  void Take(process::EndStep step, const process::SignalEvent* event);
+  // The group has failed: SIGTERM, and SIGKILL after run.grace.
+  void EndAll();
+
+ private:
+  void PassOn(const process::SignalEvent& event);
+  void Send(int number, std::string_view because);
+  void ReportWaiting();
+  std::string NameRanks(const std::vector<int>& ranks) const;
+
+  net::EventLoop& loop_;
+  const SupervisorPlan& plan_;
+  RunVerdict& verdict_;
+  Programs& programs_;
+  report::RunRecorder& recorder_;
+  rendezvous::ControlPlane* plane_ = nullptr;  // null: a world of one
+  net::EventLoop::TimerId kill_timer_ = 0;
+  net::EventLoop::TimerId request_timer_ = 0;
+  int awaited_ = 0;  // the request's wait that the timer belongs to
+};
+
+}  // namespace muster::run

@@ -1,0 +1,90 @@
+#include "bootstrap/run/run_reporter.h"
+
+#include <algorithm>
+
+#include "bootstrap/report/report.h"
+#include "bootstrap/report/summary.h"
+#include "comm/log/log.h"
+
+namespace muster::run {
+
+RunReporter::RunReporter(const SupervisorPlan& plan, RunVerdict& verdict)
+    : plan_(plan),
+      verdict_(verdict),
+      recorder_({plan.job_key, plan.command, plan.node, plan.join ? plan.join->self.agreement.world_size : 1,
+                 plan.config.run.grace, plan.began}) {}
+
+// This process logs the end, and writes the report.
+void RunReporter::BecomeRoot() {
+  verdict_.BecomeRoot();
+  if (plan_.config.run.report) LogIfFailed(report::CheckReportPath(*plan_.config.run.report));
+}
+
+void RunReporter::LogIfFailed(const Status& report) const {
+  if (report) return;
+  LogEvent(LogLevel::kWarning, "report_failed", {{"file", *plan_.config.run.report}}, "{}",
+           ToString(report.error()));
+}
+
+void RunReporter::NoteArrivals(const rendezvous::Joiner* joiner) {
+  if (joiner == nullptr || joiner->arrivals() == nullptr) return;
+  BecomeRoot();
+  recorder_.NotFormed(joiner->arrivals(), plan_.join->meeting.placement);
+}
+
+void RunReporter::Formed(const rendezvous::Arrivals* arrivals, bool is_root) {
+  const rendezvous::FormedGroup& group = verdict_.group();
+  recorder_.Formed(group, arrivals);
+  if (!is_root) return;
+  BecomeRoot();
+  if (verdict_.facts().alone) return;
+  LogEvent(MilestoneLevel(), "formed",
+           {{"world_size", group.roster.size()}, {"nodes", group.roster.nodes.size()}},
+           "the group has formed: {} ranks on {} nodes", group.roster.size(), group.roster.nodes.size());
+}
+
+void RunReporter::NotFormed(const rendezvous::Failure& failure, const rendezvous::Joiner& joiner) {
+  recorder_.Failed(failure);
+  NoteArrivals(&joiner);
+  // The root of a group does not log a rank that was refused alone: it is no part of that group.
+  const std::vector<rendezvous::RankClaim>& own = plan_.join->self.claims;
+  const bool about_us = std::ranges::count(own, failure.rank, &rendezvous::RankClaim::rank) > 0;
+  const bool log = !joiner.failure_was_told() || about_us || LogsApart(failure, LogFileNumber());
+  LogEvent(log ? LogLevel::kError : LogLevel::kDebug, "not_formed",
+           {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
+           ToString(failure.error));
+}
+
+void RunReporter::Interrupted(int signal, const rendezvous::Joiner* joiner) {
+  NoteArrivals(joiner);
+  // All ranks receive the signal; the root logs it.
+  LogEvent(verdict_.is_root() ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", signal}},
+           "ended by signal {} while the group was forming", signal);
+}
+
+void RunReporter::Failed(const rendezvous::Failure& failure, bool received) {
+  recorder_.Failed(failure);
+  const FailureLog log = verdict_.LogOf(received, LogFileNumber());
+  LogEvent(log == FailureLog::kSilent ? LogLevel::kDebug : LogLevel::kError, "failed",
+           {{"rank", failure.rank},
+            {"code", CodeName(failure.error.code)},
+            {"exit_status", StatusOf(failure)},
+            {"hint", failure.error.hint}},
+           "{}", verdict_.FailureLine(log));
+}
+
+void RunReporter::Conclude(const std::function<bool(int)>& has_left) {
+  // For one program of all ranks its own output and the line of its failure are enough.
+  if (!verdict_.is_root() || plan_.who != WhoRuns::kEveryRank) return;
+  const report::RunRecord record = recorder_.Finish(*verdict_.status(), has_left);
+  if (verdict_.LogsSummary(Clock::now())) {
+    LogLine(LogLevel::kError, "summary", report::SummaryFields(record), report::SummaryText(record));
+  }
+  LogEvent(MilestoneLevel(), "ended", {{"exit_status", record.exit_status}, {"seconds", record.ended}},
+           "the run has ended after {} with {}", report::FormatSpan(record.ended), record.exit_status);
+  if (plan_.config.run.report) {
+    LogIfFailed(report::WriteReport(*plan_.config.run.report, record, plan_.version));
+  }
+}
+
+}  // namespace muster::run

@@ -1,0 +1,40 @@
+// The messages about a run as a whole: that its group has formed or not, the failure, the end; and the file of
+// run.report.
+#pragma once
+
+#include <functional>
+
+#include "bootstrap/report/run_recorder.h"
+#include "bootstrap/run/run_verdict.h"
+#include "bootstrap/run/supervisor_plan.h"
+#include "comm/rendezvous/join/joiner.h"
+
+namespace muster::run {
+
+class RunReporter {
+ public:
+  // Both outlive it.
+  RunReporter(const SupervisorPlan& plan, RunVerdict& verdict);
+
+  report::RunRecorder& recorder() { return recorder_; }
+  // `arrivals`: the root's; null in other processes, and in a world of one.
+  void Formed(const rendezvous::Arrivals* arrivals, bool is_root);
+  void NotFormed(const rendezvous::Failure& failure, const rendezvous::Joiner& joiner);
+  // By a signal; without a joiner no group was to form.
+  void Interrupted(int signal, const rendezvous::Joiner* joiner);
+  // `received`: another process sent the failure, and logs it.
+  void Failed(const rendezvous::Failure& failure, bool received);
+  // The run is over. `has_left`: RunRecorder::Finish.
+  void Conclude(const std::function<bool(int)>& has_left);
+
+ private:
+  void NoteArrivals(const rendezvous::Joiner* joiner);
+  void BecomeRoot();
+  void LogIfFailed(const Status& report) const;
+
+  const SupervisorPlan& plan_;
+  RunVerdict& verdict_;
+  report::RunRecorder recorder_;
+};
+
+}  // namespace muster::run

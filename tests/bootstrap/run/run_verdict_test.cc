@@ -1,0 +1,362 @@
+#include "bootstrap/run/run_verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace muster::run {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const Clock::time_point kStart = Clock::time_point() + hours(1);
+
+constexpr process::ChildExit kOk{};
+constexpr process::ChildExit kExit1{1, 0};
+constexpr process::ChildExit kSigterm{0, SIGTERM};
+
+// Two ranks on each node.
+rendezvous::FormedGroup GroupOf(int nodes) {
+  rendezvous::FormedGroup group;
+  for (int node = 0; node < nodes; ++node) {
+    group.roster.nodes.push_back({"n" + std::to_string(node), {}});
+    for (int local = 0; local < 2; ++local) {
+      group.roster.members.push_back({node, local, 100 + 2 * node + local, {}});
+    }
+  }
+  return group;
+}
+
+RunFacts WithOthers() {
+  RunFacts facts;
+  facts.grace = seconds(10);
+  facts.alone = false;
+  return facts;
+}
+
+RunVerdict VerdictOf(int own_rank, const RunFacts& facts = WithOthers(), int nodes = 2) {
+  RunVerdict verdict(facts);
+  verdict.Formed(GroupOf(nodes), {own_rank});
+  if (own_rank == 0) verdict.BecomeRoot();
+  return verdict;
+}
+
+rendezvous::Failure ExitOf(int rank, int status = 1) {
+  return {{Code::kPeerLost, "rank failed", ""}, rank, status, ""};
+}
+rendezvous::Failure LossOf(int rank) { return {{Code::kPeerLost, "rank lost", ""}, rank, -1, ""}; }
+
+process::EndSignal Signal(int number) { return {number, 1, false, false}; }
+
+// A program that survives a signal (SIGQUIT prints its threads) and fails later fails for a reason of its own.
+TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
+  struct Case {
+    int signal;
+    Duration after;
+    bool told;
+  };
+  for (const Case& one :
+       {Case{SIGQUIT, hours(1), false}, Case{SIGQUIT, seconds(11), false}, Case{SIGQUIT, seconds(9), true},
+        Case{SIGINT, hours(1), false}, Case{SIGHUP, minutes(3), false}, Case{SIGTERM, minutes(3), false},
+        Case{SIGTERM, minutes(1), true}}) {
+    SCOPED_TRACE(fmt::format("signal {}, {} s", one.signal, one.after / seconds(1)));
+    RunVerdict verdict = VerdictOf(0);
+    verdict.request().Take(Signal(one.signal), kStart);
+    const Clock::time_point now = kStart + one.after;
+    EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, true, now), RunSteps{RunStep::kReport});
+    const rendezvous::Failure failure = verdict.OfProgram("the last line", now);
+    EXPECT_EQ(failure.as_told, one.told);
+    EXPECT_EQ(failure.exit_status, 1);
+    EXPECT_EQ(failure.stderr_tail, "the last line");
+    EXPECT_EQ(failure.error.message, "rank 0 on n0 failed: exit 1");
+    ASSERT_TRUE(verdict.Failed(failure));
+    EXPECT_EQ(verdict.MayStartAgain(), !one.told);
+    EXPECT_EQ(verdict.LogsSummary(now), !one.told);
+    EXPECT_EQ(verdict.ToldToEnd(now).has_value(), one.told);
+  }
+}
+
+TEST(RunVerdict, AProgramThatASignalEndedIsReportedWithThatSignal) {
+  RunVerdict verdict = VerdictOf(2);
+  verdict.request().Take(Signal(SIGTERM), kStart);
+  EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReport});
+  const rendezvous::Failure failure = verdict.OfProgram("", kStart);
+  EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
+  EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
+  EXPECT_TRUE(failure.as_told);
+}
+
+// A signal to a whole step reaches the program and its supervisor in either order.
+TEST(RunVerdict, ASignalThatReachedOnlyTheProgramIsAwaited) {
+  RunVerdict verdict = VerdictOf(2);
+  EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
+  EXPECT_FALSE(verdict.OfProgram("", kStart).as_told);
+  verdict.request().Take(Signal(SIGTERM), kStart + milliseconds(100));
+  EXPECT_TRUE(verdict.OfProgram("", kStart + milliseconds(200)).as_told);
+  RunVerdict killed = VerdictOf(2);
+  EXPECT_EQ(killed.ProgramEnded({2, {0, SIGKILL}}, true, kStart), RunSteps{RunStep::kReport});
+}
+
+TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
+  RunVerdict verdict(WithOthers());
+  verdict.Formed(GroupOf(2), {0, 1});
+  EXPECT_EQ(verdict.ProgramEnded({1, kExit1}, false, kStart), RunSteps{RunStep::kReport});
+  EXPECT_FALSE(verdict.may_report());
+  EXPECT_EQ(verdict.ProgramEnded({0, {2, 0}}, true, kStart), RunSteps{});
+  EXPECT_EQ(verdict.OfProgram("", kStart).rank, 1);
+  // The root decides which failure of the group was first.
+  EXPECT_TRUE(verdict.Failed(ExitOf(3, 7)));
+  EXPECT_FALSE(verdict.Failed(ExitOf(1)));
+  EXPECT_EQ(StatusOf(*verdict.failure()), 7);
+}
+
+// A leave message would let this process exit with 0.
+TEST(RunVerdict, DoesNotLeaveAfterAFailureOfItsOwn) {
+  RunVerdict verdict(WithOthers());
+  verdict.Formed(GroupOf(2), {0, 1});
+  verdict.ProgramEnded({0, kExit1}, false, kStart);
+  EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{});
+  verdict.Released();
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{});
+}
+
+TEST(RunVerdict, AProgramThatDropsOutOfItsGroupFails) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.Lost(1);
+  EXPECT_EQ(verdict.OfLost(1, false).error.message,
+            "the program of rank 1 on n0 closed its connections without leaving its group");
+  EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{RunStep::kReport});
+  const rendezvous::Failure failure = verdict.OfProgram("", kStart);
+  EXPECT_EQ(failure.error.message, "rank 1 on n0 exited with 0 without leaving its group");
+  EXPECT_EQ(failure.exit_status, -1);
+  verdict.Failed(failure);
+  EXPECT_FALSE(verdict.MayStartAgain());
+}
+
+TEST(RunVerdict, WhatFollowsTheLastProgram) {
+  struct Case {
+    const char* name;
+    void (*change)(RunFacts&);
+    RunSteps steps;
+  };
+  const auto one_program = [](RunFacts& facts) { facts.for_every_rank = false; };
+  const auto expects = [](RunFacts& facts) { facts.expects_files = true; };
+  const auto store = [](RunFacts& facts) { facts.muster_store = true; };
+  const auto keeper = [](RunFacts& facts) { facts.muster_store = facts.keeps_store = true; };
+  const auto report = [](RunFacts& facts) { facts.writes_report = true; };
+  const auto once_with_report = [](RunFacts& facts) {
+    facts.for_every_rank = false;
+    facts.writes_report = true;
+  };
+  const auto alone = [](RunFacts& facts) { facts.alone = true; };
+  const auto alone_expects = [](RunFacts& facts) { facts.alone = facts.expects_files = true; };
+  for (const Case& one : {
+           Case{"plain", [](RunFacts&) {}, {RunStep::kLeave}},
+           Case{"report", report, {RunStep::kSendExitReport, RunStep::kLeave}},
+           Case{"once", one_program, {RunStep::kGatherAllDone}},
+           Case{"once with a report", once_with_report, {RunStep::kGatherAllDone}},
+           Case{"files", expects, {RunStep::kGatherAllDone}},
+           Case{"store elsewhere", store, {RunStep::kGatherAllDone, RunStep::kLeave}},
+           Case{"store here", keeper, {RunStep::kGatherAllDone}},
+           Case{"alone", alone, {}},
+           Case{"alone, files", alone_expects, {RunStep::kCheckFiles}},
+       }) {
+    RunFacts facts = WithOthers();
+    one.change(facts);
+    RunVerdict verdict(facts);
+    rendezvous::FormedGroup group = GroupOf(2);
+    group.root_rank = 2;  // the store's process is rank 0's
+    verdict.Formed(group, {0});
+    EXPECT_EQ(verdict.ProgramEnded({0, kOk}, true, kStart), one.steps) << one.name;
+    EXPECT_EQ(verdict.ProgramEnded({0, kOk}, false, kStart), RunSteps{}) << one.name << ", one still runs";
+  }
+}
+
+// The root stays until all have left, and the store with it.
+TEST(RunVerdict, AStoreOfTheRootNeedsNoExchange) {
+  RunFacts facts = WithOthers();
+  facts.muster_store = facts.keeps_store = true;
+  EXPECT_EQ(VerdictOf(0, facts).ProgramsDone(), RunSteps{RunStep::kLeave});
+}
+
+TEST(RunVerdict, WhatFollowsAnExchange) {
+  RunFacts expecting = WithOthers();
+  expecting.expects_files = true;
+  EXPECT_EQ(VerdictOf(0).Gathered(kAllDone), RunSteps{RunStep::kLeave});
+  EXPECT_EQ(VerdictOf(0).Gathered("init"), RunSteps{});
+  EXPECT_EQ(VerdictOf(0, expecting).Gathered(kAllDone), RunSteps{RunStep::kCheckFiles});
+  EXPECT_EQ(VerdictOf(1, expecting).Gathered(kAllDone), RunSteps{RunStep::kGatherFiles});
+  EXPECT_EQ(VerdictOf(1, expecting).Gathered(kFilesAreThere), RunSteps{RunStep::kLeave});
+  EXPECT_EQ(VerdictOf(0, expecting).FilesFound(), RunSteps{RunStep::kGatherFiles});
+}
+
+// They count as an exit status, a file system that does not answer does not.
+TEST(RunVerdict, AfterMissingFilesTheGroupMayStartAgain) {
+  RunVerdict missing = VerdictOf(0);
+  missing.Failed(RunVerdict::OfFiles(Error{Code::kWorkFailed, "a.json does not exist", ""}));
+  EXPECT_TRUE(missing.MayStartAgain());
+  EXPECT_EQ(StatusOf(*missing.failure()), ExitStatus(Code::kWorkFailed));
+  RunVerdict silent = VerdictOf(0);
+  silent.Failed(RunVerdict::OfFiles(Error{Code::kDeadline, "no answer", ""}));
+  EXPECT_FALSE(silent.MayStartAgain());
+  EXPECT_EQ(StatusOf(*silent.failure()), ExitStatus(Code::kDeadline));
+}
+
+TEST(RunVerdict, AGoodRunIsOverWhenReleasedAndWritten) {
+  RunVerdict verdict = VerdictOf(1);
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{});
+  verdict.Released();
+  EXPECT_EQ(verdict.Next(false, true), RunSteps{});
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
+  verdict.Finish();
+  EXPECT_EQ(verdict.status(), 0);
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{});
+}
+
+TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
+  RunFacts facts;
+  EXPECT_EQ(RunVerdict(facts).Next(true, true), RunSteps{RunStep::kFinish});
+  facts.expects_files = true;
+  RunVerdict expecting(facts);
+  EXPECT_EQ(expecting.Next(true, true), RunSteps{});
+  EXPECT_EQ(expecting.FilesFound(), RunSteps{});
+  EXPECT_EQ(expecting.Next(true, true), RunSteps{RunStep::kFinish});
+  RunVerdict failed(facts);
+  failed.Failed(ExitOf(0, 3));
+  failed.EveryoneKnows();
+  EXPECT_EQ(failed.Next(true, false), RunSteps{RunStep::kFinish});
+  failed.Finish();
+  EXPECT_EQ(failed.status(), 3);
+}
+
+// Each step is due once, and none before the programs have ended.
+TEST(RunVerdict, AFailedRunEndsWhenAllKnowAndTheRootHasTheEnds) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.Failed(ExitOf(3, 5));
+  EXPECT_EQ(verdict.Next(false, true), RunSteps{});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kAwaitEveryoneKnows});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{});
+  verdict.EveryoneKnows();
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kSendEnds});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{});
+  verdict.EndsReceived();
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
+  verdict.Finish();
+  verdict.Finish(0);
+  EXPECT_EQ(verdict.status(), 5);
+}
+
+TEST(RunVerdict, ASignalAfterTheProgramsHaveEnded) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.ProgramEnded({1, kOk}, true, kStart);
+  // The program has received the same signal, and ended with 0.
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, kStart + milliseconds(900)), RunSteps{});
+  const Clock::time_point later = kStart + seconds(2);
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGQUIT, later), RunSteps{});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, later), RunSteps{RunStep::kReportSignal});
+  verdict.request().Take(Signal(SIGTERM), later);
+  const rendezvous::Failure failure = verdict.OfSignal(later);
+  EXPECT_EQ(failure.error.message, "terminated: rank 1 on n0 received SIGTERM");
+  EXPECT_EQ(failure.rank, 1);
+  EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
+  EXPECT_TRUE(failure.as_told);
+  // Only the report of how the programs ended is on its way.
+  verdict.Failed(failure);
+  verdict.EveryoneKnows();
+  verdict.Next(true, true);
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, later), RunSteps{RunStep::kFinishSoon});
+}
+
+TEST(RunVerdict, NamesNoRankIfThisProcessStartsAll) {
+  RunVerdict verdict(WithOthers());
+  verdict.Formed(GroupOf(1), {0, 1});
+  verdict.request().Take(Signal(SIGINT), kStart);
+  EXPECT_EQ(verdict.OfSignal(kStart).error.message, "interrupted (SIGINT)");
+}
+
+TEST(RunVerdict, ASecondSigtermIsSpared) {
+  RunVerdict verdict = VerdictOf(1);
+  EXPECT_FALSE(verdict.JustTerminated(kStart));
+  verdict.request().Take(Signal(SIGTERM), kStart);
+  EXPECT_TRUE(verdict.JustTerminated(kStart + milliseconds(900)));
+  EXPECT_FALSE(verdict.JustTerminated(kStart + seconds(2)));
+  RunVerdict interrupted = VerdictOf(1);
+  interrupted.request().Take(Signal(SIGINT), kStart);
+  EXPECT_FALSE(interrupted.JustTerminated(kStart));
+}
+
+TEST(RunVerdict, MayStartAgainOnlyAfterAnExitStatusOfItsOwn) {
+  const auto may = [](const rendezvous::Failure& failure) {
+    RunVerdict verdict = VerdictOf(1);
+    verdict.Failed(failure);
+    return verdict.MayStartAgain();
+  };
+  EXPECT_FALSE(VerdictOf(1).MayStartAgain());
+  EXPECT_TRUE(may(ExitOf(3)));
+  EXPECT_FALSE(may(LossOf(3)));
+  rendezvous::Failure told = ExitOf(3, 130);
+  told.as_told = true;
+  EXPECT_FALSE(may(told));
+}
+
+// The root; without it the first remaining rank of its node, and of the other nodes the first, the middle and
+// the last.
+TEST(RunVerdict, TheProcessesThatLogAFailure) {
+  const auto loggers = [](const rendezvous::Failure& failure, bool received) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < 20; ++rank) {
+      RunVerdict verdict = VerdictOf(rank, WithOthers(), 10);
+      verdict.Failed(failure);
+      if (verdict.LogOf(received, 0) == FailureLog::kFull) ranks.push_back(rank);
+    }
+    return ranks;
+  };
+  EXPECT_EQ(loggers(ExitOf(9), true), (std::vector<int>{0}));
+  EXPECT_EQ(loggers(LossOf(0), false), (std::vector<int>{0, 1, 2, 10, 18}));
+  // The leader of node 1 is lost: its other rank reports nothing.
+  EXPECT_EQ(loggers(LossOf(2), false), (std::vector<int>{0, 10, 18}));
+  // A node that is cut off from the root.
+  EXPECT_EQ(loggers(LossOf(-1), false), (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
+}
+
+TEST(RunVerdict, ALogFileOfItsOwnGetsOneLine) {
+  RunVerdict verdict = VerdictOf(2);
+  rendezvous::Failure failure = ExitOf(1, 3);
+  failure.error.hint = "a hint";
+  failure.told_in = 7;
+  verdict.Failed(failure);
+  EXPECT_EQ(verdict.LogOf(true, 0), FailureLog::kSilent);
+  EXPECT_EQ(verdict.LogOf(true, 7), FailureLog::kSilent);
+  EXPECT_EQ(verdict.LogOf(true, 8), FailureLog::kApart);
+  EXPECT_EQ(verdict.FailureLine(FailureLog::kApart), "ending because rank failed; rank 0 on n0 tells more");
+  EXPECT_EQ(verdict.FailureLine(FailureLog::kFull), ToString(failure.error));
+  RunVerdict own = VerdictOf(1);
+  own.Failed(failure);
+  EXPECT_EQ(own.FailureLine(FailureLog::kApart), "rank failed; rank 0 on n0 tells more");
+  RunVerdict told = VerdictOf(2);
+  failure.as_told = true;
+  told.Failed(failure);
+  EXPECT_EQ(told.FailureLine(FailureLog::kApart), "ending: rank failed; rank 0 on n0 tells more");
+}
+
+TEST(RunVerdict, TheFirstRemainingRankOfANodeClearsIt) {
+  const auto lost = [](int own_rank, const rendezvous::Failure& failure, pid_t self = 1) {
+    RunVerdict verdict = VerdictOf(own_rank);
+    verdict.Failed(failure);
+    return verdict.LostSupervisor(self);
+  };
+  EXPECT_EQ(lost(3, LossOf(2)), 102);
+  EXPECT_EQ(lost(2, LossOf(3)), 103);
+  EXPECT_EQ(lost(2, LossOf(3), 103), std::nullopt) << "its own process";
+  EXPECT_EQ(lost(0, LossOf(3)), std::nullopt) << "another node";
+  EXPECT_EQ(lost(2, ExitOf(3)), std::nullopt) << "its supervisor has ended it";
+  EXPECT_EQ(lost(2, LossOf(-1)), std::nullopt);
+  EXPECT_EQ(lost(2, LossOf(9)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::run
