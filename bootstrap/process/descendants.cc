@@ -1,41 +1,18 @@
 #include "bootstrap/process/descendants.h"
 
-#include <dirent.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
-#include <optional>
-#include <string>
+#include <utility>
 
 #include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
-#include "comm/base/parse.h"
 #include "comm/base/process_end.h"
 
 namespace muster::process {
 namespace {
-
-// The entries of a directory of /proc whose names are numbers.
-std::vector<pid_t> Numbers(const char* directory) {
-  std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(directory), closedir);
-  if (!entries) return numbers;
-  while (const dirent* entry = readdir(entries.get())) {
-    if (const auto number = ParseInteger<pid_t>(entry->d_name)) numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-// /proc/PID/stat: "PID (NAME) STATE PPID ..."; the name may hold anything, also parentheses.
-std::optional<pid_t> ParentIn(std::string_view stat) {
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos) return std::nullopt;
-  const auto fields = Split(stat.substr(name_end + 2), ' ');
-  return fields.size() < 2 ? std::nullopt : ParseInteger<pid_t>(fields[1]);
-}
 
 // Most often so, and a look into /proc costs ten times as much.
 bool HasNoChild() {
@@ -51,27 +28,14 @@ Status BecomeSubreaper() {
 }
 
 Result<std::vector<pid_t>> ChildProcesses() {
-  const std::vector<pid_t> threads = Numbers("/proc/self/task");
-  if (threads.empty()) return Fail(Code::kSystem, "cannot read /proc/self/task: is /proc mounted?");
-  std::vector<pid_t> children;
-  bool known = false;
-  for (const pid_t thread : threads) {
-    const auto list = ReadProcFile(fmt::format("/proc/self/task/{}/children", thread));
-    if (!list) continue;
-    known = true;
-    for (const std::string_view word : Split(Trim(*list), ' ')) {
-      if (const auto pid = ParseInteger<pid_t>(word)) children.push_back(*pid);
-    }
-  }
-  return known ? children : ChildProcessesByScan();
+  if (auto children = ChildrenOf("self")) return *std::move(children);
+  if (!NumbersIn("/proc/self/task").empty()) return ChildProcessesByScan();
+  return Fail(Code::kSystem, "cannot read /proc/self/task: is /proc mounted?");
 }
 
 std::vector<pid_t> ChildProcessesByScan() {
-  std::vector<pid_t> children;
-  for (const pid_t pid : Numbers("/proc")) {
-    const auto stat = ReadProcFile(fmt::format("/proc/{}/stat", pid));
-    if (stat && ParentIn(*stat) == getpid()) children.push_back(pid);
-  }
+  std::vector<pid_t> children = NumbersIn("/proc");
+  std::erase_if(children, [](pid_t pid) { return ParentOf(pid) != getpid(); });
   return children;
 }
 

@@ -1,11 +1,9 @@
 #include "bootstrap/process/orphans.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <memory>
 
 #include "bootstrap/process/proc_file.h"
 #include "comm/base/parse.h"
@@ -24,16 +22,13 @@ bool HasVariable(std::string_view environment, std::string_view variable) {
 void KillProcessesOfRank(const std::string& group_id, int rank) {
   const std::string group = "MUSTER_GROUP=" + group_id;
   const std::string of_rank = fmt::format("MUSTER_RANK={}", rank);
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  if (!proc) return;
-  while (const dirent* entry = readdir(proc.get())) {
-    const auto pid = ParseInteger<pid_t>(entry->d_name);
-    if (!pid || *pid == getpid()) continue;
-    const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", *pid));
+  for (const pid_t pid : NumbersIn("/proc")) {
+    if (pid == getpid()) continue;
+    const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
     if (!environment || !HasVariable(*environment, group) || !HasVariable(*environment, of_rank)) continue;
-    LogEvent(LogLevel::kDebug, "orphan", {{"rank", rank}, {"pid", *pid}},
-             "killing pid {}, which rank {} left behind", *pid, rank);
-    kill(*pid, SIGKILL);
+    LogEvent(LogLevel::kDebug, "orphan", {{"rank", rank}, {"pid", pid}},
+             "killing pid {}, which rank {} left behind", pid, rank);
+    kill(pid, SIGKILL);
   }
 }
 

@@ -1,14 +1,11 @@
 #include "bootstrap/process/process_tree.h"
 
-#include <dirent.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "bootstrap/process/proc_file.h"
@@ -17,55 +14,16 @@
 namespace muster::process {
 namespace {
 
-using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
-
-// Each entry whose name is a number.
-void ForNumbers(const std::string& path, const std::function<void(const char* name, pid_t number)>& visit) {
-  const Directory directory(opendir(path.c_str()), closedir);
-  if (!directory) return;
-  while (const dirent* entry = readdir(directory.get())) {
-    if (const auto number = ParseInteger<pid_t>(entry->d_name)) visit(entry->d_name, *number);
-  }
-}
-
-// The fields of /proc/PID/stat after the name, which may hold anything: the first is the state, field 3.
-std::vector<std::string> StatFields(pid_t pid) {
-  const auto stat = ReadProcFile(fmt::format("/proc/{}/stat", pid));
-  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
-  if (name_end == std::string::npos) return {};
-  std::vector<std::string> fields;
-  for (const std::string_view field : Split(std::string_view(*stat).substr(name_end + 2), ' ')) {
-    fields.emplace_back(field);
-  }
-  return fields;
-}
-
-constexpr size_t kState = 0;        // field 3 of proc(5)
-constexpr size_t kParent = 1;       // 4
-constexpr size_t kStarted = 19;     // 22
-constexpr size_t kStackStart = 25;  // 28
-
-// False where the kernel has no such file.
-bool AppendChildren(pid_t pid, std::vector<pid_t>& children) {
-  bool known = false;
-  ForNumbers(fmt::format("/proc/{}/task", pid), [&](const char*, pid_t thread) {
-    const auto list = ReadProcFile(fmt::format("/proc/{}/task/{}/children", pid, thread));
-    if (!list) return;
-    known = true;
-    for (const std::string_view word : Split(Trim(*list), ' ')) {
-      if (const auto child = ParseInteger<pid_t>(word)) children.push_back(*child);
-    }
-  });
-  return known;
-}
+// Fields of proc(5).
+constexpr size_t kState = 3;
+constexpr size_t kStarted = 22;
+constexpr size_t kStackStart = 28;
 
 std::multimap<pid_t, pid_t> ChildrenByParent() {
   std::multimap<pid_t, pid_t> children;
-  ForNumbers("/proc", [&](const char*, pid_t pid) {
-    const auto fields = StatFields(pid);
-    if (fields.size() <= kParent) return;
-    if (const auto parent = ParseInteger<pid_t>(fields[kParent])) children.emplace(*parent, pid);
-  });
+  for (const pid_t pid : NumbersIn("/proc")) {
+    if (const auto parent = ParentOf(pid)) children.emplace(*parent, pid);
+  }
   return children;
 }
 
@@ -83,15 +41,18 @@ std::vector<pid_t> TreeByScan(pid_t root) {
 
 std::vector<pid_t> ProcessTree(pid_t root) {
   std::vector<pid_t> tree = {root};
-  const bool known = AppendChildren(root, tree);
-  // The root itself is there as long as it is not reaped: it is the file that is not.
-  if (!known && IdentityOf(root)) return TreeByScan(root);
-  for (size_t i = 1; i < tree.size(); ++i) AppendChildren(tree[i], tree);
+  for (size_t i = 0; i < tree.size(); ++i) {
+    const auto children = ChildrenOf(std::to_string(tree[i]));
+    // The root itself is there as long as it is not reaped: it is the file that is not.
+    if (!children && i == 0 && IdentityOf(root)) return TreeByScan(root);
+    if (children) tree.insert(tree.end(), children->begin(), children->end());
+  }
   return tree;
 }
 
 std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
-  const auto fields = StatFields(pid);
+  const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const auto fields = StatFields(stat);
   if (fields.size() <= kStackStart || fields[kState] == "Z" || fields[kState] == "X") return std::nullopt;
   const auto started = ParseInteger<uint64_t>(fields[kStarted]);
   const auto stack = ParseInteger<uint64_t>(fields[kStackStart]);
@@ -102,14 +63,12 @@ std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
 bool HoldsSocket(pid_t pid, uint64_t inode) {
   const std::string wanted = fmt::format("socket:[{}]", inode);
   const std::string directory = fmt::format("/proc/{}/fd", pid);
-  bool found = false;
-  ForNumbers(directory, [&](const char* name, pid_t) {
+  return std::ranges::any_of(NumbersIn(directory), [&](int descriptor) {
     std::array<char, 64> target;
-    if (found) return;
-    const ssize_t length = readlink((directory + "/" + name).c_str(), target.data(), target.size());
-    found = length > 0 && std::string_view(target.data(), static_cast<size_t>(length)) == wanted;
+    const std::string link = fmt::format("{}/{}", directory, descriptor);
+    const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+    return length > 0 && std::string_view(target.data(), static_cast<size_t>(length)) == wanted;
   });
-  return found;
 }
 
 }  // namespace muster::process
