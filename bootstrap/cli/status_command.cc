@@ -72,7 +72,7 @@ void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& en
 }
 
 // Of processes on this node that nobody else can look at: a program that links muster does not start tools.
-void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks) {
+void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks, std::string_view path) {
   const auto node_of = [&](int rank) { return status.node_of_rank[static_cast<size_t>(rank)]; };
   for (rendezvous::RankReport& report : status.reports) {
     if (std::ranges::count(ranks, report.rank) == 0 || !report.stack.empty()) continue;
@@ -80,7 +80,7 @@ void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks) 
       report.stack =
           fmt::format("to see it, ask on {}", status.nodes[static_cast<size_t>(node_of(report.rank))]);
     } else if (report.process.pid != 0) {
-      report.stack = process::ReadStack(report.process.pid, Deadline::After(seconds(10)));
+      report.stack = process::ReadStack(report.process.pid, path, Deadline::After(seconds(10)));
     }
   }
 }
@@ -96,7 +96,7 @@ Status AddStacks(rendezvous::GroupStatus& status, const StatusFlags& flags, cons
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
   const auto again = std::ranges::find(asked.groups, status.group_id, &rendezvous::GroupStatus::group_id);
   if (again != asked.groups.end()) status = std::move(*again);
-  LookNearBy(status, ranks);
+  LookNearBy(status, ranks, environment.Get("PATH").value_or(""));
   return {};
 }
 

@@ -31,13 +31,6 @@ Result<Pipe> MakePipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 class Captured {
  public:
   Captured(const CaptureRequest& request, Pipe output, Pipe complaint, UniqueFd nothing)
@@ -54,25 +47,15 @@ class Captured {
   Captured& operator=(const Captured&) = delete;
 
   Status Start() {
-    std::vector<std::string> words = request_.arguments;
-    words.insert(words.begin(), request_.name);
-    std::vector<std::string> variables = request_.environment;
-    std::vector<std::string> shell_words = {"/bin/sh", ""};
-    shell_words.insert(shell_words.end(), request_.arguments.begin(), request_.arguments.end());
-    std::vector<std::string> files = request_.candidates;
-    const std::vector<char*> candidates = Pointers(files);
-    const std::vector<char*> arguments = Pointers(words);
-    const std::vector<char*> environment = Pointers(variables);
-    std::vector<char*> shell = Pointers(shell_words);
-    ExecPlan plan;
-    plan.candidates = candidates.data();
-    plan.arguments = arguments.data();
-    plan.environment = environment.data();
-    plan.shell_arguments = shell.data();
-    plan.stdin_end = nothing_.get();
-    plan.stdout_end = output_.writer.get();
-    plan.stderr_end = complaint_.writer.get();
-    plan.own_process_group = true;
+    ExecRequest plan{request_.candidates,
+                     {request_.name},
+                     request_.environment,
+                     std::nullopt,
+                     nothing_.get(),
+                     output_.writer.get(),
+                     complaint_.writer.get(),
+                     /*own_process_group=*/true};
+    plan.arguments.insert(plan.arguments.end(), request_.arguments.begin(), request_.arguments.end());
     ExecOutcome started;
     process_ = ClaimedChild::Start([&] {
       started = ExecChild(plan);

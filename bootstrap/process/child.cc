@@ -44,15 +44,6 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
 }
 
-// The array that execve wants, pointing into `texts`.
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 struct Pipe {
   UniqueFd read_end;
   UniqueFd write_end;
@@ -74,29 +65,6 @@ tl::expected<Pipe, StartFailure> MakePipe() {
   return pipe;
 }
 
-ExecOutcome Exec(const ChildOptions& options, int stdout_end, int stderr_end) {
-  const std::vector<std::string> candidates = ExecCandidates(options.command.front(), options.environment);
-  const std::vector<char*> files = Pointers(candidates);
-  const std::vector<char*> arguments = Pointers(options.command);
-  const std::vector<char*> environment = Pointers(options.environment);
-  char shell[] = "/bin/sh";
-  std::vector<char*> shell_arguments = {shell, nullptr};
-  shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
-  ExecPlan plan;
-  plan.candidates = files.data();
-  plan.arguments = arguments.data();
-  plan.environment = environment.data();
-  plan.shell_arguments = shell_arguments.data();
-  plan.directory = options.directory ? options.directory->c_str() : nullptr;
-  plan.stdin_end = options.stdin_end;
-  plan.stdout_end = stdout_end;
-  plan.stderr_end = stderr_end;
-  plan.own_process_group = options.own_process_group;
-  const std::optional<rlimit> descriptors = net::DescriptorLimitBefore();
-  plan.descriptors = descriptors ? &*descriptors : nullptr;
-  return ExecChild(plan);
-}
-
 }  // namespace
 
 tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
@@ -116,9 +84,18 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
     if (!made) return tl::unexpected(std::move(made).error());
     err = *std::move(made);
   }
+  const ExecRequest request{ExecCandidates(options.command.front(), options.environment),
+                            options.command,
+                            options.environment,
+                            options.directory,
+                            options.stdin_end,
+                            out.write_end.get(),
+                            err.write_end.get(),
+                            options.own_process_group,
+                            net::DescriptorLimitBefore()};
   ExecOutcome outcome;
   ClaimedChild process = ClaimedChild::Start([&] {
-    outcome = Exec(options, out.write_end.get(), err.write_end.get());
+    outcome = ExecChild(request);
     return outcome.pid;
   });
   if (outcome.pid < 0 && outcome.error_number == EAGAIN) {

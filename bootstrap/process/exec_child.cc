@@ -10,9 +10,28 @@
 namespace muster::process {
 namespace {
 
+// Everything that the new process needs, made ready beforehand: it shares our memory (vfork) and must not
+// allocate.
+struct ExecPlan {
+  const ExecRequest& request;
+  std::vector<char*> candidates;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  std::vector<char*> shell_arguments;  // /bin/sh, (the file), argv[1]...
+};
+
+// The array that execve wants, pointing into `texts`.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 // Written by the new process, read by us after it: they share memory until execve.
 struct Shared {
-  const ExecPlan* plan;
+  ExecPlan* plan;
   pid_t parent;
   volatile int error_number;
   volatile bool directory;
@@ -36,15 +55,15 @@ void RestoreSignals() {
 }
 
 // As execvp: goes on where a file is not there, remembers one that may not be started.
-int TryCandidates(const ExecPlan& plan) {
+int TryCandidates(ExecPlan& plan) {
   int result = ENOENT;
-  for (const char* const* file = plan.candidates; *file != nullptr; ++file) {
+  for (char* const* file = plan.candidates.data(); *file != nullptr; ++file) {
     // A look is cheaper than an execve that fails, and most of PATH fails.
     if (access(*file, F_OK) != 0 && errno == ENOENT) continue;
-    execve(*file, plan.arguments, plan.environment);
+    execve(*file, plan.arguments.data(), plan.environment.data());
     if (errno == ENOEXEC) {
-      plan.shell_arguments[1] = const_cast<char*>(*file);
-      execve(plan.shell_arguments[0], plan.shell_arguments, plan.environment);
+      plan.shell_arguments[1] = *file;
+      execve(plan.shell_arguments[0], plan.shell_arguments.data(), plan.environment.data());
     }
     const bool go_on = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ENAMETOOLONG ||
                        errno == ESTALE || errno == ENODEV || errno == ETIMEDOUT;
@@ -55,21 +74,21 @@ int TryCandidates(const ExecPlan& plan) {
 }
 
 [[noreturn]] void RunInChild(Shared& shared) {
-  const ExecPlan& plan = *shared.plan;
+  const ExecRequest& request = shared.plan->request;
   // The parent may have died before the first of these took effect.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != shared.parent) _exit(1);
-  if (plan.own_process_group) setpgid(0, 0);
-  if (plan.stdin_end >= 0) dup2(plan.stdin_end, STDIN_FILENO);
-  if (plan.stdout_end >= 0) dup2(plan.stdout_end, STDOUT_FILENO);
-  if (plan.stderr_end >= 0) dup2(plan.stderr_end, STDERR_FILENO);
-  if (plan.directory != nullptr && chdir(plan.directory) != 0) {
+  if (request.own_process_group) setpgid(0, 0);
+  if (request.stdin_end >= 0) dup2(request.stdin_end, STDIN_FILENO);
+  if (request.stdout_end >= 0) dup2(request.stdout_end, STDOUT_FILENO);
+  if (request.stderr_end >= 0) dup2(request.stderr_end, STDERR_FILENO);
+  if (request.directory && chdir(request.directory->c_str()) != 0) {
     shared.directory = true;
     shared.error_number = errno;
     _exit(1);
   }
-  if (plan.descriptors != nullptr) setrlimit(RLIMIT_NOFILE, plan.descriptors);
+  if (request.descriptors) setrlimit(RLIMIT_NOFILE, &*request.descriptors);
   RestoreSignals();
-  shared.error_number = TryCandidates(plan);
+  shared.error_number = TryCandidates(*shared.plan);
   _exit(1);
 }
 
@@ -84,7 +103,14 @@ int TryCandidates(const ExecPlan& plan) {
 
 }  // namespace
 
-ExecOutcome ExecChild(const ExecPlan& plan) {
+ExecOutcome ExecChild(const ExecRequest& request) {
+  char shell[] = "/bin/sh";
+  ExecPlan plan{request,
+                Pointers(request.candidates),
+                Pointers(request.arguments),
+                Pointers(request.environment),
+                {shell, nullptr}};
+  plan.shell_arguments.insert(plan.shell_arguments.end(), plan.arguments.begin() + 1, plan.arguments.end());
   Shared shared{&plan, getpid(), 0, false};
   sigset_t all;
   sigset_t before;

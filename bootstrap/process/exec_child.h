@@ -1,24 +1,25 @@
-// The part of starting a program that runs in the new process, before the program is there.
+// The one way to start a program: from vfork(2) to execve(2).
 #pragma once
 
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace muster::process {
 
-// Everything that the new process needs, made ready beforehand: it shares our memory (vfork) and must not
-// allocate.
-struct ExecPlan {
-  const char* const* candidates = nullptr;  // files to try, null-terminated
-  char* const* arguments = nullptr;         // argv, null-terminated
-  char* const* environment = nullptr;       // NAME=VALUE, null-terminated
-  char** shell_arguments = nullptr;         // /bin/sh, (the file), argv[1]...: for a script without #!
-  const char* directory = nullptr;          // null: stay
-  int stdin_end = -1;                       // becomes standard input; -1: stays
-  int stdout_end = -1;                      // becomes standard output; -1: stays
-  int stderr_end = -1;                      // becomes standard error; -1: stays
+struct ExecRequest {
+  std::vector<std::string> candidates;                  // files to try in order
+  std::vector<std::string> arguments;                   // argv, not empty
+  std::vector<std::string> environment;                 // NAME=VALUE
+  std::optional<std::string> directory = std::nullopt;  // absent: stay
+  int stdin_end = -1;                                   // becomes standard input; -1: stays
+  int stdout_end = -1;                                  // becomes standard output; -1: stays
+  int stderr_end = -1;                                  // becomes standard error; -1: stays
   bool own_process_group = false;
-  const rlimit* descriptors = nullptr;  // the limit on open files for the program; null: ours
+  std::optional<rlimit> descriptors = std::nullopt;  // the limit on open files for the program; absent: ours
 };
 
 struct ExecOutcome {
@@ -27,7 +28,8 @@ struct ExecOutcome {
   bool directory = false;  // it is the directory that could not be entered
 };
 
-// Starts the program and returns once it runs, or once that has failed and the process is gone again.
-ExecOutcome ExecChild(const ExecPlan& plan);
+// Starts the program and returns once it runs, or once that has failed and the process is gone again. A script
+// without #! runs in /bin/sh. The program is killed when the calling thread ends.
+ExecOutcome ExecChild(const ExecRequest& request);
 
 }  // namespace muster::process

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <spawn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <climits>
 #include <csignal>
 
+#include "bootstrap/process/exec_child.h"
+#include "bootstrap/process/exec_path.h"
 #include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
@@ -24,51 +25,7 @@ constexpr size_t kLongestOutput = 64 * 1024;
 // Between asking a tool to end and ending it: one that is attached has to let its process go.
 constexpr Duration kToolGrace = std::chrono::milliseconds(500);
 constexpr int kDeepest = 8;
-
-// How posix_spawn is to start a tool: nothing to read, everything it prints into one pipe, no signal blocked.
-class SpawnPlan {
- public:
-  explicit SpawnPlan(int out) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, out, STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  // -1: there is no such program.
-  pid_t Start(const std::vector<std::string>& command) const {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    // A tool needs nothing of what the job is told by its environment.
-    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
-    char locale[] = "LC_ALL=C";
-    char* environment[] = {path, locale, nullptr};
-    pid_t pid = -1;
-    const int error =
-        posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environment);
-    return error == 0 ? pid : -1;
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
+constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
 
 // Until the tool has closed its output; false at the deadline.
 bool ReadOutput(int fd, std::string& output, Deadline deadline) {
@@ -135,13 +92,24 @@ std::vector<StackTool> StackTools(bool python) {
   return tools;
 }
 
-ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline) {
+ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline) {
   ToolOutput result;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return result;
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
-  const ClaimedChild tool = ClaimedChild::Start([&] { return SpawnPlan(write_end.get()).Start(command); });
+  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  // A tool needs nothing of what the job is told by its environment.
+  const ExecRequest request{
+      ExecCandidates(command.front(), {fmt::format("PATH={}", path.empty() ? kPath : path)}),
+      command,
+      {fmt::format("PATH={}", kPath), "LC_ALL=C"},
+      std::nullopt,
+      nothing.get(),
+      write_end.get(),
+      write_end.get(),
+      /*own_process_group=*/true};
+  const ClaimedChild tool = ClaimedChild::Start([&] { return ExecChild(request).pid; });
   if (!tool) return result;
   write_end.Reset();
   result.started = true;
@@ -168,13 +136,13 @@ pid_t WorkingProcess(pid_t pid) {
   return pid;
 }
 
-std::string ReadStack(pid_t pid, Deadline deadline) {
+std::string ReadStack(pid_t pid, std::string_view path, Deadline deadline) {
   const bool python = IsPython(pid);
   std::string text = KernelSide(pid);
   for (const StackTool& tool : StackTools(python)) {
     std::vector<std::string> command = tool.command;
     std::ranges::replace(command, "PID", std::to_string(pid));
-    const ToolOutput ran = RunTool(command, deadline);
+    const ToolOutput ran = RunTool(command, path, deadline);
     if (!ran.started) continue;
     text += fmt::format("{}:\n{}", tool.name, ran.output);
     if (!text.ends_with('\n')) text += '\n';

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -23,8 +23,8 @@ struct StackTool {
 std::vector<StackTool> StackTools(bool python);
 
 // Several lines; also says what is missing to see more. BLOCKS until the tool has ended, at most until the
-// deadline; it is ended then.
-std::string ReadStack(pid_t pid, Deadline deadline);
+// deadline; it is ended then. `path`: PATH, in which the tools are searched.
+std::string ReadStack(pid_t pid, std::string_view path, Deadline deadline);
 
 // The process that works: programs are often started by a shell that waits for its only child.
 pid_t WorkingProcess(pid_t pid);
@@ -36,6 +36,6 @@ struct ToolOutput {
   bool in_time = false;
   std::string output;
 };
-ToolOutput RunTool(const std::vector<std::string>& command, Deadline deadline);
+ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline);
 
 }  // namespace muster::process

@@ -71,8 +71,10 @@ void ProgramReports::AddStacks(const rendezvous::Survey& survey, rendezvous::Sur
   }
   auto shared = std::make_shared<rendezvous::Surveyor::Reports>(std::move(reports));
   stacks_.Run(
-      [shared, processes, deadline] {
-        for (const auto& [index, pid] : processes) (*shared)[index].stack = process::ReadStack(pid, deadline);
+      [shared, processes, deadline, path = path_] {
+        for (const auto& [index, pid] : processes) {
+          (*shared)[index].stack = process::ReadStack(pid, path, deadline);
+        }
       },
       [shared, reply = std::move(reply)] { reply(std::move(*shared)); });
 }

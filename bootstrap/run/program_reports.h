@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,9 +22,14 @@ class ProgramReports {
  public:
   using Reply = std::function<void(rendezvous::Surveyor::Reports)>;
 
-  // `programs` outlives it. `uses_store`: whether a rank's program has.
-  ProgramReports(net::EventLoop& loop, const Programs& programs, std::function<bool(int rank)> uses_store)
-      : programs_(programs), uses_store_(std::move(uses_store)), stacks_(loop.mailbox()) {}
+  // `programs` outlives it. `path`: PATH, for the tools that read stacks. `uses_store`: whether a rank's program
+  // has.
+  ProgramReports(net::EventLoop& loop, const Programs& programs, std::string path,
+                 std::function<bool(int rank)> uses_store)
+      : programs_(programs),
+        path_(std::move(path)),
+        uses_store_(std::move(uses_store)),
+        stacks_(loop.mailbox()) {}
   ProgramReports(const ProgramReports&) = delete;
   ProgramReports& operator=(const ProgramReports&) = delete;
 
@@ -36,6 +42,7 @@ class ProgramReports {
   void AddStacks(const rendezvous::Survey& survey, rendezvous::Surveyor::Reports reports, Reply reply);
 
   const Programs& programs_;
+  const std::string path_;
   const std::function<bool(int rank)> uses_store_;
   net::ThreadWorker stacks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -125,7 +125,9 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
 void Supervisor::ConnectGroup(rendezvous::Joined joined) {
   store_users_ =
       std::make_unique<store::StoreUsers>(plan_.join->uid, [this] { return programs_->Running(); });
+  const auto path = plan_.environment.find("PATH");
   reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
+                                              path == plan_.environment.end() ? "" : path->second,
                                               [this](int rank) { return store_users_->HaveCome(rank); });
   plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), verdict_.own_ranks(),
                                                       plan_.config.liveness, EventsOfGroup());

@@ -12,19 +12,25 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(RunTool, GivesWhatItPrints) {
-  const ToolOutput ran = RunTool({"/bin/sh", "-c", "echo out; echo err >&2"}, Deadline::After(seconds(20)));
+  const ToolOutput ran =
+      RunTool({"/bin/sh", "-c", "echo out; echo err >&2"}, "", Deadline::After(seconds(20)));
   EXPECT_TRUE(ran.started);
   EXPECT_TRUE(ran.in_time);
   EXPECT_EQ(ran.output, "out\nerr\n");
 }
 
+TEST(RunTool, IsSearchedInThePathThatIsGiven) {
+  EXPECT_FALSE(RunTool({"sh", "-c", "true"}, "/proc:/sys", Deadline::After(seconds(20))).started);
+  EXPECT_TRUE(RunTool({"sh", "-c", "true"}, "/proc:/bin", Deadline::After(seconds(20))).started);
+}
+
 TEST(RunTool, WhatIsNotInstalledIsNotStarted) {
-  EXPECT_FALSE(RunTool({"muster-no-such-tool"}, Deadline::After(seconds(20))).started);
+  EXPECT_FALSE(RunTool({"muster-no-such-tool"}, "", Deadline::After(seconds(20))).started);
 }
 
 TEST(RunTool, IsEndedAtTheDeadlineWithAllThatItStarted) {
-  const ToolOutput ran =
-      RunTool({"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, Deadline::After(milliseconds(300)));
+  const ToolOutput ran = RunTool({"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, "",
+                                 Deadline::After(milliseconds(300)));
   EXPECT_TRUE(ran.started);
   EXPECT_FALSE(ran.in_time);
   EXPECT_EQ(ran.output, "begun\n");
@@ -32,7 +38,7 @@ TEST(RunTool, IsEndedAtTheDeadlineWithAllThatItStarted) {
 
 TEST(RunTool, ALotOfOutputIsCut) {
   const ToolOutput ran =
-      RunTool({"/bin/sh", "-c", "head -c 1000000 /dev/zero"}, Deadline::After(seconds(20)));
+      RunTool({"/bin/sh", "-c", "head -c 1000000 /dev/zero"}, "", Deadline::After(seconds(20)));
   EXPECT_TRUE(ran.in_time);
   EXPECT_EQ(ran.output.size(), 65536u);
 }
