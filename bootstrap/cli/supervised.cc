@@ -77,7 +77,7 @@ class Planner {
             refused = Refused(plan.error());
             return plan;
           }
-          SetLogSubject({FirstRank(), node, resolution_.tuple.job.key, true, RanksHere()});
+          SetLogSubject({Block().first_rank(), node, resolution_.tuple.job.key, true, Block().ranks});
           return plan;
         });
     return refused ? End(*refused) : status;
@@ -109,7 +109,7 @@ class Planner {
     if (tuple.rank != 0 || wanted_.who != run::WhoRuns::kEveryRank) return;
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
     if (command.empty()) return;
-    WarnOfMpi(command, environment_.All(), RanksHere());
+    WarnOfMpi(command, environment_.All(), Block().ranks);
     const bool unlaunched = resolve::HasRole(tuple.launcher, resolve::LauncherRole::kAlone) &&
                             effective_.config.launcher == "auto";
     if (!unlaunched || resolution_.allocation || asked_.stands_for_node || !HasSrun()) return;
@@ -124,9 +124,9 @@ class Planner {
                                [](const std::string& file) { return access(file.c_str(), X_OK) == 0; });
   }
 
-  int RanksHere() const { return block_ ? block_->ranks : 1; }
-
-  int FirstRank() const { return resolution_.tuple.rank * RanksHere(); }
+  join::RankBlock Block() const {
+    return block_.value_or(join::RankBlock{resolution_.tuple.rank, resolution_.tuple.world_size, 1});
+  }
 
   Result<run::SupervisorPlan> Plan(const std::string& node, int restarts) {
     const config::Config& config = effective_.config;
@@ -144,7 +144,7 @@ class Planner {
     plan.own_process_groups = !process::InTerminalForeground();
     plan.ends_programs = resolve::HasRole(resolution_.tuple.launcher, resolve::LauncherRole::kAlone);
     plan.who = wanted_.who;
-    if (resolution_.tuple.world_size * RanksHere() == 1) {
+    if (Block().world_size() == 1) {
       ExportSettings(asked_, plan.environment);
       return plan;
     }

@@ -20,11 +20,11 @@ void Multiply(int ranks, Placement& placement) {
 
 void ExpandToBlock(const RankBlock& block, rendezvous::JoinRequest& request) {
   rendezvous::Agreement& agreement = request.self.agreement;
-  agreement.world_size = block.nodes * block.ranks;
+  agreement.world_size = block.world_size();
   Bytes payload = std::move(request.self.claims.front().payload);
   request.self.claims.clear();
   for (int local = 0; local < block.ranks; ++local) {
-    request.self.claims.push_back({block.node * block.ranks + local, local, block.ranks, {}});
+    request.self.claims.push_back({block.first_rank() + local, local, block.ranks, {}});
   }
   request.self.claims.front().payload = std::move(payload);
   request.meeting.job_key += fmt::format(" per-node={}", block.ranks);

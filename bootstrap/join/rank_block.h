@@ -5,11 +5,14 @@
 
 namespace muster::join {
 
-// Every node has as many: the ranks of node i are i * ranks ... i * ranks + ranks - 1.
+// Every node has as many ranks: consecutive ones, in the order of the nodes.
 struct RankBlock {
   int node = 0;
   int nodes = 1;
   int ranks = 1;  // of each node
+
+  int first_rank() const { return node * ranks; }
+  int world_size() const { return nodes * ranks; }
 };
 
 // `request` is that of rank `node` in a world of `nodes`, one process each; it becomes that of its block in a

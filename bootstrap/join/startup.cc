@@ -5,6 +5,7 @@
 #include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/load.h"
 #include "bootstrap/join/meeting.h"
+#include "bootstrap/join/rank_block.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/slurm/job_end.h"
 #include "bootstrap/slurm/slurm_scheduler.h"
@@ -82,7 +83,8 @@ std::string Subject(const RankTuple& tuple, const Environment& environment, cons
 // By which the others know it; -1 where it cannot be said.
 int FirstRank(const RankTuple& tuple, const StartOptions& asked) {
   if (!asked.stands_for_node) return tuple.rank;
-  return asked.ranks_of_node > 0 ? tuple.rank * asked.ranks_of_node : -1;
+  return asked.ranks_of_node > 0 ? RankBlock{tuple.rank, tuple.world_size, asked.ranks_of_node}.first_rank()
+                                 : -1;
 }
 
 LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, const StartOptions& asked) {
