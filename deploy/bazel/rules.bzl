@@ -67,3 +67,9 @@ def muster_fuzz_target(name, srcs, seeds = [], deps = [], executions = 20000, li
         }),
         **kwargs
     )
+
+def seeds_have_targets():
+    """At the end of the package: a target that was renamed would silently lose its seeds."""
+    for seed in native.glob(["seeds/*.hex"]):
+        if not native.existing_rule(seed[len("seeds/"):-len(".hex")]):
+            fail("%s: no fuzz target has its name" % seed)
