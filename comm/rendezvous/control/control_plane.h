@@ -8,7 +8,9 @@
 //         OwnerTold, JobEnd
 //
 // The root decides which failure was first. This class connects the parts that decide (FailureAgreement,
-// LeaveProtocol, ExchangeTracker, PeerWatch) with the processes above and below. Lives on one EventLoop; nothing blocks.
+// LeaveProtocol, ExchangeTracker, PeerWatch) with the processes above and below.
+//
+// Lives on one EventLoop; nothing blocks.
 #pragma once
 
 #include <functional>
