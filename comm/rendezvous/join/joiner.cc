@@ -61,6 +61,8 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .whole_node_is_here = [this] { return formation_.arrived().WholeNodeIsHere(); },
            .on_failed = [this](const Error& error) { FailWith(error); }}) {}
 
+Joiner::~Joiner() = default;
+
 void Joiner::Start() {
   if (request_.kvs) request_.kvs->Wake();
   deadline_.Set(request_.timeouts.rendezvous);

@@ -51,6 +51,7 @@ class Joiner {
   Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done);
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
+  ~Joiner();
 
   void Start();
 

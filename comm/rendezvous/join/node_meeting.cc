@@ -37,6 +37,7 @@ NodeMeeting::NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Event
                             request.uid)) {}
 
 void NodeMeeting::Start() {
+  alone_ = false;
   pause_ = kFirstPause;
   out_of_sight_since_.reset();
   switch (FirstStepOf(request_.self.claims.front(), request_.self.claims.size(), net::UserIdsAreReliable(),

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/comm/net/test_base.h"
+#include "tests/comm/rendezvous/test_group.h"
+
 namespace muster::rendezvous {
 namespace {
 
@@ -33,6 +36,42 @@ TEST(FirstStepOf, LeadsFollowsOrGoesToTheRootAlone) {
               row.expected)
         << row.local_rank << "/" << row.local_size << " ranks " << row.ranks;
   }
+}
+
+// A root that answers "later" makes the process start again.
+TEST(NodeMeeting, GoesToTheRootAloneAgainAfterItHasStartedAgain) {
+  net::TestLoop loop;
+  const net::TestBase first;
+  const net::TestBase second;
+  auto requests = MakeRequests({"b", "b"});
+  requests[0].shared_directories = {first.path};
+  requests[1].shared_directories = {second.path};
+  requests[1].leader_patience = std::chrono::hours(1);
+  bool leads = false;
+  int alone = 0;
+  NodeMeeting leader(*loop, requests[0],
+                     {.on_child = {},
+                      .on_leader = {},
+                      .on_lead = [&] { leads = true; },
+                      .on_alone = {},
+                      .whole_node_is_here = [] { return false; },
+                      .on_failed = {}});
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leads; }));
+  NodeMeeting follower(*loop, requests[1],
+                       {.on_child = {},
+                        .on_leader = {},
+                        .on_lead = {},
+                        .on_alone = [&] { ++alone; },
+                        .whole_node_is_here = {},
+                        .on_failed = {}});
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return alone == 1; }));
+  EXPECT_TRUE(follower.alone());
+  follower.StopSearch();
+  follower.Start();
+  EXPECT_FALSE(follower.alone());
+  EXPECT_TRUE(loop.Until([&] { return alone == 2; }));
 }
 
 }  // namespace
