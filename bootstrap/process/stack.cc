@@ -99,7 +99,7 @@ ToolOutput RunTool(const std::vector<std::string>& command, std::string_view pat
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
   const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  // A tool needs nothing of what the job is told by its environment.
+  // Tools do not use the job's environment.
   const ExecRequest request{
       ExecCandidates(command.front(), {fmt::format("PATH={}", path.empty() ? kPath : path)}),
       command,

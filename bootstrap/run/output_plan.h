@@ -16,7 +16,7 @@ namespace muster::run {
 
 class OutputPlan {
  public:
-  // `on_idle` is called when nothing waits to be written any more. `incarnation`: restarts so far.
+  // `on_idle` is called when all output has been written. `incarnation`: restarts so far.
   OutputPlan(net::EventLoop& loop, const config::RunOptions& options, int incarnation,
              std::function<void()> on_idle);
 

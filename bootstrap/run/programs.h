@@ -29,7 +29,7 @@ class Programs {
  public:
   using OnEnded = std::function<void(const EndedProgram&)>;
 
-  // `plan` and `recorder` outlive it. `on_idle`: nothing waits to be written any more.
+  // `plan` and `recorder` outlive it. `on_idle`: all output has been written.
   Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
            std::function<void()> on_idle, OnEnded on_ended);
 

@@ -50,7 +50,7 @@ RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, C
   if (exit.ok() && !lost_.contains(program.rank)) return all_ended ? ProgramsDone() : RunSteps{};
   reported_ = true;
   failed_program_ = program;
-  // Whoever signals a whole step or terminal reaches the program and its supervisor in either order.
+  // A signal to a whole step or terminal reaches the program and its supervisor in either order.
   const bool may_be_asked = !request_.Explains(now) && process::AsksToEnd(exit.ShellStatus() - 128);
   return {may_be_asked ? RunStep::kReportSoon : RunStep::kReport};
 }

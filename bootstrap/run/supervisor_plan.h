@@ -21,7 +21,7 @@ enum class WhoRuns : uint8_t { kEveryRank, kFirstRank, kFirstOfEachNode };
 struct SupervisorPlan {
   config::Config config;
   std::string configuration;     // the same as YAML, for programs that adopt this group
-  bool says_nccl_debug = false;  // whether somebody has set nccl.debug
+  bool says_nccl_debug = false;  // nccl.debug is set, by the user or the file
   std::vector<std::string> command;
   std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
   std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one

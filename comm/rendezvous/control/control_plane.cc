@@ -95,7 +95,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
 }
 
 ControlPlane::~ControlPlane() {
-  // What nobody could confirm any more tells those below more than a silent end.
+  // An unconfirmed failure tells the processes below more than a silent end.
   if (const Failure* own = failures_.unconfirmed()) children_->SendAll(Encode(*own));
   for (const auto& [name, timer] : exchange_timers_) loop_.Cancel(timer);
   loop_.Cancel(own_failure_timer_);
@@ -202,7 +202,7 @@ void ControlPlane::TakeLeave(const std::vector<int>& ranks) {
   // A leader confirms the leave messages of its followers: it stays until its own is confirmed.
   for (const Source source : taken.released) children_->Send(source, EncodeBare(ControlType::kReleased));
   CheckHopeless(taken.left);
-  // Whoever has left may come back for the next group while this one is still at work.
+  // A rank that has left may come back for the next group while this one is still at work.
   if (later_ && !children_->empty()) later_->OpenLadder();
   CheckReleased();
 }
@@ -228,7 +228,7 @@ void ControlPlane::CheckReleased() {
 void ControlPlane::Released() {
   if (!leaves_.Release()) return;
   loop_.Cancel(release_timer_);
-  // At once, though the process may live on: whoever is above waits for it.
+  // Immediately, though this process may live on: the process above waits for it.
   peers_->StopHeartbeats();
   survey_.Stop();
   job_clock_.Stop();
@@ -289,7 +289,7 @@ void ControlPlane::OnUpstreamClosed(const Error& reason) {
   if (upstream_) LoseUpstream(peers_->LostUpstream(reason));
 }
 
-// Whoever calls this may be called by the stream itself.
+// The stream itself may be on the stack of this call.
 void ControlPlane::DropUpstream() {
   peers_->Forget(kUpstream);
   loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
@@ -302,7 +302,7 @@ void ControlPlane::LoseUpstream(const Failure& loss) {
     const Failure* own = failures_.unconfirmed();
     return Announce(own != nullptr ? *own : loss);
   }
-  // Whoever hung up knows of the failure; nobody above is left to say that all do.
+  // The process above has the failure; without it no process reports that every rank has it.
   failures_.GiveUp();
   CheckEveryoneKnows();
   exit_reports_.Released();

@@ -51,8 +51,7 @@ class ControlPlane {
     OwnerInquiry::Look whose;  // whose a connection is, as seen from here; may be empty
     // Where nobody is above (the root): how programs ended, own ranks' included, as it becomes known.
     std::function<void(const std::vector<RankEnd>&)> on_ends = [](const auto&) {};
-    std::function<void()> on_ends_told = [] {
-    };  // once, after FinishEnds: nobody waits for this process any more
+    std::function<void()> on_ends_told = [] {};  // once, after FinishEnds: no process waits for this one
     std::function<void(Deadline)> on_job_end = [](Deadline) {};  // beyond this no operation is to wait
   };
 
@@ -101,7 +100,7 @@ class ControlPlane {
   void OnUpstreamClosed(const Error& reason);
   void LoseUpstream(const Failure& loss);
   void DropUpstream();
-  bool SendUp(ByteView frame);  // false where nobody is above
+  bool SendUp(ByteView frame);  // false without a process above
   void OnChildFrame(Source source, ByteView frame);
   void OnChildClosed(Source source, const ChildLinks::Child& child, const Error& reason);
   void OnProcessEnded(Source source);

@@ -26,7 +26,7 @@ class FailureAgreement {
   // This process's finding that the root has not confirmed; null: none.
   const Failure* unconfirmed() const { return found_ && !failure_ ? &*found_ : nullptr; }
 
-  // The group's first failure, which `below` are told. False: the group has failed already.
+  // The group's first failure; it is sent to `below`. False: the group has failed already.
   bool Agree(Failure failure, bool from_above, std::set<Source> below);
   const std::optional<Failure>& failure() const { return failure_; }
   // Another process has reported the failure to this one, and reports it to the user.

@@ -30,7 +30,7 @@ class OwnerInquiry {
     ChildLinks& children;
     bool is_root = false;
     int node = 0;                           // this process's; index into roster.nodes
-    std::function<bool(ByteView)> send_up;  // false where nobody is above
+    std::function<bool(ByteView)> send_up;  // false without a process above
     Look look;                              // this process's own; may be empty
   };
 

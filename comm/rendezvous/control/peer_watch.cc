@@ -42,7 +42,7 @@ Failure LostProcess(const Roster& roster, const std::vector<int>& ranks, bool sa
                    fmt::format("{} lost: {}", ranks.size() == 1 ? "was" : "were", reason.message));
 }
 
-// Nobody's fault in particular: the programs of this node end like all others.
+// No rank is to blame: the programs of this node end like all others.
 Failure CutOff(const Roster& roster, int own_rank, std::string_view how) {
   return {{Code::kPeerLost, fmt::format("{} is cut off: {}", roster.NodeName(own_rank), how),
            "look at this node's network: its link, its routes, its firewall"},
@@ -72,7 +72,7 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
                                [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); }});
 }
 
-// Local rank 0 leads, but where local ranks were not known, whoever came first: the process says who it is.
+// Local rank 0 leads. Without known local ranks the first process does: its pid is compared.
 std::vector<int> PeerWatch::UpstreamRanks() const {
   if (!upstream_same_node_) return RanksOfProcess(roster(), params_.group.root_rank);
   const std::vector<int> on_node = roster().RanksOn(roster().NodeOf(params_.own_rank));
@@ -157,7 +157,7 @@ void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.loop, others);
 }
 
-// Whoever is silent confirms nothing: neither that it knows, nor, above, what was first.
+// A silent process confirms nothing: neither that it has the failure, nor, above, which one was first.
 void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
   std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
   std::erase_if(dead, [this](const auto& one) { return params_.leaves.AllHaveLeft(one.ranks); });

@@ -90,7 +90,7 @@ class FieldWriter {
   WireWriter writer_;
 };
 
-// What is empty takes the fewest bytes.
+// An empty item takes the fewest bytes.
 template <typename T>
 size_t ShortestOf() {
   FieldWriter writer;
@@ -105,7 +105,7 @@ class FieldReader {
   // `owner`, if any, holds `body` and is kept by each Slice.
   explicit FieldReader(ByteView frame, std::shared_ptr<const Bytes> owner = nullptr)
       : reader_(frame), owner_(std::move(owner)) {
-    reader_.U8();  // the type; the caller has looked at it
+    reader_.U8();  // the type, which the caller has checked
   }
 
   void operator()(auto&&... fields) { (Get(fields), ...); }

@@ -27,7 +27,7 @@ class Surveyor {
     const Roster& roster;
     ChildLinks& children;
     std::vector<int> own_ranks;
-    std::function<bool(ByteView frame)> send_up;  // false where nobody is above
+    std::function<bool(ByteView frame)> send_up;  // false without a process above
     std::function<bool(int rank)> has_left;
     bool is_root = false;
     ReportOwn report_own;  // empty: the own ranks are in the group

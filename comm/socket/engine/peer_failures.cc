@@ -30,7 +30,7 @@ Status PeerFailures::OnEvent(const Call& call, PeerStream& stream, StreamEvent e
     case StreamEvent::kTampered:
       return Tampered(call, peer, "its seal does not open");
     case StreamEvent::kLeave:
-      return FailLeft(call, peer);
+      return Fail({Code::kPeerLost, DescribeLeft(call, peer), ""});
     case StreamEvent::kBroken:
       return OnClosed(call, peer, *stream.connection());
   }
@@ -38,7 +38,7 @@ Status PeerFailures::OnEvent(const Call& call, PeerStream& stream, StreamEvent e
 }
 
 Status PeerFailures::OnClosed(const Call& call, int peer, Connection& connection) {
-  if (LeftProperly(connection)) return FailLeft(call, peer);
+  if (LeftProperly(connection)) return Fail({Code::kPeerLost, DescribeLeft(call, peer), ""});
   Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call)));
   return {};
 }
@@ -49,13 +49,10 @@ void PeerFailures::OnNotConnected(const Call& call, int peer, const LinkFailure&
                          failure.tried, failure.apart ? "; nor has that one connected to it" : ""));
 }
 
-void PeerFailures::OnLeft(const Call& call, int peer) {
-  Lose(peer, fmt::format("{} left the group before {}", Subject(peer), Describe(call)));
-}
+void PeerFailures::OnLeft(const Call& call, int peer) { Lose(peer, DescribeLeft(call, peer)); }
 
-tl::unexpected<Error> PeerFailures::FailLeft(const Call& call, int peer) {
-  return Fail(
-      {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call)), ""});
+std::string PeerFailures::DescribeLeft(const Call& call, int peer) const {
+  return fmt::format("{} left the group before {}", Subject(peer), Describe(call));
 }
 
 Status PeerFailures::Tampered(const Call& call, int peer, std::string_view how) {

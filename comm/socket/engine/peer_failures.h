@@ -33,7 +33,7 @@ class PeerFailures {
   // The connection to `peer` was closed while `call` waits for it in shared memory.
   Status OnClosed(const Call& call, int peer, Connection& connection);
   void OnNotConnected(const Call& call, int peer, const LinkFailure& failure);
-  // A peer of the whole group has left before `call`.
+  // It is reported like a lost connection.
   void OnLeft(const Call& call, int peer);
   Status Tampered(const Call& call, int peer, std::string_view how);
   Status Disagree(const Call& call, int peer, const Call& theirs);
@@ -56,7 +56,7 @@ class PeerFailures {
 
   void Lose(int peer, std::string message);
   bool LeftProperly(Connection& connection) const;
-  tl::unexpected<Error> FailLeft(const Call& call, int peer);
+  std::string DescribeLeft(const Call& call, int peer) const;
   std::string Own() const;
   std::string Subject(int peer) const;
 

@@ -16,7 +16,7 @@ constexpr Duration kSpinFor = std::chrono::microseconds(50);
 // Trying more connections than this costs more than being woken.
 constexpr size_t kMaxSpinPeers = 8;
 constexpr size_t kNamedCulprits = 8;
-// Whoever sleeps in short pieces notices that it has stood still.
+// Short sleeps show that the process was suspended.
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // Later than this after it should have woken up, a process was suspended; a busy machine is faster.
 constexpr Duration kSuspended = std::chrono::seconds(2);
