@@ -166,7 +166,7 @@ interrupted() {
   until_true 20 has_files "$dir/ranks" 8
   kill -TERM $!
   wait $! || true
-  until_true 10 nothing_remains_of_killed
+  until_true 10 next_start_clears
 }
 
 check_failures() {

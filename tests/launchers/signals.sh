@@ -87,7 +87,7 @@ ctrl_c_is_told_once() {
     until_true 10 grep -q 'one more within 1 sec' "$dir/err"
     kill -INT $!
     wait $! || true
-    until_true 20 nothing_remains_of_killed
+    until_true 20 next_start_clears
     times=$(grep -cx int "$dir"/heard.? | cut -d: -f2 | sort | uniq -c | xargs)
     [[ $times != '4 1' ]] || return 0
     expect_like "how often ranks heard of it, try $try" "$times" '@(|[1-4] 0|[1-3] 0 [1-3] 1|[1-3] 1)'
