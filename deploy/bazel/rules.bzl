@@ -10,29 +10,34 @@ def _prelude():
     return "tests_prelude" if package.startswith("tests/") and not measures else "prelude"
 
 def _copts(copts):
-    return MUSTER_COPTS + copts + select({
+    # With a precompiled header GCC takes the level of optimisation that the header was compiled with.
+    if copts:
+        return MUSTER_COPTS + copts
+    return MUSTER_COPTS + select({
         "//deploy/bazel:precompiled": ["-include", "deploy/bazel/%s.h" % _prelude()],
         "//conditions:default": [],
     })
 
-def _deps(deps):
+def _deps(deps, copts = []):
+    if copts:
+        return deps
     return deps + select({
         "//deploy/bazel:precompiled": ["//deploy/bazel:" + _prelude()],
         "//conditions:default": [],
     })
 
 def muster_library(name, copts = [], deps = [], **kwargs):
-    cc_library(name = name, copts = _copts(copts), deps = _deps(deps), **kwargs)
+    cc_library(name = name, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
 
 def muster_binary(name, copts = [], deps = [], **kwargs):
-    cc_binary(name = name, copts = _copts(copts), deps = _deps(deps), **kwargs)
+    cc_binary(name = name, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
 
 def muster_test(name, copts = [], deps = [], **kwargs):
     """A gtest program; gmock's main prints one case a line."""
     cc_test(
         name = name,
         copts = _copts(copts),
-        deps = _deps(deps + ["@system//:gtest_main"]),
+        deps = _deps(deps + ["@system//:gtest_main"], copts),
         **kwargs
     )
 
