@@ -1,11 +1,16 @@
-// A configuration from a file, variables and --set: what is taken is written out and read back as the same.
+// A configuration from a file, variables and --set: what is taken is written out and read back as the same. What a
+// file may hold is what the text of a supervisor may hold, except for keys that are unknown.
 //
 // An input is YAML; after a first NUL byte come, separated by further ones, variables (MUSTER_...=) and sets.
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
+#include "comm/base/anonymous_file.h"
 #include "comm/base/parse.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -30,9 +35,29 @@ void CheckConfig(const Result<config::EffectiveConfig>& effective) {
   }
 }
 
+// A file of `text`, without a name that a killed run would leave behind.
+class FileOf {
+ public:
+  explicit FileOf(std::string_view text) : file_(MakeAnonymousFile(text.size())) {
+    Require(file_ && pwrite(file_->get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
+            "a file is written");
+  }
+  std::filesystem::path path() const { return fmt::format("/proc/self/fd/{}", file_->get()); }
+
+ private:
+  Result<UniqueFd> file_;
+};
+
 void FuzzOne(ByteView input) {
   const std::vector<std::string_view> parts = Split(AsText(input), '\0');
-  CheckConfig(config::LoadConfigText(std::string(parts[0]), "file"));
+  const Result<config::EffectiveConfig> lenient = config::LoadConfigText(std::string(parts[0]), "file");
+  CheckConfig(lenient);
+  const FileOf file(parts[0]);
+  const Result<config::EffectiveConfig> strict = config::LoadConfig(file.path(), {}, {});
+  CheckConfig(strict);
+  Require(!strict || (lenient && lenient->config == strict->config),
+          "a file that is taken is taken as text, as the same");
+  config::DescribeDifference("timeouts.collective=1h\n", parts[0], "mine", "theirs");
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> sets;
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -43,8 +68,9 @@ void FuzzOne(ByteView input) {
       sets.emplace_back(parts[i]);
     }
   }
-  if (parts.size() > 1) CheckConfig(config::LoadConfig(std::nullopt, environment, sets));
-  config::DescribeDifference("timeouts.collective=1h\n", parts[0], "mine", "theirs");
+  if (parts.size() == 1) return;
+  CheckConfig(config::LoadConfig(std::nullopt, environment, sets));
+  CheckConfig(config::LoadConfig(file.path(), environment, sets));
 }
 
 std::vector<Bytes> Seeds() {
