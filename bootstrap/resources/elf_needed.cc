@@ -21,29 +21,18 @@ constexpr size_t kMostEntries = 4096;
 constexpr size_t kLongestName = 256;
 constexpr size_t kMostNames = 512;
 
+// At most `count`: those that the file holds.
 template <typename T>
-std::optional<T> Read(const ReadAt& read_at, uint64_t offset) {
-  T value{};
-  const auto bytes = std::as_writable_bytes(std::span(&value, 1));
-  if (read_at(offset, bytes) != bytes.size()) return std::nullopt;
-  return value;
+std::vector<T> ReadTable(const ReadAt& read_at, uint64_t offset, size_t count) {
+  std::vector<T> table(count);
+  table.resize(read_at(offset, std::as_writable_bytes(std::span(table))) / sizeof(T));
+  return table;
 }
 
 bool IsOurs(const Elf64_Ehdr& header) {
   constexpr uint8_t kOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
          header.e_ident[EI_DATA] == kOrder && header.e_phentsize == sizeof(Elf64_Phdr);
-}
-
-std::vector<Elf64_Phdr> Segments(const ReadAt& read_at, const Elf64_Ehdr& header) {
-  std::vector<Elf64_Phdr> segments;
-  const size_t count = std::min<size_t>(header.e_phnum, kMostSegments);
-  for (size_t i = 0; i < count; ++i) {
-    const auto segment = Read<Elf64_Phdr>(read_at, header.e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment) break;
-    segments.push_back(*segment);
-  }
-  return segments;
 }
 
 // Where in the file an address of memory comes from.
@@ -66,19 +55,19 @@ std::string NameAt(const ReadAt& read_at, uint64_t offset) {
 }  // namespace
 
 std::vector<std::string> NeededLibraries(const ReadAt& read_at) {
-  const auto header = Read<Elf64_Ehdr>(read_at, 0);
-  if (!header || !IsOurs(*header)) return {};
-  const std::vector<Elf64_Phdr> segments = Segments(read_at, *header);
+  const auto header = ReadTable<Elf64_Ehdr>(read_at, 0, 1);
+  if (header.empty() || !IsOurs(header[0])) return {};
+  const auto segments =
+      ReadTable<Elf64_Phdr>(read_at, header[0].e_phoff, std::min<size_t>(header[0].e_phnum, kMostSegments));
   const auto dynamic = std::ranges::find(segments, Elf64_Word{PT_DYNAMIC}, &Elf64_Phdr::p_type);
   if (dynamic == segments.end()) return {};
   std::vector<uint64_t> names;
   std::optional<uint64_t> strings;
   const size_t entries = std::min<uint64_t>(dynamic->p_filesz / sizeof(Elf64_Dyn), kMostEntries);
-  for (size_t i = 0; i < entries && names.size() < kMostNames; ++i) {
-    const auto entry = Read<Elf64_Dyn>(read_at, dynamic->p_offset + i * sizeof(Elf64_Dyn));
-    if (!entry || entry->d_tag == DT_NULL) break;
-    if (entry->d_tag == DT_NEEDED) names.push_back(entry->d_un.d_val);
-    if (entry->d_tag == DT_STRTAB) strings = OffsetOf(entry->d_un.d_ptr, segments);
+  for (const auto& entry : ReadTable<Elf64_Dyn>(read_at, dynamic->p_offset, entries)) {
+    if (entry.d_tag == DT_NULL || names.size() == kMostNames) break;
+    if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+    if (entry.d_tag == DT_STRTAB) strings = OffsetOf(entry.d_un.d_ptr, segments);
   }
   std::vector<std::string> libraries;
   if (!strings) return libraries;
