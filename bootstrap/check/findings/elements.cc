@@ -19,12 +19,13 @@ uint16_t ToHalf(float value) {
 }
 
 double FromHalf(uint16_t bits) {
-  const int exponent = bits >> kHalfMantissa & 0x1f;
-  const double mantissa = bits & 0x3ff;
+  const uint32_t exponent = bits >> kHalfMantissa & 0x1f;
+  const uint32_t mantissa = bits & 0x3ff;
   const double sign = bits >> 15 != 0 ? -1 : 1;
   if (exponent == 0x1f) return mantissa == 0 ? sign * INFINITY : NAN;
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - kHalfBias - kHalfMantissa);
-  return sign * std::ldexp(mantissa + 1024, exponent - kHalfBias - kHalfMantissa);
+  if (exponent == 0) return sign * mantissa * 0x1p-24;
+  return sign * std::bit_cast<float>((exponent + kFloatBias - kHalfBias) << kFloatMantissa |
+                                     mantissa << (kFloatMantissa - kHalfMantissa));
 }
 
 template <typename T>
