@@ -8,13 +8,17 @@ import measure
 import report
 
 NAME = "service"
-NEEDS_ROOT = False
+NEEDS_ROOT = True
 MUNGE_SOCKET = "/run/munge/munge.socket.2"
+
+
+# Every address of 10.1.0.0/16 is this machine's, and what connects to one comes from it.
+ADDRESSES = ["unshare", "--net", "sh", "-c", 'ip link set lo up; ip route add local 10.1.0.0/16 dev lo; exec "$@"', "sh"]
 
 
 def star(program, *arguments):
     """The fields of star_clock.h."""
-    _, output = measure.run([program, *map(str, arguments)], 60)
+    _, output = measure.run([*ADDRESSES, program, *map(str, arguments)], 60)
     return [float(field) for field in output.split()]
 
 

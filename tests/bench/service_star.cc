@@ -1,6 +1,9 @@
 // The rendezvous service alone: service_star RANKS none|secret|munge. One process is the root, exactly as in
 // a launch; the other is all leaders, one rank each, with the library's own way to the root. Prints what
 // star_clock.h says.
+//
+// Each leader has an address of its own, as each node has: the root gives none of them many places. So 10.1.0.0/16
+// must be local (service.py), and the connection to an address of it comes from that address.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,8 +28,13 @@ int ServeGroup(const Launch& launch) {
   if (!loop) return 1;
   std::optional<rendezvous::Joined> joined;
   bool failed = false;
+  // So named it listens on all addresses.
+  rendezvous::JoinRequest request = MakeRequest(launch, 0);
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  request.options.ports = {launch.port, launch.port};
   rendezvous::Joiner joiner(
-      **loop, MakeRequest(launch, 0), [&](tl::expected<rendezvous::Joined, rendezvous::Failure> outcome) {
+      **loop, std::move(request), [&](tl::expected<rendezvous::Joined, rendezvous::Failure> outcome) {
         failed = !outcome;
         if (failed) return LogError("{}", ToString(outcome.error().error));
         joined = *std::move(outcome);
@@ -38,21 +46,21 @@ int ServeGroup(const Launch& launch) {
 }
 
 // All leaders but the root's, on one loop.
+std::string AddressOf(int rank) { return fmt::format("10.1.{}.{}", rank / 256, rank % 256); }
+
 class Leaders {
  public:
-  Leaders(net::EventLoop& loop, const Launch& launch, auth::Prover& prover, const net::SocketAddress& root)
-      : clock_(launch.world_size - 1) {
+  Leaders(net::EventLoop& loop, const Launch& launch, auth::Prover& prover) : clock_(launch.world_size - 1) {
     for (int rank = 1; rank < launch.world_size; ++rank) {
-      hello_ = Encode(rendezvous::Hello{{fmt::format("10.1.{}.{}", rank / 256, rank % 256)},
-                                        {MakeRequest(launch, rank).self}});
-      leaders_.push_back({hello_, nullptr, nullptr});
+      hello_ = Encode(rendezvous::Hello{{AddressOf(rank)}, {MakeRequest(launch, rank).self}});
+      leaders_.push_back({rank, hello_, nullptr, nullptr});
     }
     for (Leader& leader : leaders_) {
       leader.dialer = std::make_unique<rendezvous::RootDialer>(
           loop, rendezvous::RootDialer::Params{auth::MeetingIdOf(launch.key), kLimit, kLimit}, prover,
           [this, &leader](std::unique_ptr<net::FrameStream> link) { OnLink(leader, std::move(link)); },
           [](const Error& error) { LogError("{}", ToString(error)); });
-      leader.dialer->AddCandidates({root});
+      leader.dialer->AddCandidates({*net::SocketAddress::FromNumeric(AddressOf(leader.rank), launch.port)});
     }
   }
 
@@ -63,6 +71,7 @@ class Leaders {
 
  private:
   struct Leader {
+    int rank = 0;
     Bytes hello;
     std::unique_ptr<rendezvous::RootDialer> dialer;
     std::unique_ptr<net::FrameStream> link;
@@ -100,7 +109,7 @@ bool AwaitRoot(const net::SocketAddress& root) {
 
 int LoadService(const Launch& launch, pid_t server) {
   auto loop = net::EventLoop::Create();
-  const auto root = net::SocketAddress::FromNumeric("127.0.0.1", launch.port);
+  const auto root = net::SocketAddress::FromNumeric(AddressOf(1), launch.port);
   if (!loop || !root || !AwaitRoot(*root)) return 1;
   net::ThreadWorker worker((*loop)->mailbox());
   auto prover = rendezvous::ChooseProver(MakeRequest(launch, 1), worker);
@@ -109,7 +118,7 @@ int LoadService(const Launch& launch, pid_t server) {
     kill(server, SIGKILL);
     return 1;
   }
-  Leaders leaders(**loop, launch, **prover, *root);
+  Leaders leaders(**loop, launch, **prover);
   const bool done = (*loop)->RunUntil([&] { return leaders.clock().done(); }, Deadline::After(kLimit));
   leaders.HangUp();
   return leaders.clock().Finish(server, leaders.hello_bytes(), leaders.roster_bytes()) && done ? 0 : 1;
