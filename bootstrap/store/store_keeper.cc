@@ -47,13 +47,17 @@ Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort
 }
 
 StoreKeeper::StoreKeeper(Params params)
-    : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {
-  const Roster& roster = params_.plane.group().roster;
-  const int own_node = roster.NodeOf(params_.plane.own_ranks().front());
-  addresses_ = std::make_shared<const StoreAddresses>(roster, own_node, AddressesHere());
-}
+    : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {}
 
 StoreKeeper::~StoreKeeper() = default;
+
+const StoreAddresses& StoreKeeper::Addresses() {
+  std::call_once(addresses_made_, [this] {
+    const Roster& roster = params_.plane.group().roster;
+    addresses_.emplace(roster, roster.NodeOf(params_.plane.own_ranks().front()), AddressesHere());
+  });
+  return *addresses_;
+}
 
 Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& own) {
   MUSTER_TRY(const uint64_t descriptors, net::RaiseDescriptorLimit());
@@ -63,8 +67,8 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& 
       options.most_clients, descriptors > 2 * others ? descriptors - others : descriptors / 2);
   options.ranks = static_cast<int>(generations_.size());
   options.advice = kForOlderClients;
-  options.screen = [addresses = addresses_, uid = params_.uid, own](const net::SocketAddress& peer) {
-    return Screen(*addresses, uid, own, peer);
+  options.screen = [this, uid = params_.uid, own](const net::SocketAddress& peer) {
+    return Screen(Addresses(), uid, own, peer);
   };
   // The gate is the server thread's; what it asks is answered on the loop's.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](
@@ -80,10 +84,10 @@ void StoreKeeper::Judge(const net::SocketAddress& peer, const Verdict& verdict) 
   const net::SocketAddress& own = server_->address();
   rendezvous::OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
   rendezvous::OwnerAnswer seen_from_here;
-  if (addresses_->IsOwn(peer)) seen_from_here = params_.look(question);
+  if (Addresses().IsOwn(peer)) seen_from_here = params_.look(question);
   const bool decided = seen_from_here.kind == rendezvous::OwnerKind::kProgram ||
                        seen_from_here.kind == rendezvous::OwnerKind::kStranger;
-  const std::vector<int> nodes = addresses_->NodesOf(peer);
+  const std::vector<int> nodes = Addresses().NodesOf(peer);
   if (decided || nodes.empty()) return Conclude(seen_from_here, verdict);
   const auto asked = std::make_shared<Asked>(nodes.size(), seen_from_here);
   for (const int node : nodes) {

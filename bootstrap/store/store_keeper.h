@@ -13,6 +13,8 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,8 @@ class StoreKeeper {
   };
 
   explicit StoreKeeper(Params params);
+  // Made when the first client comes: most programs have none. Threads: any.
+  const StoreAddresses& Addresses();
   Result<tcp_store::ServerOptions> Options(const net::SocketAddress& own);
   void Judge(const net::SocketAddress& peer, const Verdict& verdict);
   void Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict);
@@ -55,9 +59,10 @@ class StoreKeeper {
   void TakeNote(int rank, uint32_t generation);
 
   Params params_;
-  std::shared_ptr<const StoreAddresses> addresses_;  // also the server thread's
-  std::unique_ptr<tcp_store::ServerThread> server_;
-  std::vector<uint32_t> generations_;  // of each rank, the latest that was seen
+  std::once_flag addresses_made_;
+  std::optional<StoreAddresses> addresses_;
+  std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses what stands above
+  std::vector<uint32_t> generations_;                // of each rank, the latest that was seen
   uint32_t latest_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -75,4 +75,16 @@ bool ForgetBoundName(const std::string& path) {
   return true;
 }
 
+bool IsBoundName(const std::string& path) {
+  BoundNames& names = NamesOfThisProcess();
+  const std::lock_guard lock(names.mutex);
+  return std::ranges::count(names.names, path, &BoundName::path) > 0;
+}
+
+bool HasBoundNameIn(const std::string& directory) {
+  BoundNames& names = NamesOfThisProcess();
+  const std::lock_guard lock(names.mutex);
+  return std::ranges::count(names.names, directory, &BoundName::directory) > 0;
+}
+
 }  // namespace muster::net

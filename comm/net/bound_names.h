@@ -18,4 +18,7 @@ void RememberBoundName(std::string path, std::string directory);
 // False if exit() has removed the name: it may be another process's now.
 bool ForgetBoundName(const std::string& path);
 
+bool IsBoundName(const std::string& path);
+bool HasBoundNameIn(const std::string& directory);
+
 }  // namespace muster::net

@@ -89,8 +89,9 @@ std::optional<std::vector<std::string>> RemoveAllDead(const PrivateDirectory& di
   if (!lock) return std::nullopt;
   std::vector<std::string> in_use;
   for (const std::string& socket : directory.Sockets()) {
-    const PrivateDirectory::Presence presence = directory.Look(socket);
-    if (presence == PrivateDirectory::Presence::kDead) unlink(directory.PathOf(socket).c_str());
+    const std::string path = directory.PathOf(socket);
+    const auto presence = IsBoundName(path) ? PrivateDirectory::Presence::kBound : directory.Look(socket);
+    if (presence == PrivateDirectory::Presence::kDead) unlink(path.c_str());
     if (presence != PrivateDirectory::Presence::kBound) continue;
     in_use.push_back(socket);
     if (extent == PrivateDirectory::Extent::kUntilBound) return in_use;
@@ -225,8 +226,9 @@ void PrivateDirectory::Tidy(Extent extent) const {
     const std::optional<std::vector<std::string>> in_use = RemoveAllDead(*this, extent);
     if (!in_use || in_use->empty()) return;
     // An owner that has left meanwhile found the lock taken, and has left the rest to this process.
-    const bool all_stay =
-        std::ranges::all_of(*in_use, [&](const auto& socket) { return Look(socket) == Presence::kBound; });
+    const bool all_stay = std::ranges::all_of(*in_use, [&](const auto& socket) {
+      return IsBoundName(PathOf(socket)) || Look(socket) == Presence::kBound;
+    });
     if (all_stay) return;
   }
 }
@@ -256,7 +258,8 @@ void PrivateName::Remove() {
   if (!directory_ || owner_ != getpid()) return;
   if (ForgetBoundName(path())) {
     unlink(path().c_str());
-    directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+    // The last name of this process tidies up.
+    if (!HasBoundNameIn(directory_->path())) directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
   }
   directory_.reset();
 }
