@@ -4,17 +4,35 @@
 
 #include <cerrno>
 
-#include "comm/base/deadline.h"
-
 namespace muster {
+namespace {
+
+constexpr int kAskers = 4;
+constexpr Duration kAskFor = std::chrono::seconds(2);
+constexpr Duration kAnswerWithin = std::chrono::seconds(4);
+
+}  // namespace
 
 Error FailGroup(Group& group, const Error& error) {
   group.Fail(error);
-  const Deadline deadline = Deadline::After(std::chrono::seconds(1));
+  WaitForFailure(group, std::chrono::seconds(1));
+  return group.failure().value_or(error);
+}
+
+bool WaitForFailure(const Group& group, Duration patience) {
+  const Deadline deadline = Deadline::After(patience);
   pollfd failed{group.failure_fd(), POLLIN, 0};
   while (poll(&failed, 1, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }
-  return group.failure().value_or(error);
+  return group.failure().has_value();
+}
+
+std::string AskWhoIsMissing(Group& group, const Call& call, int rank) {
+  if (call.operation == Operation::kSend || call.operation == Operation::kRecv) return {};
+  for (int askers = kAskers; rank >= askers; askers *= kAskers) {
+    if (WaitForFailure(group, kAnswerWithin)) return {};
+  }
+  return group.WhoIsMissing(call.communicator, call.sequence, kAskFor);
 }
 
 }  // namespace muster

@@ -153,7 +153,7 @@ end_after_forming() {
   rm "$dir/stop"
   wait $!
   expect_like 'message' "$(cat "$dir/err")" \
-    '*Barrier #* did not finish before the end of the job: waiting for rank 3 on gpu02 (*'
+    '*Barrier #* did not finish before the end of the job: waiting for rank 3 (gpu02), *'
 }
 no_helper() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$fake/helper"; }
 

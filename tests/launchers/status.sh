@@ -155,7 +155,7 @@ job_end() {
     muster run -- bazel-bin/tests/launchers/laggard 1 "$go" >"$dir/out" 2>"$dir/err" || code=$?
   expect 'exit code' "$code" 75
   grep -qF "warning: cut to the job's end, in " "$dir/err" || fail "$(<"$dir/err")"
-  grep -qF 'AllReduce #2 f32[4] did not finish before the end of the job: waiting for rank 1 on gpu02' "$dir/err" ||
+  grep -qF 'AllReduce #2 f32[4] did not finish before the end of the job: waiting for rank 1 (gpu02), last seen in Barrier #1' "$dir/err" ||
     fail "$(<"$dir/err")"
   : >"$go"
 }

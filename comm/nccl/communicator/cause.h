@@ -6,9 +6,6 @@
 
 namespace muster::nccl {
 
-// True where the group has failed, or does within `patience`.
-bool WaitForFailure(const Group& group, Duration patience);
-
 // Makes `error` the group's failure, unless it has one, and returns that. What NCCL or the GPU reports
 // (kSystem) waits for settings.cause_grace before: NCCL sees a lost peer as a closed connection, and often
 // before the control plane has its word through. BLOCKS for that and a second more.

@@ -12,14 +12,11 @@
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/cause.h"
 #include "comm/nccl/communicator/settle.h"
+#include "comm/ops/group_failure.h"
 
 namespace muster::nccl {
 namespace {
 
-// Who asks everybody what they are doing when a deadline has passed; the others wait for the answer.
-constexpr int kAskers = 4;
-constexpr Duration kAskFor = std::chrono::seconds(2);
-constexpr Duration kAnswerWithin = std::chrono::seconds(4);
 // What comes before an abort.
 constexpr Duration kSlack = std::chrono::seconds(10);
 
@@ -138,13 +135,7 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
 }
 
 Error Watchdog::TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const {
-  std::string missing;
-  const bool collective =
-      overdue.call.operation != Operation::kSend && overdue.call.operation != Operation::kRecv;
-  // Not a thousand ranks at once.
-  const bool told = comm.rank() >= kAskers && WaitForFailure(core_->group, kAnswerWithin);
-  if (told) return *core_->group.failure();
-  if (collective) missing = core_->group.WhoIsMissing(comm.id(), overdue.call.sequence, kAskFor);
+  const std::string missing = AskWhoIsMissing(core_->group, overdue.call, comm.rank());
   const std::string waiting = missing.empty() ? "" : ": waiting for " + missing;
   return {Code::kDeadline,
           fmt::format("{} of NCCL did not finish within {} on {}{}", Describe(overdue.call),

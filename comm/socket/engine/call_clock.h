@@ -24,7 +24,6 @@ class CallClock {
   // This process stood still for so long, which counts for no call: a suspended job suspends all its ranks.
   void Postpone(Duration stall);
 
-  Duration timeout() const { return timeout_; }
   Deadline deadline() const { return deadline_; }
   // The error of a call whose deadline has passed. `ranks`: those it waits for, by name.
   Error DeadlineError(const Call& call, const std::string& ranks) const;

@@ -1,5 +1,6 @@
 #include "comm/socket/engine/connection_set.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::socket {
@@ -11,6 +12,10 @@ ConnectionSet::ConnectionSet(std::shared_ptr<Mesh> mesh, uint64_t communicator, 
       purpose_(purpose),
       world_ranks_(std::move(world_ranks)),
       connections_(world_ranks_.size()) {}
+
+int ConnectionSet::own_rank() const {
+  return static_cast<int>(std::ranges::find(world_ranks_, mesh_->group().rank()) - world_ranks_.begin());
+}
 
 ConnectionSet::Found ConnectionSet::Get(int rank) {
   const std::lock_guard lock(mutex_);

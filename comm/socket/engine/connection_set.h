@@ -33,6 +33,7 @@ class ConnectionSet {
 
   int WorldRank(int rank) const { return world_ranks_[static_cast<size_t>(rank)]; }
   int size() const { return static_cast<int>(world_ranks_.size()); }
+  int own_rank() const;
   Mesh& mesh() const { return *mesh_; }
 
   // On all connections; nobody may be using them.

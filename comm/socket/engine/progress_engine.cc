@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "comm/base/parse.h"
+#include "comm/ops/group_failure.h"
 #include "comm/roster.h"
 
 namespace muster::socket {
@@ -15,7 +16,7 @@ namespace {
 constexpr Duration kSpinFor = std::chrono::microseconds(50);
 // Trying more connections than this costs more than being woken.
 constexpr size_t kMaxSpinPeers = 8;
-constexpr size_t kNamedCulprits = 8;
+constexpr size_t kNamedPeers = 8;
 // Short sleeps show that the process was suspended.
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // Later than this after it should have woken up, a process was suspended; a busy machine is faster.
@@ -278,7 +279,7 @@ Status ProgressEngine::NoticeEnd(int peer) {
 void ProgressEngine::StartClock() {
   if (clock_.started()) return;
   clock_.Start(options_.latest.IsNever() ? group_.latest() : options_.latest);
-  stall_monitor_.Begin(call_, clock_.deadline(), clock_.timeout());
+  stall_monitor_.Begin(call_);
 }
 
 Status ProgressEngine::CheckTime() {
@@ -315,13 +316,15 @@ std::vector<int> ProgressEngine::WaitingFor() const {
 }
 
 Error ProgressEngine::DeadlineError() const {
-  const std::vector<int> culprits = stall_monitor_.Culprits(WaitingFor());
+  // The rank that all wait for is rarely a peer that this one exchanges bytes with.
+  const std::string missing = AskWhoIsMissing(group_, call_, connections_.own_rank());
+  if (!missing.empty()) return clock_.DeadlineError(call_, missing);
+  const std::vector<int> peers = WaitingFor();
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(culprits.size(), kNamedCulprits); ++i) {
-    names.push_back(DescribeRank(group_.roster(), culprits[i]));
+  for (size_t i = 0; i < std::min(peers.size(), kNamedPeers); ++i) {
+    names.push_back(DescribeRank(group_.roster(), peers[i]));
   }
-  if (culprits.size() > kNamedCulprits)
-    names.push_back(fmt::format("{} more", culprits.size() - kNamedCulprits));
+  if (peers.size() > kNamedPeers) names.push_back(fmt::format("{} more", peers.size() - kNamedPeers));
   return clock_.DeadlineError(call_, fmt::format("{}", fmt::join(names, ", ")));
 }
 

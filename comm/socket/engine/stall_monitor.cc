@@ -1,16 +1,11 @@
 #include "comm/socket/engine/stall_monitor.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace muster::socket {
 namespace {
 
 constexpr Duration kPublishAfter = std::chrono::milliseconds(10);
-constexpr Duration kLongestSearch = std::chrono::seconds(1);
 // A rank with more open questions than this learns nothing new from another one.
 constexpr size_t kMaxAsked = 16;
-constexpr size_t kMaxSuspects = 128;
 
 // A Send or Recv that waits.
 class WaitingPair final : public ActivitySource {
@@ -34,34 +29,24 @@ Deadline Later(Deadline deadline, Duration by) {
 
 }  // namespace
 
-void StallMonitor::Begin(const Call& call, Deadline deadline, Duration timeout) {
+void StallMonitor::Begin(const Call& call) {
   call_ = call;
   blocked_ = false;
   const Duration straggler_after = mesh_.group().activity().straggler_after();
   late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
-  if (deadline.IsNever() || history_ == nullptr) {
-    search_at_ = Deadline::Never();
-    return;
-  }
-  search_at_ = Deadline::At(deadline.when() - std::min(kLongestSearch, timeout / 4));
 }
 
 void StallMonitor::End() {
   for (const auto& [rank, question] : asked_) mesh_.Drop(question);
-  for (const auto& [rank, question] : search_) mesh_.Drop(question);
   asked_.clear();
-  search_.clear();
   done_asking_.clear();
-  suspects_.clear();
-  innocent_.clear();
   gone_.reset();
   if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
   waiting_pair_.reset();
 }
 
 void StallMonitor::Postpone(Duration stall) {
-  for (Deadline* planned : {&publish_at_, &ask_at_, &search_at_, &late_at_})
-    *planned = Later(*planned, stall);
+  for (Deadline* planned : {&publish_at_, &ask_at_, &late_at_}) *planned = Later(*planned, stall);
 }
 
 bool StallMonitor::Blocked() {
@@ -82,12 +67,11 @@ void StallMonitor::Attend(const std::vector<int>& peers) {
   }
   if (ask_at_.Expired()) Ask(peers);
   if (Asking()) CollectAnswers();
-  if (search_at_.Expired()) Search(peers);
 }
 
 Deadline StallMonitor::wake() const {
   if (!blocked_) return Deadline::Never();
-  return publish_at_.EarlierOf(ask_at_).EarlierOf(search_at_).EarlierOf(late_at_);
+  return publish_at_.EarlierOf(ask_at_).EarlierOf(late_at_);
 }
 
 void StallMonitor::Publish(const std::vector<int>& peers) {
@@ -111,47 +95,15 @@ void StallMonitor::Ask(const std::vector<int>& peers) {
 
 void StallMonitor::CollectAnswers() {
   for (auto entry = asked_.begin(); entry != asked_.end();) {
-    const Mesh::InquiryResult result = mesh_.Look(entry->second);
-    if (result.state == Inquiry::State::kOpen) {
+    const Inquiry::State state = mesh_.Look(entry->second);
+    if (state == Inquiry::State::kOpen) {
       ++entry;
       continue;
     }
-    if (result.state == Inquiry::State::kRefused && mesh_.SharesNode(entry->first)) gone_ = entry->first;
+    if (state == Inquiry::State::kRefused && mesh_.SharesNode(entry->first)) gone_ = entry->first;
     mesh_.Drop(entry->second);
     entry = asked_.erase(entry);
   }
-  std::vector<int> next;
-  for (auto entry = search_.begin(); entry != search_.end();) {
-    const Mesh::InquiryResult result = mesh_.Look(entry->second);
-    if (result.state == Inquiry::State::kOpen) {
-      ++entry;
-      continue;
-    }
-    if (result.state == Inquiry::State::kAnswered && result.answer.standing == Standing::kSame) {
-      innocent_.insert(entry->first);
-      next.insert(next.end(), result.answer.waiting_for.begin(), result.answer.waiting_for.end());
-    }
-    mesh_.Drop(entry->second);
-    entry = search_.erase(entry);
-  }
-  for (const int rank : next) Suspect(rank);
-}
-
-void StallMonitor::Search(const std::vector<int>& peers) {
-  search_at_ = Deadline::Never();
-  for (const int peer : peers) Suspect(peer);
-}
-
-void StallMonitor::Suspect(int rank) {
-  if (rank < 0 || rank >= mesh_.group().roster().size() || rank == mesh_.group().rank()) return;
-  if (suspects_.size() >= kMaxSuspects || !suspects_.insert(rank).second) return;
-  search_[rank] = mesh_.Inquire(rank, call_);
-}
-
-std::vector<int> StallMonitor::Culprits(const std::vector<int>& peers) const {
-  std::vector<int> culprits;
-  std::ranges::set_difference(suspects_, innocent_, std::back_inserter(culprits));
-  return culprits.empty() ? peers : culprits;
 }
 
 }  // namespace muster::socket

@@ -1,10 +1,8 @@
 // What a rank does besides waiting when an operation takes long:
-//   after 10 ms without progress  it notes in the call history whom it waits for, for others that ask
+//   after 10 ms without progress  it notes in the call history which ranks it waits for, for surveys
 //   after `straggler_after`       it tells the control plane, which finds out who is missing and says so
 //   after `patience`              it asks the peers it waits for (inquiry.h); a disagreement fails the group, and a
 //                                 peer on this node where nobody listens any more has gone
-//   shortly before the deadline   it follows their answers to those who are not in the operation, or do not answer,
-//                                 so that the error names the rank everybody waits for and not its neighbour
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
@@ -32,7 +30,7 @@ class StallMonitor {
   StallMonitor& operator=(const StallMonitor&) = delete;
   ~StallMonitor() { End(); }
 
-  void Begin(const Call& call, Deadline deadline, Duration timeout);
+  void Begin(const Call& call);
   void End();
   // This process stood still for so long: nothing that was planned is due yet.
   void Postpone(Duration stall);
@@ -45,18 +43,14 @@ class StallMonitor {
   // When Attend has something to do without being woken.
   Deadline wake() const;
   // Some question is open: its answer wakes a Waker.
-  bool Asking() const { return !asked_.empty() || !search_.empty(); }
+  bool Asking() const { return !asked_.empty(); }
   // A peer that has gone without a word.
   std::optional<int> Gone() const { return gone_; }
-  // At the deadline: whom to name, of `peers` and whoever they wait for.
-  std::vector<int> Culprits(const std::vector<int>& peers) const;
 
  private:
   void Publish(const std::vector<int>& peers);
   void Ask(const std::vector<int>& peers);
   void CollectAnswers();
-  void Search(const std::vector<int>& peers);
-  void Suspect(int rank);
 
   Mesh& mesh_;
   CallHistory* const history_;
@@ -66,12 +60,8 @@ class StallMonitor {
   bool blocked_ = false;
   Deadline publish_at_ = Deadline::Never();
   Deadline ask_at_ = Deadline::Never();
-  Deadline search_at_ = Deadline::Never();
-  std::map<int, uint64_t> asked_;   // rank -> open question
-  std::set<int> done_asking_;       // asked once in this call
-  std::map<int, uint64_t> search_;  // rank -> open question of the search
-  std::set<int> suspects_;
-  std::set<int> innocent_;
+  std::map<int, uint64_t> asked_;  // rank -> open question
+  std::set<int> done_asking_;      // asked once in this call
   std::optional<int> gone_;
   Deadline late_at_ = Deadline::Never();
   std::shared_ptr<const ActivitySource>

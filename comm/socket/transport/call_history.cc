@@ -53,20 +53,19 @@ void CallHistory::End() {
   waiting_for_.clear();
 }
 
-Answer CallHistory::Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch) {
+Standing CallHistory::Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch) {
   const std::lock_guard lock(mutex_);
   if (theirs.sequence > sequence_) {
     early_[from] = theirs;
-    return {};
+    return Standing::kElsewhere;
   }
   const Call& mine = Past(theirs.sequence);
-  if (mine.sequence != theirs.sequence) return {};  // too long ago to know
+  if (mine.sequence != theirs.sequence) return Standing::kElsewhere;  // too long ago to know
   if (mine != theirs) {
     mismatch = Mismatch{from, theirs, mine};
-    return {Standing::kDisagrees, {}};
+    return Standing::kDisagrees;
   }
-  if (!active_ || theirs.sequence != sequence_) return {};
-  return {Standing::kSame, waiting_for_};
+  return active_ && theirs.sequence == sequence_ ? Standing::kSame : Standing::kElsewhere;
 }
 
 OperationState CallHistory::Look() const {

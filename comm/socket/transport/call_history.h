@@ -1,5 +1,5 @@
-// What one communicator is doing in this process, so that a peer that waits for it can be answered by
-// whichever thread happens to look: the current call, the peers it waits for, and the calls of a while ago.
+// What one communicator is doing in this process: the current call, the peers it waits for, and the calls of a
+// while ago. For surveys of the control plane, and for peers that ask (inquiry.h).
 //
 // Why this exists: an algorithm makes a rank talk to a few peers only. Two ranks that disagree may never
 // exchange a message, and the rank somebody waits for is rarely the one that is missing. See inquiry.h.
@@ -28,13 +28,6 @@ enum class Standing : uint8_t {
   kDisagrees = 2,  // in another call of that number, or it was
 };
 
-struct Answer {
-  Standing standing = Standing::kElsewhere;
-  std::vector<int> waiting_for;  // ranks of the whole group; the first few
-
-  friend bool operator==(const Answer&, const Answer&) = default;
-};
-
 // A peer's call that is not ours.
 struct Mismatch {
   int rank = 0;  // in the whole group
@@ -60,7 +53,7 @@ class CallHistory final : public ActivitySource {
 
   // `from`, a rank of the whole group, is blocked in `theirs`. `mismatch` is set where the answer is
   // kDisagrees.
-  Answer Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch);
+  Standing Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch);
 
   // The current call, or the last one.
   OperationState Look() const override;

@@ -5,31 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/base/wire.h"
 #include "comm/log/log.h"
 
 namespace muster::socket {
 
-AnswerBytes EncodeAnswer(const Answer& answer) {
-  WireWriter writer;
-  const size_t ranks = std::min(answer.waiting_for.size(), kAnswerRanks);
-  writer.U8(static_cast<uint8_t>(answer.standing));
-  writer.U8(static_cast<uint8_t>(ranks));
-  for (size_t i = 0; i < kAnswerRanks; ++i) writer.I32(i < ranks ? answer.waiting_for[i] : 0);
-  AnswerBytes bytes{};
-  std::ranges::copy(writer.bytes(), bytes.begin());
-  return bytes;
-}
-
-std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes) {
-  WireReader reader(bytes);
-  const uint8_t standing = reader.U8();
-  const uint8_t ranks = reader.U8();
-  if (standing > static_cast<uint8_t>(Standing::kDisagrees) || ranks > kAnswerRanks) return std::nullopt;
-  Answer answer;
-  answer.standing = static_cast<Standing>(standing);
-  for (size_t i = 0; i < ranks; ++i) answer.waiting_for.push_back(reader.I32());
-  return answer;
+std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes) {
+  if (bytes[0] > static_cast<uint8_t>(Standing::kDisagrees)) return std::nullopt;
+  return static_cast<Standing>(bytes[0]);
 }
 
 Shake InquiryMessages::Write(int fd, ByteView message) {
@@ -90,9 +72,7 @@ void Inquiry::OnAnswer() {
   const Shake shake = messages_.Read(fd_.get(), bytes);
   if (shake == Shake::kPending) return;
   if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
-  const std::optional<Answer> answer = shake == Shake::kDone ? DecodeAnswer(bytes) : std::nullopt;
-  if (answer) answer_ = *answer;
-  Close(answer ? State::kAnswered : State::kFailed);
+  Close(shake == Shake::kDone && DecodeAnswer(bytes) ? State::kAnswered : State::kFailed);
 }
 
 InquiryServer::~InquiryServer() {
@@ -119,7 +99,8 @@ void InquiryServer::OnReady(Visitor* visitor) {
   const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
     // Whether it arrives does not matter here: an asker that has gone has had its reasons.
-    visitor->messages.Write(visitor->fd.get(), EncodeAnswer(responder_(visitor->rank, question->call)));
+    const AnswerBytes answer{static_cast<uint8_t>(responder_(visitor->rank, question->call))};
+    visitor->messages.Write(visitor->fd.get(), answer);
   }
   Dismiss(visitor);
 }

@@ -3,14 +3,13 @@
 // would never connect.
 //
 //     asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
-//     asked -> asker   u8 standing, u8 n, 8 x i32: up to 8 ranks the asked one waits for in the same call
+//     asked -> asker   u8 standing
 //
 // Where the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
 // an inquiry decides nothing that the connections for data would not find out themselves.
 //
-// Two uses. A rank that has been blocked for a while asks the peers it waits for: where calls of the same
-// number differ, whoever is asked makes that the group's failure. And shortly before its deadline it follows
-// the answers from peer to peer, to name the rank that all of them wait for (engine/stall_monitor.h).
+// A rank that has been blocked for a while asks the peers it waits for: if calls of the same number differ, the
+// asked rank makes that the group's failure.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -32,13 +31,10 @@
 
 namespace muster::socket {
 
-inline constexpr size_t kAnswerRanks = 8;
-inline constexpr size_t kAnswerBytes = 2 + 4 * kAnswerRanks;
-using AnswerBytes = std::array<uint8_t, kAnswerBytes>;
+using AnswerBytes = std::array<uint8_t, 1>;
 
-AnswerBytes EncodeAnswer(const Answer& answer);
-// Absent for anything that EncodeAnswer does not write.
-std::optional<Answer> DecodeAnswer(const AnswerBytes& bytes);
+// Absent for a byte that is no Standing.
+std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes);
 
 // The one message that goes each way, sealed where there are keys.
 class InquiryMessages {
@@ -54,7 +50,6 @@ class InquiryMessages {
 
  private:
   static constexpr size_t kLongest = kFrameHeaderBytes + auth::kSealOverhead;
-  static_assert(kAnswerBytes <= kFrameHeaderBytes);
   Shake Read(int fd, std::span<uint8_t> into);
 
   std::optional<auth::DataKeys> keys_;
@@ -78,7 +73,6 @@ class Inquiry {
   ~Inquiry();
 
   State state() const { return state_; }
-  const Answer& answer() const { return answer_; }  // kAnswered
   Deadline wake() const { return dial_ ? dial_->wake() : Deadline::Never(); }
   void OnTime();
   // Moves on once the dial has ended.
@@ -96,14 +90,13 @@ class Inquiry {
   UniqueFd fd_;
   PollSet::Id watch_ = 0;
   InquiryMessages messages_{{}};
-  Answer answer_;
 };
 
 // Answers those who ask this rank.
 class InquiryServer {
  public:
   // Given the asker's rank and call.
-  using Responder = std::function<Answer(int, const Call&)>;
+  using Responder = std::function<Standing(int, const Call&)>;
 
   InquiryServer(PollSet& poll_set, Responder responder)
       : poll_set_(poll_set), responder_(std::move(responder)) {}

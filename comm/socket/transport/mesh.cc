@@ -329,11 +329,11 @@ void Mesh::RemoveCallHistory(uint64_t communicator) {
   histories_.erase(communicator);
 }
 
-Answer Mesh::Respond(int from, const Call& call) {
+Standing Mesh::Respond(int from, const Call& call) {
   const auto found = histories_.find(call.communicator);
-  if (found == histories_.end()) return {};
+  if (found == histories_.end()) return Standing::kElsewhere;
   std::optional<Mismatch> mismatch;
-  Answer answer = found->second->Ask(from, call, mismatch);
+  const Standing answer = found->second->Ask(from, call, mismatch);
   if (mismatch) {
     group_.Fail(Disagreement(group_.roster(), self_.rank, mismatch->mine, mismatch->rank, mismatch->theirs));
   }
@@ -348,11 +348,10 @@ uint64_t Mesh::Inquire(int peer, const Call& call) {
   return id;
 }
 
-Mesh::InquiryResult Mesh::Look(uint64_t inquiry) const {
+Inquiry::State Mesh::Look(uint64_t inquiry) const {
   const std::lock_guard lock(mutex_);
   const auto found = questions_.find(inquiry);
-  if (found == questions_.end()) return {Inquiry::State::kFailed, {}};
-  return {found->second.inquiry->state(), found->second.inquiry->answer()};
+  return found == questions_.end() ? Inquiry::State::kFailed : found->second.inquiry->state();
 }
 
 void Mesh::Drop(uint64_t inquiry) {

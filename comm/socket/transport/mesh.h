@@ -98,11 +98,7 @@ class Mesh {
 
   // Asks `peer` whether it is in `call`.
   uint64_t Inquire(int peer, const Call& call);
-  struct InquiryResult {
-    Inquiry::State state = Inquiry::State::kOpen;
-    Answer answer;
-  };
-  InquiryResult Look(uint64_t inquiry) const;
+  Inquiry::State Look(uint64_t inquiry) const;
   void Drop(uint64_t inquiry);
 
  private:
@@ -123,7 +119,7 @@ class Mesh {
   void TellOneWay(const LinkKey& key);
   void CallBack();
   bool GiveUp();
-  Answer Respond(int from, const Call& call);
+  Standing Respond(int from, const Call& call);
   bool SettleDials();
   bool SettleQuestions();
   void Settle(const LinkKey& key, Dial& dial);

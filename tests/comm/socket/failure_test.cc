@@ -96,8 +96,8 @@ TEST(Deadline, NamesTheRankThatAllWaitFor) {
   for (size_t rank = 0; rank < messages.size(); ++rank) {
     EXPECT_EQ(messages[rank], rank == 5
                                   ? ""
-                                  : "AllReduce #1 f32[1024] did not finish within 2s: waiting for rank 5 on "
-                                    "gpu02");
+                                  : "AllReduce #1 f32[1024] did not finish within 2s: waiting for rank 5 "
+                                    "(gpu02), not seen in any operation so far");
   }
   EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
   // The one that was missing learns of it when it arrives.
@@ -108,8 +108,9 @@ TEST(Deadline, ComesFromTheOptionsOfTheKindOfCall) {
   SocketOptions options = TestOptions();
   options.timeouts.barrier = milliseconds(30);
   FakeWorld world(BlockLayout({2}), options);
-  EXPECT_EQ(MessageOf(world.at(1).Barrier()),
-            "Barrier #1 did not finish within 30ms: waiting for rank 0 on gpu01");
+  EXPECT_EQ(
+      MessageOf(world.at(1).Barrier()),
+      "Barrier #1 did not finish within 30ms: waiting for rank 0 (gpu01), not seen in any operation so far");
   EXPECT_EQ(world.state().failure()->hint, "look at what that rank is doing, or raise timeouts.barrier");
   FakeWorld other(BlockLayout({2}));
   std::vector<int32_t> data(3);
@@ -123,7 +124,8 @@ TEST(Deadline, IsKeptWhileDataFlowsOnlyInPart) {
   // Far more than the kernel buffers: the sender is stuck halfway.
   std::vector<uint8_t> large(64 << 20);
   EXPECT_EQ(MessageOf(world.at(1).Broadcast(std::span(large), 1, {.timeout = milliseconds(50)})),
-            "Broadcast #2 u8[67108864] did not finish within 50ms: waiting for rank 0 on gpu01");
+            "Broadcast #2 u8[67108864] did not finish within 50ms: waiting for rank 0 (gpu01), last seen in "
+            "Barrier #1");
 }
 
 TEST(LostGroup, EndsEveryWaitAtOnce) {

@@ -90,8 +90,8 @@ TEST(SharedDeadline, NamesTheRankThatAllWaitFor) {
   for (size_t rank = 0; rank < messages.size(); ++rank) {
     EXPECT_EQ(messages[rank], rank == 5
                                   ? ""
-                                  : "AllReduce #2 f32[1024] did not finish within 2s: waiting for rank 5 on "
-                                    "gpu02");
+                                  : "AllReduce #2 f32[1024] did not finish within 2s: waiting for rank 5 "
+                                    "(gpu02), last seen in Barrier #1");
   }
   EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
   EXPECT_EQ(MessageOf(world.at(5).Barrier()), messages[0]);

@@ -15,36 +15,38 @@ Call CallNumber(uint64_t sequence, Operation operation = Operation::kBarrier) {
 
 class CallHistoryTest : public testing::Test {
  protected:
-  Answer Ask(int from, const Call& call) { return history_.Ask(from, call, mismatch_); }
+  Standing Ask(int from, const Call& call) { return history_.Ask(from, call, mismatch_); }
 
   CallHistory history_;
   std::optional<Mismatch> mismatch_;
 };
 
-TEST_F(CallHistoryTest, SaysWhomItWaitsForInTheSameCall) {
+TEST_F(CallHistoryTest, KnowsTheCurrentCallAndThePeersItWaitsFor) {
   EXPECT_EQ(history_.Begin(CallNumber(1)), std::nullopt);
-  EXPECT_EQ(Ask(3, CallNumber(1)), (Answer{Standing::kSame, {}}));
+  EXPECT_EQ(Ask(3, CallNumber(1)), Standing::kSame);
+  EXPECT_EQ(history_.Look().waiting_for, std::vector<int>());
   history_.Waiting({5, 7});
-  EXPECT_EQ(Ask(3, CallNumber(1)), (Answer{Standing::kSame, {5, 7}}));
+  EXPECT_EQ(history_.Look().waiting_for, (std::vector<int>{5, 7}));
   history_.End();
-  EXPECT_EQ(Ask(3, CallNumber(1)), Answer());
+  EXPECT_EQ(history_.Look().waiting_for, std::vector<int>());
+  EXPECT_EQ(Ask(3, CallNumber(1)), Standing::kElsewhere);
   EXPECT_EQ(mismatch_, std::nullopt);
 }
 
 TEST_F(CallHistoryTest, FindsADisagreementNowAndLater) {
   history_.Begin(CallNumber(1));
-  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)).standing, Standing::kDisagrees);
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)), Standing::kDisagrees);
   EXPECT_EQ(mismatch_, (Mismatch{3, CallNumber(1, Operation::kSplit), CallNumber(1)}));
   mismatch_.reset();
   history_.End();
   history_.Begin(CallNumber(2));
-  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)).standing, Standing::kDisagrees);
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)), Standing::kDisagrees);
   EXPECT_EQ(mismatch_, (Mismatch{3, CallNumber(1, Operation::kSplit), CallNumber(1)}));
 }
 
 TEST_F(CallHistoryTest, RemembersWhoAskedTooEarly) {
-  EXPECT_EQ(Ask(3, CallNumber(2, Operation::kSplit)), Answer());
-  EXPECT_EQ(Ask(4, CallNumber(2)), Answer());
+  EXPECT_EQ(Ask(3, CallNumber(2, Operation::kSplit)), Standing::kElsewhere);
+  EXPECT_EQ(Ask(4, CallNumber(2)), Standing::kElsewhere);
   EXPECT_EQ(history_.Begin(CallNumber(1)), std::nullopt);
   history_.End();
   EXPECT_EQ(history_.Begin(CallNumber(2)), (Mismatch{3, CallNumber(2, Operation::kSplit), CallNumber(2)}));
@@ -52,9 +54,9 @@ TEST_F(CallHistoryTest, RemembersWhoAskedTooEarly) {
 
 TEST_F(CallHistoryTest, ForgetsAfterAWhile) {
   for (uint64_t sequence = 1; sequence <= 100; ++sequence) history_.Begin(CallNumber(sequence));
-  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)), Answer());
+  EXPECT_EQ(Ask(3, CallNumber(1, Operation::kSplit)), Standing::kElsewhere);
   EXPECT_EQ(mismatch_, std::nullopt);
-  EXPECT_EQ(Ask(3, CallNumber(50, Operation::kSplit)).standing, Standing::kDisagrees);
+  EXPECT_EQ(Ask(3, CallNumber(50, Operation::kSplit)), Standing::kDisagrees);
 }
 
 }  // namespace

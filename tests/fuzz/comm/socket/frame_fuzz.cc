@@ -33,21 +33,13 @@ void CheckFrames(ValueSource source) {
         !Disagreement(TheRoster(), 0, mine, static_cast<int>(source.Number()), frame->call).message.empty(),
         "any two calls can be compared");
     std::optional<socket::Mismatch> mismatch;
-    const socket::Answer answer = history.Ask(source.Number(), frame->call, mismatch);
-    Require((answer.standing == socket::Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
+    const socket::Standing answer = history.Ask(source.Number(), frame->call, mismatch);
+    Require((answer == socket::Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
     if (source.Flag()) {
       history.Begin(mine);
       ++mine.sequence;
     }
   }
-}
-
-void CheckAnswer(ValueSource source) {
-  const auto bytes = source.Array<socket::kAnswerBytes>();
-  const auto answer = socket::DecodeAnswer(bytes);
-  if (!answer) return;
-  Require(answer->waiting_for.size() <= socket::kAnswerRanks, "few ranks");
-  Require(socket::DecodeAnswer(socket::EncodeAnswer(*answer)) == answer, "an answer is read back");
 }
 
 void CheckEndpoint(ByteView bytes, ValueSource source) {
@@ -61,17 +53,11 @@ void CheckEndpoint(ByteView bytes, ValueSource source) {
 
 void FuzzOne(ByteView input) {
   CheckFrames(ValueSource(input));
-  CheckAnswer(ValueSource(input));
   CheckEndpoint(input, ValueSource(input));
 }
 
 std::vector<Bytes> Seeds() {
   std::vector<Bytes> seeds = {socket::EncodeEndpoint({"00a1f", 61000}), socket::EncodeEndpoint({"", 0})};
-  for (const socket::Answer& answer :
-       {socket::Answer{socket::Standing::kSame, {1, 2, 3}}, socket::Answer{}}) {
-    const socket::AnswerBytes bytes = socket::EncodeAnswer(answer);
-    seeds.emplace_back(bytes.begin(), bytes.end());
-  }
   for (uint8_t operation = 0; operation < kOperationCount; ++operation) {
     socket::Frame frame;
     frame.call = {1, 1, static_cast<Operation>(operation), DataType::kF32, ReduceOp::kMax, 0, 1024};
