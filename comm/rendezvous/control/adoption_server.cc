@@ -74,6 +74,9 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       return;
     case ControlType::kLate:
       return plane_.NoteLate();
+    case ControlType::kSurvey:
+      if (const auto survey = DecodeSurvey(frame)) AskAll(source, *survey);
+      return;
     case ControlType::kSurveyed:
       return surveyor_.HearFromBelow(source, frame);
     case ControlType::kLeave:
@@ -116,6 +119,17 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
                  Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
   if (!latest_.IsNever()) programs_.Send(source, EncodeJobEnd(MillisecondsLeft(latest_)));
   if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
+}
+
+void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
+  // The answer must reach the program before it gives up.
+  const Duration patience = FromMilliseconds(survey.milliseconds) * 3 / 4;
+  plane_.AskAll(patience,
+                [this, source, number = survey.number, alive = std::weak_ptr<bool>(alive_)](Surveyed answer) {
+                  if (alive.expired()) return;
+                  answer.number = number;
+                  programs_.Send(source, Encode(answer));
+                });
 }
 
 void AdoptionServer::OnClosed(ChildLinks::Source source, const ChildLinks::Child& child) {

@@ -63,6 +63,7 @@ class AdoptionServer {
   void OnVersions(ChildLinks::Source source, ByteView frame);
   void RefuseUnversioned(ChildLinks::Source source);
   void Adopt(ChildLinks::Source source, int rank);
+  void AskAll(ChildLinks::Source source, const Survey& survey);
 
   net::EventLoop& loop_;
   ControlPlane& plane_;
@@ -77,6 +78,7 @@ class AdoptionServer {
   std::map<ChildLinks::Source, std::optional<uint16_t>> versions_;
   std::map<int, int> adopted_;  // by rank: how many so far
   Deadline latest_ = Deadline::Never();
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace muster::rendezvous

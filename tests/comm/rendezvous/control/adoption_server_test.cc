@@ -283,6 +283,32 @@ TEST_F(AdoptionServerTest, ProgramsExchangeThroughTheirSupervisors) {
   }
 }
 
+// A rank that waits in Barrier #1.
+class InBarrier final : public ActivitySource {
+ public:
+  OperationState Look() const override {
+    OperationState state;
+    state.communicator = kWorldCommunicator;
+    state.collective = state.active = true;
+    state.operation = "Barrier";
+    state.sequence = 1;
+    return state;
+  }
+};
+
+TEST_F(AdoptionServerTest, AProgramsQuestionReachesTheOtherSupervisors) {
+  auto adopted = Adopt(1, group_id());
+  ASSERT_TRUE(adopted);
+  const auto in_barrier = std::make_shared<InBarrier>();
+  adopted->group->activity().Add(in_barrier);
+  // These supervisors answer by themselves, that their ranks are in no operation. Without an answer the program knows its
+  // own operation alone, and takes the other rank for silent.
+  EXPECT_EQ(
+      OnThread<std::string>([&] { return adopted->group->WhoIsMissing(kWorldCommunicator, 1, seconds(5)); }),
+      "");
+  adopted->group->activity().Remove(in_barrier.get());
+}
+
 TEST_F(AdoptionServerTest, AProgramsFailureIsTheGroups) {
   auto first = Adopt(0, group_id());
   auto second = Adopt(1, group_id());
