@@ -101,17 +101,18 @@ size_t ComputingCuda::allocations() const {
 
 CudaResult ComputingCuda::DriverVersion(int* version) {
   *version = driver;
-  return CudaResult::kSuccess;
+  return driver_answer;
 }
 
 CudaResult ComputingCuda::DeviceCount(int* there) {
   *there = count;
-  return CudaResult::kSuccess;
+  return count_answer;
 }
 
-CudaResult ComputingCuda::Describe(int, CudaDevice* its) {
+CudaResult ComputingCuda::Describe(int ordinal, CudaDevice* its) {
   *its = device;
-  return CudaResult::kSuccess;
+  its->uuid.back() = static_cast<uint8_t>(ordinal);
+  return device_answer;
 }
 
 CudaResult ComputingCuda::SetDevice(int ordinal) {
@@ -205,6 +206,8 @@ CudaResult ComputingCuda::Free(void* memory) {
 }
 
 std::string ComputingCuda::Explain(CudaResult result) const {
+  if (result == CudaResult::kSuccess) return "no error";
+  if (result == CudaResult{802}) return "system not yet initialized";
   return result == CudaResult{700} ? "an illegal memory access was encountered" : "some error of CUDA";
 }
 

@@ -17,10 +17,14 @@ namespace muster::nccl {
 
 class ComputingCuda final : public CudaApi {
  public:
-  // The GPU, and how many of it there are, before it is used.
+  // Before they are used: the GPU, how many there are (the last byte of each UUID is its number), the driver.
   CudaDevice device = {"Computing GPU", {1}, "0000:01:00.0"};
   int count = 1;
-  int driver = 13'000;
+  int driver = 13'010;
+  // What calls answer.
+  CudaResult driver_answer = CudaResult::kSuccess;
+  CudaResult count_answer = CudaResult::kSuccess;
+  CudaResult device_answer = CudaResult::kSuccess;
 
   ComputingCuda();
   ~ComputingCuda() override;  // waits for what is queued

@@ -1,31 +1,72 @@
 #include "tests/comm/nccl/computing_nccl.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <map>
+#include <thread>
 #include <utility>
 
 // What NCCL keeps to itself. Guarded by the fabric's mutex.
 struct ncclComm {
-  std::shared_ptr<muster::nccl::FakeRing> ring;
+  std::string ring;  // begins the names of its meetings
+  size_t size = 0;
   int rank = 0;
-  uint64_t collectives = 0;
-  uint64_t partings = 0;
-  int under_way = 0;
+  std::string gpu;
+  std::map<std::pair<std::string, int>, uint64_t>
+      met;  // how often, by the kind of meeting and the rank in it
+  muster::nccl::FakeCut cut;
+  int under_way = 0;     // launches
+  bool waiting = false;  // a call waits for other ranks
   bool freed = false;
-  bool aborted = false;
   bool finalized = false;
-  // The last call: under way until asked so often and `done`; then `finish` happens.
+  // The last call: in progress until AsyncError was called so often and nothing waits; then `then` happens.
   bool in_progress = false;
   int asks = 0;
-  std::function<bool()> done;
-  std::function<void()> finish;
+  muster::nccl::NcclResult result = muster::nccl::NcclResult::kSuccess;
+  std::function<void()> then;
+  muster::nccl::NcclResult broken = muster::nccl::NcclResult::kSuccess;
 };
 
 namespace muster::nccl {
 namespace {
 
+using Kind = FakeKernel::Kind;
+
 constexpr int kAsks = 2;
+
+// With the fabric's mutex held: the next meeting of its kind, which all ranks count alike.
+FakeCall Next(ncclComm& comm, const std::string& kind, size_t ranks, int rank,
+              const FakeKernel& kernel = {}) {
+  const uint64_t number = comm.met[{kind, rank}]++;
+  return {comm.ring + "/" + kind + std::to_string(number), ranks, rank, kernel};
+}
+FakeCall Next(ncclComm& comm, const std::string& kind, const FakeKernel& kernel = {}) {
+  return Next(comm, kind, comm.size, comm.rank, kernel);
+}
+
+// The kind of the meetings of a Send and its Recv: 0 sends, 1 receives.
+std::string Pair(int from, int to) { return std::to_string(from) + ">" + std::to_string(to) + "#"; }
+
+FakeKernel Gather(const void* send, void* receive, size_t bytes) {
+  return {Kind::kAllGather, send, receive, bytes, DataType::kU8, ReduceOp::kSum, 0};
+}
+
+// BLOCKS until all ranks are there. As NCCL: two ranks on one GPU of one host are refused.
+NcclResult Join(FakeFabric& fabric, FakeCall call, const std::string& gpu, FakeCut& cut) {
+  std::array<char, 128> mine = {};
+  std::copy_n(gpu.begin(), std::min(gpu.size(), mine.size()), mine.begin());
+  std::vector<std::array<char, 128>> all(call.ranks);
+  call.kernel = Gather(&mine, all.data(), sizeof mine);
+  const NcclResult met = fabric.Run({call}, cut);
+  if (met != NcclResult::kSuccess) return met;
+  const std::set different(all.begin(), all.end());
+  return different.size() == all.size() ? NcclResult::kSuccess : NcclResult::kInvalidUsage;
+}
+
+struct Choice {
+  int color = 0;
+  int key = 0;
+};
 
 }  // namespace
 
@@ -40,70 +81,116 @@ ComputingNccl::Grouped& ComputingNccl::OfThisThread() {
   return grouped;
 }
 
+// Each rank has a GPU of its own.
+ComputingNccl::ComputingNccl(std::shared_ptr<FakeFabric> fabric, std::shared_ptr<ComputingCuda> cuda,
+                             int rank)
+    : ComputingNccl(std::move(fabric),
+                    {[cuda = std::move(cuda)](CudaStream stream, std::function<void()> work) {
+                       cuda->Enqueue(stream, std::move(work));
+                     },
+                     [rank](int) { return std::to_string(rank); }},
+                    rank) {}
+
 NcclResult ComputingNccl::GetUniqueId(NcclId* id) {
-  *id = fabric_->DrawId();
-  return NcclResult::kSuccess;
+  const bool draws = !fabric_->draws_no_id.contains(rank_) && fabric_->DrawId(id);
+  return draws ? NcclResult::kSuccess : NcclResult::kSystemError;
 }
 
-// Never given back while the fabric lives, so that a use after the end is found and not felt.
-NcclComm ComputingNccl::NewComm(std::shared_ptr<FakeRing> ring, int rank) {
-  auto comm = std::make_shared<ncclComm>();
-  comm->ring = std::move(ring);
-  comm->rank = rank;
-  ++fabric_->living;
-  fabric_->comms.push_back(comm);
-  return comm.get();
-}
-
-NcclResult ComputingNccl::Begin(NcclComm comm, std::function<bool()> done, std::function<void()> finish) {
+NcclResult ComputingNccl::Begin(NcclComm comm, std::function<NcclResult()> wait, std::function<void()> then) {
   if (comm->freed || comm->in_progress || comm->finalized) {
     ++fabric_->misuses;
     return NcclResult::kInvalidUsage;
   }
-  if (comm->aborted) return NcclResult::kInternalError;
+  if (comm->cut.cut) return NcclResult::kInternalError;
   comm->in_progress = true;
   comm->asks = kAsks;
-  comm->done = std::move(done);
-  comm->finish = std::move(finish);
+  comm->result = NcclResult::kSuccess;
+  comm->then = std::move(then);
+  if (!wait) return NcclResult::kInProgress;
+  comm->waiting = true;
+  std::thread([fabric = fabric_, comm, wait = std::move(wait)] {
+    const NcclResult result = wait();
+    const std::lock_guard lock(fabric->mutex);
+    comm->result = result;
+    comm->waiting = false;
+    fabric->changed.notify_all();
+  }).detach();
   return NcclResult::kInProgress;
 }
 
+// With the fabric's mutex held, when nothing waits.
+NcclResult ComputingNccl::Conclude(NcclComm comm) {
+  comm->in_progress = false;
+  const auto then = std::exchange(comm->then, nullptr);
+  if (comm->result != NcclResult::kSuccess) {
+    comm->broken = comm->result;
+  } else if (then) {
+    then();
+  }
+  return comm->result;
+}
+
+NcclResult ComputingNccl::Settle(NcclComm comm, NcclResult begun) {
+  if (!blocking || begun != NcclResult::kInProgress) return begun;
+  std::unique_lock lock(fabric_->mutex);
+  fabric_->changed.wait(lock, [comm] { return !comm->waiting; });
+  return Conclude(comm);
+}
+
+// With the fabric's mutex held. The communicator is kept while the fabric lives: a use after its end does no
+// harm, and is counted.
+NcclResult ComputingNccl::Start(NcclComm* out, ncclComm&& made, bool joins, bool ends) {
+  const auto comm = std::make_shared<ncclComm>(std::move(made));
+  ++fabric_->living;
+  fabric_->comms.push_back(comm);
+  *out = comm.get();
+  const auto join = [fabric = fabric_, comm = comm.get(), call = Next(*comm, "join"), joins, ends] {
+    const NcclResult joined = joins ? Join(*fabric, call, comm->gpu, comm->cut) : NcclResult::kSuccess;
+    if (joins && ends) return joined;
+    std::unique_lock lock(fabric->mutex);
+    fabric->changed.wait(lock, [comm] { return comm->cut.cut; });
+    return NcclResult::kInternalError;
+  };
+  return Begin(comm.get(), join, {});
+}
+
 NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) {
+  std::string ring;
+  for (const NcclId& id : ids) ring.append(id.begin(), id.end());
   std::unique_lock lock(fabric_->mutex);
   if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
   if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
-  const std::shared_ptr<FakeRing> ring = fabric_->RingOf(ids, size);
-  *comm = NewComm(ring, rank);
-  if (!fabric_->never_joins.contains(rank_)) ++ring->joined;
-  const bool never = fabric_->never_through.contains(rank_);
-  return Begin(
-      *comm, [ring, never] { return !never && ring->joined == ring->size; }, [] {});
+  const NcclResult begun =
+      Start(comm, {std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)},
+            !fabric_->never_joins.contains(rank_), !fabric_->never_through.contains(rank_));
+  lock.unlock();
+  return Settle(*comm, begun);
 }
 
 NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* part) {
-  const std::lock_guard lock(fabric_->mutex);
-  FakeRing::Parting& parting = comm->ring->partings[comm->partings++];
-  parting.choices[comm->rank] = {color, key};
-  const auto done = [&parting, size = comm->ring->size] {
-    return parting.choices.size() == static_cast<size_t>(size);
-  };
-  return Begin(comm, done, [this, comm, color, part, &parting] {
-    if (color < 0) return;
+  std::unique_lock lock(fabric_->mutex);
+  const auto mine = std::make_shared<Choice>(Choice{color, key});
+  const auto all = std::make_shared<std::vector<Choice>>(comm->size);
+  const FakeCall call = Next(*comm, "split", Gather(mine.get(), all->data(), sizeof *mine));
+  const auto meet = [fabric = fabric_, comm, call, mine] { return fabric->Run({call}, comm->cut); };
+  const NcclResult begun = Begin(comm, meet, [this, comm, all, mine, part, ring = call.meeting] {
+    if (mine->color < 0) return;
     std::vector<std::pair<int, int>> members;  // key, rank
-    for (const auto& [rank, choice] : parting.choices) {
-      if (choice.first == color) members.emplace_back(choice.second, rank);
+    for (int rank = 0; const Choice& choice : *all) {
+      if (choice.color == mine->color) members.emplace_back(choice.key, rank);
+      ++rank;
     }
     std::ranges::sort(members);
-    std::shared_ptr<FakeRing>& ring = parting.rings[color];
-    if (!ring) ring = std::make_shared<FakeRing>();
-    ring->size = static_cast<int>(members.size());
-    const auto mine =
-        std::ranges::find(members, comm->rank, [](const auto& member) { return member.second; });
-    *part = NewComm(ring, static_cast<int>(mine - members.begin()));
-    const bool never = fabric_->never_splits.contains(rank_);
-    [[maybe_unused]] const NcclResult begun = Begin(
-        *part, [never] { return !never; }, [] {});
+    const auto found = std::ranges::find(members, std::pair(mine->key, comm->rank));
+    [[maybe_unused]] const NcclResult started =
+        Start(part,
+              {ring + "." + std::to_string(mine->color), members.size(),
+               static_cast<int>(found - members.begin()), comm->gpu},
+              true, !fabric_->never_splits.contains(rank_));
   });
+  lock.unlock();
+  const NcclResult split = Settle(comm, begun);
+  return blocking && *part != nullptr ? Settle(*part, NcclResult::kInProgress) : split;
 }
 
 NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
@@ -112,29 +199,31 @@ NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
     ++fabric_->misuses;
     return NcclResult::kInvalidArgument;
   }
-  *state = NcclResult::kSuccess;
   if (const auto broken = fabric_->async_errors.find(rank_); broken != fabric_->async_errors.end()) {
     *state = broken->second.first;
   } else if (comm->in_progress) {
     if (comm->asks > 0) --comm->asks;
-    *state = NcclResult::kInProgress;
-    if (comm->asks == 0 && comm->done()) {
-      comm->in_progress = false;
-      std::exchange(comm->finish, nullptr)();
-      *state = NcclResult::kSuccess;
-      fabric_->changed.notify_all();
-    }
+    *state = comm->asks > 0 || comm->waiting ? NcclResult::kInProgress : Conclude(comm);
+  } else {
+    *state = comm->broken;
   }
   return NcclResult::kSuccess;
 }
 
 NcclResult ComputingNccl::Finalize(NcclComm comm) {
-  const std::lock_guard lock(fabric_->mutex);
-  const NcclResult begun = Begin(
-      comm, [comm] { return comm->under_way == 0; }, [] {});
+  std::unique_lock lock(fabric_->mutex);
+  const auto leave = [fabric = fabric_, comm, call = Next(*comm, "leave", Gather(nullptr, nullptr, 0))] {
+    {
+      std::unique_lock waiting(fabric->mutex);
+      fabric->changed.wait(waiting, [comm] { return comm->under_way == 0 || comm->cut.cut; });
+    }
+    return fabric->Leave(call, comm->cut);
+  };
+  const NcclResult begun = Begin(comm, leave, {});
   comm->finalized = true;
   if (rank_ == 0) fabric_->order.push_back("finalize");
-  return begun;
+  lock.unlock();
+  return Settle(comm, begun);
 }
 
 NcclResult ComputingNccl::Destroy(NcclComm comm) {
@@ -157,12 +246,11 @@ NcclResult ComputingNccl::AbortAll(const std::vector<NcclComm>& comms) {
   std::unique_lock lock(fabric_->mutex);
   for (NcclComm comm : comms) {
     if (comm->freed) ++fabric_->misuses;
-    comm->aborted = true;
+    fabric_->Cut(comm->cut);
   }
-  fabric_->changed.notify_all();
   if (fabric_->hangs_in_abort.contains(rank_)) fabric_->Hang(lock);
   for (NcclComm comm : comms) {
-    fabric_->changed.wait(lock, [comm] { return comm->under_way == 0; });
+    fabric_->changed.wait(lock, [comm] { return comm->under_way == 0 && !comm->waiting; });
     comm->freed = true;
     --fabric_->living;
   }
@@ -188,100 +276,43 @@ NcclResult ComputingNccl::GroupEnd() {
   return result;
 }
 
-NcclResult ComputingNccl::Add(Task task) {
+NcclResult ComputingNccl::Add(NcclComm comm, CudaStream stream, const std::string& kind, size_t ranks,
+                              int rank, const FakeKernel& kernel) {
+  std::unique_lock lock(fabric_->mutex);
+  Task task = {comm, stream, Next(*comm, kind, ranks, rank, kernel)};
+  lock.unlock();
   Grouped& grouped = OfThisThread();
-  if (grouped.depth == 0) return Launch({task});
-  grouped.tasks.push_back(task);
+  if (grouped.depth == 0) return Launch({std::move(task)});
+  grouped.tasks.push_back(std::move(task));
   return NcclResult::kSuccess;
 }
 
+NcclResult ComputingNccl::AddCollective(NcclComm comm, CudaStream stream, const FakeKernel& kernel) {
+  return Add(comm, stream, "collective", comm->size, comm->rank, kernel);
+}
+
+// What a group has on one stream is one launch: nothing in it waits for anything else in it.
 NcclResult ComputingNccl::Launch(const Tasks& tasks) {
-  std::map<NcclComm, Tasks> by_comm;
-  for (const Task& task : tasks) by_comm[task.comm].push_back(task);
-  const std::lock_guard lock(fabric_->mutex);
+  std::map<NcclComm, std::map<CudaStream, std::vector<FakeCall>>> launches;
+  for (const Task& task : tasks) launches[task.comm][task.stream].push_back(task.call);
   NcclResult result = NcclResult::kSuccess;
-  for (const auto& [comm, its_tasks] : by_comm) {
-    const uint64_t first = comm->collectives;
-    comm->collectives += static_cast<uint64_t>(std::ranges::count_if(
-        its_tasks, [](const Task& task) { return std::holds_alternative<FakeKernel>(task.work); }));
-    result = Begin(
-        comm, [] { return true; },
-        [this, comm = comm, its_tasks = its_tasks, first] {
-          std::map<CudaStream, std::vector<FakeTransfer>> transfers;
-          for (const Task& task : its_tasks) {
-            if (const auto* transfer = std::get_if<FakeTransfer>(&task.work)) {
-              transfers[task.stream].push_back(*transfer);
-            }
-          }
-          for (auto& [stream, list] : transfers) EnqueueTransfers(comm, stream, std::move(list));
-          uint64_t number = first;
-          for (const Task& task : its_tasks) {
-            if (const auto* kernel = std::get_if<FakeKernel>(&task.work)) {
-              EnqueueKernel(comm, task.stream, *kernel, number++);
-            }
-          }
-        });
+  for (const auto& [comm, streams] : launches) {
+    std::unique_lock lock(fabric_->mutex);
+    result = Begin(comm, {}, [this, comm = comm, streams = streams] {
+      for (const auto& [stream, calls] : streams) Enqueue(comm, stream, calls);
+    });
+    lock.unlock();
+    result = Settle(comm, result);
   }
   return result;
 }
 
-void ComputingNccl::EnqueueKernel(NcclComm comm, CudaStream stream, const FakeKernel& kernel,
-                                  uint64_t number) {
+void ComputingNccl::Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls) {
   ++comm->under_way;
-  cuda_->Enqueue(stream, [fabric = fabric_, comm, kernel, number] {
-    std::unique_lock lock(fabric->mutex);
-    FakeRing& ring = *comm->ring;
-    FakeRing::Meeting& meeting = ring.meetings[number];
-    meeting.kernels[comm->rank] = kernel;
-    const bool whole = meeting.kernels.size() == static_cast<size_t>(ring.size);
-    const auto alike = [&](const auto& other) { return other.second.Matches(kernel); };
-    if (whole && !comm->aborted && std::ranges::all_of(meeting.kernels, alike)) {
-      Compute(meeting.kernels);
-      meeting.done = true;
-    }
-    fabric->changed.notify_all();
-    fabric->changed.wait(lock, [&] { return meeting.done || comm->aborted; });
-    // Nobody may touch the memory of who has given up.
-    if (!meeting.done) meeting.kernels.erase(comm->rank);
-    --comm->under_way;
-    fabric->changed.notify_all();
-  });
-}
-
-void ComputingNccl::EnqueueTransfers(NcclComm comm, CudaStream stream, std::vector<FakeTransfer> transfers) {
-  ++comm->under_way;
-  cuda_->Enqueue(stream, [fabric = fabric_, comm, transfers = std::move(transfers)] {
-    std::unique_lock lock(fabric->mutex);
-    FakeRing& ring = *comm->ring;
-    std::vector<std::shared_ptr<FakeRing::Post>> mine;
-    for (const FakeTransfer& transfer : transfers) {
-      if (!transfer.sends) continue;
-      mine.push_back(std::make_shared<FakeRing::Post>(FakeRing::Post{transfer}));
-      ring.posts[{comm->rank, transfer.peer}].push_back(mine.back());
-    }
-    fabric->changed.notify_all();
-    for (const FakeTransfer& transfer : transfers) {
-      if (transfer.sends) continue;
-      auto& posts = ring.posts[{transfer.peer, comm->rank}];
-      const auto matches = [&] {
-        return !posts.empty() && posts.front()->transfer.count == transfer.count &&
-               posts.front()->transfer.type == transfer.type;
-      };
-      fabric->changed.wait(lock, [&] { return comm->aborted || matches(); });
-      if (comm->aborted) break;
-      if (transfer.count > 0) {
-        std::memcpy(transfer.memory, posts.front()->transfer.memory, transfer.count * SizeOf(transfer.type));
-      }
-      posts.front()->taken = true;
-      posts.pop_front();
-      fabric->changed.notify_all();
-    }
-    fabric->changed.wait(lock, [&] {
-      return comm->aborted || std::ranges::all_of(mine, [](const auto& post) { return post->taken; });
-    });
-    for (const auto& post : mine) {
-      if (!post->taken) ring.posts[{comm->rank, post->transfer.peer}].remove(post);
-    }
+  gpu_.enqueue(stream, [fabric = fabric_, comm, calls = std::move(calls)] {
+    const NcclResult result = fabric->Run(calls, comm->cut);
+    const std::lock_guard lock(fabric->mutex);
+    if (result != NcclResult::kSuccess) comm->broken = result;
     --comm->under_way;
     fabric->changed.notify_all();
   });
@@ -289,48 +320,49 @@ void ComputingNccl::EnqueueTransfers(NcclComm comm, CudaStream stream, std::vect
 
 NcclResult ComputingNccl::Broadcast(const void* send, void* receive, size_t count, DataType type, int root,
                                     NcclComm comm, CudaStream stream) {
-  return Add({comm, stream,
-              FakeKernel{FakeKernel::Kind::kBroadcast, send, receive, count, type, ReduceOp::kSum, root}});
+  return AddCollective(comm, stream, {Kind::kBroadcast, send, receive, count, type, ReduceOp::kSum, root});
 }
 
 NcclResult ComputingNccl::Reduce(const void* send, void* receive, size_t count, DataType type,
                                  ReduceOp operation, int root, NcclComm comm, CudaStream stream) {
-  return Add(
-      {comm, stream, FakeKernel{FakeKernel::Kind::kReduce, send, receive, count, type, operation, root}});
+  return AddCollective(comm, stream, {Kind::kReduce, send, receive, count, type, operation, root});
 }
 
 NcclResult ComputingNccl::AllReduce(const void* send, void* receive, size_t count, DataType type,
                                     ReduceOp operation, NcclComm comm, CudaStream stream) {
-  return Add(
-      {comm, stream, FakeKernel{FakeKernel::Kind::kAllReduce, send, receive, count, type, operation, 0}});
+  return AddCollective(comm, stream, {Kind::kAllReduce, send, receive, count, type, operation, 0});
 }
 
 NcclResult ComputingNccl::AllGather(const void* send, void* receive, size_t count, DataType type,
                                     NcclComm comm, CudaStream stream) {
-  return Add({comm, stream,
-              FakeKernel{FakeKernel::Kind::kAllGather, send, receive, count, type, ReduceOp::kSum, 0}});
+  return AddCollective(comm, stream, {Kind::kAllGather, send, receive, count, type, ReduceOp::kSum, 0});
 }
 
 NcclResult ComputingNccl::ReduceScatter(const void* send, void* receive, size_t count, DataType type,
                                         ReduceOp operation, NcclComm comm, CudaStream stream) {
-  return Add(
-      {comm, stream, FakeKernel{FakeKernel::Kind::kReduceScatter, send, receive, count, type, operation, 0}});
+  return AddCollective(comm, stream, {Kind::kReduceScatter, send, receive, count, type, operation, 0});
 }
 
 NcclResult ComputingNccl::Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
                                CudaStream stream) {
-  return Add({comm, stream, FakeTransfer{true, const_cast<void*>(send), count, type, to}});
+  return Add(comm, stream, Pair(comm->rank, to), 2, 0,
+             {Kind::kBroadcast, send, nullptr, count, type, ReduceOp::kSum, 0});
 }
 
 NcclResult ComputingNccl::Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
                                CudaStream stream) {
-  return Add({comm, stream, FakeTransfer{false, receive, count, type, from}});
+  return Add(comm, stream, Pair(from, comm->rank), 2, 1,
+             {Kind::kBroadcast, nullptr, receive, count, type, ReduceOp::kSum, 0});
 }
 
 std::string ComputingNccl::Describe(NcclResult result) const {
   switch (result) {
+    case NcclResult::kSuccess:
+      return "no error";
     case NcclResult::kUnhandledCudaError:
       return "unhandled cuda error";
+    case NcclResult::kSystemError:
+      return "unhandled system error";
     case NcclResult::kRemoteError:
       return "remote process exited or there was a network error";
     case NcclResult::kInvalidUsage:
@@ -342,8 +374,8 @@ std::string ComputingNccl::Describe(NcclResult result) const {
 
 std::string ComputingNccl::LastError() const {
   const std::lock_guard lock(fabric_->mutex);
-  if (const auto failed = fabric_->fails_at_start.find(rank_); failed != fabric_->fails_at_start.end()) {
-    return failed->second;
+  for (const auto* failed : {&fabric_->draws_no_id, &fabric_->fails_at_start}) {
+    if (const auto mine = failed->find(rank_); mine != failed->end()) return mine->second;
   }
   const auto broken = fabric_->async_errors.find(rank_);
   return broken == fabric_->async_errors.end() ? "" : broken->second.second;

@@ -1,14 +1,15 @@
-// An NCCL that computes, for one rank of a test's process: its communicators meet those of the other ranks in
-// a FakeFabric, and what they launch runs on the streams of a ComputingCuda. It does not block, as the real
-// one with `blocking` off: calls are under way until AsyncError was asked a few times, and nothing is
-// launched before that. It fails as the fabric says. The rules of the real one are checked
-// (FakeFabric::misuses).
+// An NCCL that computes, for one rank of a test's process; as a library: tests/gpu/standin. Its communicators
+// meet those of the other ranks in a FakeFabric; their operations run on the streams of a ComputingCuda.
+//
+// It does not block, as the real one with `blocking` off: a call is in progress until AsyncError was called a
+// few times, and nothing is launched before that. It fails as the fabric says, and counts calls that the real
+// one forbids (FakeFabric::misuses).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "comm/nccl/libraries/nccl_api.h"
@@ -19,17 +20,30 @@ namespace muster::nccl {
 
 class ComputingNccl final : public NcclApi {
  public:
-  ComputingNccl(std::shared_ptr<FakeFabric> fabric, std::shared_ptr<ComputingCuda> cuda, int rank)
-      : fabric_(std::move(fabric)), cuda_(std::move(cuda)), rank_(rank) {}
+  // What it needs of CUDA.
+  struct Gpu {
+    std::function<void(CudaStream, std::function<void()>)> enqueue;
+    // The calling thread's GPU. Ranks with equal names are refused, as on one GPU of one host.
+    std::function<std::string(int rank)> name;
+  };
 
-  NcclVersion version() const override { return {2, 32, 3}; }
+  NcclVersion claimed = {2, 32, 3};
+  std::atomic<bool> blocking = false;  // calls return when they are done
+
+  // `rank`: of the first communicator. Without `cuda` it can only draw ids.
+  explicit ComputingNccl(std::shared_ptr<FakeFabric> fabric, std::shared_ptr<ComputingCuda> cuda = nullptr,
+                         int rank = 0);
+  ComputingNccl(std::shared_ptr<FakeFabric> fabric, Gpu gpu, int rank)
+      : fabric_(std::move(fabric)), gpu_(std::move(gpu)), rank_(rank) {}
+
+  NcclVersion version() const override { return claimed; }
   std::string path() const override { return "/fake/libnccl.so.2"; }
   NcclResult GetUniqueId(NcclId* id) override;
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override;
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override;
-  bool HasInitScalable() const override { return true; }
-  bool HasShrink() const override { return true; }
-  bool HasRevoke() const override { return true; }
+  bool HasInitScalable() const override { return claimed.AtLeast({2, 23, 0}); }
+  bool HasShrink() const override { return claimed.AtLeast({2, 27, 0}); }
+  bool HasRevoke() const override { return claimed.AtLeast({2, 28, 7}); }
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override;
   NcclResult Finalize(NcclComm comm) override;
   NcclResult Destroy(NcclComm comm) override;
@@ -57,25 +71,31 @@ class ComputingNccl final : public NcclApi {
   struct Task {
     NcclComm comm = nullptr;
     CudaStream stream = nullptr;
-    std::variant<FakeKernel, FakeTransfer> work;
+    FakeCall call;
   };
   using Tasks = std::vector<Task>;
   // What a thread has called since GroupStart.
   struct Grouped;
   static Grouped& OfThisThread();
 
-  // With the fabric's mutex held.
-  NcclResult Begin(NcclComm comm, std::function<bool()> done, std::function<void()> finish);
-  NcclComm NewComm(std::shared_ptr<FakeRing> ring, int rank);
-  void EnqueueKernel(NcclComm comm, CudaStream stream, const FakeKernel& kernel, uint64_t number);
-  void EnqueueTransfers(NcclComm comm, CudaStream stream, std::vector<FakeTransfer> transfers);
+  // With the fabric's mutex held. `wait`, if any, may block: it runs in a thread, without the mutex.
+  // `then` follows with it.
+  NcclResult Begin(NcclComm comm, std::function<NcclResult()> wait, std::function<void()> then);
+  NcclResult Start(NcclComm* out, ncclComm&& made, bool joins, bool ends);
+  NcclResult Conclude(NcclComm comm);
+  // Without the mutex: if calls block, waits for one that has begun.
+  NcclResult Settle(NcclComm comm, NcclResult begun);
 
-  NcclResult Add(Task task);
+  // The next operation of this kind; `rank` of `ranks` in it.
+  NcclResult Add(NcclComm comm, CudaStream stream, const std::string& kind, size_t ranks, int rank,
+                 const FakeKernel& kernel);
+  NcclResult AddCollective(NcclComm comm, CudaStream stream, const FakeKernel& kernel);
   NcclResult Launch(const Tasks& tasks);
+  void Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls);
   NcclResult AbortAll(const std::vector<NcclComm>& comms);
 
   const std::shared_ptr<FakeFabric> fabric_;
-  const std::shared_ptr<ComputingCuda> cuda_;
+  const Gpu gpu_;
   const int rank_;
 };
 

@@ -1,8 +1,9 @@
 // The NCCL backend on the computing fakes does what the socket backend does: the same checks, on device
-// memory.
+// memory. The fakes are tested with it, also as tests/gpu uses them: over sockets.
 #include <gtest/gtest.h>
 
 #include "tests/comm/nccl/nccl_world.h"
+#include "tests/comm/nccl/socket_fabric.h"
 #include "tests/comm/socket/collective_checks.h"
 #include "tests/comm/socket/split_checks.h"
 
@@ -12,12 +13,16 @@ namespace {
 std::vector<socket::NamedLayout> Layouts() {
   return {{"one", socket::BlockLayout({1})},          {"pair", socket::BlockLayout({2})},
           {"two_nodes", socket::BlockLayout({1, 1})}, {"uneven", socket::BlockLayout({3, 1})},
-          {"cyclic", socket::CyclicLayout(5, 3)},     {"nine", socket::BlockLayout({4, 1, 4})}};
+          {"cyclic", socket::CyclicLayout(5, 3)},     {"nine", socket::BlockLayout({4, 1, 4})},
+          {"processes", socket::BlockLayout({3, 2})}};
 }
 
 class NcclConformanceTest : public testing::TestWithParam<socket::NamedLayout> {
  protected:
-  NcclConformanceTest() : world_(GetParam().node_of_rank) {}
+  NcclConformanceTest()
+      : world_(GetParam().node_of_rank, NcclWorld::Through::kDevice, TestSettings(), {},
+               GetParam().name == "processes" ? std::make_shared<SocketFabric>()
+                                              : std::make_shared<FakeFabric>()) {}
 
   void Repeat(const std::function<void(socket::World&, const socket::Plan&)>& check) {
     ASSERT_EQ(world_.started(), std::vector<std::string>(static_cast<size_t>(world_.size())));
@@ -83,6 +88,12 @@ TEST(NcclSplit, MayBeSplitAgainAndOutliveItsParent) {
 
 TEST(NcclSplit, PartsWorkAtTheSameTimeAsTheWhole) {
   NcclWorld world(socket::BlockLayout({2, 2}));
+  socket::CheckPartsAtTheSameTime(world);
+}
+
+TEST(NcclSplit, WorksBetweenProcesses) {
+  NcclWorld world(socket::BlockLayout({2, 2}), NcclWorld::Through::kDevice, TestSettings(), {},
+                  std::make_shared<SocketFabric>());
   socket::CheckPartsAtTheSameTime(world);
 }
 

@@ -1,5 +1,9 @@
 #include "tests/comm/nccl/fake_fabric.h"
 
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -21,17 +25,27 @@ Bytes ReduceAll(const std::map<int, FakeKernel>& kernels, size_t count) {
   return result;
 }
 
+// What all ranks have sent, one after the other.
 Bytes Concatenate(const std::map<int, FakeKernel>& kernels) {
   Bytes all;
   for (const auto& [rank, kernel] : kernels) {
     const auto* bytes = static_cast<const uint8_t*>(kernel.send);
-    all.insert(all.end(), bytes, bytes + kernel.count * SizeOf(kernel.type));
+    all.insert(all.end(), bytes, bytes + kernel.SendBytes(rank, kernels.size()));
   }
   return all;
 }
 
-void Put(const FakeKernel& kernel, const Bytes& result) {
-  if (!result.empty()) std::memcpy(kernel.receive, result.data(), result.size());
+// With the fabric's mutex held, all ranks being there: computes what each rank receives.
+void Compute(const std::map<int, FakeKernel>& kernels) {
+  const FakeKernel& first = kernels.begin()->second;
+  const bool gathers = first.kind == Kind::kBroadcast || first.kind == Kind::kAllGather;
+  const size_t blocks = first.kind == Kind::kReduceScatter ? kernels.size() : 1;
+  const Bytes result = gathers ? Concatenate(kernels) : ReduceAll(kernels, first.count * blocks);
+  for (const auto& [rank, kernel] : kernels) {
+    const size_t bytes = kernel.ReceiveBytes(rank, kernels.size());
+    const size_t offset = first.kind == Kind::kReduceScatter ? static_cast<size_t>(rank) * bytes : 0;
+    if (bytes > 0) std::memcpy(kernel.receive, result.data() + offset, bytes);
+  }
 }
 
 }  // namespace
@@ -39,6 +53,16 @@ void Put(const FakeKernel& kernel, const Bytes& result) {
 bool FakeKernel::Matches(const FakeKernel& other) const {
   return kind == other.kind && count == other.count && type == other.type && operation == other.operation &&
          root == other.root;
+}
+
+size_t FakeKernel::SendBytes(int rank, size_t ranks) const {
+  if (kind == Kind::kBroadcast && rank != root) return 0;
+  return count * SizeOf(type) * (kind == Kind::kReduceScatter ? ranks : 1);
+}
+
+size_t FakeKernel::ReceiveBytes(int rank, size_t ranks) const {
+  if (receive == nullptr || (kind == Kind::kReduce && rank != root)) return 0;
+  return count * SizeOf(type) * (kind == Kind::kAllGather ? ranks : 1);
 }
 
 void FakeFabric::BreakComms(int rank, NcclResult result, std::string last_error) {
@@ -57,57 +81,41 @@ void FakeFabric::Hang(std::unique_lock<std::mutex>& lock) {
   changed.wait(lock, [this] { return released_; });
 }
 
-NcclId FakeFabric::DrawId() {
-  const std::lock_guard lock(mutex);
-  NcclId id = {};
-  const uint64_t number = ++drawn_;
-  std::memcpy(id.data(), &number, sizeof number);
-  return id;
+bool FakeFabric::DrawId(NcclId* id) {
+  static std::atomic<uint64_t> drawn = 0;
+  const uint64_t number = ++drawn;
+  *id = {};
+  std::memcpy(id->data(), &number, sizeof number);
+  return true;
 }
 
-std::shared_ptr<FakeRing> FakeFabric::RingOf(const std::vector<NcclId>& ids, int size) {
-  std::shared_ptr<FakeRing>& ring = rings_[ids];
-  if (!ring) {
-    ring = std::make_shared<FakeRing>();
-    ring->size = size;
+NcclResult FakeFabric::Run(const std::vector<FakeCall>& calls, FakeCut& cut) {
+  std::unique_lock lock(mutex);
+  if (cut.cut) return NcclResult::kInternalError;
+  for (const FakeCall& call : calls) {
+    Meeting& meeting = meetings_[call.meeting];
+    meeting.kernels[call.rank] = call.kernel;
+    const auto alike = [&](const auto& other) { return other.second.Matches(call.kernel); };
+    if (meeting.kernels.size() < call.ranks || !std::ranges::all_of(meeting.kernels, alike)) continue;
+    Compute(meeting.kernels);
+    meeting.done = true;
+    changed.notify_all();
   }
-  return ring;
+  for (const FakeCall& call : calls) {
+    const auto found = meetings_.find(call.meeting);
+    Meeting& meeting = found->second;
+    changed.wait(lock, [&] { return meeting.done || cut.cut; });
+    // The memory of a rank that has given up is its own again.
+    meeting.kernels.erase(call.rank);
+    if (meeting.kernels.empty()) meetings_.erase(found);
+  }
+  return cut.cut ? NcclResult::kInternalError : NcclResult::kSuccess;
 }
 
-void Compute(const std::map<int, FakeKernel>& kernels) {
-  const FakeKernel& first = kernels.begin()->second;
-  const size_t block = first.count * SizeOf(first.type);
-  switch (first.kind) {
-    case Kind::kBroadcast: {
-      const auto* from = static_cast<const uint8_t*>(kernels.at(first.root).send);
-      const Bytes data(from, from + block);
-      for (const auto& [rank, kernel] : kernels) Put(kernel, data);
-      return;
-    }
-    case Kind::kReduce: {
-      const Bytes result = ReduceAll(kernels, first.count);
-      Put(kernels.at(first.root), result);
-      return;
-    }
-    case Kind::kAllReduce: {
-      const Bytes result = ReduceAll(kernels, first.count);
-      for (const auto& [rank, kernel] : kernels) Put(kernel, result);
-      return;
-    }
-    case Kind::kAllGather: {
-      const Bytes all = Concatenate(kernels);
-      for (const auto& [rank, kernel] : kernels) Put(kernel, all);
-      return;
-    }
-    case Kind::kReduceScatter: {
-      const Bytes result = ReduceAll(kernels, first.count * kernels.size());
-      for (const auto& [rank, kernel] : kernels) {
-        const auto* mine = result.data() + static_cast<size_t>(rank) * block;
-        Put(kernel, Bytes(mine, mine + block));
-      }
-      return;
-    }
-  }
+void FakeFabric::Cut(FakeCut& cut) {
+  cut.cut = true;
+  for (const int connection : cut.connections) shutdown(connection, SHUT_RDWR);
+  changed.notify_all();
 }
 
 }  // namespace muster::nccl

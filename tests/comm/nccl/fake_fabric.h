@@ -1,10 +1,8 @@
-// What the fake NCCLs of one test's process share: the place where their ranks meet, and the faults that a
-// test injects. Threads: any.
+// Where the ranks of ComputingNccl meet, and the faults that a test injects. The ranks are in one process;
+// socket_fabric.h connects several. Threads: any.
 #pragma once
 
 #include <condition_variable>
-#include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,12 +14,12 @@
 
 namespace muster::nccl {
 
-// One operation of a communicator as one rank has launched it.
+// One collective as one rank has launched it.
 struct FakeKernel {
   enum class Kind { kBroadcast, kReduce, kAllReduce, kAllGather, kReduceScatter };
   Kind kind = Kind::kAllReduce;
   const void* send = nullptr;
-  void* receive = nullptr;
+  void* receive = nullptr;  // null: this rank receives nothing
   size_t count = 0;
   DataType type = DataType::kU8;
   ReduceOp operation = ReduceOp::kSum;
@@ -29,56 +27,48 @@ struct FakeKernel {
 
   // Ranks whose calls differ in any of these never finish, as in NCCL.
   bool Matches(const FakeKernel& other) const;
+  // What `rank` of `ranks` sends and receives.
+  size_t SendBytes(int rank, size_t ranks) const;
+  size_t ReceiveBytes(int rank, size_t ranks) const;
 };
 
-struct FakeTransfer {
-  bool sends = false;
-  void* memory = nullptr;
-  size_t count = 0;
-  DataType type = DataType::kU8;
-  int peer = 0;
+// One rank's side of an operation. A Send and its Recv are a Broadcast of two ranks: 0 sends, 1 receives.
+struct FakeCall {
+  std::string meeting;  // names the operation, on all its ranks; begins with the id of the communicator
+  size_t ranks = 0;
+  int rank = 0;
+  FakeKernel kernel;
 };
 
-// All ranks of one communicator.
-struct FakeRing {
-  struct Meeting {
-    std::map<int, FakeKernel> kernels;  // by rank
-    bool done = false;
-  };
-  struct Post {
-    FakeTransfer transfer;
-    bool taken = false;
-  };
-  struct Parting {
-    std::map<int, std::pair<int, int>> choices;  // rank: colour, key
-    std::map<int, std::shared_ptr<FakeRing>> rings;
-    std::map<int, std::vector<int>> members;  // by colour, in their order
-  };
-
-  int size = 0;
-  int joined = 0;
-  std::map<uint64_t, Meeting> meetings;  // by the number of the collective
-  std::map<std::pair<int, int>, std::list<std::shared_ptr<Post>>> posts;
-  std::map<uint64_t, Parting> partings;
+// Ends the calls of a communicator.
+struct FakeCut {
+  bool cut = false;
+  std::set<int> connections;  // descriptors that these calls wait for
 };
 
 class FakeFabric {
  public:
+  FakeFabric() = default;
+  FakeFabric(const FakeFabric&) = delete;
+  FakeFabric& operator=(const FakeFabric&) = delete;
+  virtual ~FakeFabric() = default;
+
   std::mutex mutex;
   std::condition_variable changed;
 
   // ---- Faults, by rank of the first communicator.
-  std::set<int> never_joins;                  // its start waits for ever, and so does everybody's
+  std::set<int> never_joins;                  // its start waits for ever, and so does that of all ranks
   std::set<int> never_through;                // its own start alone
   std::set<int> never_splits;                 // the part is there, and starts for ever
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
-  std::map<int, std::string> fails_at_start;  // NCCL's last words
+  std::map<int, std::string> draws_no_id;     // NCCL's last error
+  std::map<int, std::string> fails_at_start;  // the same
   std::set<int> hangs_in_abort;               // until Release
   std::map<int, std::pair<NcclResult, std::string>> async_errors;
 
   // From now on every communicator of this rank reports it.
   void BreakComms(int rank, NcclResult result, std::string last_error);
-  // Lets go of whoever hangs because of a fault.
+  // Ends all that hangs because of a fault.
   void Release();
 
   // ---- What tests look at.
@@ -90,19 +80,26 @@ class FakeFabric {
   std::vector<std::string> order;     // "finalize", "destroy", "abort" of rank 0
 
   // ---- For ComputingNccl.
-  std::shared_ptr<FakeRing> RingOf(const std::vector<NcclId>& ids, int size);
-  NcclId DrawId();
   std::vector<std::shared_ptr<void>> comms;  // all that there ever were
+  // False: there is none.
+  virtual bool DrawId(NcclId* id);
+  // BLOCKS until all ranks of all these calls are there, and computes. kInternalError after Cut.
+  virtual NcclResult Run(const std::vector<FakeCall>& calls, FakeCut& cut);
+  // A rank's last call, an AllGather of nothing. Rank 0 may wait in it for the other ranks.
+  virtual NcclResult Leave(const FakeCall&, FakeCut&) { return NcclResult::kSuccess; }
+  // With the mutex held.
+  void Cut(FakeCut& cut);
   // Waits for Release.
   void Hang(std::unique_lock<std::mutex>& lock);
 
  private:
-  bool released_ = false;
-  uint64_t drawn_ = 0;
-  std::map<std::vector<NcclId>, std::shared_ptr<FakeRing>> rings_;
-};
+  struct Meeting {
+    std::map<int, FakeKernel> kernels;  // by rank
+    bool done = false;
+  };
 
-// With the fabric's mutex held, all ranks being there: computes what each rank receives.
-void Compute(const std::map<int, FakeKernel>& kernels);
+  bool released_ = false;
+  std::map<std::string, Meeting> meetings_;
+};
 
 }  // namespace muster::nccl

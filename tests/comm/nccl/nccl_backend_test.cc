@@ -23,7 +23,7 @@ struct Machine {
   bool has_nccl = true;
   uint8_t gpu = 0;  // its UUID; 0: the rank's own
   int gpus = 1;
-  int driver = 13'000;
+  int driver = 13'010;
 };
 
 Deadline AMinute(int) { return Deadline::After(std::chrono::minutes(1)); }
@@ -102,7 +102,7 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_THAT(group.Take(Backend::kAuto), Each("nccl"));
   EXPECT_EQ(group.hellos()[1].nccl, "2.32.3");
   EXPECT_EQ(group.hellos()[1].cuda, "13.0");
-  EXPECT_EQ(group.hellos()[1].driver, "13.0");
+  EXPECT_EQ(group.hellos()[1].driver, "13.1");
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
 }
 

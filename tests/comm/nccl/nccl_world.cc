@@ -28,8 +28,9 @@ NcclSettings TestSettings() {
 }
 
 NcclWorld::NcclWorld(const std::vector<int>& node_of_rank, Through through, const NcclSettings& settings,
-                     const std::function<void(FakeFabric&)>& prepare)
+                     const std::function<void(FakeFabric&)>& prepare, std::shared_ptr<FakeFabric> fabric)
     : host_(node_of_rank),
+      fabric_(std::move(fabric)),
       ended_(std::make_shared<Ended>()),
       started_(static_cast<size_t>(host_.size())),
       communicators_(static_cast<size_t>(host_.size())) {

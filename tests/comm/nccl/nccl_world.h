@@ -24,7 +24,8 @@ class NcclWorld final : public socket::World {
   // changes the fabric before the start.
   explicit NcclWorld(const std::vector<int>& node_of_rank, Through through = Through::kDevice,
                      const NcclSettings& settings = TestSettings(),
-                     const std::function<void(FakeFabric&)>& prepare = {});
+                     const std::function<void(FakeFabric&)>& prepare = {},
+                     std::shared_ptr<FakeFabric> fabric = std::make_shared<FakeFabric>());
   ~NcclWorld() override;
 
   int size() const override { return host_.size(); }
@@ -43,7 +44,7 @@ class NcclWorld final : public socket::World {
   struct Ended;
 
   socket::FakeWorld host_;
-  const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
+  const std::shared_ptr<FakeFabric> fabric_;
   const std::shared_ptr<Ended> ended_;
   std::vector<std::shared_ptr<ComputingCuda>> cudas_;
   std::vector<std::string> started_;

@@ -13,8 +13,9 @@ class Mirror {
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
   ~Mirror() {
-    for (const Copy& copy : copies_) Check(cuda_.Free(copy.device));
+    // Waits, also after a failure, for what still uses the memory.
     Check(cuda_.DestroyStream(stream_));
+    for (const Copy& copy : copies_) Check(cuda_.Free(copy.device));
   }
 
   // The larger buffer first: one that lies in it lies there on the device as well.

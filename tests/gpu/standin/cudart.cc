@@ -27,21 +27,23 @@ constexpr int kDeviceMemory = 2;  // cudaMemoryTypeDevice
 
 extern "C" {
 
-int cudaRuntimeGetVersion(int* version) { return *version = 13'000, 0; }
-int cudaDriverGetVersion(int* version) { return *version = 13'000, 0; }
+int cudaRuntimeGetVersion(int* version) { return *version = Cuda().runtime_version(), 0; }
+int cudaDriverGetVersion(int* version) { return Of(Cuda().DriverVersion(version)); }
 int cudaGetDeviceCount(int* count) { return Of(Cuda().DeviceCount(count)); }
 int cudaSetDevice(int device) { return Of(Cuda().SetDevice(device)); }
 int cudaGetDevice(int* device) { return Of(Cuda().CurrentDevice(device)); }
 int cudaGetLastError() { return 0; }
-const char* cudaGetErrorString(int error) { return error == 0 ? "no error" : "an error of the stand-in"; }
+const char* cudaGetErrorString(int error) {
+  thread_local std::string text;
+  return (text = Cuda().Explain(muster::nccl::CudaResult{error})).c_str();
+}
 
 // The name comes first, the UUID 256 bytes behind it.
 int cudaGetDeviceProperties(char* properties, int device) {
   muster::nccl::CudaDevice described;
   const int result = Of(Cuda().Describe(device, &described));
   std::memset(properties, 0, 256);
-  std::strcpy(properties, "stand-in for a GPU");
-  described.uuid.back() = static_cast<uint8_t>(device);
+  std::strcpy(properties, described.name.c_str());
   std::memcpy(properties + 256, described.uuid.data(), described.uuid.size());
   return result;
 }

@@ -1,279 +1,81 @@
-// An NCCL that computes in host memory, as a library: what a machine without a GPU loads in its place
-// (tests/gpu/run). Processes of one machine meet at a hub in the one that has drawn the id; work is queued on
-// streams of the stand-in for CUDA. The functions are those of NCCL 2.28, without those that may be missing.
+// ComputingNccl as a library, in the place of NCCL on a machine without a GPU (tests/gpu/run). Processes meet
+// in a SocketFabric; work is queued on streams of the stand-in for CUDA. It has the functions of NCCL 2.28,
+// without those that may be missing.
 //
 //   STANDIN_NCCL_VERSION   the version that it claims (22809)
 //   NCCL_HOSTID, NCCL_MULTI_RANK_GPU_ENABLE   as NCCL: two ranks on one GPU are refused without
 #include <dlfcn.h>
 #include <nccl.h>
-#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <random>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
-#include "comm/data_type.h"
-#include "tests/comm/nccl/fake_fabric.h"
-#include "tests/gpu/standin/hub.h"
-#include "tests/gpu/standin/line.h"
+#include "tests/comm/nccl/computing_nccl.h"
+#include "tests/comm/nccl/socket_fabric.h"
 
-using muster::nccl::FakeKernel;
-using muster::standin::Hub;
-using muster::standin::Kind;
-using muster::standin::Line;
-using muster::standin::Work;
-
-struct ncclComm {
-  std::string hub;
-  std::string ring;
-  int size = 0;
-  int rank = 0;
-  int device = 0;
-  bool blocking = true;
-  std::shared_ptr<Line> line;
-  std::atomic<int> state = ncclSuccess;
-  std::thread worker;  // a call that waits for other ranks
-  int splits = 0;
-  bool finalized = false;
-};
-
+namespace muster::nccl {
 namespace {
 
-using LaunchHostFunction = int (*)(cudaStream_t, void (*)(void*), void*);
+// In NCCL's order; none of muster's types is a uint32.
+constexpr std::array kTypes = {DataType::kI8,  DataType::kU8,  DataType::kI32, DataType::kI32,
+                               DataType::kI64, DataType::kU64, DataType::kF16, DataType::kF32,
+                               DataType::kF64, DataType::kBF16};
+constexpr std::array kOperations = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin,
+                                    ReduceOp::kAvg};
+static_assert(ncclUint64 == 5 && ncclBfloat16 == 9 && ncclMax == 2 && ncclAvg == 4);
 
-int Version() {
-  const char* said = std::getenv("STANDIN_NCCL_VERSION");
-  return said == nullptr ? 22'809 : std::atoi(said);
-}
+DataType Of(ncclDataType_t type) { return kTypes.at(static_cast<size_t>(type)); }
+ReduceOp Of(ncclRedOp_t operation) { return kOperations.at(static_cast<size_t>(operation)); }
+ncclResult_t Of(NcclResult result) { return static_cast<ncclResult_t>(result); }
 
-std::string ValueOf(const char* name) {
+std::string ValueOf(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+  return value == nullptr ? otherwise : value;
 }
 
-// The runtime that the program has loaded.
+int Version() { return std::atoi(ValueOf("STANDIN_NCCL_VERSION", "22809").c_str()); }
+
+// In the runtime that the program has loaded.
 template <typename Function>
 Function FindInRuntime(const char* name) {
   void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
   return runtime == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(runtime, name));
 }
 
-int CurrentDevice() {
+// Different for ranks that may share a GPU.
+std::string GpuOf(int rank) {
   static const auto get = FindInRuntime<int (*)(int*)>("cudaGetDevice");
   int device = 0;
-  if (get != nullptr) get(&device);
-  return device;
-}
-
-// Different for ranks that may share a GPU.
-std::string GpuOf(const ncclComm& comm) {
+  get(&device);
   const bool may_share = ValueOf("NCCL_MULTI_RANK_GPU_ENABLE") == "1" && Version() >= 23'003;
-  return ValueOf("NCCL_HOSTID") + "/" + std::to_string(comm.device) +
-         (may_share ? "/" + std::to_string(comm.rank) : "");
+  return ValueOf("NCCL_HOSTID") + "/" + std::to_string(device) +
+         (may_share ? "/" + std::to_string(rank) : "");
 }
 
-muster::DataType TypeOf(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-      return muster::DataType::kI8;
-    case ncclUint8:
-      return muster::DataType::kU8;
-    case ncclInt32:
-      return muster::DataType::kI32;
-    case ncclInt64:
-      return muster::DataType::kI64;
-    case ncclUint64:
-      return muster::DataType::kU64;
-    case ncclFloat16:
-      return muster::DataType::kF16;
-    case ncclBfloat16:
-      return muster::DataType::kBF16;
-    case ncclFloat32:
-      return muster::DataType::kF32;
-    default:
-      return muster::DataType::kF64;
-  }
+void Enqueue(CudaStream stream, std::function<void()> work) {
+  using Work = std::function<void()>;
+  static const auto launch = FindInRuntime<int (*)(CudaStream, void (*)(void*), void*)>("cudaLaunchHostFunc");
+  const auto run = [](void* data) { (*std::unique_ptr<Work>(static_cast<Work*>(data)))(); };
+  launch(stream, run, new Work(std::move(work)));
 }
 
-muster::ReduceOp OperationOf(ncclRedOp_t operation) {
-  switch (operation) {
-    case ncclSum:
-      return muster::ReduceOp::kSum;
-    case ncclProd:
-      return muster::ReduceOp::kProd;
-    case ncclMin:
-      return muster::ReduceOp::kMin;
-    case ncclMax:
-      return muster::ReduceOp::kMax;
-    default:
-      return muster::ReduceOp::kAvg;
-  }
+ComputingNccl& Nccl() {
+  static auto& nccl =
+      *new ComputingNccl(std::make_shared<SocketFabric>(), ComputingNccl::Gpu{Enqueue, GpuOf}, 0);
+  return nccl;
 }
 
-// What one launch puts on a stream.
-struct Batch {
-  std::shared_ptr<Line> line;
-  uint64_t ticket = 0;
-  std::vector<Work> works;
-};
+bool Blocks(const ncclConfig_t* config) { return config == nullptr || config->blocking != 0; }
 
-void RunBatch(void* data) {
-  const std::unique_ptr<Batch> batch(static_cast<Batch*>(data));
-  batch->line->Run(batch->ticket, std::move(batch->works));
+// All communicators of a process block, or none does.
+ncclResult_t Start(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank, bool blocks) {
+  if (FindInRuntime<void*>("cudaGetDevice") == nullptr) return ncclUnhandledCudaError;
+  std::vector<NcclId> ids(1);
+  std::memcpy(ids.front().data(), id.internal, sizeof id.internal);
+  Nccl().blocking = blocks;
+  return Of(Nccl().Init(comm, size, rank, ids));
 }
-
-struct Task {
-  ncclComm_t comm = nullptr;
-  cudaStream_t stream = nullptr;
-  Work work;
-};
-
-// What this thread has called since ncclGroupStart.
-struct Grouped {
-  int depth = 0;
-  std::vector<Task> tasks;
-};
-thread_local Grouped grouped;
-
-ncclResult_t Launch(std::vector<Task> tasks) {
-  static const auto launch = FindInRuntime<LaunchHostFunction>("cudaLaunchHostFunc");
-  if (launch == nullptr) return ncclUnhandledCudaError;
-  while (!tasks.empty()) {
-    const Task first = tasks.front();
-    auto* batch = new Batch{first.comm->line, first.comm->line->Draw(), {}};
-    std::erase_if(tasks, [&](const Task& task) {
-      const bool mine = task.comm == first.comm && task.stream == first.stream;
-      if (mine) batch->works.push_back(task.work);
-      return mine;
-    });
-    if (launch(first.stream, RunBatch, batch) != 0) return ncclUnhandledCudaError;
-  }
-  return ncclSuccess;
-}
-
-ncclResult_t Add(const Task& task) {
-  if (grouped.depth == 0) return Launch({task});
-  grouped.tasks.push_back(task);
-  return ncclSuccess;
-}
-
-Work Collective(FakeKernel::Kind kind, const void* send, size_t bytes, void* receive) {
-  Work work;
-  work.request.kind = Kind::kCollective;
-  work.request.collective = static_cast<uint32_t>(kind);
-  work.request.payload = bytes;
-  work.send = send;
-  work.receive = receive;
-  return work;
-}
-
-// `blocks`: how many times `count` this rank sends.
-ncclResult_t AddCollective(FakeKernel::Kind kind, const void* send, void* receive, size_t count,
-                           size_t blocks, ncclDataType_t type, ncclRedOp_t operation, int root,
-                           ncclComm_t comm, cudaStream_t stream) {
-  Work work = Collective(kind, send, blocks * count * muster::SizeOf(TypeOf(type)), receive);
-  work.request.type = static_cast<uint32_t>(TypeOf(type));
-  work.request.operation = static_cast<uint32_t>(OperationOf(operation));
-  work.request.peer = root;
-  work.request.count = count;
-  return Add({comm, stream, work});
-}
-
-ncclResult_t AddTransfer(Kind kind, const void* send, void* receive, size_t bytes, int peer, ncclComm_t comm,
-                         cudaStream_t stream) {
-  Work work;
-  work.request.kind = kind;
-  work.request.peer = peer;
-  work.request.payload = kind == Kind::kSend ? bytes : 0;
-  work.send = send;
-  work.receive = receive;
-  return Add({comm, stream, work});
-}
-
-int JoinRing(ncclComm& comm) {
-  const std::string payload = comm.ring + "\n" + GpuOf(comm);
-  Work work;
-  work.request.kind = Kind::kJoin;
-  work.request.peer = comm.rank;
-  work.request.size = static_cast<uint32_t>(comm.size);
-  work.request.payload = payload.size();
-  work.send = payload.data();
-  return comm.line->Run(comm.line->Draw(), {work});
-}
-
-// `call` waits for other ranks: here, or behind the caller's back.
-template <typename Call>
-ncclResult_t Begin(ncclComm& comm, Call call) {
-  if (comm.worker.joinable()) comm.worker.join();
-  if (comm.blocking) {
-    comm.state = call();
-    return static_cast<ncclResult_t>(comm.state.load());
-  }
-  comm.state = ncclInProgress;
-  comm.worker = std::thread([&comm, call] { comm.state = call(); });
-  return ncclInProgress;
-}
-
-ncclResult_t Start(ncclComm_t* out, const std::string& hub, const std::string& ring, int size, int rank,
-                   int device, bool blocking) {
-  auto comm = std::make_unique<ncclComm>();
-  comm->hub = hub;
-  comm->ring = ring;
-  comm->size = size;
-  comm->rank = rank;
-  comm->device = device;
-  comm->blocking = blocking;
-  comm->line = Line::Open(hub);
-  if (!comm->line) return ncclSystemError;
-  *out = comm.release();
-  ncclComm& made = **out;
-  return Begin(made, [&made] { return JoinRing(made); });
-}
-
-bool Blocking(const ncclConfig_t* config) { return config == nullptr || config->blocking != 0; }
-
-// Colour, key.
-using Choice = std::pair<int32_t, int32_t>;
-
-// All ranks' choices become this rank's part.
-int MakePart(ncclComm& whole, int color, int key, bool blocking, ncclComm_t* part) {
-  const Choice mine{color, key};
-  std::vector<Choice> all(static_cast<size_t>(whole.size));
-  Work work = Collective(FakeKernel::Kind::kAllGather, &mine, sizeof mine, all.data());
-  work.request.type = static_cast<uint32_t>(muster::DataType::kU8);
-  work.request.count = sizeof mine;
-  const int split = whole.splits++;
-  if (const int result = whole.line->Run(whole.line->Draw(), {work}); result != ncclSuccess) return result;
-  if (color < 0) return ncclSuccess;
-  int size = 0;
-  int before = 0;
-  for (int rank = 0; rank < whole.size; ++rank) {
-    const Choice& other = all[static_cast<size_t>(rank)];
-    if (other.first != color) continue;
-    ++size;
-    if (std::pair(other.second, rank) < std::pair(key, whole.rank)) ++before;
-  }
-  const std::string ring = whole.ring + "/" + std::to_string(split) + "." + std::to_string(color);
-  const ncclResult_t started = Start(part, whole.hub, ring, size, before, whole.device, blocking);
-  return started == ncclInProgress ? ncclSuccess : started;
-}
-
-// Behind all that is under way, on every rank.
-int Meet(ncclComm& comm) {
-  const Work work = Collective(FakeKernel::Kind::kAllGather, nullptr, 0, nullptr);
-  return comm.line->Run(comm.line->Draw(), {work});
-}
-
-void Free(ncclComm_t comm) {
-  if (comm->worker.joinable()) comm->worker.join();
-  delete comm;
-}
-
-std::string HubOf(const ncclUniqueId& id) { return {id.internal, strnlen(id.internal, sizeof id.internal)}; }
 
 }  // namespace
 
@@ -282,105 +84,74 @@ extern "C" {
 ncclResult_t ncclGetVersion(int* version) { return *version = Version(), ncclSuccess; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  std::random_device random;
-  const std::string name = "standin-nccl-" + std::to_string(getpid()) + "-" + std::to_string(random());
-  std::memset(id, 0, sizeof *id);
-  std::memcpy(id->internal, name.data(), name.size());
-  return Hub::Start(name) ? ncclSuccess : ncclSystemError;
+  NcclId drawn = {};
+  const NcclResult result = Nccl().GetUniqueId(&drawn);
+  std::memcpy(id->internal, drawn.data(), sizeof id->internal);
+  return Of(result);
 }
-
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  return Start(comm, HubOf(id), "world", size, rank, CurrentDevice(), true);
+  return Start(comm, size, id, rank, true);
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  return Start(comm, HubOf(id), "world", size, rank, CurrentDevice(), Blocking(config));
+  return Start(comm, size, id, rank, Blocks(config));
 }
-
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t* config) {
-  const bool blocking = Blocking(config);
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
   *part = nullptr;
-  return Begin(*comm, [=] { return MakePart(*comm, color, key, blocking, part); });
+  return Of(Nccl().Split(comm, color, key, part));
 }
-
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
-  const int broken = comm->line->error();
-  *state = static_cast<ncclResult_t>(broken != 0 ? broken : comm->state.load());
-  return ncclSuccess;
+  NcclResult found = NcclResult::kSuccess;
+  const NcclResult result = Nccl().AsyncError(comm, &found);
+  *state = Of(found);
+  return Of(result);
 }
-
-ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  comm->finalized = true;
-  return Begin(*comm, [comm] { return Meet(*comm); });
-}
-
+ncclResult_t ncclCommFinalize(ncclComm_t comm) { return Of(Nccl().Finalize(comm)); }
+// As NCCL: one that blocks is finalized here, unless that is done.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  int result = ncclSuccess;
-  if (!comm->finalized) result = Meet(*comm);
-  Free(comm);
-  return static_cast<ncclResult_t>(result);
+  const NcclResult finalized = Nccl().blocking ? Nccl().Finalize(comm) : NcclResult::kSuccess;
+  const NcclResult destroyed = Nccl().Destroy(comm);
+  return Of(finalized == NcclResult::kRemoteError ? finalized : destroyed);
 }
-
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  comm->line->Cut();
-  Free(comm);
-  return ncclSuccess;
-}
+ncclResult_t ncclCommAbort(ncclComm_t comm) { return Of(Nccl().Abort(comm)); }
 
 ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
-  const size_t blocks = comm->rank == root ? 1 : 0;
-  return AddCollective(FakeKernel::Kind::kBroadcast, send, receive, count, blocks, type, ncclSum, root, comm,
-                       stream);
+  return Of(Nccl().Broadcast(send, receive, count, Of(type), root, comm, stream));
 }
 ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                         ncclRedOp_t operation, int root, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(FakeKernel::Kind::kReduce, send, receive, count, 1, type, operation, root, comm,
-                       stream);
+  return Of(Nccl().Reduce(send, receive, count, Of(type), Of(operation), root, comm, stream));
 }
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(FakeKernel::Kind::kAllReduce, send, receive, count, 1, type, operation, 0, comm,
-                       stream);
+  return Of(Nccl().AllReduce(send, receive, count, Of(type), Of(operation), comm, stream));
 }
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(FakeKernel::Kind::kAllGather, send, receive, count, 1, type, ncclSum, 0, comm, stream);
+  return Of(Nccl().AllGather(send, receive, count, Of(type), comm, stream));
 }
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return AddCollective(FakeKernel::Kind::kReduceScatter, send, receive, count,
-                       static_cast<size_t>(comm->size), type, operation, 0, comm, stream);
+  return Of(Nccl().ReduceScatter(send, receive, count, Of(type), Of(operation), comm, stream));
 }
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream) {
-  return AddTransfer(Kind::kSend, send, nullptr, count * muster::SizeOf(TypeOf(type)), to, comm, stream);
+  return Of(Nccl().Send(send, count, Of(type), to, comm, stream));
 }
-ncclResult_t ncclRecv(void* receive, size_t, ncclDataType_t, int from, ncclComm_t comm, cudaStream_t stream) {
-  return AddTransfer(Kind::kReceive, nullptr, receive, 0, from, comm, stream);
+ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int from, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return Of(Nccl().Recv(receive, count, Of(type), from, comm, stream));
 }
-
-ncclResult_t ncclGroupStart() {
-  ++grouped.depth;
-  return ncclSuccess;
-}
-ncclResult_t ncclGroupEnd() {
-  if (--grouped.depth > 0) return ncclSuccess;
-  return Launch(std::exchange(grouped.tasks, {}));
-}
+ncclResult_t ncclGroupStart() { return Of(Nccl().GroupStart()); }
+ncclResult_t ncclGroupEnd() { return Of(Nccl().GroupEnd()); }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-    case ncclSuccess:
-      return "no error";
-    case ncclInvalidUsage:
-      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-    case ncclRemoteError:
-      return "remote process exited or there was a network error";
-    default:
-      return "an error of the stand-in";
-  }
+  thread_local std::string text;
+  return (text = Nccl().Describe(static_cast<NcclResult>(result))).c_str();
 }
 const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 }  // extern "C"
+
+}  // namespace muster::nccl

@@ -7,8 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "tests/comm/nccl/fake_cuda.h"
-#include "tests/comm/nccl/fake_nccl.h"
+#include "tests/comm/nccl/computing_nccl.h"
 
 namespace muster::nccl {
 namespace {
@@ -18,8 +17,8 @@ class LiveCommTest : public testing::Test {
   static NcclComm Handle(int& object) { return reinterpret_cast<NcclComm>(&object); }
 
   int whole_ = 0, part_ = 0;
-  LiveComm live_{std::make_shared<FakeNccl>(), std::make_shared<FakeCuda>(std::vector<CudaDevice>()),
-                 Handle(whole_), 0, 1};
+  LiveComm live_{std::make_shared<ComputingNccl>(std::make_shared<FakeFabric>()),
+                 std::make_shared<ComputingCuda>(), Handle(whole_), 0, 1};
 };
 
 TEST_F(LiveCommTest, IsTakenOnce) {

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 
 #include "comm/base/unique_fd.h"
-#include "tests/comm/nccl/fake_nccl.h"
+#include "tests/comm/nccl/computing_nccl.h"
 
 namespace muster::nccl {
 namespace {
@@ -31,9 +31,10 @@ TEST(Settle, EndsWhenItIsToldTo) {
 }
 
 TEST(ExplainNccl, AddsTheLastError) {
-  FakeNccl nccl;
+  const auto fabric = std::make_shared<FakeFabric>();
+  const ComputingNccl nccl(fabric);
   EXPECT_EQ(ExplainNccl(nccl, NcclResult::kSystemError), "unhandled system error");
-  nccl.BreakIds("no socket");
+  fabric->draws_no_id[0] = "no socket";
   EXPECT_EQ(ExplainNccl(nccl, NcclResult::kSystemError), "unhandled system error: no socket");
 }
 

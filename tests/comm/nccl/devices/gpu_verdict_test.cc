@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/base/print_error.h"
-#include "tests/comm/nccl/fake_cuda.h"
+#include "tests/comm/nccl/computing_cuda.h"
 
 namespace muster::nccl {
 namespace {
@@ -14,42 +14,44 @@ using testing::HasSubstr;
 // cudaErrorSystemNotReady: what a node says whose fabric manager has not started.
 constexpr CudaResult kNotReadyYet{802};
 
-CudaDevice Gpu(uint8_t number) { return {"NVIDIA H100", {number}, "0000:1b:00.0"}; }
-
-std::string ProblemOf(FakeCuda& cuda, const DeviceQuestion& question = {}) {
+std::string ProblemOf(ComputingCuda& cuda, const DeviceQuestion& question = {}) {
   const auto verdict = ExamineGpu(cuda, question);
   return verdict ? verdict->problem : "error: " + verdict.error().message;
 }
 
 TEST(ExamineGpu, PicksThisRanksOwn) {
-  FakeCuda cuda({Gpu(1), Gpu(2)});
+  ComputingCuda cuda;
+  cuda.count = 2;
   const auto verdict = ExamineGpu(cuda, {.local_rank = 1, .local_size = 2});
   ASSERT_TRUE(verdict) << verdict.error().message;
-  EXPECT_EQ(*verdict, (GpuVerdict{"", 1, "GPU-02000000-0000-0000-0000-000000000000", "NVIDIA H100", false}));
+  EXPECT_EQ(*verdict,
+            (GpuVerdict{"", 1, "GPU-01000000-0000-0000-0000-000000000001", "Computing GPU", false}));
   EXPECT_TRUE(verdict->usable());
 }
 
 TEST(ExamineGpu, SaysWhereTheOthersGpusAreHidden) {
-  FakeCuda cuda({Gpu(1)});
+  ComputingCuda cuda;
   EXPECT_TRUE(ExamineGpu(cuda, {.local_rank = 1, .local_size = 2})->peers_hidden);
   EXPECT_FALSE(ExamineGpu(cuda, {.local_rank = 0, .local_size = 1})->peers_hidden);
 }
 
 TEST(ExamineGpu, TooFewForAllIsAnErrorAndNoVerdict) {
-  FakeCuda cuda({Gpu(1), Gpu(2)});
+  ComputingCuda cuda;
+  cuda.count = 2;
   EXPECT_THAT(ProblemOf(cuda, {.local_rank = 0, .local_size = 4}),
               HasSubstr("error: 4 ranks on this node see 2 GPUs"));
 }
 
 TEST(ExamineGpu, SaysWhyThereIsNone) {
-  FakeCuda none({});
+  ComputingCuda none;
+  none.count = 0;
   EXPECT_EQ(ProblemOf(none), "no GPU");
   none.count_answer = CudaResult::kNoDevice;
   EXPECT_EQ(ProblemOf(none, {.visible_list = "NoDevFiles"}), "no GPU (CUDA_VISIBLE_DEVICES=NoDevFiles)");
 }
 
 TEST(ExamineGpu, SaysWhatIsWrongWithTheDriver) {
-  FakeCuda cuda({Gpu(1)});
+  ComputingCuda cuda;
   cuda.driver = 0;
   EXPECT_EQ(ProblemOf(cuda), "no CUDA driver (libcuda.so.1)");
   cuda.driver = 12'080;
@@ -59,7 +61,7 @@ TEST(ExamineGpu, SaysWhatIsWrongWithTheDriver) {
 }
 
 TEST(ExamineGpu, ANewerDriverWillDo) {
-  FakeCuda cuda({Gpu(1)});
+  ComputingCuda cuda;
   cuda.driver = 13'020;
   EXPECT_EQ(ProblemOf(cuda), "");
   cuda.driver = 14'000;
@@ -67,7 +69,7 @@ TEST(ExamineGpu, ANewerDriverWillDo) {
 }
 
 TEST(ExamineGpu, SaysWhatIsWrongWithTheGpu) {
-  FakeCuda cuda({Gpu(1)});
+  ComputingCuda cuda;
   cuda.device_answer = kNotReadyYet;
   EXPECT_EQ(ProblemOf(cuda), "GPU 0 does not answer: system not yet initialized");
   cuda.count_answer = kNotReadyYet;

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "tests/comm/base/print_error.h"
-#include "tests/comm/nccl/fake_nccl.h"
+#include "tests/comm/nccl/computing_nccl.h"
 
 namespace muster::nccl {
 namespace {
@@ -71,7 +71,12 @@ using MakeNccl = std::function<std::unique_ptr<NcclApi>(int rank)>;
 
 Deadline AMinute() { return Deadline::After(std::chrono::minutes(1)); }
 
-std::unique_ptr<NcclApi> Usual(int) { return std::make_unique<FakeNccl>(); }
+std::unique_ptr<NcclApi> WithVersion(NcclVersion version) {
+  auto nccl = std::make_unique<ComputingNccl>(std::make_shared<FakeFabric>());
+  nccl->claimed = version;
+  return nccl;
+}
+std::unique_ptr<NcclApi> Usual(int) { return WithVersion({2, 32, 3}); }
 
 // What each of so many ranks, four on a node, gets.
 std::vector<Ids> ExchangeAmong(int ranks, const MakeNccl& make,
@@ -123,9 +128,7 @@ TEST(ExchangeNcclIds, SeveralForMany) {
 }
 
 TEST(ExchangeNcclIds, OneForManyWhereTheLibraryIsOlder) {
-  const std::vector<Ids> got = ExchangeAmong(130, [](int) {
-    return std::make_unique<FakeNccl>(NcclVersion{2, 20, 5});
-  });
+  const std::vector<Ids> got = ExchangeAmong(130, [](int) { return WithVersion({2, 20, 5}); });
   for (const Ids& ids : got) {
     ASSERT_TRUE(ids) << ids.error().message;
     EXPECT_EQ(ids->ids.size(), 1u);
@@ -150,7 +153,7 @@ TEST(ExchangeNcclIds, ForEverWhereNobodyHasADeadline) {
 
 TEST(ExchangeNcclIds, DifferentVersionsAreNamedOnEveryRank) {
   const std::vector<Ids> got = ExchangeAmong(6, [](int rank) {
-    return std::make_unique<FakeNccl>(rank == 5 ? NcclVersion{2, 28, 9} : NcclVersion{2, 32, 3});
+    return rank == 5 ? WithVersion({2, 28, 9}) : Usual(rank);
   });
   ExpectEverywhere(
       got, {Code::kDisagreement, "rank 0 on gpu01 has NCCL 2.32.3, rank 5 on gpu02 has NCCL 2.28.9",
@@ -159,9 +162,9 @@ TEST(ExchangeNcclIds, DifferentVersionsAreNamedOnEveryRank) {
 
 TEST(ExchangeNcclIds, WhoCannotDrawTellsAll) {
   const std::vector<Ids> got = ExchangeAmong(3, [](int rank) {
-    auto nccl = std::make_unique<FakeNccl>();
-    if (rank == 0) nccl->BreakIds("no socket interface found");
-    return nccl;
+    const auto fabric = std::make_shared<FakeFabric>();
+    if (rank == 0) fabric->draws_no_id[0] = "no socket interface found";
+    return std::make_unique<ComputingNccl>(fabric);
   });
   ExpectEverywhere(got, {Code::kSystem,
                          "rank 0 on gpu01 could not draw an id of NCCL: unhandled system error: no socket "
