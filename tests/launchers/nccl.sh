@@ -1,5 +1,5 @@
 # Sourced by `run`: which backend a group takes, and that NCCL's start never hangs, on machines without a GPU. The GPUs
-# are those of a CUDA runtime that only claims them (fake_cudart.c); NCCL is the real one.
+# are those of the stand-in for the CUDA runtime (../gpu/standin); NCCL is the real one.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # `run` sets here, top and files; `fresh` sets dir
 
@@ -7,13 +7,13 @@
 nccl_places() {
   local folder
   mkdir -p "$files/cuda/lib"
-  gcc -shared -fPIC -Wall -Werror -o "$files/cuda/lib/libcudart.so.13" "$here/fake_cudart.c" || return
+  ln -s "$(readlink -f bazel-bin/tests/gpu/standin/libcudart.so.13)" "$files/cuda/lib" || return
   folder=$("$top/deploy/nccl/get") || return
   [[ -e $folder/nvidia/nccl/lib/libnccl.so.2 ]] || fail "no libnccl.so.2 in $folder"
 }
 
-# digits_on CODE NODES [VARIABLE=VALUE]... [-- WORD...]: 4 ranks on 2 nodes, of which NODES seem to have GPUs. The words
-# stand in front of the program. Output in $dir/out, $dir/err.
+# digits_on CODE NODES [VARIABLE=VALUE]... [-- WORD...]: 4 ranks on 2 nodes, of which NODES seem to have two GPUs each. The
+# words stand in front of the program. Output in $dir/out, $dir/err.
 digits_on() {
   local code=$1 gpu_nodes=$2 nccl_home
   shift 2
@@ -25,7 +25,7 @@ digits_on() {
     shift
   done
   [[ $# -eq 0 ]] || shift
-  expect_code "$code" step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' env CUDA_HOME="$files/cuda" NCCL_HOME="$nccl_home" \
+  expect_code "$code" step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' env STANDIN_GPUS=2 CUDA_HOME="$files/cuda" NCCL_HOME="$nccl_home" \
     "${settings[@]}" "$here/with_gpu" "$gpu_nodes" "$@" bazel-bin/deploy/examples/digits >"$dir/out" 2>"$dir/err" ||
     fail "$(cat "$dir/err" "$dir/out")"
 }
@@ -68,11 +68,11 @@ mixture_under_muster_run() {
 }
 
 one_gpu_for_two_ranks_is_refused() {
-  digits_on 76 all FAKE_GPU=9
-  said_by_ranks 4 'rank 0 and rank 1 on gpu01 use the same GPU, GPU-09000000'
+  digits_on 76 all STANDIN_GPUS=1
+  said_by_ranks 4 'rank 0 and rank 1 on gpu01 use the same GPU, GPU-01000000'
 }
 one_gpu_may_be_shared() {
-  digits_on 71 all FAKE_GPU=9 MUSTER_NCCL_SHARE_DEVICE=true
+  digits_on 71 all STANDIN_GPUS=1 MUSTER_NCCL_SHARE_DEVICE=true
   said_by_ranks 4 'could not start NCCL'
 }
 
@@ -97,7 +97,7 @@ loaded = "cudart" in open("/proc/self/maps").read(); open(sys.argv[1] + "/" + st
 
 configuration_reaches_a_program_of_musters() {
   echo 'nccl: {share_device: true}' >"$files/nccl.yaml"
-  digits_on 71 all FAKE_GPU=9 -- muster run -c "$files/nccl.yaml" --
+  digits_on 71 all STANDIN_GPUS=1 -- muster run -c "$files/nccl.yaml" --
   said_by_some 'could not start NCCL'
 }
 # There is no supervisor's socket in a world of one.
