@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "comm/base/bytes.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/link/names.h"
 #include "tests/comm/base/print_error.h"
@@ -30,7 +31,10 @@ TEST(ChooseMasterPort, IsRankZerosAndInItsClaim) {
   const auto store = ChooseMasterPort({}, std::nullopt, true, request);
   ASSERT_TRUE(store);
   ASSERT_TRUE(*store);
-  EXPECT_EQ(MasterPortOf(RosterWith(request)), (*store)->port());
+  const uint16_t port = (*store)->port();
+  EXPECT_EQ(MasterPortOf(RosterWith(request)), port);
+  EXPECT_EQ(request.self.claims.front().payload,
+            (Bytes{static_cast<uint8_t>(port), static_cast<uint8_t>(port >> 8), 0, 0, 0, 0}));
 }
 
 TEST(ChooseMasterPort, NothingForTheOthers) {

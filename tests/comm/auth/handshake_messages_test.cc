@@ -92,6 +92,14 @@ TEST(HandshakeMessages, RejectReadsBack) {
   EXPECT_FALSE(ParseReject(bytes));
 }
 
+// The others: handshake_vectors_test.cc.
+TEST(HandshakeMessages, RejectAndVerdictAreTheseBytes) {
+  EXPECT_EQ(Encode(RejectMessage{2, AuthMethod::kSecret, RejectReason::kOtherMethod}),
+            (Bytes{'M', 'U', 'S', 'T', 'E', 'R', 3, 2, 0, 2, 3}));
+  EXPECT_EQ(EncodeVerdict({false, "no", "ask"}), (Bytes{0, 2, 0, 0, 0, 'n', 'o', 3, 0, 0, 0, 'a', 's', 'k'}));
+  EXPECT_EQ(EncodeVerdict({true, "", ""}), (Bytes{1, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST(HandshakeMessages, SealedPartIsWhatWasPutIn) {
   const Bytes bytes = EncodeSealed(MessageType::kProof, AsBytes("sealed"));
   EXPECT_EQ(TypeOf(bytes), MessageType::kProof);

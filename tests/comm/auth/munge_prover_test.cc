@@ -54,6 +54,11 @@ TEST_F(MungeProverTest, TakesItsOwnCredentialForTheSameRoleAndTranscript) {
   EXPECT_TRUE(Check(*prover, Role::kServer));
 }
 
+TEST_F(MungeProverTest, TheCredentialHoldsTheseBytes) {
+  ASSERT_TRUE(Make(*prover, Role::kServer));
+  EXPECT_EQ(fake.payload, std::string("\x10\0\0\0muster handshake\x02\x0a\0\0\0transcript", 35));
+}
+
 TEST_F(MungeProverTest, RefusesAnotherTranscriptAndAnotherRole) {
   ASSERT_TRUE(Make(*prover, Role::kServer));
   ExpectRefused(Check(*prover, Role::kServer, "Transcript"),

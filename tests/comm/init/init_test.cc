@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/nccl/computing_cuda.h"
@@ -88,6 +89,25 @@ TEST(BuildCommunicator, RefusesNcclWhereOneRankTakesHostMemoryAlone) {
   EXPECT_THAT(
       BuildAll({true, true}, Backend::kNccl, {1}),
       Each("backend is nccl, but rank 1 on gpu01 takes host memory only (muster's C or Python interface)"));
+}
+
+TEST(DataPayload, IsTheEndpointAndOneByteForItsMemory) {
+  const auto endpoint = socket::SocketEndpoint::Open();
+  ASSERT_TRUE(endpoint);
+  const Bytes inner = (*endpoint)->payload();
+  Bytes expected = {static_cast<uint8_t>(inner.size()), 0, 0, 0};
+  expected.insert(expected.end(), inner.begin(), inner.end());
+  DataOptions options;
+  options.backend = Backend::kAuto;
+  for (const auto& [has_device, host_only, memory] :
+       {std::tuple{false, false, uint8_t{0}}, std::tuple{true, false, uint8_t{1}},
+        std::tuple{true, true, uint8_t{2}}}) {
+    options.gpu.has_device = [has = has_device] { return has; };
+    options.host_only = host_only;
+    expected.resize(4 + inner.size());
+    expected.push_back(memory);
+    EXPECT_EQ(DataPayload(**endpoint, options), expected);
+  }
 }
 
 TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {

@@ -24,6 +24,15 @@ TEST(NodeLinks, TravelUnchanged) {
   EXPECT_TRUE(reader.Finish("links"));
 }
 
+TEST(NodeLinks, AreTheseBytes) {
+  WireWriter writer;
+  Write(writer, NodeLinks{{{3, "x"}}, 7, {45'000, -2, 1, UINT64_MAX}});
+  EXPECT_EQ(writer.bytes(),
+            (Bytes{1,    0,    0, 0, 3, 0, 0, 0,    1,    0,    0,    0,    'x',  7,    0,    0,    0,
+                   0xc8, 0xaf, 0, 0, 0, 0, 0, 0,    0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1,
+                   0,    0,    0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+}
+
 TEST(NodeLinks, OfANodeThatDoesNotExistAreRefused) {
   WireWriter writer;
   Write(writer, NodeLinks{{{4, "x"}}, 0, {}});
@@ -55,6 +64,20 @@ TEST(Facts, TravelUnchanged) {
   EXPECT_EQ(ReadRankFacts(reader), bare);
   EXPECT_EQ(ReadNodeFacts(reader), node);
   EXPECT_TRUE(reader.Finish("facts"));
+}
+
+TEST(Facts, AreTheseBytes) {
+  WireWriter rank;
+  Write(rank, RankFacts{1, 2, kUnlimited, 4, "0"});
+  EXPECT_EQ(rank.bytes(), (Bytes{1,    0,    0,    0,    0,    0,    0,    0, 2, 0, 0, 0, 0, 0, 0, 0, 0xff,
+                                 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 4, 0, 0, 0, 1, 1, 0, 0, 0, '0'}));
+  WireWriter bare;
+  Write(bare, RankFacts{});
+  EXPECT_EQ(bare.bytes(), Bytes(33, 0));
+  WireWriter node;
+  Write(node, NodeFacts{"a", "b", "c", "", 1, 2, 3, 4, true});
+  EXPECT_EQ(node.bytes(), (Bytes{1, 0, 0, 0, 'a', 1, 0, 0, 0, 'b', 1, 0, 0, 0, 'c', 0, 0, 0, 0, 1, 0, 0,
+                                 0, 2, 0, 0, 0,   0, 0, 0, 0, 3,   0, 0, 0, 0, 0,   0, 0, 4, 0, 0, 0, 1}));
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ TEST(StartReport, TravelsUnchanged) {
   }
 }
 
+TEST(StartReport, IsTheseBytes) {
+  EXPECT_EQ(EncodeStartReport({StartStage::kWaiting, "no"}), (Bytes{2, 2, 0, 0, 0, 'n', 'o'}));
+}
+
 TEST(StartReport, OfManyWordsIsCut) {
   const StartReport report{StartStage::kWaiting, std::string(5000, 'x')};
   EXPECT_EQ(DecodeStartReport(EncodeStartReport(report))->last_error, std::string(1024, 'x'));

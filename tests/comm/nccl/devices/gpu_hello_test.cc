@@ -24,6 +24,15 @@ TEST(GpuHello, TravelsUnchanged) {
   }
 }
 
+TEST(GpuHello, IsTheseBytes) {
+  const GpuHello hello{{"", 3, "GPU-3b8f", "H100", true}, "", "", "13.0", "12.8", "2.27.5"};
+  EXPECT_EQ(EncodeGpuHello(hello),
+            (Bytes{0, 0,   0,   0,   8,   0,   0,   0,   'G', 'P', 'U', '-', '3', 'b', '8', 'f',
+                   4, 0,   0,   0,   'H', '1', '0', '0', 3,   0,   0,   0,   1,   0,   0,   0,
+                   0, 0,   0,   0,   0,   4,   0,   0,   0,   '1', '3', '.', '0', 4,   0,   0,
+                   0, '1', '2', '.', '8', 6,   0,   0,   0,   '2', '.', '2', '7', '.', '5'}));
+}
+
 TEST(GpuHello, IsCutWhereItIsLong) {
   GpuHello hello;
   hello.verdict.problem = std::string(10'000, 'x');

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <thread>
 
+#include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster::socket {
@@ -55,6 +57,29 @@ TEST(MeasureLink, GivesBothEndsTheSameFigures) {
   EXPECT_EQ(both.other->out_bytes_per_s, both.leader->in_bytes_per_s);
   EXPECT_EQ(both.other->in_bytes_per_s, both.leader->out_bytes_per_s);
   EXPECT_EQ(both.other->clock_ahead_ns, -both.leader->clock_ahead_ns);
+}
+
+// All that the other end answers lies there before the leader begins.
+TEST(MeasureLink, SendsTheseBytes) {
+  const Link link = MakeLink();
+  Bytes answers = {'h'};
+  answers.resize(1 + 20 * 16);
+  ASSERT_EQ(write(link.other.get(), answers.data(), answers.size()), static_cast<ssize_t>(answers.size()));
+  const Result<LinkFigures> figures = MeasureLink(link.leader.get(), true, Options(false));
+  ASSERT_TRUE(figures);
+  Bytes expected = {'h'};
+  const auto add = [&](int64_t number) {
+    for (int i = 0; i < 8; ++i) expected.push_back(static_cast<uint8_t>(number >> (8 * i)));
+  };
+  for (int64_t ping = 0; ping < 20; ++ping) {
+    add(ping);
+    add(0);
+  }
+  add(figures->round_trip_ns);
+  add(-figures->clock_ahead_ns);
+  Bytes sent(expected.size() + 1);
+  sent.resize(static_cast<size_t>(read(link.other.get(), sent.data(), sent.size())));
+  EXPECT_EQ(sent, expected);
 }
 
 TEST(MeasureLink, LeavesBandwidthOut) {

@@ -54,6 +54,22 @@ TEST_F(HandshakeTest, LetsAMemberIn) {
   EXPECT_EQ(connecting.ReadTaken(connector()), Shake::kDone);
 }
 
+TEST_F(HandshakeTest, HelloAndReplyAreTheseBytes) {
+  ConnectorHandshake connecting(high_, {0x0102030405060708, Purpose::kPointToPoint, 2}, 3);
+  EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
+  Bytes hello(kHelloBytes + 1);
+  ASSERT_EQ(recv(acceptor(), hello.data(), hello.size(), 0), static_cast<ssize_t>(kHelloBytes));
+  EXPECT_EQ(Bytes(hello.begin(), hello.begin() + 22),
+            (Bytes{'M', 'U', 'S', 'H', 5, 0, 0, 0, 2, 0, 0, 0, 2, 8, 7, 6, 5, 4, 3, 2, 1, 3}));
+  hello.resize(kHelloBytes);
+  Write(connector(), hello);
+  AcceptorHandshake accepting(low_, 1);
+  EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
+  Bytes reply(kReplyBytes + 1);
+  ASSERT_EQ(recv(connector(), reply.data(), reply.size(), 0), static_cast<ssize_t>(kReplyBytes));
+  EXPECT_EQ(reply.front(), 1) << "the cipher";
+}
+
 TEST_F(HandshakeTest, ShowsTheConnectorAStrangerWhoAnswers) {
   ConnectorHandshake connecting(high_, to_low_);
   EXPECT_EQ(connecting.Start(connector()), Shake::kDone);
