@@ -7,6 +7,7 @@
 #include "bootstrap/check/findings/slow_nodes.h"
 #include "bootstrap/check/gather.h"
 #include "bootstrap/check/link_survey.h"
+#include "comm/base/fields.h"
 
 namespace muster::check {
 namespace {
@@ -38,16 +39,16 @@ class Collector {
   }
 
   Status TellFacts() {
-    WireWriter writer;
-    Write(writer, FactsOfThisProcess(options_.visible_devices));
+    FieldWriter writer;
+    writer(FactsOfThisProcess(options_.visible_devices));
     if (Speaks()) {
-      Write(writer, FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
+      writer(FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
       if (SeveralNodes()) {
         MUSTER_TRY(endpoint_, socket::SocketEndpoint::Open());
-        writer.Blob(endpoint_->payload());
+        writer(endpoint_->payload());
       }
     }
-    MUSTER_TRY(const auto told, KeyedAllGather("check: facts", writer.bytes()));
+    MUSTER_TRY(const auto told, KeyedAllGather("check: facts", writer.Take()));
     evidence_.nodes.resize(roster_.nodes.size());
     speakers_.resize(roster_.nodes.size());
     for (int rank = 0; rank < roster_.size(); ++rank)
@@ -56,13 +57,15 @@ class Collector {
   }
 
   Status HearFacts(int rank, ByteView told) {
-    WireReader reader(told);
-    evidence_.ranks.push_back(ReadRankFacts(reader));
+    FieldReader reader(told);
+    reader(evidence_.ranks.emplace_back());
     const auto node = static_cast<size_t>(roster_.NodeOf(rank));
     if (SpeakerOf(roster_, roster_.NodeOf(rank)) == rank) {
-      evidence_.nodes[node] = ReadNodeFacts(reader);
+      reader(evidence_.nodes[node]);
       if (SeveralNodes()) {
-        MUSTER_TRY(speakers_[node], socket::DecodeEndpoint(reader.Blob(), roster_, rank));
+        ByteView endpoint;
+        reader(endpoint);
+        MUSTER_TRY(speakers_[node], socket::DecodeEndpoint(endpoint, roster_, rank));
       }
     }
     return reader.Finish("facts of " + DescribeRank(roster_, rank));
@@ -89,16 +92,13 @@ class Collector {
   }
 
   Result<std::vector<NodeLinks>> TellLinks(std::string_view name, const NodeLinks& mine) {
-    WireWriter writer;
-    if (Speaks()) Write(writer, mine);
-    MUSTER_TRY(const auto told, KeyedAllGather(name, writer.bytes()));
+    MUSTER_TRY(const auto told, KeyedAllGather(name, Speaks() ? EncodeFields(mine) : Bytes()));
     std::vector<NodeLinks> links;
     const int nodes = static_cast<int>(roster_.nodes.size());
     for (int node = 0; node < nodes; ++node) {
       const int speaker = SpeakerOf(roster_, node);
-      WireReader reader(told[static_cast<size_t>(speaker)]);
-      links.push_back(ReadNodeLinks(reader, nodes));
-      MUSTER_CHECK(reader.Finish("figures of " + DescribeRank(roster_, speaker)));
+      MUSTER_TRY(links.emplace_back(), DecodeNodeLinks(told[static_cast<size_t>(speaker)], nodes,
+                                                       "figures of " + DescribeRank(roster_, speaker)));
     }
     return links;
   }
@@ -117,23 +117,20 @@ class Collector {
       evidence_.broken = std::move(wrong).error();
       return {};
     }
-    WireWriter writer;
-    for (const WrongResult& one : *wrong) {
-      writer.I32(one.trial);
-      writer.String(one.what);
-    }
-    MUSTER_TRY(const auto told, KeyedAllGather("check: results", writer.bytes()));
+    FieldWriter writer;
+    for (const WrongResult& one : *wrong) writer(one.trial, one.what);
+    MUSTER_TRY(const auto told, KeyedAllGather("check: results", writer.Take()));
     for (int rank = 0; rank < roster_.size(); ++rank)
       MUSTER_CHECK(HearResults(rank, told[static_cast<size_t>(rank)]));
     return {};
   }
 
   Status HearResults(int rank, ByteView told) {
-    WireReader reader(told);
+    FieldReader reader(told);
     while (reader.ok() && reader.remaining() > 0) {
-      const int trial = reader.I32();
-      if (trial < 0 || static_cast<size_t>(trial) >= evidence_.trials.size()) reader.MarkBad();
-      evidence_.wrong.push_back({rank, {trial, reader.String()}});
+      WrongResult& wrong = evidence_.wrong.emplace_back(WrongOnRank{rank, {}}).result;
+      reader(wrong.trial, wrong.what);
+      reader.Require(wrong.trial >= 0 && std::cmp_less(wrong.trial, evidence_.trials.size()));
     }
     return reader.Finish("results of " + DescribeRank(roster_, rank));
   }

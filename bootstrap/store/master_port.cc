@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bootstrap/store/program_port.h"
+#include "comm/base/fields.h"
 #include "comm/base/wire.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/link/names.h"
@@ -23,14 +24,6 @@ std::vector<std::string> AddressesHere() {
     if (!net::IsNodeLocalInterface(interface.name)) addresses.push_back(interface.address.Host());
   }
   return addresses;
-}
-
-Bytes Payload(uint16_t port, const std::vector<std::string>& addresses) {
-  WireWriter writer;
-  writer.U16(port);
-  writer.U32(static_cast<uint32_t>(addresses.size()));
-  for (const std::string& address : addresses) writer.String(address);
-  return writer.Take();
 }
 
 Result<std::shared_ptr<StorePort>> HoldPort(const config::Config& config,
@@ -57,7 +50,7 @@ Result<std::shared_ptr<StorePort>> ChooseMasterPort(const config::Config& config
   std::vector<std::string> addresses;
   if (serves && !only_this_node && claim.local_rank <= 0) addresses = AddressesHere();
   if (claim.rank != 0) {
-    if (!addresses.empty()) claim.payload = Payload(0, addresses);
+    if (!addresses.empty()) claim.payload = EncodeFields(uint16_t{0}, addresses);
     return nullptr;
   }
   std::shared_ptr<StorePort> store;
@@ -68,18 +61,17 @@ Result<std::shared_ptr<StorePort>> ChooseMasterPort(const config::Config& config
   } else {
     MUSTER_TRY(port, FreeProgramPort(config.rendezvous.ports, request.meeting.ports_of_others));
   }
-  claim.payload = Payload(port, addresses);
+  claim.payload = EncodeFields(port, addresses);
   return store;
 }
 
 std::vector<std::string> AddressesInClaim(const Roster::Member& member) {
   if (member.payload.view().empty()) return {};
-  WireReader reader(member.payload.view());
-  reader.U16();
-  std::vector<std::string> addresses(reader.Count(sizeof(uint32_t)));
-  for (std::string& address : addresses) address = reader.String();
-  if (!reader.Finish("claim")) return {};
-  return addresses;
+  FieldReader reader(member.payload.view());
+  uint16_t port = 0;
+  std::vector<std::string> addresses;
+  reader(port, addresses);
+  return reader.Finish("claim") ? addresses : std::vector<std::string>();
 }
 
 uint16_t MasterPortOf(const Roster& roster) {

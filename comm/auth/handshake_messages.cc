@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::auth {
 namespace {
@@ -11,23 +11,12 @@ constexpr size_t kHeaderBytes = kHandshakeMagic.size() + 1;
 // The client shows it in one line; more would only be a way to fill its log.
 constexpr size_t kMaxVerdictText = 1000;
 
-void Header(WireWriter& writer, MessageType type) {
-  writer.Raw(AsBytes(kHandshakeMagic));
-  writer.U8(static_cast<uint8_t>(type));
+std::array<uint8_t, kHeaderBytes> HeaderOf(MessageType type) {
+  std::array<uint8_t, kHeaderBytes> header{};
+  std::ranges::copy(kHandshakeMagic, header.begin());
+  header.back() = static_cast<uint8_t>(type);
+  return header;
 }
-
-void VersionAndMethod(WireWriter& writer, uint16_t version, AuthMethod method) {
-  writer.U16(version);
-  writer.U8(static_cast<uint8_t>(method));
-}
-
-template <size_t N>
-void ReadInto(WireReader& reader, std::array<uint8_t, N>& out) {
-  const ByteView raw = reader.Raw(N);
-  std::copy(raw.begin(), raw.end(), out.begin());
-}
-
-WireReader ReaderBehindHeader(ByteView message) { return WireReader(message.subspan(kHeaderBytes)); }
 
 // Text from another process may carry anything; a log line must not.
 std::string Printable(std::string_view text) {
@@ -38,13 +27,44 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
+template <typename... T>
+bool ReadWhole(ByteView bytes, T&... fields) {
+  FieldReader reader(bytes);
+  reader(fields...);
+  return reader.ok() && reader.remaining() == 0;
+}
+
 template <typename T>
-std::optional<T> IfWhole(const WireReader& reader, T value) {
-  if (!reader.ok() || reader.remaining() != 0) return std::nullopt;
-  return value;
+std::optional<T> ParseBody(ByteView message) {
+  T body;
+  return ReadWhole(message.subspan(kHeaderBytes), body) ? std::optional(body) : std::nullopt;
 }
 
 }  // namespace
+
+void Fields(auto& wire, Is<HelloMessage> auto& hello) {
+  wire(hello.version, AnyByte(hello.method), hello.meeting);
+  if constexpr (kReads<decltype(wire)>) {
+    if (hello.version != kProtocolVersion) return wire.SkipRest();
+  }
+  wire(hello.nonce, hello.public_key);
+  if constexpr (kReads<decltype(wire)>) {
+    if (hello.method == AuthMethod::kSecret && wire.remaining() > 0) hello.mac.emplace();
+  }
+  if (hello.mac) wire(*hello.mac);
+}
+
+void Fields(auto& wire, Is<AnswerMessage> auto& answer) {
+  wire(answer.version, AnyByte(answer.method));
+  if constexpr (kReads<decltype(wire)>) {
+    if (answer.version != kProtocolVersion) return wire.SkipRest();
+  }
+  wire(answer.nonce, answer.public_key);
+}
+
+void Fields(auto& wire, Is<RejectMessage> auto& reject) {
+  wire(reject.version, AnyByte(reject.method), AnyByte(reject.reason));
+}
 
 MeetingId MeetingIdOf(std::string_view meeting_key) {
   const Digest digest = Blake2b({}, {AsBytes("muster meeting"), AsBytes(meeting_key)});
@@ -53,16 +73,7 @@ MeetingId MeetingIdOf(std::string_view meeting_key) {
   return id;
 }
 
-Bytes Encode(const HelloMessage& hello) {
-  WireWriter writer;
-  Header(writer, MessageType::kHello);
-  VersionAndMethod(writer, hello.version, hello.method);
-  writer.Raw(hello.meeting);
-  writer.Raw(hello.nonce);
-  writer.Raw(hello.public_key);
-  if (hello.mac) writer.Raw(*hello.mac);
-  return writer.Take();
-}
+Bytes Encode(const HelloMessage& hello) { return EncodeFields(HeaderOf(MessageType::kHello), hello); }
 
 Digest HelloMac(ByteView psk, ByteView hello) {
   const SecretKey key = DeriveKey(psk, {AsBytes("muster hello key")});
@@ -70,36 +81,19 @@ Digest HelloMac(ByteView psk, ByteView hello) {
                  {AsBytes("muster hello"), hello.first(std::min(hello.size(), kHelloBytesBeforeMac))});
 }
 
-Bytes Encode(const AnswerMessage& answer) {
-  WireWriter writer;
-  Header(writer, MessageType::kAnswer);
-  VersionAndMethod(writer, answer.version, answer.method);
-  writer.Raw(answer.nonce);
-  writer.Raw(answer.public_key);
-  return writer.Take();
-}
+Bytes Encode(const AnswerMessage& answer) { return EncodeFields(HeaderOf(MessageType::kAnswer), answer); }
 
-Bytes Encode(const RejectMessage& reject) {
-  WireWriter writer;
-  Header(writer, MessageType::kReject);
-  VersionAndMethod(writer, reject.version, reject.method);
-  writer.U8(static_cast<uint8_t>(reject.reason));
-  return writer.Take();
-}
+Bytes Encode(const RejectMessage& reject) { return EncodeFields(HeaderOf(MessageType::kReject), reject); }
 
 Bytes EncodeSealed(MessageType type, ByteView sealed) {
-  WireWriter writer;
-  Header(writer, type);
-  writer.Raw(sealed);
-  return writer.Take();
+  Bytes message = EncodeFields(HeaderOf(type));
+  message.insert(message.end(), sealed.begin(), sealed.end());
+  return message;
 }
 
 Bytes EncodeVerdict(const VerdictMessage& verdict) {
-  WireWriter writer;
-  writer.U8(verdict.accepted ? 1 : 0);
-  writer.String(verdict.message.substr(0, kMaxVerdictText));
-  writer.String(verdict.hint.substr(0, kMaxVerdictText));
-  return writer.Take();
+  return EncodeFields(verdict.accepted, AtMost(verdict.message, kMaxVerdictText),
+                      AtMost(verdict.hint, kMaxVerdictText));
 }
 
 std::optional<MessageType> TypeOf(ByteView message) {
@@ -113,51 +107,22 @@ std::optional<MessageType> TypeOf(ByteView message) {
   return static_cast<MessageType>(type);
 }
 
-std::optional<HelloMessage> ParseHello(ByteView message) {
-  WireReader reader = ReaderBehindHeader(message);
-  HelloMessage hello;
-  hello.version = reader.U16();
-  hello.method = static_cast<AuthMethod>(reader.U8());
-  ReadInto(reader, hello.meeting);
-  if (reader.ok() && hello.version != kProtocolVersion) return hello;
-  ReadInto(reader, hello.nonce);
-  ReadInto(reader, hello.public_key);
-  if (hello.method == AuthMethod::kSecret && reader.remaining() > 0) {
-    ReadInto(reader, hello.mac.emplace());
-  }
-  return IfWhole(reader, hello);
-}
+std::optional<HelloMessage> ParseHello(ByteView message) { return ParseBody<HelloMessage>(message); }
 
 std::optional<AnswerMessage> ParseAnswer(ByteView message) {
-  if (message.size() > kAnswerBytes) message = message.first(kAnswerBytes);
-  WireReader reader = ReaderBehindHeader(message);
-  AnswerMessage answer;
-  answer.version = reader.U16();
-  answer.method = static_cast<AuthMethod>(reader.U8());
-  if (reader.ok() && answer.version != kProtocolVersion) return answer;
-  ReadInto(reader, answer.nonce);
-  ReadInto(reader, answer.public_key);
-  return IfWhole(reader, answer);
+  return ParseBody<AnswerMessage>(message.first(std::min(message.size(), kAnswerBytes)));
 }
 
-std::optional<RejectMessage> ParseReject(ByteView message) {
-  WireReader reader = ReaderBehindHeader(message);
-  RejectMessage reject;
-  reject.version = reader.U16();
-  reject.method = static_cast<AuthMethod>(reader.U8());
-  reject.reason = static_cast<RejectReason>(reader.U8());
-  return IfWhole(reader, reject);
-}
+std::optional<RejectMessage> ParseReject(ByteView message) { return ParseBody<RejectMessage>(message); }
 
 ByteView SealedPartOf(ByteView message) { return message.subspan(kHeaderBytes); }
 
 std::optional<VerdictMessage> ParseVerdict(ByteView opened) {
-  WireReader reader(opened);
-  VerdictMessage verdict;
-  verdict.accepted = reader.U8() == 1;
-  verdict.message = Printable(reader.String());
-  verdict.hint = Printable(reader.String());
-  return IfWhole(reader, verdict);
+  uint8_t accepted = 0;
+  std::string message;
+  std::string hint;
+  if (!ReadWhole(opened, accepted, message, hint)) return std::nullopt;
+  return VerdictMessage{accepted == 1, Printable(message), Printable(hint)};
 }
 
 std::string_view MessageTypeName(MessageType type) {

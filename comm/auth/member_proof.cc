@@ -1,6 +1,6 @@
 #include "comm/auth/member_proof.h"
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::auth {
 
@@ -11,20 +11,14 @@ Challenge MakeChallenge() {
 }
 
 Bytes EncodeRanks(const MemberContext& context) {
-  WireWriter ends;
-  ends.I32(context.connector_rank);
-  ends.I32(context.acceptor_rank);
-  return ends.Take();
+  return EncodeFields(context.connector_rank, context.acceptor_rank);
 }
 
 MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, const Challenge& connector,
                              const Challenge& acceptor) {
-  WireWriter ends;
-  ends.U8(static_cast<uint8_t>(side));
-  ends.I32(context.connector_rank);
-  ends.I32(context.acceptor_rank);
+  const Bytes ends = EncodeFields(side, context.connector_rank, context.acceptor_rank);
   return Blake2b(context.group_key,
-                 {AsBytes("muster member"), AsBytes(context.group_id), ends.bytes(), connector, acceptor});
+                 {AsBytes("muster member"), AsBytes(context.group_id), ends, connector, acceptor});
 }
 
 Status CheckAnswer(const MemberContext& context, MemberSide side, const Challenge& connector,

@@ -3,17 +3,13 @@
 #include <utility>
 
 #include "comm/auth/crypto.h"
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::auth {
 namespace {
 
 Bytes PayloadOf(Role role, ByteView transcript_hash) {
-  WireWriter writer;
-  writer.String("muster handshake");
-  writer.U8(static_cast<uint8_t>(role));
-  writer.Blob(transcript_hash);
-  return writer.Take();
+  return EncodeFields(std::string_view("muster handshake"), role, transcript_hash);
 }
 
 Result<Bytes> MakeCredential(const MungeProverOptions& options, ByteView payload) {

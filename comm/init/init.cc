@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 #include "comm/log/log.h"
 #include "comm/socket/single.h"
 #include "comm/socket/socket_communicator.h"
@@ -24,9 +24,9 @@ Result<Told> ReadPayloads(const Roster& roster, const std::vector<ByteView>& pay
   Told told;
   told.endpoints.reserve(payloads.size());
   for (size_t rank = 0; rank < payloads.size(); ++rank) {
-    WireReader reader(payloads[rank]);
-    told.endpoints.push_back(reader.Blob());
-    const uint8_t memory = reader.U8();
+    FieldReader reader(payloads[rank]);
+    uint8_t memory = 0;
+    reader(told.endpoints.emplace_back(), memory);
     told.gpu = memory == kMaybeDevice || told.gpu;
     if (memory == kHostOnly) told.host_only.push_back(static_cast<int>(rank));
     if (const Status read = reader.Finish("data endpoint"); !read) {
@@ -103,11 +103,11 @@ Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> en
 }  // namespace
 
 Bytes DataPayload(const socket::SocketEndpoint& endpoint, const DataOptions& options) {
-  WireWriter writer;
-  writer.Blob(endpoint.payload());
   const bool asks = !options.host_only && options.backend != Backend::kSocket;
-  writer.U8(options.host_only ? kHostOnly : asks && options.gpu.has_device() ? kMaybeDevice : kNoDevice);
-  return writer.Take();
+  const uint8_t memory = options.host_only                  ? kHostOnly
+                         : asks && options.gpu.has_device() ? kMaybeDevice
+                                                            : kNoDevice;
+  return EncodeFields(endpoint.payload(), memory);
 }
 
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 #include "comm/ops/arguments.h"
 #include "comm/ops/group_failure.h"
 #include "comm/socket/reduce/reduce_kernels.h"
@@ -170,22 +170,16 @@ Status SocketCommunicator::Recv(Buffer buffer, int from, const CallOptions& opti
 
 Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int key,
                                                                 const CallOptions& options) {
-  WireWriter mine;
-  mine.I32(color);
-  mine.I32(key);
-  Bytes all(mine.bytes().size() * static_cast<size_t>(size()));
+  const Bytes mine = EncodeFields(color, key);
+  Bytes all(mine.size() * static_cast<size_t>(size()));
   uint64_t sequence = 0;
   MUSTER_CHECK(RunCollective(CallOf(Operation::kSplit), options, [&](const Collective& collective) {
     sequence = collective.engine.call().sequence;
-    return RunAllGather(collective, mine.bytes(), all);
+    return RunAllGather(collective, mine, all);
   }));
-  WireReader reader(all);
-  std::vector<SplitChoice> choices;
-  for (int r = 0; r < size(); ++r) {
-    SplitChoice& choice = choices.emplace_back();
-    choice.color = reader.I32();
-    choice.key = reader.I32();
-  }
+  FieldReader reader(all);
+  std::vector<SplitChoice> choices(static_cast<size_t>(size()));
+  for (SplitChoice& choice : choices) reader(choice.color, choice.key);
   std::optional<Members> members = FormSubgroup(members_, choices, sequence);
   if (!members) return nullptr;
   return Create(core_, *std::move(members));

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "comm/base/bytes.h"
-#include "comm/base/error.h"
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::check {
 
@@ -46,10 +45,18 @@ struct NodeFacts {
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 
-void Write(WireWriter& writer, const RankFacts& facts);
-void Write(WireWriter& writer, const NodeFacts& facts);
-// The reader says afterwards whether all was well.
-RankFacts ReadRankFacts(WireReader& reader);
-NodeFacts ReadNodeFacts(WireReader& reader);
+void Fields(auto& wire, Is<RankFacts> auto& facts) {
+  bool has_devices = facts.visible_devices.has_value();
+  std::string devices = facts.visible_devices.value_or("");
+  wire(facts.open_files, facts.open_files_most, facts.locked_memory, facts.cpus, has_devices, devices);
+  if constexpr (kReads<decltype(wire)>) {
+    if (has_devices) facts.visible_devices = std::move(devices);
+  }
+}
+
+void Fields(auto& wire, Is<NodeFacts> auto& facts) {
+  wire(facts.muster, facts.kernel, facts.libc, facts.interface, facts.mtu, facts.shm_free, facts.shm_total,
+       facts.gpus, facts.infiniband);
+}
 
 }  // namespace muster::check

@@ -32,32 +32,12 @@ socket::LinkFigures MedianOf(const std::vector<socket::LinkFigures>& figures) {
   return median;
 }
 
-void Write(WireWriter& writer, const NodeLinks& links) {
-  writer.U32(static_cast<uint32_t>(links.troubles.size()));
-  for (const LinkTrouble& trouble : links.troubles) {
-    writer.I32(trouble.node);
-    writer.String(trouble.reason);
-  }
-  writer.I32(links.measured);
-  writer.I64(links.median.round_trip_ns);
-  writer.I64(links.median.clock_ahead_ns);
-  writer.U64(links.median.out_bytes_per_s);
-  writer.U64(links.median.in_bytes_per_s);
-}
-
-NodeLinks ReadNodeLinks(WireReader& reader, int nodes) {
+Result<NodeLinks> DecodeNodeLinks(ByteView told, int nodes, std::string_view what) {
+  FieldReader reader(told);
   NodeLinks links;
-  const uint32_t troubles = reader.Count(sizeof(int32_t) + sizeof(uint32_t));
-  for (uint32_t i = 0; i < troubles && reader.ok(); ++i) {
-    const int node = reader.I32();
-    if (node < 0 || node >= nodes) reader.MarkBad();
-    links.troubles.push_back({node, reader.String()});
-  }
-  links.measured = reader.I32();
-  links.median.round_trip_ns = reader.I64();
-  links.median.clock_ahead_ns = reader.I64();
-  links.median.out_bytes_per_s = reader.U64();
-  links.median.in_bytes_per_s = reader.U64();
+  reader(links);
+  for (const LinkTrouble& trouble : links.troubles) reader.Require(trouble.node >= 0 && trouble.node < nodes);
+  MUSTER_CHECK(reader.Finish(what));
   return links;
 }
 

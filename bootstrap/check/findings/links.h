@@ -5,9 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 #include "comm/socket/probe/measure.h"
 
 namespace muster::check {
@@ -30,8 +31,15 @@ struct NodeLinks {
 // Of two middle values the better: with two other nodes, one bad pair is not "most".
 socket::LinkFigures MedianOf(const std::vector<socket::LinkFigures>& figures);
 
-void Write(WireWriter& writer, const NodeLinks& links);
-// The reader says afterwards whether all was well. A node outside 0..nodes-1 is not.
-NodeLinks ReadNodeLinks(WireReader& reader, int nodes);
+void Fields(auto& wire, Is<LinkTrouble> auto& trouble) { wire(trouble.node, trouble.reason); }
+
+void Fields(auto& wire, Is<NodeLinks> auto& links) {
+  auto& median = links.median;
+  wire(links.troubles, links.measured, median.round_trip_ns, median.clock_ahead_ns, median.out_bytes_per_s,
+       median.in_bytes_per_s);
+}
+
+// `what` is for the error. A node outside 0..nodes-1 is malformed.
+Result<NodeLinks> DecodeNodeLinks(ByteView told, int nodes, std::string_view what);
 
 }  // namespace muster::check

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <random>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/communicator_impl.h"
 #include "comm/nccl/communicator/settle.h"
@@ -15,19 +15,6 @@ namespace muster::nccl {
 namespace {
 
 constexpr Duration kShortest = std::chrono::milliseconds(1);
-
-// What each member of a part tells the others of it.
-struct Membership {
-  int world_rank = 0;
-  uint64_t id = 0;  // the first member's is the part's
-};
-
-Bytes Encode(const Membership& mine) {
-  WireWriter writer;
-  writer.I32(mine.world_rank);
-  writer.U64(mine.id);
-  return writer.Take();
-}
 
 // Two communicators of one group would need the same 64 random bits to be taken for one in the log.
 uint64_t NewId() {
@@ -96,13 +83,13 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::MakePart(std::unique_ptr
                                                                  NcclComm comm, const CallOptions& options) {
   NcclCore& core = *shared_.core;
   MUSTER_TRY(const std::vector<Bytes> members,
-             host->AllGatherBytes(Encode({core.group.rank(), NewId()}), options));
+             host->AllGatherBytes(EncodeFields(core.group.rank(), NewId()), options));
   std::vector<int> world_ranks;
-  uint64_t id = 0;
+  uint64_t id = 0;  // the first member's
   for (const Bytes& member : members) {
-    WireReader reader(member);
-    world_ranks.push_back(reader.I32());
-    const uint64_t its_id = reader.U64();
+    FieldReader reader(member);
+    uint64_t its_id = 0;
+    reader(world_ranks.emplace_back(), its_id);
     if (world_ranks.size() == 1) id = its_id;
     MUSTER_CHECK(reader.Finish("part of a split"));
   }

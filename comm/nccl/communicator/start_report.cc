@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/fields.h"
 #include "comm/base/parse.h"
-#include "comm/base/wire.h"
 
 namespace muster::nccl {
 namespace {
@@ -40,23 +40,13 @@ std::string Describe(const Roster& roster, const std::vector<int>& ranks,
 
 }  // namespace
 
-Bytes EncodeStartReport(const StartReport& report) {
-  WireWriter writer;
-  writer.U8(static_cast<uint8_t>(report.stage));
-  writer.String(std::string_view(report.last_error).substr(0, kMostWords));
-  return writer.Take();
+void Fields(auto& wire, Is<StartReport> auto& report) {
+  wire(UpTo(report.stage, StartStage::kThrough), AtMost(report.last_error, kMostWords));
 }
 
+Bytes EncodeStartReport(const StartReport& report) { return EncodeFields(report); }
 Result<StartReport> DecodeStartReport(ByteView bytes) {
-  WireReader reader(bytes);
-  StartReport report;
-  const uint8_t stage = reader.U8();
-  if (stage > static_cast<uint8_t>(StartStage::kThrough)) reader.MarkBad();
-  report.stage = static_cast<StartStage>(stage);
-  report.last_error = reader.String();
-  if (report.last_error.size() > kMostWords) reader.MarkBad();
-  MUSTER_CHECK(reader.Finish("NCCL start"));
-  return report;
+  return DecodeFields<StartReport>(bytes, "NCCL start");
 }
 
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit) {

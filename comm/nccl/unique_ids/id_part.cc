@@ -1,8 +1,6 @@
 #include "comm/nccl/unique_ids/id_part.h"
 
-#include <algorithm>
-
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::nccl {
 namespace {
@@ -16,41 +14,27 @@ Kind KindOf(const NcclIdPart& part) {
 
 }  // namespace
 
-Bytes EncodeIdPart(const NcclIdPart& part) {
-  WireWriter writer;
-  writer.U16(static_cast<uint16_t>(part.version.major));
-  writer.U16(static_cast<uint16_t>(part.version.minor));
-  writer.U16(static_cast<uint16_t>(part.version.patch));
-  writer.U32(part.milliseconds_left);
-  writer.U8(static_cast<uint8_t>(KindOf(part)));
-  if (part.id) writer.Raw(*part.id);
-  if (KindOf(part) == Kind::kFailed) writer.String(part.failure);
-  return writer.Take();
+void Fields(auto& wire, Is<NcclVersion> auto& version) {
+  for (auto* number : {&version.major, &version.minor, &version.patch}) {
+    auto short_number = static_cast<uint16_t>(*number);
+    wire(short_number);
+    if constexpr (kReads<decltype(wire)>) *number = short_number;
+  }
 }
 
-Result<NcclIdPart> DecodeIdPart(ByteView bytes) {
-  WireReader reader(bytes);
-  NcclIdPart part;
-  part.version = {reader.U16(), reader.U16(), reader.U16()};
-  part.milliseconds_left = reader.U32();
-  switch (static_cast<Kind>(reader.U8())) {
-    case Kind::kNone:
-      break;
-    case Kind::kDrawn: {
-      NcclId& id = part.id.emplace();
-      const ByteView raw = reader.Raw(id.size());
-      std::ranges::copy(raw, id.begin());
-      break;
-    }
-    case Kind::kFailed:
-      part.failure = reader.String();
-      if (part.failure.empty()) reader.MarkBad();
-      break;
-    default:
-      reader.MarkBad();
+void Fields(auto& wire, Is<NcclIdPart> auto& part) {
+  Kind kind = KindOf(part);
+  wire(part.version, part.milliseconds_left, UpTo(kind, Kind::kFailed));
+  if constexpr (kReads<decltype(wire)>) {
+    if (kind == Kind::kDrawn) part.id.emplace();
   }
-  MUSTER_CHECK(reader.Finish("NCCL id"));
-  return part;
+  if (part.id) wire(*part.id);
+  if (kind != Kind::kFailed) return;
+  wire(part.failure);
+  wire.Require(!part.failure.empty());
 }
+
+Bytes EncodeIdPart(const NcclIdPart& part) { return EncodeFields(part); }
+Result<NcclIdPart> DecodeIdPart(ByteView bytes) { return DecodeFields<NcclIdPart>(bytes, "NCCL id"); }
 
 }  // namespace muster::nccl

@@ -1,6 +1,6 @@
 #include "comm/rendezvous/control/owner_messages.h"
 
-#include "comm/rendezvous/messages/fields.h"
+#include "comm/rendezvous/messages/frames.h"
 
 namespace muster::rendezvous {
 
@@ -15,12 +15,12 @@ void Fields(auto& wire, Is<OwnerAnswer> auto& answer) {
 
 Bytes Encode(const OwnerQuestion& question) { return EncodeFields(ControlType::kOwnerAsked, question); }
 Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
-  return DecodeFields<OwnerQuestion>(frame, "question for an owner");
+  return DecodeFrame<OwnerQuestion>(frame, "question for an owner");
 }
 
 Bytes Encode(const OwnerAnswer& answer) { return EncodeFields(ControlType::kOwnerTold, answer); }
 Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
-  return DecodeFields<OwnerAnswer>(frame, "answer about an owner");
+  return DecodeFrame<OwnerAnswer>(frame, "answer about an owner");
 }
 
 }  // namespace muster::rendezvous

@@ -1,6 +1,6 @@
 #include "comm/rendezvous/messages/exit_report.h"
 
-#include "comm/rendezvous/messages/fields.h"
+#include "comm/rendezvous/messages/frames.h"
 
 namespace muster::rendezvous {
 
@@ -12,6 +12,6 @@ void Fields(auto& wire, Is<RankEnd> auto& end) {
 void Fields(auto& wire, Is<ExitReport> auto& ends) { wire(ends.last, ends.ends); }
 
 Bytes Encode(const ExitReport& ends) { return EncodeFields(ControlType::kEnded, ends); }
-Result<ExitReport> DecodeExitReport(ByteView frame) { return DecodeFields<ExitReport>(frame, "ends"); }
+Result<ExitReport> DecodeExitReport(ByteView frame) { return DecodeFrame<ExitReport>(frame, "ends"); }
 
 }  // namespace muster::rendezvous

@@ -1,8 +1,20 @@
 #include "comm/rendezvous/messages/messages.h"
 
-#include "comm/rendezvous/messages/fields.h"
+#include "comm/rendezvous/messages/frames.h"
 
-namespace muster::rendezvous {
+namespace muster {
+
+void Fields(auto& wire, Is<Error> auto& error) {
+  wire(UpTo(error.code, Code::kWorkFailed), error.message, error.hint);
+}
+
+void Fields(auto& wire, Is<Roster::Node> auto& node) { wire(node.name, node.addresses); }
+
+void Fields(auto& wire, Is<Roster::Member> auto& member) {
+  wire(member.node, member.local_rank, member.pid, member.payload);
+}
+
+namespace rendezvous {
 
 void Fields(auto& wire, Is<Agreement> auto& agreement) {
   wire(agreement.world_size, agreement.launcher, agreement.restart, agreement.job_key, agreement.backend,
@@ -11,10 +23,6 @@ void Fields(auto& wire, Is<Agreement> auto& agreement) {
 
 void Fields(auto& wire, Is<RankClaim> auto& claim) {
   wire(claim.rank, claim.local_rank, claim.local_size, claim.payload);
-}
-
-void Fields(auto& wire, Is<Error> auto& error) {
-  wire(UpTo(error.code, Code::kWorkFailed), error.message, error.hint);
 }
 
 namespace {
@@ -29,7 +37,7 @@ void ProcessFields(auto& wire, Is<ProcessInfo> auto& member, const ProcessInfo* 
   bool same = previous != nullptr && previous->node == member.node && previous->agreement == member.agreement;
   auto flags = static_cast<uint8_t>((same ? kSameAsBefore : 0) | (member.refused ? kRefused : 0));
   wire(UpTo(flags, kSameAsBefore | kRefused));
-  if constexpr (std::remove_reference_t<decltype(wire)>::kReads) {
+  if constexpr (kReads<decltype(wire)>) {
     same = (flags & kSameAsBefore) != 0;
     wire.Require(!same || previous != nullptr);
     if (same && previous != nullptr) {
@@ -53,12 +61,6 @@ void Fields(auto& wire, Is<Hello> auto& hello) {
     ProcessFields(wire, member, previous);
     previous = &member;
   }
-}
-
-void Fields(auto& wire, Is<Roster::Node> auto& node) { wire(node.name, node.addresses); }
-
-void Fields(auto& wire, Is<Roster::Member> auto& member) {
-  wire(member.node, member.local_rank, member.pid, member.payload);
 }
 
 void Fields(auto& wire, Is<FormedGroup> auto& group) {
@@ -88,7 +90,7 @@ namespace {
 template <typename T>
 Result<T> DecodeShared(ByteView frame, std::string_view what) {
   const auto owner = std::make_shared<const Bytes>(frame.begin(), frame.end());
-  return DecodeFields<T>(FieldReader(*owner, owner), what);
+  return DecodeFrame<T>(*owner, what, owner);
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
@@ -105,36 +107,36 @@ std::optional<ControlType> ControlTypeOf(ByteView frame) {
 }
 
 Bytes Encode(const Hello& hello) { return EncodeFields(ControlType::kHello, hello); }
-Result<Hello> DecodeHello(ByteView frame) { return DecodeFields<Hello>(frame, "hello"); }
+Result<Hello> DecodeHello(ByteView frame) { return DecodeFrame<Hello>(frame, "hello"); }
 
 Bytes Encode(const FormedGroup& group) { return EncodeFields(ControlType::kRoster, group); }
 Result<FormedGroup> DecodeRoster(ByteView frame) { return DecodeShared<FormedGroup>(frame, "roster"); }
 
 Bytes Encode(const Failure& failure) { return EncodeFields(ControlType::kFailure, failure); }
-Result<Failure> DecodeFailure(ByteView frame) { return DecodeFields<Failure>(frame, "failure"); }
+Result<Failure> DecodeFailure(ByteView frame) { return DecodeFrame<Failure>(frame, "failure"); }
 
 Bytes Encode(const KeyedAllGather& exchange, ControlType type) { return EncodeFields(type, exchange); }
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
-  return DecodeFields<KeyedAllGather>(frame, "exchange");
+  return DecodeFrame<KeyedAllGather>(frame, "exchange");
 }
 
 Bytes EncodeAccepted(uint64_t remaining_milliseconds) {
   return EncodeFields(ControlType::kAccepted, remaining_milliseconds);
 }
-Result<uint64_t> DecodeAccepted(ByteView frame) { return DecodeFields<uint64_t>(frame, "acceptance"); }
+Result<uint64_t> DecodeAccepted(ByteView frame) { return DecodeFrame<uint64_t>(frame, "acceptance"); }
 
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
   return EncodeFields(ControlType::kJobEnd, remaining_milliseconds);
 }
-Result<uint64_t> DecodeJobEnd(ByteView frame) { return DecodeFields<uint64_t>(frame, "end of the job"); }
+Result<uint64_t> DecodeJobEnd(ByteView frame) { return DecodeFrame<uint64_t>(frame, "end of the job"); }
 
 Bytes EncodeLeave(const std::vector<int>& ranks) { return EncodeFields(ControlType::kLeave, ranks); }
 Result<std::vector<int>> DecodeLeave(ByteView frame) {
-  return DecodeFields<std::vector<int>>(frame, "leave message");
+  return DecodeFrame<std::vector<int>>(frame, "leave message");
 }
 
 Bytes EncodeAdopt(int rank) { return EncodeFields(ControlType::kAdopt, rank); }
-Result<int> DecodeAdopt(ByteView frame) { return DecodeFields<int>(frame, "adoption request"); }
+Result<int> DecodeAdopt(ByteView frame) { return DecodeFrame<int>(frame, "adoption request"); }
 
 Bytes Encode(const Adoption& adoption) { return EncodeFields(ControlType::kAdopted, adoption); }
 Result<Adoption> DecodeAdopted(ByteView frame) { return DecodeShared<Adoption>(frame, "adoption"); }
@@ -151,4 +153,5 @@ Duration FromMilliseconds(uint64_t milliseconds) {
   return std::chrono::milliseconds(std::min(milliseconds, kMost));
 }
 
-}  // namespace muster::rendezvous
+}  // namespace rendezvous
+}  // namespace muster

@@ -1,13 +1,15 @@
 #include "comm/rendezvous/messages/survey_messages.h"
 
-#include "comm/rendezvous/messages/fields.h"
+#include "comm/rendezvous/messages/frames.h"
 
-namespace muster::rendezvous {
+namespace muster {
 
 void Fields(auto& wire, Is<OperationState> auto& operation) {
   wire(operation.communicator, operation.collective, operation.active, operation.operation,
        operation.sequence, operation.elements, operation.milliseconds, operation.waiting_for);
 }
+
+namespace rendezvous {
 
 void Fields(auto& wire, Is<ProcessState> auto& process) {
   // A letter that people will see.
@@ -36,14 +38,15 @@ void Fields(auto& wire, Is<GroupStatus> auto& status) {
 }
 
 Bytes Encode(const Survey& survey) { return EncodeFields(ControlType::kSurvey, survey); }
-Result<Survey> DecodeSurvey(ByteView frame) { return DecodeFields<Survey>(frame, "survey"); }
+Result<Survey> DecodeSurvey(ByteView frame) { return DecodeFrame<Survey>(frame, "survey"); }
 
 Bytes Encode(const Surveyed& surveyed) { return EncodeFields(ControlType::kSurveyed, surveyed); }
-Result<Surveyed> DecodeSurveyed(ByteView frame) { return DecodeFields<Surveyed>(frame, "survey's answer"); }
+Result<Surveyed> DecodeSurveyed(ByteView frame) { return DecodeFrame<Surveyed>(frame, "survey's answer"); }
 
 Bytes Encode(const GroupStatus& status) { return EncodeFields(ControlType::kGroupStatus, status); }
 Result<GroupStatus> DecodeGroupStatus(ByteView frame) {
-  return DecodeFields<GroupStatus>(frame, "status of a group");
+  return DecodeFrame<GroupStatus>(frame, "status of a group");
 }
 
-}  // namespace muster::rendezvous
+}  // namespace rendezvous
+}  // namespace muster

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/rendezvous/messages/fields.h"
+#include "comm/rendezvous/messages/frames.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -25,16 +25,17 @@ tl::unexpected<Error> Differ(const Speaker& ours, const Speaker& theirs, std::st
 
 void Fields(auto& wire, Is<Versions> auto& versions) {
   wire(versions.oldest, versions.newest, versions.release);
+  wire.Require(versions.oldest <= versions.newest && versions.release.size() <= kLongestRelease);
 }
 
 Bytes Encode(const Versions& versions) { return EncodeFields(ControlType::kVersions, versions); }
 
 Result<Versions> DecodeVersions(ByteView frame) {
   FieldReader reader(frame);
+  uint8_t type = 0;
   Versions versions;
-  reader(versions);
-  if (!reader.ok() || versions.oldest > versions.newest || versions.release.size() > kLongestRelease)
-    return Fail(Code::kInternal, "malformed versions");
+  reader(type, versions);
+  if (!reader.ok()) return Fail(Code::kInternal, "malformed versions");
   return versions;
 }
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <vector>
 
+#include "comm/base/fields.h"
 #include "comm/base/parse.h"
-#include "comm/base/wire.h"
 #include "comm/socket/probe/link_stream.h"
 
 namespace muster::socket {
@@ -41,18 +41,16 @@ Status Send(LinkStream& link, uint8_t kind) {
 }
 
 Status WriteTwo(LinkStream& link, int64_t first, int64_t second) {
-  WireWriter writer;
-  writer.I64(first);
-  writer.I64(second);
-  return link.Write(writer.bytes());
+  return link.Write(EncodeFields(first, second));
 }
 
 Result<std::array<int64_t, 2>> ReadTwo(LinkStream& link) {
   Ping bytes{};
   MUSTER_CHECK(link.Read(bytes));
-  WireReader reader(bytes);
-  const int64_t first = reader.I64();
-  return std::array<int64_t, 2>{first, reader.I64()};
+  std::array<int64_t, 2> two{};
+  FieldReader reader(bytes);
+  reader(two[0], two[1]);
+  return two;
 }
 
 // The clock is taken from the quickest round trip: it bounds the error.
@@ -148,10 +146,7 @@ class Stream {
 
 Status SendStream(LinkStream& link, const MeasureOptions& options, LinkFigures& figures) {
   MUSTER_TRY(figures.out_bytes_per_s, Stream(link, options).Run());
-  WireWriter end;
-  end.U8(kEnd);
-  end.U64(figures.out_bytes_per_s);
-  return link.Write(end.bytes());
+  return link.Write(EncodeFields(kEnd, figures.out_bytes_per_s));
 }
 
 Status ReceiveStream(LinkStream& link, LinkFigures& figures) {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "comm/base/wire.h"
+#include "comm/base/fields.h"
 
 namespace muster::socket {
 namespace {
@@ -57,15 +57,8 @@ ConnectorHandshake::ConnectorHandshake(const GroupMember& self, const LinkKey& k
     : self_(self), key_(key), offered_(ciphers), mine_(auth::MakeChallenge()) {}
 
 Shake ConnectorHandshake::Start(int fd) {
-  WireWriter hello;
-  hello.U32(kMagic);
-  hello.I32(self_.rank);
-  hello.I32(key_.peer);
-  hello.U8(static_cast<uint8_t>(key_.purpose));
-  hello.U64(key_.communicator);
-  hello.U8(offered_);
-  hello.Raw(mine_);
-  return messages_.Write(fd, hello.bytes());
+  return messages_.Write(
+      fd, EncodeFields(kMagic, self_.rank, key_.peer, key_.purpose, key_.communicator, offered_, mine_));
 }
 
 Shake ConnectorHandshake::ReadReply(int fd) {
@@ -113,22 +106,20 @@ Shake AcceptorHandshake::Reject(std::string reason) {
 
 Shake AcceptorHandshake::ReadHello(int fd) {
   const Shake shake = messages_.Read(fd, hello_);
-  WireReader reader(hello_);
+  FieldReader reader(hello_);
+  uint32_t magic = 0;
+  reader(magic);
   // Whoever speaks another protocol may wait for an answer before it has sent as much as a hello.
   const bool begun = shake == Shake::kDone || messages_.got() >= sizeof kMagic;
-  if (begun && reader.U32() != kMagic) return Reject("it does not speak muster's data protocol");
+  if (begun && magic != kMagic) return Reject("it does not speak muster's data protocol");
   if (shake != Shake::kDone) return shake;
-  const int32_t connector = reader.I32();
-  const int32_t acceptor = reader.I32();
-  const uint8_t purpose = reader.U8();
-  key_ = LinkKey{reader.U64(), static_cast<Purpose>(purpose), connector};
-  offered_ = reader.U8();
-  std::ranges::copy(reader.Raw(theirs_.size()), theirs_.begin());
-  if (purpose < 1 || purpose > 3) return Reject("it does not speak muster's data protocol");
+  int acceptor = 0;
+  reader(key_.peer, acceptor, Between(key_.purpose, Purpose::kCollective, Purpose::kInquiry),
+         key_.communicator, offered_, theirs_);
+  if (!reader.ok()) return Reject("it does not speak muster's data protocol");
   if (acceptor != self_.rank) return Reject(fmt::format("it looks for rank {}", acceptor));
-  if (connector < 0 || connector >= self_.size || connector == self_.rank) {
-    return Reject(fmt::format("it says it is rank {}", connector));
-  }
+  if (key_.peer < 0 || key_.peer >= self_.size || key_.peer == self_.rank)
+    return Reject(fmt::format("it says it is rank {}", key_.peer));
   cipher_ = auth::ChooseCipher(offered_, ciphers_);
   if (!cipher_ && (offered_ != 0 || ciphers_ != 0))
     return Reject("it does not seal its data as this rank does");
@@ -139,11 +130,9 @@ Shake AcceptorHandshake::ReadHello(int fd) {
 Shake AcceptorHandshake::Reply(int fd) {
   mine_ = auth::MakeChallenge();
   context_ = ContextOf(self_, key_, key_.peer, self_.rank, offered_, cipher_);
-  WireWriter reply;
-  reply.U8(Number(cipher_));
-  reply.Raw(mine_);
-  reply.Raw(auth::AnswerChallenge(context_, auth::MemberSide::kAcceptor, theirs_, mine_));
-  return messages_.Write(fd, reply.bytes());
+  const auth::MemberAnswer answer =
+      auth::AnswerChallenge(context_, auth::MemberSide::kAcceptor, theirs_, mine_);
+  return messages_.Write(fd, EncodeFields(Number(cipher_), mine_, answer));
 }
 
 std::optional<auth::DataKeys> AcceptorHandshake::Keys() const {

@@ -10,30 +10,24 @@ namespace {
 constexpr int kNodes = 3;
 
 template <typename Value>
-Bytes Written(const Value& value) {
-  WireWriter writer;
-  check::Write(writer, value);
-  return writer.Take();
+void ReadAgain(const Result<Value>& value, Result<Value> (*read)(ByteView)) {
+  if (value) Require(read(EncodeFields(*value)) == value, "it is read back as it was written");
 }
 
-template <typename Read>
-void ReadAgain(ByteView input, Read read) {
-  WireReader reader(input);
-  const auto value = read(reader);
-  if (!reader.Finish("answer")) return;
-  const Bytes written = Written(value);
-  WireReader again(written);
-  Require(read(again) == value && again.Finish("answer"), "it is read back as it was written");
+template <typename Value>
+Result<Value> ReadFacts(ByteView input) {
+  return DecodeFields<Value>(input, "answer");
 }
+
+Result<check::NodeLinks> ReadLinks(ByteView input) { return check::DecodeNodeLinks(input, kNodes, "answer"); }
 
 void One(ByteView input) {
-  ReadAgain(input, check::ReadRankFacts);
-  ReadAgain(input, check::ReadNodeFacts);
-  ReadAgain(input, [](WireReader& reader) { return check::ReadNodeLinks(reader, kNodes); });
-  WireReader reader(input);
-  const check::NodeLinks links = check::ReadNodeLinks(reader, kNodes);
-  if (!reader.ok()) return;
-  for (const check::LinkTrouble& trouble : links.troubles) {
+  ReadAgain(ReadFacts<check::RankFacts>(input), ReadFacts<check::RankFacts>);
+  ReadAgain(ReadFacts<check::NodeFacts>(input), ReadFacts<check::NodeFacts>);
+  const Result<check::NodeLinks> links = ReadLinks(input);
+  ReadAgain(links, ReadLinks);
+  if (!links) return;
+  for (const check::LinkTrouble& trouble : links->troubles) {
     Require(trouble.node >= 0 && trouble.node < kNodes, "{} is a node", trouble.node);
   }
 }
@@ -50,7 +44,8 @@ std::vector<Bytes> Seeds() {
   check::NodeLinks links;
   links.troubles = {{2, "10.1.0.2:40001: Connection refused"}};
   links.measured = 2;
-  return {Written(rank), Written(without), Written(node), Written(check::NodeFacts{}), Written(links)};
+  return {EncodeFields(rank), EncodeFields(without), EncodeFields(node), EncodeFields(check::NodeFacts{}),
+          EncodeFields(links)};
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// The encoder and decoder of all messages of the control plane. A frame is the message's type, one byte, and its
-// body. Each struct names its fields once, in the order of the body:
+// The encoder and decoder of messages. Each struct names its fields once, in the order in which they travel, in a
+// function beside it, in its namespace:
 //
 //   void Fields(auto& wire, Is<Survey> auto& survey) { wire(survey.number, survey.milliseconds, survey.stacks); }
 //
-// For the files that encode and decode messages alone.
+// Decoding is as strict as WireReader. For the files that encode and decode.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,24 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
 #include "comm/base/slice.h"
 #include "comm/base/wire.h"
-#include "comm/rendezvous/messages/messages.h"
 
-namespace muster::rendezvous {
+namespace muster {
 
 // T, or T that cannot be changed, since it is encoded.
 template <typename Argument, typename T>
 concept Is = std::same_as<std::remove_const_t<Argument>, T>;
+
+// Whether the argument `wire` of a Fields is a FieldReader: kReads<decltype(wire)>.
+template <typename Wire>
+inline constexpr bool kReads = std::remove_reference_t<Wire>::kIsReader;
 
 // A field of one byte; other values than `first` to `last` are malformed.
 template <typename T>
@@ -41,10 +47,22 @@ template <typename T>
 OneByte<T> UpTo(T& value, std::remove_const_t<T> last) {
   return {value, {}, last};
 }
+template <typename T>
+OneByte<T> AnyByte(T& value) {
+  return {value, {}, static_cast<std::remove_const_t<T>>(0xff)};
+}
+
+// A text of at most `bytes`: a longer one is cut when it is encoded, and is malformed.
+template <typename Text>
+struct AtMost {
+  AtMost(Text& text, size_t most) : value(text), bytes(most) {}
+  Text& value;
+  size_t bytes;
+};
 
 class FieldWriter {
  public:
-  static constexpr bool kReads = false;
+  static constexpr bool kIsReader = false;
 
   void operator()(const auto&... fields) { (Put(fields), ...); }
   void Count(const auto& items, size_t) { writer_.U32(static_cast<uint32_t>(items.size())); }
@@ -58,11 +76,14 @@ class FieldWriter {
   void Put(uint32_t value) { writer_.U32(value); }
   void Put(uint64_t value) { writer_.U64(value); }
   void Put(int value) { writer_.I32(value); }
+  void Put(int64_t value) { writer_.I64(value); }
   void Put(Duration value) {
     const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(value).count();
     writer_.U64(static_cast<uint64_t>(std::max<int64_t>(microseconds, 0)));
   }
+  void Put(std::string_view value) { writer_.String(value); }
   void Put(const std::string& value) { writer_.String(value); }
+  void Put(ByteView value) { writer_.Blob(value); }
   void Put(const Bytes& value) { writer_.Blob(value); }
   void Put(const Slice& value) { writer_.Blob(value.view()); }
   template <size_t N>
@@ -73,6 +94,10 @@ class FieldWriter {
   void Put(const OneByte<T>& field) {
     writer_.U8(static_cast<uint8_t>(field.value));
   }
+  template <typename Text>
+  void Put(const AtMost<Text>& field) {
+    writer_.String(std::string_view(field.value).substr(0, field.bytes));
+  }
   template <typename A, typename B>
   void Put(const std::pair<A, B>& value) {
     (*this)(value.first, value.second);
@@ -82,9 +107,14 @@ class FieldWriter {
     Count(items, 0);
     for (const T& item : items) Put(item);
   }
+  // An enumeration, one byte, or a message. Only OneByte reads an enumeration: its limits are needed.
   template <typename T>
-  void Put(const T& message) {
-    Fields(*this, message);
+  void Put(const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      writer_.U8(static_cast<uint8_t>(value));
+    } else {
+      Fields(*this, value);
+    }
   }
 
   WireWriter writer_;
@@ -100,13 +130,11 @@ size_t ShortestOf() {
 
 class FieldReader {
  public:
-  static constexpr bool kReads = true;
+  static constexpr bool kIsReader = true;
 
-  // `owner`, if any, holds `body` and is kept by each Slice.
-  explicit FieldReader(ByteView frame, std::shared_ptr<const Bytes> owner = nullptr)
-      : reader_(frame), owner_(std::move(owner)) {
-    reader_.U8();  // the type, which the caller has checked
-  }
+  // `owner`, if any, holds `bytes` and is kept by each Slice.
+  explicit FieldReader(ByteView bytes, std::shared_ptr<const Bytes> owner = nullptr)
+      : reader_(bytes), owner_(std::move(owner)) {}
 
   void operator()(auto&&... fields) { (Get(fields), ...); }
   // Makes room for as many as follow, of at least `shortest` bytes each.
@@ -114,7 +142,9 @@ class FieldReader {
   void Require(bool good) {
     if (!good) reader_.MarkBad();
   }
+  void SkipRest() { reader_.Raw(reader_.remaining()); }
   bool ok() const { return reader_.ok(); }
+  size_t remaining() const { return reader_.remaining(); }
   Status Finish(std::string_view what) const { return reader_.Finish(what); }
 
  private:
@@ -128,12 +158,14 @@ class FieldReader {
   void Get(uint32_t& value) { value = reader_.U32(); }
   void Get(uint64_t& value) { value = reader_.U64(); }
   void Get(int& value) { value = reader_.I32(); }
+  void Get(int64_t& value) { value = reader_.I64(); }
   void Get(Duration& value) {
     constexpr uint64_t kLongest =
         std::chrono::duration_cast<std::chrono::microseconds>(Duration::max()).count();
     value = std::chrono::microseconds(std::min(reader_.U64(), kLongest));
   }
   void Get(std::string& value) { value = reader_.String(); }
+  void Get(ByteView& value) { value = reader_.Blob(); }
   void Get(Bytes& value) {
     const ByteView bytes = reader_.Blob();
     value.assign(bytes.begin(), bytes.end());
@@ -148,6 +180,11 @@ class FieldReader {
     const uint8_t byte = reader_.U8();
     Require(byte >= static_cast<uint8_t>(field.first) && byte <= static_cast<uint8_t>(field.last));
     field.value = static_cast<T>(byte);
+  }
+  template <typename Text>
+  void Get(AtMost<Text>& field) {
+    Get(field.value);
+    Require(field.value.size() <= field.bytes);
   }
   template <typename A, typename B>
   void Get(std::pair<A, B>& value) {
@@ -168,14 +205,14 @@ class FieldReader {
   std::shared_ptr<const Bytes> owner_;
 };
 
-template <typename T>
-Bytes EncodeFields(ControlType type, const T& message) {
+template <typename... T>
+Bytes EncodeFields(const T&... fields) {
   FieldWriter writer;
-  writer(static_cast<uint8_t>(type), message);
+  writer(fields...);
   return writer.Take();
 }
 
-// `what` is for the error, if the frame is too short, too long or malformed.
+// `what` is for the error, if the bytes are too few, too many or malformed.
 template <typename T>
 Result<T> DecodeFields(FieldReader reader, std::string_view what) {
   T message{};
@@ -184,8 +221,8 @@ Result<T> DecodeFields(FieldReader reader, std::string_view what) {
   return message;
 }
 template <typename T>
-Result<T> DecodeFields(ByteView frame, std::string_view what) {
-  return DecodeFields<T>(FieldReader(frame), what);
+Result<T> DecodeFields(ByteView bytes, std::string_view what) {
+  return DecodeFields<T>(FieldReader(bytes), what);
 }
 
-}  // namespace muster::rendezvous
+}  // namespace muster
