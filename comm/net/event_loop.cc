@@ -1,8 +1,8 @@
 #include "comm/net/event_loop.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -126,13 +126,21 @@ bool EventLoop::RunUntil(const std::function<bool()>& done, Deadline deadline) {
 void EventLoop::RunOnce(Deadline deadline) {
   if (!timers_.empty()) deadline = deadline.EarlierOf(Deadline::At(timers_.begin()->first.first));
   std::array<epoll_event, 64> events{};
-  const int count =
-      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), deadline.PollMilliseconds());
-  for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events.at(static_cast<size_t>(i));
-    Dispatch(event.data.u64, event.events);
-  }
+  Serve(events, deadline.PollMilliseconds());
   RunTimers();
+}
+
+void EventLoop::RunReady() {
+  // No descriptor is beyond the end of watched_.
+  const auto events = std::make_unique_for_overwrite<epoll_event[]>(watched_.size());
+  Serve({events.get(), watched_.size()}, 0);
+  RunTimers();
+}
+
+void EventLoop::Serve(std::span<epoll_event> events, int timeout_ms) {
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  for (const epoll_event& event : events.first(static_cast<size_t>(std::max(count, 0))))
+    Dispatch(event.data.u64, event.events);
 }
 
 void EventLoop::Dispatch(uint64_t tag, uint32_t events) {

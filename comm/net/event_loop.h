@@ -1,16 +1,19 @@
-// One thread's event loop: descriptors, timers and work posted from other threads. The control plane runs on
-// one.
+// An event loop: descriptors, timers and work posted from other threads. The control plane runs on one, and the
+// data connections of a process that are being made are on another.
 //
-// Threads: everything but Post and mailbox() belongs to the thread that runs the loop. Handlers run on that
-// thread, one at a time; they may watch, forget and cancel anything, themselves included. Nothing blocks but
-// Run*, until their deadline. Ownership: descriptors stay the caller's; Forget before closing one.
+// Threads: one at a time, except for Post, mailbox() and fd(). Handlers run on the thread that runs the loop, one
+// at a time; they may watch, forget and cancel anything, themselves included. Nothing blocks except RunUntil and
+// RunOnce, until their deadline. Ownership: descriptors stay the caller's; Forget before closing one.
 #pragma once
+
+#include <sys/epoll.h>
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -66,6 +69,12 @@ class EventLoop {
   bool RunUntil(const std::function<bool()>& done, Deadline deadline);
   void RunOnce(Deadline deadline);
 
+  // For an owner that polls the loop among other descriptors: readable if RunReady has a handler to call. Any
+  // thread may poll it.
+  int fd() const { return epoll_.get(); }
+  // Calls the handlers of all that is ready now, however much it is, each at most once.
+  void RunReady();
+
  private:
   struct Watched {
     IoHandler handler;
@@ -73,6 +82,8 @@ class EventLoop {
     uint32_t events = 0;
   };
   EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox);
+  // `events`: room for those of one round.
+  void Serve(std::span<epoll_event> events, int timeout_ms);
   void RunTimers();
   void RunMail();
   void Dispatch(uint64_t tag, uint32_t events);

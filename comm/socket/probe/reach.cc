@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "comm/base/parse.h"
+#include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/handshake.h"
 #include "comm/socket/transport/peer_acceptor.h"
-#include "comm/socket/transport/poll_set.h"
 
 namespace muster::socket {
 namespace {
@@ -27,15 +27,15 @@ constexpr Duration kProof = std::chrono::seconds(1);
 class Prober {
  public:
   Prober(Group& group, const SocketEndpoint& endpoint, const std::vector<ReachPeer>& peers,
-         const ReachOptions& options, PollSet poll_set)
+         const ReachOptions& options, net::EventLoop& loop)
       : group_(group),
         peers_(peers),
         options_(options),
         self_{group.rank(), group.roster().size(), group.key(), group.roster().group_id},
-        poll_set_(std::move(poll_set)),
+        loop_(loop),
         reached_(peers.size()),
         dialed_(peers.size()),
-        acceptor_(poll_set_, self_, endpoint, {options.connect, options.at_once},
+        acceptor_(loop_, self_, endpoint, {options.connect, options.at_once},
                   [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {
     for (size_t i = 0; i < peers.size(); ++i) index_of_[peers[i].rank] = i;
   }
@@ -47,7 +47,7 @@ class Prober {
     while (settled_ < peers_.size() || (arrived_ < peers_.size() && !all.Expired())) {
       StartDials();
       MUSTER_CHECK(Wait(all));
-      poll_set_.Dispatch();
+      loop_.RunReady();
       acceptor_.OnTime();
       SettleDials();
       Tell();
@@ -79,7 +79,7 @@ class Prober {
       const ReachPeer& peer = peers_[next_];
       const LinkKey key{kProbe, Purpose::kPointToPoint, peer.rank};
       dials_.push_back({next_++, Deadline::After(options_.connect + kProof),
-                        std::make_unique<Dial>(poll_set_, self_, key, StagesTo(peer), options_.connect)});
+                        std::make_unique<Dial>(loop_, self_, key, StagesTo(peer), options_.connect)});
     }
   }
 
@@ -91,7 +91,7 @@ class Prober {
       until = until.EarlierOf(one.by).EarlierOf(one.dial->wake());
       ready = ready || one.dial->state() != Dial::State::kTrying;
     }
-    std::array<pollfd, 2> watched = {{{poll_set_.fd(), POLLIN, 0}, {group_.failure_fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> watched = {{{loop_.fd(), POLLIN, 0}, {group_.failure_fd(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), ready ? 0 : until.PollMilliseconds());
     if (auto failure = group_.failure()) return Fail(*std::move(failure));
     return {};
@@ -150,7 +150,7 @@ class Prober {
   const std::vector<ReachPeer>& peers_;
   const ReachOptions& options_;
   const GroupMember self_;
-  PollSet poll_set_;
+  net::EventLoop& loop_;
   std::map<int, size_t> index_of_;
   std::vector<Reached> reached_;
   std::vector<bool> dialed_;
@@ -166,8 +166,8 @@ class Prober {
 
 Result<std::vector<Reached>> ReachAll(Group& group, const SocketEndpoint& endpoint,
                                       const std::vector<ReachPeer>& peers, const ReachOptions& options) {
-  MUSTER_TRY(PollSet poll_set, PollSet::Create());
-  Prober prober(group, endpoint, peers, options, std::move(poll_set));
+  MUSTER_TRY(const std::unique_ptr<net::EventLoop> loop, net::EventLoop::Create());
+  Prober prober(group, endpoint, peers, options, *loop);
   MUSTER_CHECK(prober.Run());
   return prober.Take();
 }

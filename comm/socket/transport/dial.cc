@@ -26,13 +26,9 @@ std::string ClosedText(int error_number) {
 
 }  // namespace
 
-Dial::Dial(PollSet& poll_set, const GroupMember& self, const LinkKey& key, DialStages stages,
+Dial::Dial(net::EventLoop& loop, const GroupMember& self, const LinkKey& key, DialStages stages,
            Duration connect_timeout)
-    : poll_set_(poll_set),
-      self_(self),
-      key_(key),
-      stages_(std::move(stages)),
-      connect_timeout_(connect_timeout) {
+    : loop_(loop), self_(self), key_(key), stages_(std::move(stages)), connect_timeout_(connect_timeout) {
   StartStage();
 }
 
@@ -70,14 +66,13 @@ void Dial::StartAttempt(size_t index) {
     queue_full_ = queue_full_ || error_number == EAGAIN;
     return;
   }
-  Result<PollSet::Id> watch = poll_set_.Add(fd->get(), EPOLLOUT, [this, index] { OnReady(index); });
-  if (!watch) {
+  if (const Status watched = loop_.Watch(fd->get(), EPOLLOUT, [this, index](uint32_t) { OnReady(index); });
+      !watched) {
     refused_ = false;
-    attempt.failure = watch.error().message;
+    attempt.failure = watched.error().message;
     return;
   }
   attempt.fd = *std::move(fd);
-  attempt.watch = *watch;
   // Inside a node the kernel vouches for both ends of a Unix socket, and nothing else is on the way.
   const auth::CipherSet ciphers = attempt.address.family() == AF_UNIX ? 0 : self_.ciphers;
   attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_, ciphers);
@@ -120,7 +115,7 @@ void Dial::OnConnected(Attempt& attempt) {
     }
   }
   attempt.phase = Attempt::Phase::kReply;
-  poll_set_.Change(attempt.watch, attempt.fd.get(), EPOLLIN);
+  loop_.Change(attempt.fd.get(), EPOLLIN);
   const Shake shake = attempt.handshake->Start(attempt.fd.get());
   if (shake != Shake::kDone) OnShake(attempt, shake);
 }
@@ -158,7 +153,7 @@ void Dial::OnShake(Attempt& attempt, Shake shake) {
 }
 
 void Dial::Finish(Attempt& attempt) {
-  poll_set_.Remove(attempt.watch, attempt.fd.get());
+  loop_.Forget(attempt.fd.get());
   connected_ = {std::move(attempt.fd), attempt.handshake->Keys()};
   state_ = State::kConnected;
   for (Attempt& other : attempts_) Close(other);
@@ -233,7 +228,7 @@ std::string Dial::Tried() const { return fmt::format("{}", fmt::join(tried_, ", 
 
 void Dial::Close(Attempt& attempt) {
   if (!attempt.fd) return;
-  poll_set_.Remove(attempt.watch, attempt.fd.get());
+  loop_.Forget(attempt.fd.get());
   attempt.fd.Reset();
 }
 

@@ -16,9 +16,9 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 #include "comm/socket/transport/handshake.h"
-#include "comm/socket/transport/poll_set.h"
 
 namespace muster::socket {
 
@@ -29,8 +29,8 @@ class Dial {
  public:
   enum class State { kTrying, kConnected, kFailed };
 
-  // `self` and `poll_set` outlive it. `connect_timeout` bounds each wait for the kernel to connect.
-  Dial(PollSet& poll_set, const GroupMember& self, const LinkKey& key, DialStages stages,
+  // `self` and `loop` outlive it. `connect_timeout` bounds each wait for the kernel to connect.
+  Dial(net::EventLoop& loop, const GroupMember& self, const LinkKey& key, DialStages stages,
        Duration connect_timeout);
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
@@ -56,7 +56,6 @@ class Dial {
   struct Attempt {
     net::SocketAddress address;
     UniqueFd fd;  // empty: this attempt has failed
-    PollSet::Id watch = 0;
     std::unique_ptr<ConnectorHandshake> handshake;
     enum class Phase { kConnecting, kReply, kWaiting, kTaken } phase = Phase::kConnecting;
     std::string failure;
@@ -78,7 +77,7 @@ class Dial {
   void Close(Attempt& attempt);
   bool AnyOpen() const;
 
-  PollSet& poll_set_;
+  net::EventLoop& loop_;
   const GroupMember& self_;
   const LinkKey key_;
   const DialStages stages_;

@@ -33,8 +33,8 @@ Shake InquiryMessages::Read(int fd, std::span<uint8_t> into) {
   return authentic ? Shake::kDone : Shake::kRejected;
 }
 
-Inquiry::Inquiry(PollSet& poll_set, std::unique_ptr<Dial> dial, const Call& call)
-    : poll_set_(poll_set), dial_(std::move(dial)), call_(call) {
+Inquiry::Inquiry(net::EventLoop& loop, std::unique_ptr<Dial> dial, const Call& call)
+    : loop_(loop), dial_(std::move(dial)), call_(call) {
   Advance();
 }
 
@@ -43,7 +43,7 @@ Inquiry::~Inquiry() { Close(state_); }
 void Inquiry::Close(State state) {
   state_ = state;
   dial_.reset();
-  if (fd_) poll_set_.Remove(watch_, fd_.get());
+  if (fd_) loop_.Forget(fd_.get());
   fd_.Reset();
 }
 
@@ -61,10 +61,9 @@ void Inquiry::Advance() {
   fd_ = std::move(link.fd);
   messages_ = InquiryMessages(link.keys);
   dial_.reset();
-  const Result<PollSet::Id> watch = poll_set_.Add(fd_.get(), EPOLLIN, [this] { OnAnswer(); });
+  const Status watched = loop_.Watch(fd_.get(), EPOLLIN, [this](uint32_t) { OnAnswer(); });
   const FrameBytes question = EncodeFrame({FrameKind::kInquiry, call_, 0});
-  watch_ = watch.value_or(0);
-  if (!watch || messages_.Write(fd_.get(), question) != Shake::kDone) Close(State::kFailed);
+  if (!watched || messages_.Write(fd_.get(), question) != Shake::kDone) Close(State::kFailed);
 }
 
 void Inquiry::OnAnswer() {
@@ -80,12 +79,11 @@ InquiryServer::~InquiryServer() {
 }
 
 void InquiryServer::Receive(int from, ProvenLink link) {
-  auto visitor = std::make_unique<Visitor>(Visitor{from, {}, 0, InquiryMessages(link.keys)});
+  auto visitor = std::make_unique<Visitor>(Visitor{from, {}, InquiryMessages(link.keys)});
   Visitor* raw = visitor.get();
-  const Result<PollSet::Id> watch = poll_set_.Add(link.fd.get(), EPOLLIN, [this, raw] { OnReady(raw); });
-  if (!watch) return;  // the asker sees its connection close and does without
+  // Else the asker sees its connection close and does without.
+  if (!loop_.Watch(link.fd.get(), EPOLLIN, [this, raw](uint32_t) { OnReady(raw); })) return;
   raw->fd = std::move(link.fd);
-  raw->watch = *watch;
   visitors_.push_back(std::move(visitor));
   OnReady(raw);
 }
@@ -106,7 +104,7 @@ void InquiryServer::OnReady(Visitor* visitor) {
 }
 
 void InquiryServer::Dismiss(Visitor* visitor) {
-  poll_set_.Remove(visitor->watch, visitor->fd.get());
+  loop_.Forget(visitor->fd.get());
   std::erase_if(visitors_, [visitor](const auto& other) { return other.get() == visitor; });
 }
 

@@ -23,11 +23,11 @@
 #include "comm/auth/data_seal.h"
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
+#include "comm/net/event_loop.h"
 #include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/frame.h"
 #include "comm/socket/transport/handshake.h"
-#include "comm/socket/transport/poll_set.h"
 
 namespace muster::socket {
 
@@ -67,7 +67,7 @@ class Inquiry {
     kFailed,   // could not be asked
   };
 
-  Inquiry(PollSet& poll_set, std::unique_ptr<Dial> dial, const Call& call);
+  Inquiry(net::EventLoop& loop, std::unique_ptr<Dial> dial, const Call& call);
   Inquiry(const Inquiry&) = delete;
   Inquiry& operator=(const Inquiry&) = delete;
   ~Inquiry();
@@ -82,13 +82,12 @@ class Inquiry {
   void OnAnswer();
   void Close(State state);
 
-  PollSet& poll_set_;
+  net::EventLoop& loop_;
   std::unique_ptr<Dial> dial_;
   const Call call_;
   State state_ = State::kOpen;
   int peer_ = -1;
   UniqueFd fd_;
-  PollSet::Id watch_ = 0;
   InquiryMessages messages_{{}};
 };
 
@@ -98,8 +97,7 @@ class InquiryServer {
   // Given the asker's rank and call.
   using Responder = std::function<Standing(int, const Call&)>;
 
-  InquiryServer(PollSet& poll_set, Responder responder)
-      : poll_set_(poll_set), responder_(std::move(responder)) {}
+  InquiryServer(net::EventLoop& loop, Responder responder) : loop_(loop), responder_(std::move(responder)) {}
   InquiryServer(const InquiryServer&) = delete;
   InquiryServer& operator=(const InquiryServer&) = delete;
   ~InquiryServer();
@@ -111,13 +109,12 @@ class InquiryServer {
   struct Visitor {
     int rank = 0;
     UniqueFd fd;
-    PollSet::Id watch = 0;
     InquiryMessages messages;
   };
   void OnReady(Visitor* visitor);
   void Dismiss(Visitor* visitor);
 
-  PollSet& poll_set_;
+  net::EventLoop& loop_;
   const Responder responder_;
   std::list<std::unique_ptr<Visitor>> visitors_;
 };

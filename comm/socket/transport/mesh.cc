@@ -62,25 +62,25 @@ PeerAcceptorOptions Choosy(PeerAcceptorOptions options, std::function<bool(const
 }  // namespace
 
 Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
-           const MeshOptions& options, PollSet poll_set)
+           const MeshOptions& options, std::unique_ptr<net::EventLoop> loop)
     : group_(group),
       endpoint_(std::move(endpoint)),
       addresses_(std::move(addresses)),
       options_(options),
       self_(MembershipOf(group, options_.ciphers)),
-      poll_set_(std::move(poll_set)),
-      server_(poll_set_, [this](int from, const Call& call) { return Respond(from, call); }),
-      acceptor_(poll_set_, self_, *endpoint_,
+      loop_(std::move(loop)),
+      server_(*loop_, [this](int from, const Call& call) { return Respond(from, call); }),
+      acceptor_(*loop_, self_, *endpoint_,
                 Choosy(options_.acceptor, [this](const LinkKey& key) { return Wants(key); }),
                 [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
 
 Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
                                            std::vector<EndpointAddress> addresses,
                                            const MeshOptions& options) {
-  MUSTER_TRY(PollSet poll_set, PollSet::Create());
+  MUSTER_TRY(std::unique_ptr<net::EventLoop> loop, net::EventLoop::Create());
   MUSTER_CHECK(OpenDividedNodes(group, *endpoint, addresses, options.connect));
   std::shared_ptr<Mesh> mesh(
-      new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(poll_set)));
+      new Mesh(group, std::move(endpoint), std::move(addresses), options, std::move(loop)));
   MUSTER_CHECK(mesh->acceptor_.Start());
   return mesh;
 }
@@ -106,7 +106,7 @@ Deadline Mesh::wake() const {
 
 void Mesh::Serve() {
   const std::lock_guard lock(mutex_);
-  poll_set_.Dispatch();
+  loop_->RunReady();
   // After what has arrived: a deadline that passed while nobody looked must not strike a peer that was in
   // time.
   acceptor_.OnTime();
@@ -273,7 +273,7 @@ std::vector<ProvenLink> Mesh::TakeUnused(uint64_t communicator, Purpose purpose)
 }
 
 std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
-  return std::make_unique<Dial>(poll_set_, self_, key, StagesTo(key.peer), options_.connect);
+  return std::make_unique<Dial>(*loop_, self_, key, StagesTo(key.peer), options_.connect);
 }
 
 DialStages Mesh::StagesTo(int peer) const {
@@ -344,7 +344,7 @@ uint64_t Mesh::Inquire(int peer, const Call& call) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_inquiry_++;
   auto dial = StartDial({call.communicator, Purpose::kInquiry, peer});
-  questions_[id].inquiry = std::make_unique<Inquiry>(poll_set_, std::move(dial), call);
+  questions_[id].inquiry = std::make_unique<Inquiry>(*loop_, std::move(dial), call);
   return id;
 }
 

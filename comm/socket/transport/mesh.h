@@ -33,6 +33,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/group/group.h"
+#include "comm/net/event_loop.h"
 #include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/inquiry.h"
@@ -75,7 +76,7 @@ class Mesh {
   std::optional<net::PrivateDirectory> FindDirectory(const std::string& name) const;
 
   // Readable when Serve has something to do.
-  int poll_fd() const { return poll_set_.fd(); }
+  int poll_fd() const { return loop_->fd(); }
   // When Serve has something to do without being readable.
   Deadline wake() const;
   void Serve();
@@ -103,7 +104,7 @@ class Mesh {
 
  private:
   Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
-       const MeshOptions& options, PollSet poll_set);
+       const MeshOptions& options, std::unique_ptr<net::EventLoop> loop);
 
   struct Question {
     std::unique_ptr<Inquiry> inquiry;
@@ -132,7 +133,7 @@ class Mesh {
   const GroupMember self_;
 
   mutable std::mutex mutex_;
-  PollSet poll_set_;
+  const std::unique_ptr<net::EventLoop> loop_;
   std::map<LinkKey, ProvenLink> ready_;
   std::map<LinkKey, LinkFailure> failed_;
   std::map<LinkKey, std::unique_ptr<Dial>> dials_;

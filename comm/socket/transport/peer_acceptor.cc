@@ -19,9 +19,9 @@ constexpr Duration kRest = std::chrono::milliseconds(100);
 
 }  // namespace
 
-PeerAcceptor::PeerAcceptor(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
+PeerAcceptor::PeerAcceptor(net::EventLoop& loop, const GroupMember& self, const SocketEndpoint& endpoint,
                            const PeerAcceptorOptions& options, Arrived arrived)
-    : poll_set_(poll_set), self_(self), options_(options), arrived_(std::move(arrived)) {
+    : loop_(loop), self_(self), options_(options), arrived_(std::move(arrived)) {
   const auto add = [&](int fd, bool unix_socket) {
     listeners_.emplace_back(fd, unix_socket, options_.half_open_limit);
   };
@@ -31,7 +31,7 @@ PeerAcceptor::PeerAcceptor(PollSet& poll_set, const GroupMember& self, const Soc
 
 PeerAcceptor::~PeerAcceptor() {
   while (!newcomers_.empty()) Forget(newcomers_.front().get());
-  for (ListeningSocket& listener : listeners_) Watch(listener, false);
+  for (const ListeningSocket& listener : listeners_) loop_.Forget(listener.fd);
 }
 
 Status PeerAcceptor::Start() {
@@ -40,15 +40,14 @@ Status PeerAcceptor::Start() {
 }
 
 Status PeerAcceptor::Open(ListeningSocket& listener) {
-  MUSTER_TRY(listener.watch, poll_set_.Add(listener.fd, EPOLLIN, [&listener] { listener.ready = true; }));
+  MUSTER_CHECK(loop_.Watch(listener.fd, EPOLLIN, [&listener](uint32_t) { listener.ready = true; }));
   listener.watched = true;
   return {};
 }
 
 void PeerAcceptor::Watch(ListeningSocket& listener, bool on) {
   if (on) listener.again = Deadline::Never();
-  if (listener.watch == 0 || listener.watched == on) return;
-  poll_set_.Change(listener.watch, listener.fd, on ? EPOLLIN : 0U);
+  loop_.Change(listener.fd, on ? EPOLLIN : 0U);
   listener.watched = on;
 }
 
@@ -142,14 +141,13 @@ void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string
   }
   auto newcomer = std::make_unique<Newcomer>(listener, self_);
   Newcomer* raw = newcomer.get();
-  Result<PollSet::Id> watch = poll_set_.Add(fd.get(), EPOLLIN, [this, raw] { Advance(raw); });
-  if (!watch) {
+  const Status watched = loop_.Watch(fd.get(), EPOLLIN, [this, raw](uint32_t) { Advance(raw); });
+  if (!watched) {
     return rejections_.Add(
         LogLevel::kWarning, {{"peer", address}},
-        fmt::format("closed a data connection from {}: {}", address, watch.error().message));
+        fmt::format("closed a data connection from {}: {}", address, watched.error().message));
   }
   raw->fd = std::move(fd);
-  raw->watch = *watch;
   raw->address = std::move(address);
   raw->deadline = Deadline::After(options_.handshake);
   raw->id = listener.half_open.Add(host, Clock::now());
@@ -197,7 +195,7 @@ void PeerAcceptor::Dismiss(Newcomer* newcomer, const std::string& reason) {
 }
 
 UniqueFd PeerAcceptor::Forget(Newcomer* newcomer) {
-  poll_set_.Remove(newcomer->watch, newcomer->fd.get());
+  loop_.Forget(newcomer->fd.get());
   UniqueFd fd = std::move(newcomer->fd);
   ListeningSocket& listener = newcomer->listener;
   listener.half_open.Remove(newcomer->id);

@@ -24,11 +24,11 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/rejection_log.h"
+#include "comm/net/event_loop.h"
 #include "comm/net/half_open.h"
 #include "comm/net/socket.h"
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/handshake.h"
-#include "comm/socket/transport/poll_set.h"
 
 namespace muster::socket {
 
@@ -42,11 +42,11 @@ struct PeerAcceptorOptions {
 class PeerAcceptor {
  public:
   static constexpr int kAcceptsPerWake = 32;  // for each listener
-  // Called with each proven connection, inside PollSet::Dispatch or OnTime.
+  // Called with each proven connection, inside EventLoop::RunReady or OnTime.
   using Arrived = std::function<void(const LinkKey&, ProvenLink)>;
 
   // Everything passed by reference outlives it.
-  PeerAcceptor(PollSet& poll_set, const GroupMember& self, const SocketEndpoint& endpoint,
+  PeerAcceptor(net::EventLoop& loop, const GroupMember& self, const SocketEndpoint& endpoint,
                const PeerAcceptorOptions& options, Arrived arrived);
   PeerAcceptor(const PeerAcceptor&) = delete;
   PeerAcceptor& operator=(const PeerAcceptor&) = delete;
@@ -54,7 +54,7 @@ class PeerAcceptor {
 
   Status Start();
   Deadline wake() const;
-  // After PollSet::Dispatch: closes who is late, then accepts who has come.
+  // After EventLoop::RunReady: closes who is late, then accepts who has come.
   void OnTime();
 
  private:
@@ -64,7 +64,6 @@ class PeerAcceptor {
     int fd;
     bool unix_socket;
     net::HalfOpenTable half_open;
-    PollSet::Id watch = 0;
     bool watched = false;
     bool ready = false;  // connections may be waiting
     Deadline again = Deadline::Never();
@@ -74,7 +73,6 @@ class PeerAcceptor {
         : listener(came_by), handshake(self, came_by.unix_socket ? 0 : self.ciphers) {}
     ListeningSocket& listener;
     UniqueFd fd;
-    PollSet::Id watch = 0;
     net::HalfOpenTable::Id id = 0;
     std::string address;
     Deadline deadline = Deadline::Never();
@@ -96,7 +94,7 @@ class PeerAcceptor {
   UniqueFd Forget(Newcomer* newcomer);
   Newcomer* Find(const ListeningSocket& listener, net::HalfOpenTable::Id id) const;
 
-  PollSet& poll_set_;
+  net::EventLoop& loop_;
   const GroupMember& self_;
   const PeerAcceptorOptions options_;
   const Arrived arrived_;

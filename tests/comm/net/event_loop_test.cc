@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <thread>
 
@@ -141,6 +143,58 @@ TEST(EventLoopWatch, AHandlerMayForgetAnotherThatIsReadyInTheSameRound) {
   WriteByte(b_far);
   loop->RunOnce(Deadline::After(milliseconds(1)));
   EXPECT_EQ(called.size(), 1u);
+}
+
+// Whoever applies deadlines after it must not find a peer's bytes unread, however many peers there are.
+TEST(EventLoopRunReady, CallsEveryHandlerThatIsReadyOnce) {
+  TestLoop loop;
+  std::vector<UniqueFd> ready;
+  std::vector<int> calls(300);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ready.emplace_back(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    ASSERT_TRUE(loop->Watch(ready.back().get(), EPOLLIN, [&calls, i](uint32_t) { ++calls[i]; }));
+  }
+  pollfd entry{loop->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&entry, 1, 0), 1);
+  loop->RunReady();
+  EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
+}
+
+TEST(EventLoopRunReady, ReturnsIfNothingIsReady) {
+  TestLoop loop;
+  auto [near, far] = SocketPair();
+  ASSERT_TRUE(loop->Watch(near.get(), EPOLLIN, [](uint32_t) { FAIL(); }));
+  pollfd entry{loop->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&entry, 1, 0), 0);
+  loop->RunReady();
+}
+
+TEST(EventLoopRunReady, CallsDueTimersAndPostedWork) {
+  TestLoop loop;
+  int called = 0;
+  loop->After(Duration::zero(), [&] { called += 1; });
+  loop->Post([&] { called += 10; });
+  loop->RunReady();
+  EXPECT_EQ(called, 11);
+}
+
+TEST(EventLoopRunReady, AHandlerMayForgetWhatIsReadyAndWatchMore) {
+  TestLoop loop;
+  UniqueFd ready[3];
+  for (UniqueFd& fd : ready) fd.Reset(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+  int called = 0;
+  const auto forget_both = [&](uint32_t) {
+    ++called;
+    loop->Forget(ready[0].get());
+    loop->Forget(ready[1].get());
+    EXPECT_TRUE(loop->Watch(ready[2].get(), EPOLLIN, [&](uint32_t) { called += 10; }));
+  };
+  ASSERT_TRUE(loop->Watch(ready[0].get(), EPOLLIN, forget_both));
+  ASSERT_TRUE(loop->Watch(ready[1].get(), EPOLLIN, forget_both));
+  loop->RunReady();
+  EXPECT_EQ(called, 1);
+  loop->RunReady();
+  EXPECT_EQ(called, 11);
 }
 
 TEST(EventLoopWatch, AnEventIsNotForTheNextOwnerOfADescriptor) {

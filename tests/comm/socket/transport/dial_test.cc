@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
 
 namespace muster::socket {
@@ -19,7 +21,7 @@ class DialTest : public testing::Test {
  protected:
   DialTest()
       : listener_(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0))),
-        dial_(poll_set_, high_, {42, Purpose::kCollective, 2}, {{net::LocalAddress(listener_.get())}},
+        dial_(*loop_, high_, {42, Purpose::kCollective, 2}, {{net::LocalAddress(listener_.get())}},
               std::chrono::minutes(1)) {
     low_.rank = 2;
     AwaitReadable(listener_.get());
@@ -33,15 +35,15 @@ class DialTest : public testing::Test {
   }
   // The dial goes on with what has come for it.
   void Go() {
-    AwaitReadable(poll_set_.fd());
-    poll_set_.Dispatch();
+    AwaitReadable(loop_->fd());
+    loop_->RunReady();
   }
   Shake Answer() {
     AwaitReadable(accepted_.get());
     return acceptor_.Advance(accepted_.get());
   }
 
-  PollSet poll_set_ = *PollSet::Create();
+  std::unique_ptr<net::EventLoop> loop_ = *net::EventLoop::Create();
   GroupMember high_{5, 8, {}, "0011"};
   GroupMember low_ = high_;
   UniqueFd listener_;
@@ -70,11 +72,11 @@ TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
   listener_.Reset();
   accepted_.Reset();
   while (dial_.state() == Dial::State::kTrying) {
-    pollfd entry{poll_set_.fd(), POLLIN, 0};
+    pollfd entry{loop_->fd(), POLLIN, 0};
     ASSERT_GE(
         poll(&entry, 1, dial_.wake().EarlierOf(Deadline::After(std::chrono::minutes(1))).PollMilliseconds()),
         0);
-    poll_set_.Dispatch();
+    loop_->RunReady();
     dial_.OnTime();
   }
   EXPECT_EQ(dial_.state(), Dial::State::kFailed);
@@ -104,15 +106,15 @@ class FullQueueTest : public testing::Test {
   bool Until(Dial& dial, const std::function<bool()>& done) {
     const Deadline limit = Deadline::After(std::chrono::minutes(1));
     while (!done() && !limit.Expired()) {
-      pollfd entry{poll_set_.fd(), POLLIN, 0};
+      pollfd entry{loop_->fd(), POLLIN, 0};
       poll(&entry, 1, dial.wake().EarlierOf(limit).PollMilliseconds());
-      poll_set_.Dispatch();
+      loop_->RunReady();
       dial.OnTime();
     }
     return done();
   }
 
-  PollSet poll_set_ = *PollSet::Create();
+  std::unique_ptr<net::EventLoop> loop_ = *net::EventLoop::Create();
   GroupMember high_{5, 8, {}, "0011"};
   UniqueFd listener_;
   net::SocketAddress unix_;
@@ -121,7 +123,7 @@ class FullQueueTest : public testing::Test {
 
 TEST_F(FullQueueTest, AnotherWayIsTriedAfterAWhile) {
   const auto tcp = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
-  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {net::LocalAddress(tcp->get())}},
+  Dial dial(*loop_, high_, {42, Purpose::kCollective, 2}, {{unix_}, {net::LocalAddress(tcp->get())}},
             std::chrono::milliseconds(100));
   UniqueFd accepted;
   EXPECT_TRUE(Until(dial, [&] {
@@ -132,7 +134,7 @@ TEST_F(FullQueueTest, AnotherWayIsTriedAfterAWhile) {
 }
 
 TEST_F(FullQueueTest, WhereThereIsNoOtherWayItIsWaitedFor) {
-  Dial dial(poll_set_, high_, {42, Purpose::kCollective, 2}, {{unix_}}, std::chrono::milliseconds(1));
+  Dial dial(*loop_, high_, {42, Purpose::kCollective, 2}, {{unix_}}, std::chrono::milliseconds(1));
   int rounds = 0;
   EXPECT_TRUE(Until(dial, [&] { return ++rounds > 10; }));
   EXPECT_EQ(dial.state(), Dial::State::kTrying);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
+#include "comm/net/event_loop.h"
 #include "comm/socket/transport/dial.h"
 #include "tests/comm/base/log_capture.h"
 
@@ -30,7 +32,7 @@ class PeerAcceptorTest : public testing::Test {
  protected:
   void Start(PeerAcceptorOptions options = {minutes(10), 128, {}}) {
     acceptor = std::make_unique<PeerAcceptor>(
-        poll_set, self, *endpoint, options,
+        *loop, self, *endpoint, options,
         [this](const LinkKey& key, ProvenLink link) { arrived.emplace_back(key, std::move(link.fd)); });
     ASSERT_TRUE(acceptor->Start());
   }
@@ -47,14 +49,14 @@ class PeerAcceptorTest : public testing::Test {
     return fd;
   }
   void Serve() {
-    poll_set.Dispatch();
+    loop->RunReady();
     acceptor->OnTime();
   }
   bool Until(const std::function<bool()>& done) {
     const Deadline limit = Deadline::After(std::chrono::seconds(60));
     while (!done()) {
       if (limit.Expired()) return false;
-      pollfd ready{poll_set.fd(), POLLIN, 0};
+      pollfd ready{loop->fd(), POLLIN, 0};
       poll(&ready, 1, acceptor->wake().EarlierOf(limit).PollMilliseconds());
       Serve();
     }
@@ -62,7 +64,7 @@ class PeerAcceptorTest : public testing::Test {
   }
   // Rank 3 connects, proves itself and is taken.
   bool MemberGetsIn() {
-    Dial dial(poll_set, member, {1, Purpose::kCollective, 0}, {{Address()}}, minutes(1));
+    Dial dial(*loop, member, {1, Purpose::kCollective, 0}, {{Address()}}, minutes(1));
     const bool in = Until([&] { return dial.state() != Dial::State::kTrying; });
     return in && dial.state() == Dial::State::kConnected && !arrived.empty();
   }
@@ -73,7 +75,7 @@ class PeerAcceptorTest : public testing::Test {
     return count == 0 || (count < 0 && errno != EAGAIN);
   }
 
-  PollSet poll_set = *PollSet::Create();
+  std::unique_ptr<net::EventLoop> loop = *net::EventLoop::Create();
   GroupMember self{0, 8, {}, "0011"};
   GroupMember member{3, 8, {}, "0011"};
   std::unique_ptr<SocketEndpoint> endpoint = *SocketEndpoint::Open();
@@ -218,7 +220,7 @@ TEST_F(PeerAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
     int rounds = 0;
     const Deadline limit_of_test = Deadline::After(std::chrono::milliseconds(350));
     while (!limit_of_test.Expired()) {
-      pollfd ready{poll_set.fd(), POLLIN, 0};
+      pollfd ready{loop->fd(), POLLIN, 0};
       poll(&ready, 1, acceptor->wake().EarlierOf(limit_of_test).PollMilliseconds());
       Serve();
       ++rounds;
