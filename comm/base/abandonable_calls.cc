@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "comm/base/detached_thread.h"
+#include "comm/base/start_thread.h"
 
 namespace muster {
 

@@ -1,15 +1,14 @@
 #include "comm/nccl/nccl_log.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 #include <thread>
 
+#include "comm/base/start_thread.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 
@@ -56,23 +55,13 @@ std::string_view MessageOfNcclLine(std::string_view line) {
 Result<std::string> OpenNcclLog() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
-  UniqueFd reader(ends[0]);
-  const int writer =
-      ends[1];  // open for ever: NCCL opens it again by this path, and never says when it is done
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
-  try {
-    std::thread([pipe = std::make_shared<UniqueFd>(std::move(reader))] { Serve(*pipe); }).detach();
-  } catch (const std::system_error& error) {
-    close(writer);
-    started = Fail(Code::kSystem, "cannot start the thread that reads NCCL's log: {}", error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  MUSTER_CHECK(started);
-  return fmt::format("/proc/self/fd/{}", writer);
+  const auto reader = std::make_shared<UniqueFd>(ends[0]);
+  UniqueFd writer(ends[1]);
+  MUSTER_TRY(std::thread thread,
+             StartThread("the thread that reads NCCL's log", [reader] { Serve(*reader); }));
+  thread.detach();
+  // It stays open: NCCL opens it again by this path, and does not report when it is done.
+  return fmt::format("/proc/self/fd/{}", writer.Release());
 }
 
 }  // namespace muster::nccl

@@ -1,37 +1,19 @@
 #include "comm/nccl/communicator/bounded_call.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <future>
 #include <memory>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "comm/base/start_thread.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster::nccl {
 namespace {
-
-// Without a signal, whatever the caller's thread takes.
-bool StartAlone(std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
-  try {
-    std::thread(std::move(body)).detach();
-  } catch (const std::system_error&) {
-    started = false;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
-}
 
 // Where no descriptor is left: an abort must come about all the same.
 bool RunUnwatched(Deadline deadline, std::function<void()> call) {
@@ -41,7 +23,7 @@ bool RunUnwatched(Deadline deadline, std::function<void()> call) {
     call();
     ended->set_value();
   };
-  if (!StartAlone(body)) return false;
+  if (!StartDetachedThread(body)) return false;
   return end.wait_until(deadline.when()) == std::future_status::ready;
 }
 
@@ -55,7 +37,7 @@ bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
   };
-  if (!StartAlone(body)) return false;
+  if (!StartDetachedThread(body)) return false;
   pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }

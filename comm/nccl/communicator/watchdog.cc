@@ -1,14 +1,13 @@
 #include "comm/nccl/communicator/watchdog.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "comm/base/parse.h"
+#include "comm/base/start_thread.h"
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/cause.h"
 #include "comm/nccl/communicator/settle.h"
@@ -26,18 +25,8 @@ Result<std::unique_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   std::unique_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
-  try {
-    watchdog->thread_ = std::thread([dog = watchdog.get()] { dog->Run(); });
-  } catch (const std::system_error& error) {
-    started = Fail(Code::kSystem, "cannot start the thread that watches NCCL: {}", error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  MUSTER_CHECK(started);
+  MUSTER_TRY(watchdog->thread_,
+             StartThread("the thread that watches NCCL", [dog = watchdog.get()] { dog->Run(); }));
   return watchdog;
 }
 

@@ -1,12 +1,11 @@
 #include "comm/rendezvous/control/threaded_group.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "comm/base/parse.h"
+#include "comm/base/start_thread.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/stragglers.h"
@@ -85,22 +84,11 @@ RankReport ThreadedGroup::ReportOwn() {
 }
 
 Status ThreadedGroup::Serve() {
-  // Signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
-  try {
-    thread_ = std::thread([this] {
-      loop_->RunUntil([this] { return stop_; }, Deadline::Never());
-      plane_.reset();
-    });
-  } catch (const std::system_error& error) {
-    started = muster::Fail(Code::kSystem, "cannot start the thread of the control plane: {}", error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  MUSTER_TRY(thread_, StartThread("the thread of the control plane", [this] {
+               loop_->RunUntil([this] { return stop_; }, Deadline::Never());
+               plane_.reset();
+             }));
+  return {};
 }
 
 void ThreadedGroup::OnFailure(const Failure& failure) {

@@ -1,7 +1,6 @@
 #include "comm/rendezvous/tcp_store/server_thread.h"
 
-#include <csignal>
-#include <system_error>
+#include "comm/base/start_thread.h"
 
 namespace muster::tcp_store {
 
@@ -10,24 +9,10 @@ Result<std::unique_ptr<ServerThread>> ServerThread::Start(UniqueFd listener, Ser
   std::unique_ptr<ServerThread> self(new ServerThread(std::move(loop)));
   self->server_ = std::make_unique<Server>(*self->loop_, std::move(listener), std::move(options));
   MUSTER_CHECK(self->server_->Start());
-  MUSTER_CHECK(self->Run());
+  MUSTER_TRY(self->thread_, StartThread("the store's thread", [server = self.get()] {
+               server->loop_->RunUntil([server] { return server->stop_; }, Deadline::Never());
+             }));
   return self;
-}
-
-Status ServerThread::Run() {
-  // Signals are for the process's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
-  try {
-    thread_ = std::thread([this] { loop_->RunUntil([this] { return stop_; }, Deadline::Never()); });
-  } catch (const std::system_error& error) {
-    started = Fail(Code::kSystem, "cannot start the store's thread: {}", error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 ServerThread::~ServerThread() {

@@ -30,7 +30,6 @@ class ServerThread {
 
  private:
   explicit ServerThread(std::unique_ptr<net::EventLoop> loop) : loop_(std::move(loop)) {}
-  Status Run();
 
   const pid_t owner_ = getpid();
   std::unique_ptr<net::EventLoop> loop_;
