@@ -32,18 +32,56 @@ class SharedLibrary {
     *function = reinterpret_cast<Function*>(Find(symbol));
     return *function == nullptr ? Missing(symbol) : Status();
   }
-  // The same where it may be missing: null then.
-  template <typename Function>
-  void Want(const char* symbol, Function** function) const {
-    *function = reinterpret_cast<Function*>(Find(symbol));
-  }
 
  private:
+  friend class Symbols;
   SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   Status Missing(std::string_view symbol) const;
 
   void* handle_;
   std::string path_;
 };
+
+// The first member of a struct of functions: each names its symbol where it is declared.
+//
+//   struct Functions {
+//     Symbols symbols;
+//     decltype(cudaFree)* free = symbols.Need("cudaFree");
+//   };
+//   MUSTER_TRY(const Functions functions, FindFunctions<Functions>(library));
+class Symbols {
+ public:
+  // Becomes the type of its member.
+  struct Symbol {
+    template <typename Function>
+    operator Function*() const {  // NOLINT(google-explicit-constructor): see above
+      return reinterpret_cast<Function*>(address);
+    }
+    void* address;
+  };
+
+  explicit Symbols(const SharedLibrary& library) : library_(library) {}
+
+  Symbol Need(const char* symbol) {
+    const Symbol found = Want(symbol);
+    if (found.address == nullptr && found_) found_ = library_.Missing(symbol);
+    return found;
+  }
+  // Null if the library does not have it.
+  Symbol Want(const char* symbol) const { return {library_.Find(symbol)}; }
+  // Error: the first one that is needed and missing, as SharedLibrary::Need.
+  const Status& found() const { return found_; }
+
+ private:
+  SharedLibrary library_;
+  Status found_;
+};
+
+template <typename Functions>
+Result<Functions> FindFunctions(const SharedLibrary& library) {
+  Functions functions{Symbols(library)};
+  MUSTER_CHECK(functions.symbols.found());
+  return functions;
+}
 
 }  // namespace muster

@@ -34,27 +34,30 @@ struct alignas(16) AnyPointerAttributes {
 static_assert(offsetof(cudaPointerAttributes, type) == 0 && offsetof(cudaPointerAttributes, device) == 4);
 
 struct Functions {
-  decltype(cudaDriverGetVersion)* driver_version = nullptr;
-  decltype(cudaGetDeviceCount)* device_count = nullptr;
-  cudaError_t (*properties)(AnyDeviceProperties*, int) = nullptr;
-  decltype(cudaDeviceGetPCIBusId)* pci = nullptr;
-  decltype(cudaSetDevice)* set_device = nullptr;
-  decltype(cudaGetDevice)* current_device = nullptr;
-  cudaError_t (*pointer_attributes)(AnyPointerAttributes*, const void*) = nullptr;
-  cudaError_t (*create_event)(cudaEvent_t*, unsigned) = nullptr;
-  decltype(cudaEventDestroy)* destroy_event = nullptr;
-  cudaError_t (*record_event)(cudaEvent_t, cudaStream_t) = nullptr;
-  decltype(cudaEventQuery)* query_event = nullptr;
-  cudaError_t (*create_stream)(cudaStream_t*, unsigned) = nullptr;
-  decltype(cudaStreamDestroy)* destroy_stream = nullptr;
-  decltype(cudaStreamSynchronize)* synchronize = nullptr;
-  cudaError_t (*copy)(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t) = nullptr;
-  cudaError_t (*allocate_on)(void**, size_t, cudaStream_t) = nullptr;
-  cudaError_t (*free_on)(void*, cudaStream_t) = nullptr;
-  cudaError_t (*allocate)(void**, size_t) = nullptr;
-  decltype(cudaFree)* free = nullptr;
-  decltype(cudaGetErrorString)* error_string = nullptr;
-  decltype(cudaGetLastError)* last_error = nullptr;
+  Symbols symbols;
+  decltype(cudaDriverGetVersion)* driver_version = symbols.Need("cudaDriverGetVersion");
+  decltype(cudaGetDeviceCount)* device_count = symbols.Need("cudaGetDeviceCount");
+  cudaError_t (*properties)(AnyDeviceProperties*, int) = symbols.Need("cudaGetDeviceProperties");
+  decltype(cudaDeviceGetPCIBusId)* pci = symbols.Need("cudaDeviceGetPCIBusId");
+  decltype(cudaSetDevice)* set_device = symbols.Need("cudaSetDevice");
+  decltype(cudaGetDevice)* current_device = symbols.Need("cudaGetDevice");
+  cudaError_t (*pointer_attributes)(AnyPointerAttributes*,
+                                    const void*) = symbols.Need("cudaPointerGetAttributes");
+  cudaError_t (*create_event)(cudaEvent_t*, unsigned) = symbols.Need("cudaEventCreateWithFlags");
+  decltype(cudaEventDestroy)* destroy_event = symbols.Need("cudaEventDestroy");
+  cudaError_t (*record_event)(cudaEvent_t, cudaStream_t) = symbols.Need("cudaEventRecord");
+  decltype(cudaEventQuery)* query_event = symbols.Need("cudaEventQuery");
+  cudaError_t (*create_stream)(cudaStream_t*, unsigned) = symbols.Need("cudaStreamCreateWithFlags");
+  decltype(cudaStreamDestroy)* destroy_stream = symbols.Need("cudaStreamDestroy");
+  decltype(cudaStreamSynchronize)* synchronize = symbols.Need("cudaStreamSynchronize");
+  cudaError_t (*copy)(void*, const void*, size_t, cudaMemcpyKind,
+                      cudaStream_t) = symbols.Need("cudaMemcpyAsync");
+  cudaError_t (*allocate_on)(void**, size_t, cudaStream_t) = symbols.Need("cudaMallocAsync");
+  cudaError_t (*free_on)(void*, cudaStream_t) = symbols.Need("cudaFreeAsync");
+  cudaError_t (*allocate)(void**, size_t) = symbols.Need("cudaMalloc");
+  decltype(cudaFree)* free = symbols.Need("cudaFree");
+  decltype(cudaGetErrorString)* error_string = symbols.Need("cudaGetErrorString");
+  decltype(cudaGetLastError)* last_error = symbols.Need("cudaGetLastError");
 };
 
 Result<int> CheckVersion(const SharedLibrary& library) {
@@ -68,32 +71,6 @@ Result<int> CheckVersion(const SharedLibrary& library) {
   return WithHint(
       Fail(Code::kConfiguration, "{} is the runtime of CUDA {}", library.path(), FormatCudaVersion(version)),
       fmt::format("muster needs CUDA {} or newer", FormatCudaVersion(kLeastCuda)));
-}
-
-Result<Functions> FindFunctions(const SharedLibrary& library) {
-  Functions f;
-  MUSTER_CHECK(library.Need("cudaDriverGetVersion", &f.driver_version));
-  MUSTER_CHECK(library.Need("cudaGetDeviceCount", &f.device_count));
-  MUSTER_CHECK(library.Need("cudaGetDeviceProperties", &f.properties));
-  MUSTER_CHECK(library.Need("cudaDeviceGetPCIBusId", &f.pci));
-  MUSTER_CHECK(library.Need("cudaSetDevice", &f.set_device));
-  MUSTER_CHECK(library.Need("cudaGetDevice", &f.current_device));
-  MUSTER_CHECK(library.Need("cudaPointerGetAttributes", &f.pointer_attributes));
-  MUSTER_CHECK(library.Need("cudaEventCreateWithFlags", &f.create_event));
-  MUSTER_CHECK(library.Need("cudaEventDestroy", &f.destroy_event));
-  MUSTER_CHECK(library.Need("cudaEventRecord", &f.record_event));
-  MUSTER_CHECK(library.Need("cudaEventQuery", &f.query_event));
-  MUSTER_CHECK(library.Need("cudaStreamCreateWithFlags", &f.create_stream));
-  MUSTER_CHECK(library.Need("cudaStreamDestroy", &f.destroy_stream));
-  MUSTER_CHECK(library.Need("cudaStreamSynchronize", &f.synchronize));
-  MUSTER_CHECK(library.Need("cudaMemcpyAsync", &f.copy));
-  MUSTER_CHECK(library.Need("cudaMallocAsync", &f.allocate_on));
-  MUSTER_CHECK(library.Need("cudaFreeAsync", &f.free_on));
-  MUSTER_CHECK(library.Need("cudaMalloc", &f.allocate));
-  MUSTER_CHECK(library.Need("cudaFree", &f.free));
-  MUSTER_CHECK(library.Need("cudaGetErrorString", &f.error_string));
-  MUSTER_CHECK(library.Need("cudaGetLastError", &f.last_error));
-  return f;
 }
 
 class CudaLibrary final : public CudaApi {
@@ -183,7 +160,7 @@ Result<std::unique_ptr<CudaApi>> LoadCuda(const LibraryFiles& files) {
         "set backend: socket");
   }
   MUSTER_TRY(const int version, CheckVersion(*library));
-  MUSTER_TRY(const Functions functions, FindFunctions(*library));
+  MUSTER_TRY(const Functions functions, FindFunctions<Functions>(*library));
   return std::make_unique<CudaLibrary>(library->path(), version, functions);
 }
 

@@ -14,27 +14,28 @@ static_assert(static_cast<int>(NcclResult::kRemoteError) == ncclRemoteError);
 static_assert(static_cast<int>(NcclResult::kInProgress) == ncclInProgress);
 
 struct Functions {
-  decltype(ncclGetUniqueId)* get_unique_id = nullptr;
-  decltype(ncclCommInitRankConfig)* init = nullptr;
-  decltype(ncclCommInitRankScalable)* init_scalable = nullptr;  // may be missing, as the next two
-  decltype(ncclCommShrink)* shrink = nullptr;
-  decltype(ncclCommRevoke)* revoke = nullptr;
-  decltype(ncclCommSplit)* split = nullptr;
-  decltype(ncclCommGetAsyncError)* async_error = nullptr;
-  decltype(ncclCommFinalize)* finalize = nullptr;
-  decltype(ncclCommDestroy)* destroy = nullptr;
-  decltype(ncclCommAbort)* abort = nullptr;
-  decltype(ncclBroadcast)* broadcast = nullptr;
-  decltype(ncclReduce)* reduce = nullptr;
-  decltype(ncclAllReduce)* all_reduce = nullptr;
-  decltype(ncclAllGather)* all_gather = nullptr;
-  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
-  decltype(ncclSend)* send = nullptr;
-  decltype(ncclRecv)* recv = nullptr;
-  decltype(ncclGroupStart)* group_start = nullptr;
-  decltype(ncclGroupEnd)* group_end = nullptr;
-  decltype(ncclGetErrorString)* error_string = nullptr;
-  decltype(ncclGetLastError)* last_error = nullptr;
+  Symbols symbols;
+  decltype(ncclGetUniqueId)* get_unique_id = symbols.Need("ncclGetUniqueId");
+  decltype(ncclCommInitRankConfig)* init = symbols.Need("ncclCommInitRankConfig");
+  decltype(ncclCommInitRankScalable)* init_scalable = symbols.Want("ncclCommInitRankScalable");
+  decltype(ncclCommShrink)* shrink = symbols.Want("ncclCommShrink");
+  decltype(ncclCommRevoke)* revoke = symbols.Want("ncclCommRevoke");
+  decltype(ncclCommSplit)* split = symbols.Need("ncclCommSplit");
+  decltype(ncclCommGetAsyncError)* async_error = symbols.Need("ncclCommGetAsyncError");
+  decltype(ncclCommFinalize)* finalize = symbols.Need("ncclCommFinalize");
+  decltype(ncclCommDestroy)* destroy = symbols.Need("ncclCommDestroy");
+  decltype(ncclCommAbort)* abort = symbols.Need("ncclCommAbort");
+  decltype(ncclBroadcast)* broadcast = symbols.Need("ncclBroadcast");
+  decltype(ncclReduce)* reduce = symbols.Need("ncclReduce");
+  decltype(ncclAllReduce)* all_reduce = symbols.Need("ncclAllReduce");
+  decltype(ncclAllGather)* all_gather = symbols.Need("ncclAllGather");
+  decltype(ncclReduceScatter)* reduce_scatter = symbols.Need("ncclReduceScatter");
+  decltype(ncclSend)* send = symbols.Need("ncclSend");
+  decltype(ncclRecv)* recv = symbols.Need("ncclRecv");
+  decltype(ncclGroupStart)* group_start = symbols.Need("ncclGroupStart");
+  decltype(ncclGroupEnd)* group_end = symbols.Need("ncclGroupEnd");
+  decltype(ncclGetErrorString)* error_string = symbols.Need("ncclGetErrorString");
+  decltype(ncclGetLastError)* last_error = symbols.Need("ncclGetLastError");
 };
 
 // The version first: an older library is told so rather than that a function is missing.
@@ -50,32 +51,6 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
   return WithHint(Fail(Code::kConfiguration, "{} is NCCL {}", library.path(), ToString(version)),
                   fmt::format("muster needs NCCL {}.{} or newer, of the same major version", kLeastNccl.major,
                               kLeastNccl.minor));
-}
-
-Result<Functions> FindFunctions(const SharedLibrary& library) {
-  Functions f;
-  MUSTER_CHECK(library.Need("ncclGetUniqueId", &f.get_unique_id));
-  MUSTER_CHECK(library.Need("ncclCommInitRankConfig", &f.init));
-  library.Want("ncclCommInitRankScalable", &f.init_scalable);
-  library.Want("ncclCommShrink", &f.shrink);
-  library.Want("ncclCommRevoke", &f.revoke);
-  MUSTER_CHECK(library.Need("ncclCommSplit", &f.split));
-  MUSTER_CHECK(library.Need("ncclCommGetAsyncError", &f.async_error));
-  MUSTER_CHECK(library.Need("ncclCommFinalize", &f.finalize));
-  MUSTER_CHECK(library.Need("ncclCommDestroy", &f.destroy));
-  MUSTER_CHECK(library.Need("ncclCommAbort", &f.abort));
-  MUSTER_CHECK(library.Need("ncclBroadcast", &f.broadcast));
-  MUSTER_CHECK(library.Need("ncclReduce", &f.reduce));
-  MUSTER_CHECK(library.Need("ncclAllReduce", &f.all_reduce));
-  MUSTER_CHECK(library.Need("ncclAllGather", &f.all_gather));
-  MUSTER_CHECK(library.Need("ncclReduceScatter", &f.reduce_scatter));
-  MUSTER_CHECK(library.Need("ncclSend", &f.send));
-  MUSTER_CHECK(library.Need("ncclRecv", &f.recv));
-  MUSTER_CHECK(library.Need("ncclGroupStart", &f.group_start));
-  MUSTER_CHECK(library.Need("ncclGroupEnd", &f.group_end));
-  MUSTER_CHECK(library.Need("ncclGetErrorString", &f.error_string));
-  MUSTER_CHECK(library.Need("ncclGetLastError", &f.last_error));
-  return f;
 }
 
 NcclResult Of(ncclResult_t result) { return static_cast<NcclResult>(result); }
@@ -222,7 +197,7 @@ Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files) {
         "backend: socket");
   }
   MUSTER_TRY(const NcclVersion version, CheckVersion(*library));
-  MUSTER_TRY(const Functions functions, FindFunctions(*library));
+  MUSTER_TRY(const Functions functions, FindFunctions<Functions>(*library));
   return std::make_unique<NcclLibrary>(library->path(), version, functions);
 }
 

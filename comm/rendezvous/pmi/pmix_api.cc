@@ -15,15 +15,16 @@ namespace {
 // Of the header its types and constants only: what it calls macros are functions of the library since
 // release 5.
 struct Functions {
-  decltype(&PMIx_Init) init = nullptr;
-  decltype(&PMIx_Finalize) finalize = nullptr;
-  decltype(&PMIx_Error_string) error_string = nullptr;
-  decltype(&PMIx_Publish) publish = nullptr;
-  decltype(&PMIx_Unpublish) unpublish = nullptr;
-  decltype(&PMIx_Lookup) look_up = nullptr;
-  decltype(&PMIx_Put) put = nullptr;
-  decltype(&PMIx_Commit) commit = nullptr;
-  decltype(&PMIx_Get) get = nullptr;
+  Symbols symbols;
+  decltype(&PMIx_Init) init = symbols.Need("PMIx_Init");
+  decltype(&PMIx_Finalize) finalize = symbols.Need("PMIx_Finalize");
+  decltype(&PMIx_Error_string) error_string = symbols.Need("PMIx_Error_string");
+  decltype(&PMIx_Publish) publish = symbols.Need("PMIx_Publish");
+  decltype(&PMIx_Unpublish) unpublish = symbols.Need("PMIx_Unpublish");
+  decltype(&PMIx_Lookup) look_up = symbols.Need("PMIx_Lookup");
+  decltype(&PMIx_Put) put = symbols.Need("PMIx_Put");
+  decltype(&PMIx_Commit) commit = symbols.Need("PMIx_Commit");
+  decltype(&PMIx_Get) get = symbols.Need("PMIx_Get");
 };
 
 // All zero, as PMIX_INFO_CONSTRUCT has it.
@@ -200,16 +201,7 @@ class Library : public PmixApi {
 
 Result<std::shared_ptr<PmixApi>> LoadPmix() {
   MUSTER_TRY(const SharedLibrary library, SharedLibrary::Open({"libpmix.so.2"}, {}));
-  Functions pmix;
-  MUSTER_CHECK(library.Need("PMIx_Init", &pmix.init));
-  MUSTER_CHECK(library.Need("PMIx_Finalize", &pmix.finalize));
-  MUSTER_CHECK(library.Need("PMIx_Error_string", &pmix.error_string));
-  MUSTER_CHECK(library.Need("PMIx_Publish", &pmix.publish));
-  MUSTER_CHECK(library.Need("PMIx_Unpublish", &pmix.unpublish));
-  MUSTER_CHECK(library.Need("PMIx_Lookup", &pmix.look_up));
-  MUSTER_CHECK(library.Need("PMIx_Put", &pmix.put));
-  MUSTER_CHECK(library.Need("PMIx_Commit", &pmix.commit));
-  MUSTER_CHECK(library.Need("PMIx_Get", &pmix.get));
+  MUSTER_TRY(const Functions pmix, FindFunctions<Functions>(library));
   return std::make_shared<Library>(pmix);
 }
 

@@ -65,8 +65,38 @@ TEST(SharedLibrary, NamesWhatIsMissing) {
                                    library->path() + " has no muster_no_such_function: it is too old, or "
                                                      "something else",
                                    ""}));
-  library->Want("muster_no_such_function", &function);
-  EXPECT_EQ(function, nullptr);
+}
+
+struct SomeFunctions {
+  Symbols symbols;
+  int (*version)(int*) = symbols.Need("ncclGetVersion");
+  int (*optional)() = symbols.Want("muster_no_such_function");
+};
+
+struct MissingFunctions {
+  Symbols symbols;
+  int (*version)(int*) = symbols.Need("ncclGetVersion");
+  int (*first)() = symbols.Need("muster_no_such_function");
+  int (*second)() = symbols.Need("muster_no_other_function");
+};
+
+TEST(Symbols, AreFoundForEachMemberOfAStruct) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {kOld});
+  ASSERT_TRUE(library) << library.error().message;
+  const auto functions = FindFunctions<SomeFunctions>(*library);
+  ASSERT_TRUE(functions) << functions.error().message;
+  int version = 0;
+  functions->version(&version);
+  EXPECT_NE(version, 0);
+  EXPECT_EQ(functions->optional, nullptr);
+}
+
+TEST(Symbols, NameTheFirstThatIsMissing) {
+  const auto library = SharedLibrary::Open({"libmuster-no-such.so.1"}, {kOld});
+  ASSERT_TRUE(library) << library.error().message;
+  const auto functions = FindFunctions<MissingFunctions>(*library);
+  ASSERT_FALSE(functions);
+  EXPECT_THAT(functions.error().message, HasSubstr(" has no muster_no_such_function: "));
 }
 
 }  // namespace
