@@ -126,19 +126,8 @@ std::optional<VerdictMessage> ParseVerdict(ByteView opened) {
 }
 
 std::string_view MessageTypeName(MessageType type) {
-  switch (type) {
-    case MessageType::kHello:
-      return "hello";
-    case MessageType::kAnswer:
-      return "answer";
-    case MessageType::kReject:
-      return "reject";
-    case MessageType::kProof:
-      return "proof";
-    case MessageType::kVerdict:
-      return "verdict";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 6> kNames = {"", "hello", "answer", "reject", "proof", "verdict"};
+  return kNames.at(static_cast<size_t>(type));
 }
 
 }  // namespace muster::auth

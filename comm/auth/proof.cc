@@ -1,5 +1,6 @@
 #include "comm/auth/proof.h"
 
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -32,17 +33,9 @@ class EmptyProver final : public Prover {
 }  // namespace
 
 std::string_view AuthMethodName(AuthMethod method) {
-  switch (method) {
-    case AuthMethod::kAuto:
-      return "auto";
-    case AuthMethod::kMunge:
-      return "munge";
-    case AuthMethod::kSecret:
-      return "secret";
-    case AuthMethod::kNone:
-      return "none";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 4> kNames = {"auto", "munge", "secret", "none"};
+  const auto at = static_cast<size_t>(method);
+  return at < kNames.size() ? kNames.at(at) : "unknown";  // a peer of another release sent it
 }
 
 std::unique_ptr<Prover> MakeNoneProver() {

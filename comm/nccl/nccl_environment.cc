@@ -2,22 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 
 namespace muster::nccl {
 namespace {
 
 std::string_view NameOf(NcclDebug debug) {
-  switch (debug) {
-    case NcclDebug::kVersion:
-      return "VERSION";
-    case NcclDebug::kWarn:
-      return "WARN";
-    case NcclDebug::kInfo:
-      return "INFO";
-    default:
-      return "TRACE";
-  }
+  constexpr std::array<std::string_view, 4> kNames = {"VERSION", "WARN", "INFO", "TRACE"};
+  return kNames.at(static_cast<size_t>(debug));
 }
 
 }  // namespace
