@@ -8,22 +8,11 @@ namespace {
 
 constexpr uint32_t kMagic = 0x3153554d;  // "MUS1"
 
-// Headers are written for every message: plain stores where the machine is little-endian, no allocation.
-template <typename T>
-T LittleEndian(T value) {
-  if constexpr (std::endian::native == std::endian::big) {
-    T swapped{};
-    for (size_t i = 0; i < sizeof(T); ++i) {
-      reinterpret_cast<uint8_t*>(&swapped)[i] = reinterpret_cast<const uint8_t*>(&value)[sizeof(T) - 1 - i];
-    }
-    return swapped;
-  }
-  return value;
-}
+// Headers are written for every message: plain stores, no allocation. muster runs on little-endian machines alone.
+static_assert(std::endian::native == std::endian::little);
 
 template <typename T>
 void Put(FrameBytes& bytes, size_t at, T value) {
-  value = LittleEndian(value);
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
@@ -31,7 +20,7 @@ template <typename T>
 T Get(std::span<const uint8_t, kFrameHeaderBytes> bytes, size_t at) {
   T value{};
   std::memcpy(&value, bytes.data() + at, sizeof value);
-  return LittleEndian(value);
+  return value;
 }
 
 }  // namespace
