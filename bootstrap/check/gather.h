@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/check/findings/evidence.h"
 #include "bootstrap/check/findings/facts.h"
+#include "comm/nccl/devices/gpu_hello.h"
 
 namespace muster::check {
 
@@ -14,5 +16,8 @@ RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
 // `addresses`: this node's in the roster, best first; empty where there is one node only. What cannot be
 // found out stays empty. Reads /sys and /dev; does not block.
 NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses);
+
+// Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank looked for GPUs.
+void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence);
 
 }  // namespace muster::check

@@ -6,7 +6,7 @@
 #include "bootstrap/check/collect.h"
 #include "bootstrap/check/findings/judge.h"
 #include "bootstrap/check/findings/report.h"
-#include "bootstrap/check/gpus.h"
+#include "bootstrap/check/gather.h"
 #include "bootstrap/check/session.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"

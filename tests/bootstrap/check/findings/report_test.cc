@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bootstrap/check/gpus.h"
+#include "bootstrap/check/gather.h"
 #include "tests/bootstrap/check/sample_evidence.h"
 
 namespace muster::check {

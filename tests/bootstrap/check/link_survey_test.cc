@@ -1,4 +1,4 @@
-#include "bootstrap/check/tournament.h"
+#include "bootstrap/check/link_survey.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
