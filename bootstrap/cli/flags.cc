@@ -1,10 +1,12 @@
 #include "bootstrap/cli/flags.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/quote.h"
+#include "bootstrap/config/table.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
@@ -118,6 +120,20 @@ int ReportError(const Error& error, bool json) {
              ToString(error));
   }
   return ExitStatus(error.code);
+}
+
+void ExportSettings(const join::StartOptions& asked, run::Variables& variables) {
+  if (asked.config_file) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::absolute(*asked.config_file, error);
+    variables["MUSTER_CONFIG"] = error ? *asked.config_file : file.string();
+  }
+  for (const std::string& set : asked.sets) {
+    const size_t equals = set.find('=');
+    const config::Key* key = config::FindKey(set.substr(0, equals));
+    if (key == nullptr || config::SectionOf(key->path) == "run") continue;
+    variables[config::VariableName(*key)] = set.substr(equals + 1);
+  }
 }
 
 }  // namespace muster::cli

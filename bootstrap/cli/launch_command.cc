@@ -2,9 +2,7 @@
 #include <limits>
 
 #include "bootstrap/cli/commands.h"
-#include "bootstrap/cli/exported_settings.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/cli/launch_hosts.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/join/local_join.h"

@@ -1,11 +1,25 @@
 // `muster launch --hosts FILE`, the side that starts the others.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/launch_flags.h"
 #include "bootstrap/environment/environment.h"
 
 namespace muster::cli {
+
+// The flags of `muster launch`.
+struct LaunchFlags {
+  std::string ranks;  // of each machine; empty: not said
+  int nodes = 1;
+  int node = -1;
+  int max_restarts = 0;
+  bool until_stdin_closes = false;
+  std::string host_file;  // empty: this machine alone starts
+  std::string ssh = "ssh -o BatchMode=yes";
+  std::vector<std::string> command;
+};
 
 // BLOCKS until all machines' ranks have ended; their exit status. Error: before anything was started.
 Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,

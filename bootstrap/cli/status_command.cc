@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flag_values.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/rank_list.h"
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/stack.h"

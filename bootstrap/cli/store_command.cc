@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flag_values.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/listen_address.h"
 #include "bootstrap/process/signals.h"
 #include "comm/log/log.h"
 #include "comm/net/descriptor_room.h"

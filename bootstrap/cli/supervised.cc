@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bootstrap/cli/exported_settings.h"
+#include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/join/rank_block.h"

@@ -1,4 +1,4 @@
-#include "bootstrap/cli/exported_settings.h"
+#include "bootstrap/cli/flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

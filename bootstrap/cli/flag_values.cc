@@ -1,9 +1,13 @@
-#include "bootstrap/cli/listen_address.h"
+#include "bootstrap/cli/flag_values.h"
+
+#include <set>
 
 #include "comm/base/parse.h"
 
 namespace muster::cli {
 namespace {
+
+constexpr size_t kMostRanks = 4096;
 
 tl::unexpected<Error> Bad(std::string_view text) {
   return WithHint(Fail(Code::kUsage, "--listen: \"{}\" is no address", text),
@@ -35,6 +39,23 @@ Result<Endpoint> ParseListenAddress(std::string_view text, uint16_t default_port
   const auto number = has_port ? ParseInteger<uint16_t>(port) : std::optional(default_port);
   if (host.empty() || !number) return Bad(text);
   return Endpoint{std::string(host), *number};
+}
+
+Result<std::vector<int>> ParseRankList(std::string_view text, std::string_view flag) {
+  std::set<int> ranks;
+  for (const std::string_view part : Split(text, ',')) {
+    const size_t dash = part.find('-');
+    const auto first = ParseInteger<int>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseInteger<int>(part.substr(dash + 1));
+    const bool fits = first && last && *first >= 0 && *last >= *first &&
+                      static_cast<size_t>(*last - *first) < kMostRanks - ranks.size();
+    if (!fits) {
+      return WithHint(Fail(Code::kUsage, "{} \"{}\" is not a list of ranks", flag, text),
+                      "write it as 0-3,7; at most 4096 ranks");
+    }
+    for (int rank = *first; rank <= *last; ++rank) ranks.insert(rank);
+  }
+  return std::vector<int>(ranks.begin(), ranks.end());
 }
 
 }  // namespace muster::cli

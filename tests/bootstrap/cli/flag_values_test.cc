@@ -1,11 +1,14 @@
-#include "bootstrap/cli/listen_address.h"
+#include "bootstrap/cli/flag_values.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/comm/base/print_error.h"
 
 namespace muster::cli {
 namespace {
+
+using testing::ElementsAre;
 
 TEST(ListenAddress, HasAHostAndPerhapsAPort) {
   EXPECT_EQ(ParseListenAddress("gpu01", 29500), (Endpoint{"gpu01", 29500}));
@@ -23,6 +26,19 @@ TEST(ListenAddress, WhatIsNoneIsNamed) {
     ASSERT_FALSE(endpoint) << text;
     EXPECT_EQ(endpoint.error(), (Error{Code::kUsage, "--listen: \"" + text + "\" is no address",
                                        "HOST, HOST:PORT or [ADDRESS]:PORT; port 0 for any that is free"}));
+  }
+}
+
+TEST(ParseRankList, TakesNumbersAndRanges) {
+  EXPECT_THAT(*ParseRankList("5", "--ranks"), ElementsAre(5));
+  EXPECT_THAT(*ParseRankList("7,0-2,1", "--ranks"), ElementsAre(0, 1, 2, 7));
+}
+
+TEST(ParseRankList, RefusesAnythingElse) {
+  for (const char* text : {"", "a", "1,", "2-1", "-1", "1-", "0-4096", "0-2147483647"}) {
+    EXPECT_EQ(ParseRankList(text, "--ranks").error(),
+              (Error{Code::kUsage, fmt::format("--ranks \"{}\" is not a list of ranks", text),
+                     "write it as 0-3,7; at most 4096 ranks"}));
   }
 }
 
