@@ -95,4 +95,15 @@ std::string DefaultYaml() {
          Yaml(Config{}, DocOf);
 }
 
+std::string GroupWideText(const Config& config) {
+  const Config defaults;
+  std::string text;
+  for (const Key& key : Keys()) {
+    if (!key.group_wide) continue;
+    const std::string value = YamlValue(key, config);
+    if (value != YamlValue(key, defaults)) text += fmt::format("{}={}\n", key.path, value);
+  }
+  return text;
+}
+
 }  // namespace muster::config

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "bootstrap/config/config_digest.h"
+#include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
 #include "bootstrap/join/meeting.h"
 #include "bootstrap/join/rank_block.h"

@@ -85,5 +85,27 @@ TEST(ToJson, ReadsBackAsTheSameConfiguration) {
   EXPECT_EQ(loaded->config, effective.config);
 }
 
+TEST(GroupWideText, IsEmptyForTheDefaults) { EXPECT_EQ(GroupWideText(Config()), ""); }
+
+TEST(GroupWideText, HasWhatDiffersFromTheDefaultsInTheOrderOfTheTable) {
+  Config config;
+  config.timeouts.collective = std::chrono::hours(1);
+  config.rendezvous.endpoint = Endpoint{"2001:db8::1", 61000};
+  config.backend = Backend::kSocket;
+  EXPECT_EQ(GroupWideText(config),
+            "backend=socket\nrendezvous.endpoint=\"[2001:db8::1]:61000\"\ntimeouts.collective=1h\n");
+}
+
+TEST(GroupWideText, LeavesOutWhatMayDiffer) {
+  Config config;
+  config.launcher = "slurm";
+  config.rendezvous.interface = "ib0";
+  config.run.command = {"a"};
+  config.run.env = {{"A", "b"}};
+  config.run.grace = std::chrono::seconds(1);
+  config.log = {LogLevel::kDebug, LogFormat::kJson, "f"};
+  EXPECT_EQ(GroupWideText(config), "");
+}
+
 }  // namespace
 }  // namespace muster::config

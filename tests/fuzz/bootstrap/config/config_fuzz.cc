@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "bootstrap/config/config_digest.h"
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
 #include "comm/base/anonymous_file.h"
@@ -57,7 +56,6 @@ void FuzzOne(ByteView input) {
   CheckConfig(strict);
   Require(!strict || (lenient && lenient->config == strict->config),
           "a file that is taken is taken as text, as the same");
-  config::DescribeDifference("timeouts.collective=1h\n", parts[0], "mine", "theirs");
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> sets;
   for (size_t i = 1; i < parts.size(); ++i) {
