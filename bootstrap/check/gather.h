@@ -17,7 +17,8 @@ RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
 // found out stays empty. Reads /sys and /dev; does not block.
 NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses);
 
-// Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank looked for GPUs.
+// Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank looked for
+// GPUs.
 void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence);
 
 }  // namespace muster::check

@@ -21,9 +21,9 @@ namespace muster::check {
 // Whose word counts for a node.
 int SpeakerOf(const Roster& roster, int node);
 
-// The rounds: every two of N players meet exactly once, and in each round a player meets at most one other (the
-// circle method of round-robin tournaments). So pairs of nodes are measured side by side without sharing a node,
-// in N - 1 rounds (N if N is odd) instead of N(N-1)/2. Pure.
+// The rounds: every two of N players meet exactly once, and in each round a player meets at most one other
+// (the circle method of round-robin tournaments). So pairs of nodes are measured side by side without sharing
+// a node, in N - 1 rounds (N if N is odd) instead of N(N-1)/2. Pure.
 int RoundsOf(int players);
 
 // Absent: `player` sits this round out.

@@ -43,9 +43,9 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags);
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);
 
-// For a program in a world of one, which has no supervisor's socket to ask for the configuration: --config becomes
-// MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable, so that muster::Init computes the same
-// configuration. Not the keys of `run`, which are the supervisor's alone.
+// For a program in a world of one, which has no supervisor's socket to ask for the configuration: --config
+// becomes MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable, so that muster::Init
+// computes the same configuration. Not the keys of `run`, which are the supervisor's alone.
 void ExportSettings(const join::StartOptions& asked, run::Variables& variables);
 
 }  // namespace muster::cli

@@ -15,8 +15,8 @@ std::string ToYaml(const EffectiveConfig& effective, bool origins);
 // "origin":"..."}.
 std::string ToJson(const EffectiveConfig& effective, bool origins);
 
-// What all ranks must agree on, as text that travels in the rendezvous hello: the group-wide keys that
-// differ from the defaults, in the order of the table ("timeouts.collective=1h\nrendezvous.auth=secret\n"). Usually
+// What all ranks must agree on, as text that travels in the rendezvous hello: the group-wide keys that differ
+// from the defaults, in the order of the table ("timeouts.collective=1h\nrendezvous.auth=secret\n"). Usually
 // empty. Equal configurations give equal text and the other way round, so that the root compares strings.
 std::string GroupWideText(const Config& config);
 

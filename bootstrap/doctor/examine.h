@@ -5,6 +5,7 @@
 
 #include "bootstrap/doctor/finding.h"
 #include "bootstrap/join/startup.h"
+#include "bootstrap/resolve/detect.h"
 #include "comm/base/deadline.h"
 
 namespace muster::doctor {
@@ -13,5 +14,8 @@ namespace muster::doctor {
 // until the deadline.
 std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
                              const join::StartOptions& asked, Deadline deadline);
+
+// The last of them: what this process would be if it formed a group now. Pure.
+Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& resolved);
 
 }  // namespace muster::doctor

@@ -7,7 +7,6 @@
 #include <csignal>
 
 #include "bootstrap/process/exec_child.h"
-#include "bootstrap/process/exec_path.h"
 #include "comm/net/descriptor_room.h"
 
 namespace muster::process {

@@ -4,12 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
+#include "comm/base/parse.h"
 #include "comm/base/process_end.h"
+#include "comm/log/log.h"
 
 namespace muster::process {
 namespace {
@@ -18,6 +22,11 @@ namespace {
 bool HasNoChild() {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+bool HasVariable(std::string_view environment, std::string_view variable) {
+  const auto variables = Split(environment, '\0');
+  return std::ranges::find(variables, variable) != variables.end();
 }
 
 }  // namespace
@@ -58,6 +67,19 @@ Status KillDescendants(Deadline deadline) {
     MUSTER_CHECK(KillChildren(children));
     ProcessEnd::Of(children.front()).Await(deadline);
     ReapUnclaimed(children);
+  }
+}
+
+void KillProcessesOfRank(const std::string& group_id, int rank) {
+  const std::string group = "MUSTER_GROUP=" + group_id;
+  const std::string of_rank = fmt::format("MUSTER_RANK={}", rank);
+  for (const pid_t pid : NumbersIn("/proc")) {
+    if (pid == getpid()) continue;
+    const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
+    if (!environment || !HasVariable(*environment, group) || !HasVariable(*environment, of_rank)) continue;
+    LogEvent(LogLevel::kDebug, "orphan", {{"rank", rank}, {"pid", pid}},
+             "killing pid {}, which rank {} left behind", pid, rank);
+    kill(pid, SIGKILL);
   }
 }
 

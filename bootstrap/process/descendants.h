@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -30,5 +31,11 @@ void ReapOrphans();
 // are killed as well; once they have ended their owners reap them. Costs one system call if there is no
 // child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
 Status KillDescendants(Deadline deadline);
+
+// What a supervisor that was killed leaves behind on its node: its program dies with it, the program's own
+// children do not. Kills this user's processes whose environment has this rank of this group. For the
+// surviving supervisors of the node. The group id is random, so nothing else can be meant. Reads /proc; does
+// not wait.
+void KillProcessesOfRank(const std::string& group_id, int rank);
 
 }  // namespace muster::process

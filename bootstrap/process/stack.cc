@@ -12,7 +12,6 @@
 #include <csignal>
 
 #include "bootstrap/process/exec_child.h"
-#include "bootstrap/process/exec_path.h"
 #include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bootstrap/process/exec_path.h"
+#include "bootstrap/process/exec_child.h"
 #include "bootstrap/resources/elf_needed.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"

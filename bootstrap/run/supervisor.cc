@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "bootstrap/process/descendants.h"
-#include "bootstrap/process/orphans.h"
 #include "bootstrap/run/program_environment.h"
 #include "comm/log/log.h"
 

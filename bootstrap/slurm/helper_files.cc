@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "bootstrap/process/exec_path.h"
+#include "bootstrap/process/exec_child.h"
 
 namespace muster::slurm {
 

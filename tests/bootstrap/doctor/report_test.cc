@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bootstrap/doctor/launch.h"
+#include "bootstrap/doctor/examine.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,4 +1,4 @@
-#include "bootstrap/process/exec_path.h"
+#include "bootstrap/process/exec_child.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bootstrap/process/lifeline.h"
+#include "bootstrap/process/standard_input.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,6 +6,8 @@
 #include <cerrno>
 
 namespace muster::process {
+
+bool InTerminalForeground() { return isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 Result<UniqueFd> TakeStandardInput() {
   UniqueFd lifeline(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
