@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bootstrap/join/ports_of_others.h"
+#include "bootstrap/join/meeting.h"
 #include "bootstrap/join/startup.h"
 
 namespace muster::join {

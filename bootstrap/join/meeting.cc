@@ -4,10 +4,10 @@
 
 #include "bootstrap/environment/launcher_kvs_access.h"
 #include "bootstrap/environment/tuple_reader.h"
-#include "bootstrap/join/ports_of_others.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/slurm/placement.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
+#include "comm/base/parse.h"
 
 namespace muster::join {
 namespace {
@@ -298,6 +298,9 @@ class Planner {
   std::optional<Endpoint> endpoint_;
 };
 
+constexpr uint64_t kJaxPorts = 1U << 12;
+constexpr uint64_t kFirstJaxPort = 65535 - kJaxPorts + 1;
+
 }  // namespace
 
 Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environment& environment,
@@ -313,6 +316,12 @@ Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environ
   return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint,
                  launchers)
       .Run();
+}
+
+std::vector<uint16_t> PortsOfOthers(std::string_view slurm_job_id) {
+  const auto job = ParseInteger<uint64_t>(slurm_job_id);
+  if (!job) return {};
+  return {static_cast<uint16_t>(kFirstJaxPort + *job % kJaxPorts)};
 }
 
 }  // namespace muster::join

@@ -1,6 +1,10 @@
 // Resolution -> Meeting: how the ranks of this launch find each other, worked out the same on every rank.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/resolve/detect.h"
 #include "bootstrap/resolve/launchers/launchers.h"
@@ -18,5 +22,13 @@ Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environ
                             const RendezvousOptions& options,
                             const std::optional<Endpoint>& explicit_endpoint = std::nullopt,
                             const resolve::LauncherTable& launchers = resolve::Launchers());
+
+// Ports that other software of the same job binds by a rule of its own, and that muster therefore leaves
+// alone: for the group's root, for the store, and for the program's own store. Of a Slurm job: that of JAX's
+// coordinator, which process 0 binds on the job's first node. Pure, and the same on every rank. Empty if the
+// id is no number.
+//
+// Source: jax/_src/clusters/slurm_cluster.py, get_coordinator_address: job_id % 2**12 + (65535 - 2**12 + 1).
+std::vector<uint16_t> PortsOfOthers(std::string_view slurm_job_id);
 
 }  // namespace muster::join

@@ -16,6 +16,8 @@ using resolve::testing_support::Env;
 using resolve::testing_support::Fixture;
 using resolve::testing_support::Hydra;
 using resolve::testing_support::Openmpi;
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 Result<Meeting> Plan(const Environment& environment, const RendezvousOptions& options = {},
                      const resolve::DetectOptions& detect = {}) {
@@ -384,6 +386,17 @@ TEST(PlanMeeting, IsNotForAProgramOfMusterRun) {
   EXPECT_EQ(meeting.error().code, Code::kUsage);
   EXPECT_EQ(meeting.error().message,
             "this process already belongs to the group of a muster run (MUSTER_CONTROL=@muster-1)");
+}
+
+TEST(PortsOfOthers, IsJaxsCoordinator) {
+  EXPECT_THAT(PortsOfOthers("1"), ElementsAre(61441));
+  EXPECT_THAT(PortsOfOthers("4095"), ElementsAre(65535));
+  EXPECT_THAT(PortsOfOthers("4096"), ElementsAre(61440));
+  EXPECT_THAT(PortsOfOthers("6022877"), ElementsAre(61440 + 6022877 % 4096));
+}
+
+TEST(PortsOfOthers, WithoutANumberThereAreNone) {
+  for (const char* id : {"", "x", "12x", "-1"}) EXPECT_THAT(PortsOfOthers(id), IsEmpty()) << id;
 }
 
 }  // namespace
