@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "bootstrap/store/program_port.h"
 #include "comm/base/fields.h"
 #include "comm/base/wire.h"
 #include "comm/net/hosts.h"

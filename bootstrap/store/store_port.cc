@@ -78,25 +78,23 @@ class Ports {
   int tried_ = 0;
 };
 
-// Held for as long as the program runs: were stores to take all ports of a narrow range, no group could form
-// any more. Whoever takes the last two at the same time as another sees that none is left, and gives his
-// back.
-bool AnotherIsFree(Ports& ports) {
+std::optional<uint16_t> FirstFree(Ports ports) {
   while (const auto port = ports.Next()) {
-    if (IsFree(*port)) return true;
+    if (IsFree(*port)) return port;
   }
-  return false;
+  return std::nullopt;
 }
 
-// One of the range, as long as another one is left there.
+// One of the range, as long as another one is left there. It is held for as long as the program runs: if
+// stores took all ports of a narrow range, no group could form. Of two stores that take the last two ports at
+// the same time, each sees that none is left, and gives its own back.
 std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector<uint16_t>& but_not,
                                               const std::vector<net::SocketAddress>& addresses) {
   Ports ports(range, but_not);
   while (const auto port = ports.Next()) {
     auto listeners = ListenAt(addresses, *port);
     if (!listeners) continue;
-    Ports others(range, {*port});
-    if (AnotherIsFree(others)) return *std::move(listeners);
+    if (FirstFree(Ports(range, {*port}))) return *std::move(listeners);
     break;
   }
   return std::nullopt;
@@ -131,6 +129,14 @@ Result<UniqueFd> StorePort::KeepOnly(const std::string& host) {
   const auto address = net::SocketAddress::FromNumeric(host, port_);
   if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: it is no address", host);
   return net::Listen(*address);
+}
+
+Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others) {
+  if (const auto port = FirstFree(Ports(ports, of_others))) return *port;
+  Result<UniqueFd> listener = net::Listen(net::SocketAddress::AnyIpv6(0));
+  if (!listener) listener = net::Listen(net::SocketAddress::AnyIpv4(0));
+  if (!listener) return tl::unexpected<Error>(std::move(listener).error());
+  return net::LocalAddress(listener->get()).port();
 }
 
 }  // namespace muster::store

@@ -1,5 +1,6 @@
 // The port of the group's store, held from before the group forms: its number travels with rank 0's claim,
-// and only the formed group knows at which of this node's addresses the others reach it.
+// and only the formed group knows at which of this node's addresses the others reach it. If programs serve
+// the store themselves, a port for them.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +41,11 @@ class StorePort {
   std::vector<UniqueFd> listeners_;
   uint16_t port_;
 };
+
+// MASTER_PORT for programs that bind it themselves (run.store: program): a port that is free on all addresses
+// of this node now, from `ports` (outside the range where outgoing connections get theirs, so that it stays
+// free until the program takes it), else one of the kernel's choice. `of_others` (Meeting::ports_of_others)
+// is left alone. Error: kSystem.
+Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others);
 
 }  // namespace muster::store
