@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "bootstrap/config/placeholders.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
@@ -16,10 +17,13 @@ constexpr auto kTorchTuple = std::to_array<std::string_view>(
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK",
      "MASTER_ADDR", "MASTER_PORT", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE"});
 
-void Remove(const std::vector<RemovedVariable>& list, Variables& variables) {
-  std::erase_if(variables, [&](const auto& variable) {
-    return std::ranges::find(list, variable.first, &RemovedVariable::name) != list.end();
-  });
+constexpr RemovedVariable kRemoved[] = {
+    {"MUSTER_LAUNCHER", "chose how muster was started; the program was started by muster"},
+    {"MUSTER_SECRET", "a secret; the program gets what it needs through the control socket"},
+};
+
+void Remove(std::span<const RemovedVariable> removed, Variables& variables) {
+  for (const RemovedVariable& variable : removed) variables.erase(std::string(variable.name));
 }
 
 void SetTorchTuple(const ProgramFacts& facts, Variables& variables) {
@@ -104,7 +108,8 @@ bool Contains(const Names& names, std::string_view name) {
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
                                             const resolve::LauncherTable& launchers) {
   Variables variables = base;
-  Remove(RemovedAlways(launchers), variables);
+  Remove(kRemoved, variables);
+  for (const resolve::Launcher* launcher : launchers) Remove(launcher->removed, variables);
   if (facts.several_ranks) RewriteForRank(facts.roster, facts.rank, variables, launchers);
   SetTorchTuple(facts, variables);
   SetMusterTuple(facts, launchers, variables);

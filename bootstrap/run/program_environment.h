@@ -47,7 +47,7 @@ struct ProgramFacts {
 //            they are set. With a control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK
 //            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
 //            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_SUPERVISOR_PID
-//   removed  what RemovedAlways lists
+//   removed  those of muster that are not for programs, and the launchers' `removed`
 //   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
@@ -55,8 +55,5 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
 
 // Error: kConfiguration where run.env sets what muster sets itself; before anything is started.
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra);
-
-// Of muster itself, and of every launcher.
-std::vector<RemovedVariable> RemovedAlways(const resolve::LauncherTable& launchers = resolve::Launchers());
 
 }  // namespace muster::run

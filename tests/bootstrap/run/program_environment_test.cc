@@ -280,14 +280,6 @@ TEST(ProgramEnvironment, RemovesSecretsAndWhatChoseTheLauncher) {
               IsEmpty());
 }
 
-// A line lost is a change of what programs see.
-TEST(RemovedVariables, AreThese) {
-  std::vector<std::string_view> names;
-  for (const RemovedVariable& removed : RemovedAlways()) names.push_back(removed.name);
-  EXPECT_THAT(names,
-              testing::IsSupersetOf({"MUSTER_LAUNCHER", "MUSTER_SECRET", "TORCHELASTIC_USE_AGENT_STORE"}));
-}
-
 TEST(CheckExtraVariables, RefusesWhatMusterSetsItself) {
   EXPECT_TRUE(CheckExtraVariables({{"OMP_NUM_THREADS", "4"}, {"MUSTER_TIMEOUTS_COLLECTIVE", "1h"}}));
   for (const char* name : {"RANK", "MASTER_ADDR", "MUSTER_CONTROL", "TORCHELASTIC_USE_AGENT_STORE"}) {
