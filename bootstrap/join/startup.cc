@@ -13,7 +13,7 @@
 #include "comm/log/log.h"
 #include "comm/net/private_directory.h"
 #include "comm/rendezvous/control/join.h"
-#include "comm/rendezvous/pmi/pmix_inquiry.h"
+#include "comm/rendezvous/pmi/pmix_api.h"
 
 namespace muster::join {
 namespace {

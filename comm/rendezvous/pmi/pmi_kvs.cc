@@ -1,5 +1,6 @@
 #include "comm/rendezvous/pmi/pmi_kvs.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -11,7 +12,6 @@
 
 #include "comm/base/timed_lock.h"
 #include "comm/net/socket.h"
-#include "comm/rendezvous/pmi/mpi_in_process.h"
 
 namespace muster::rendezvous {
 // The same questions in the words of each version, and what answers them.
@@ -47,6 +47,31 @@ bool Succeeded(const PmiMessage& answer) {
   const std::string_view info = answer.Get("info");
   const std::string_view code = answer.Get("rc");
   return (info.empty() || info == "ok") && (code.empty() || code == "0") && !(info.empty() && code.empty());
+}
+
+using Asks = int (*)(int* answer);
+
+bool Says(void* library, const char* question) {
+  const auto ask = reinterpret_cast<Asks>(dlsym(library, question));
+  int answer = 0;
+  return ask != nullptr && ask(&answer) == 0 && answer != 0;
+}
+
+bool RunsIn(void* library) { return Says(library, "MPI_Initialized") && !Says(library, "MPI_Finalized"); }
+
+// Between MPI_Init and MPI_Finalize, of any MPI that this process has loaded: it then uses the launcher's
+// server, and ends the connection itself. Does not block.
+bool MpiIsRunning() {
+  if (RunsIn(RTLD_DEFAULT)) return true;
+  // What Python has loaded (mpi4py) is not seen from here by symbol alone.
+  for (const char* name : std::array{"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"}) {
+    void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    const bool runs = RunsIn(library);
+    dlclose(library);
+    if (runs) return true;
+  }
+  return false;
 }
 
 }  // namespace

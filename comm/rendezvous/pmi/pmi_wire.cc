@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "comm/base/parse.h"
 
 namespace muster::rendezvous {
@@ -20,8 +18,6 @@ struct Separators {
 Separators SeparatorsOf(PmiVersion version) {
   return version == PmiVersion::kOne ? Separators{' ', '\n'} : Separators{';', ';'};
 }
-
-bool IsPlain(char c) { return c > ' ' && c < '\x7f'; }
 
 tl::unexpected<Error> NoMessage(std::string_view problem) {
   return Fail(Code::kDisagreement, "what the PMI server sent is no PMI message: {}", problem);
@@ -80,11 +76,6 @@ Result<std::optional<Span>> FindCounted(const std::string& received) {
 std::string_view PmiMessage::Get(std::string_view field) const {
   const auto found = fields.find(field);
   return found == fields.end() ? std::string_view() : std::string_view(found->second);
-}
-
-bool FitsPmi(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, IsPlain) &&
-         text.find_first_of("=;") == std::string_view::npos;
 }
 
 std::string EncodePmi(PmiVersion version, std::string_view command,

@@ -33,10 +33,8 @@ struct PmiMessage {
 // Longer ones are none of PMI's.
 inline constexpr size_t kLongestPmiMessage = 8 * 1024;
 
-// Whether a name or value can travel: printable, not empty, none of the protocols' own separators.
-bool FitsPmi(std::string_view text);
-
-// Whole, as it goes over the connection. Names and values must fit (FitsPmi).
+// Whole, as it goes over the connection. Names and values are not empty, printable, and have none of the
+// protocols' own separators (blank, '=', ';').
 std::string EncodePmi(PmiVersion version, std::string_view command,
                       const std::vector<std::pair<std::string_view, std::string_view>>& fields);
 

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
+#include "comm/base/abandonable_calls.h"
 #include "comm/base/shared_library.h"
 
 namespace muster::rendezvous {
@@ -197,12 +199,27 @@ class Library : public PmixApi {
   pmix_proc_t self_ = Blank<pmix_proc_t>();
 };
 
+Result<PmixPlace> Ask(const std::function<Result<std::shared_ptr<PmixApi>>()>& load) {
+  MUSTER_TRY(const auto api, load());
+  MUSTER_CHECK(api->Init());
+  Result<PmixPlace> place = api->GetPlace();
+  api->Finalize();
+  return place;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<PmixApi>> LoadPmix() {
   MUSTER_TRY(const SharedLibrary library, SharedLibrary::Open({"libpmix.so.2"}, {}));
   MUSTER_TRY(const Functions pmix, FindFunctions<Functions>(library));
   return std::make_shared<Library>(pmix);
+}
+
+Result<PmixPlace> AskPmixServer(Deadline deadline, std::function<Result<std::shared_ptr<PmixApi>>()> load) {
+  AbandonableCalls calls;
+  const auto place = std::make_shared<Result<PmixPlace>>();
+  if (calls.Run([place, load = std::move(load)] { *place = Ask(load); }, deadline)) return *place;
+  return Fail(Code::kDeadline, "the PMIx server of this node has not answered in time");
 }
 
 }  // namespace muster::rendezvous

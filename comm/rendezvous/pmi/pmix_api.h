@@ -5,11 +5,13 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/pmix_place.h"
 
@@ -51,5 +53,12 @@ class PmixApi {
 
 // Loads libpmix.so.2. BLOCKS for as long as the file system does. Error: kConfiguration, says what was tried.
 Result<std::shared_ptr<PmixApi>> LoadPmix();
+
+// Asks the PMIx server of this process for the facts that the environment lacks: the size of its launch, and
+// its place on the node. Connects, asks and ends the connection. BLOCKS until the deadline at most; a call
+// that does not come back is left behind on a thread of its own. Error: kConfiguration where there is no
+// library or no server, kDeadline.
+Result<PmixPlace> AskPmixServer(Deadline deadline,
+                                std::function<Result<std::shared_ptr<PmixApi>>()> load = LoadPmix);
 
 }  // namespace muster::rendezvous

@@ -30,14 +30,6 @@ void PmixKvs::Leave() {
   calls_.Run([api = *api] { api->Finalize(); }, deadline);
 }
 
-Status PmixKvs::CanOpen(Deadline deadline) {
-  AbandonableCalls calls;
-  const auto opened = std::make_shared<Status>();
-  const auto open = [opened] { *opened = LoadPmix().map([](const auto&) {}); };
-  if (!calls.Run(open, deadline)) return Fail(Code::kDeadline, "libpmix.so.2 did not open in time");
-  return *opened;
-}
-
 std::string PmixKvs::Describe() const { return "the PMIx server of this node"; }
 
 Result<std::shared_ptr<PmixApi>> PmixKvs::Api(Deadline deadline) {

@@ -30,9 +30,6 @@ class PmixKvs : public LauncherKvs {
   explicit PmixKvs(Load load = LoadPmix);
   ~PmixKvs() override;
 
-  // Whether this node has the library. BLOCKS until the deadline at most.
-  static Status CanOpen(Deadline deadline);
-
   Status Publish(const std::string& name, const std::string& text, Deadline deadline) override;
   Result<std::optional<std::string>> LookUp(const std::string& name, Deadline deadline) override;
   void Leave() override;

@@ -1,4 +1,4 @@
-#include "comm/rendezvous/pmi/pmix_inquiry.h"
+#include "comm/rendezvous/pmi/pmix_api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,6 +46,9 @@ TEST(AskPmixServer, SaysWhyItCannotBegin) {
   EXPECT_EQ(place.error(), (Error{Code::kConfiguration, "PMIx_Init failed: UNREACHABLE", ""}));
   EXPECT_THAT(pmix->calls, ElementsAre("init"));
 }
+
+// The real library; deploy/setup brings it.
+TEST(LoadPmix, FindsWhatIsNeeded) { EXPECT_TRUE(LoadPmix()); }
 
 }  // namespace
 }  // namespace muster::rendezvous
