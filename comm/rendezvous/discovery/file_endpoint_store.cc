@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "comm/rendezvous/discovery/root_address_file.h"
+#include "comm/auth/crypto.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -73,6 +74,13 @@ void RemoveForgotten(int own, const std::string& newest) {
     if (fstatat(own, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(found.st_mode)) continue;
     if (now.st_mtime - found.st_mtime > kForgotten) unlinkat(own, entry->d_name, 0);
   }
+}
+
+std::string CheckOf(std::string_view root_address) {
+  const auth::Digest digest = auth::Blake2b({}, {AsBytes("muster notice file"), AsBytes(root_address)});
+  std::string text;
+  for (size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest.at(i));
+  return text;
 }
 
 }  // namespace
@@ -202,6 +210,17 @@ void FileEndpointStore::Withdraw(std::string_view root_address) {
   // Another root's, by now, is not ours to remove.
   const auto found = Read(own->get());
   if (found && *found && **found == root_address) unlinkat(own->get(), name_.c_str(), 0);
+}
+
+std::string EncodeRootAddressFile(std::string_view root_address) {
+  return fmt::format("{}\n{}\n", root_address, CheckOf(root_address));
+}
+
+std::optional<std::string> DecodeRootAddressFile(std::string_view content) {
+  if (content.size() > kLongestRootAddressFile) return std::nullopt;
+  const std::string_view root_address = content.substr(0, content.find('\n'));
+  if (content != EncodeRootAddressFile(root_address)) return std::nullopt;
+  return std::string(root_address);
 }
 
 }  // namespace muster::rendezvous

@@ -12,7 +12,9 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/base/unique_fd.h"
 #include "comm/rendezvous/discovery/endpoint_store.h"
@@ -46,5 +48,15 @@ class FileEndpointStore : public EndpointStore {
   const std::string own_name_;  // "muster-1000"
   int absences_ = 0;            // in a row
 };
+
+// The content of the file: one line with the root's address, and one that shows that the file is whole. A
+// file system that several machines share may show half a file. A longer one is not muster's.
+inline constexpr size_t kLongestRootAddressFile = size_t{16} * 1024;
+
+// `root_address`: one line, without its end.
+std::string EncodeRootAddressFile(std::string_view root_address);
+
+// The root's address; absent where this is not a whole file. DecodeRootAddress checks it.
+std::optional<std::string> DecodeRootAddressFile(std::string_view content);
 
 }  // namespace muster::rendezvous

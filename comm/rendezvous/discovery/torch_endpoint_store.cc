@@ -1,7 +1,5 @@
 #include "comm/rendezvous/discovery/torch_endpoint_store.h"
 
-#include <array>
-
 #include "comm/net/hosts.h"
 
 namespace muster::rendezvous {
@@ -61,9 +59,8 @@ Status TorchEndpointStore::Publish(std::string_view root_address, Deadline deadl
 
 Result<std::optional<std::string>> TorchEndpointStore::LookUp(Deadline deadline) {
   MUSTER_CHECK(Connect(deadline));
-  const std::array<std::string, 1> keys{key_};
   // PyTorch's older server hangs up on who asks for what is not there.
-  MUSTER_TRY(const bool there, client_->Check(keys, deadline));
+  MUSTER_TRY(const bool there, client_->Check(key_, deadline));
   if (!there) return std::nullopt;
   MUSTER_TRY(std::string root_address, client_->Get(key_, deadline));
   return root_address;

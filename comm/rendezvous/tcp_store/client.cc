@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "comm/base/parse.h"
+#include "comm/rendezvous/tcp_store/fields.h"
 
 namespace muster::tcp_store {
 namespace {
@@ -18,37 +19,29 @@ constexpr size_t kSentAtOnce = 1024 * 1024;
 
 std::string OnWire(std::string_view key) { return "/" + std::string(key); }
 
-// Keeps the keys that a request's views are of.
-struct KeyedRequest {
-  std::vector<std::string> keys;
-  Request request;
-};
-
-KeyedRequest ForKeys(Operation operation, Client::Keys keys) {
-  KeyedRequest keyed;
-  keyed.request.operation = operation;
-  for (const std::string& key : keys) keyed.keys.push_back(OnWire(key));
-  for (const std::string& key : keyed.keys) keyed.request.texts.emplace_back(key);
-  return keyed;
-}
-
-std::string Named(std::string_view verb, Client::Keys keys) {
-  constexpr size_t kShown = 3;
-  std::string text(verb);
-  for (size_t i = 0; i < std::min(keys.size(), kShown); ++i) {
-    text += fmt::format("{} \"{}\"", i == 0 ? "" : ",", keys[i]);
-  }
-  if (keys.size() > kShown) text += fmt::format(" and {} more", keys.size() - kShown);
-  return text;
-}
-
 std::string Named(std::string_view verb, std::string_view key) { return fmt::format("{} \"{}\"", verb, key); }
 
-std::vector<std::string> Copies(const std::vector<std::string_view>& texts) {
-  return {texts.begin(), texts.end()};
-}
-
 }  // namespace
+
+Result<std::optional<Answer>> DecodeAnswer(ByteView input, Operation operation, const Limits& limits) {
+  FieldScanner scanner;
+  Answer answer;
+  bool whole = false;
+  if (operation == Operation::kGet) {
+    FieldScanner::Place place;
+    MUSTER_TRY(whole, scanner.Text(input, limits.message, "value", place));
+    if (whole) answer.text = place.In(input);
+  } else if (operation == Operation::kNumKeys) {
+    whole = scanner.Integer(input, answer.number);
+  } else {
+    uint8_t status = 0;
+    whole = scanner.Integer(input, status);
+    answer.number = status;
+  }
+  if (!whole) return std::nullopt;
+  answer.size = scanner.position();
+  return answer;
+}
 
 Result<std::unique_ptr<Client>> Client::Connect(const net::SocketAddress& address, Deadline deadline) {
   MUSTER_TRY(UniqueFd fd, net::StartConnect(address));
@@ -79,8 +72,7 @@ Status Client::Greet(Deadline deadline) {
   for (int i = 0; i < kQuestions; ++i) Encode({Operation::kNumKeys, {}}, output_);
   MUSTER_CHECK(SendOutput(kWhat, deadline));
   for (int i = 0; i < kQuestions; ++i) {
-    AnswerDecoder decoder(limits_, Operation::kNumKeys);
-    MUSTER_CHECK(Receive(decoder, kWhat, deadline));
+    MUSTER_CHECK(Receive(Operation::kNumKeys, kWhat, deadline));
   }
   return {};
 }
@@ -90,119 +82,25 @@ Status Client::Set(std::string_view key, std::string_view value, Deadline deadli
   return Send({Operation::kSet, {on_wire, value}}, Named("set", key), deadline);
 }
 
-Status Client::MultiSet(Keys keys, std::span<const std::string> values, Deadline deadline) {
-  if (keys.size() != values.size()) {
-    return Fail(Code::kInternal, "{} keys are to be set to {} values", keys.size(), values.size());
-  }
-  const KeyedRequest keyed = ForKeys(Operation::kMultiSet, keys);
-  Request request{Operation::kMultiSet, {}, 0};
-  for (size_t i = 0; i < keys.size(); ++i) {
-    request.texts.emplace_back(keyed.keys[i]);
-    request.texts.emplace_back(values[i]);
-  }
-  return Send(request, Named("set", keys), deadline);
-}
-
-Status Client::Append(std::string_view key, std::string_view value, Deadline deadline) {
-  const std::string on_wire = OnWire(key);
-  return Send({Operation::kAppend, {on_wire, value}}, Named("append to", key), deadline);
-}
-
 Result<std::string> Client::Get(std::string_view key, Deadline deadline) {
   const std::string on_wire = OnWire(key);
   const std::string what = Named("get", key);
   MUSTER_CHECK(WaitFor({Operation::kWait, {on_wire}}, what, deadline));
   MUSTER_TRY(const Answer answer, Call({Operation::kGet, {on_wire}}, what, deadline));
-  return std::string(answer.texts[0]);
+  return std::string(answer.text);
 }
 
-Result<std::vector<std::string>> Client::MultiGet(Keys keys, Deadline deadline) {
-  KeyedRequest keyed = ForKeys(Operation::kWait, keys);
-  const std::string what = Named("get", keys);
-  MUSTER_CHECK(WaitFor(keyed.request, what, deadline));
-  keyed.request.operation = Operation::kMultiGet;
-  MUSTER_TRY(const Answer answer, Call(keyed.request, what, deadline));
-  return Copies(answer.texts);
-}
-
-Result<int64_t> Client::Add(std::string_view key, int64_t delta, Deadline deadline) {
-  MUSTER_TRY(const Answer answer, CallNumber(Operation::kAdd, key, delta, Named("add to", key), deadline));
-  return answer.number;
-}
-
-Result<std::string> Client::CompareSet(std::string_view key, std::string_view expected,
-                                       std::string_view desired, Deadline deadline) {
+Result<bool> Client::Check(std::string_view key, Deadline deadline) {
   const std::string on_wire = OnWire(key);
-  MUSTER_TRY(const Answer answer, Call({Operation::kCompareSet, {on_wire, expected, desired}},
-                                       Named("compare and set", key), deadline));
-  return std::string(answer.texts[0]);
-}
-
-Result<bool> Client::Check(Keys keys, Deadline deadline) {
-  const std::string what = Named("check", keys);
-  MUSTER_TRY(const Answer answer, Call(ForKeys(Operation::kCheck, keys).request, what, deadline));
+  const std::string what = Named("check", key);
+  MUSTER_TRY(const Answer answer, Call({Operation::kCheck, {on_wire}}, what, deadline));
   if (answer.number > kNotReady) return Broken(what, "its answer makes no sense");
   return answer.number == kReady;
 }
 
-Status Client::Wait(Keys keys, Deadline deadline) {
-  return WaitFor(ForKeys(Operation::kWait, keys).request, Named("wait for", keys), deadline);
-}
-
-Result<bool> Client::Delete(std::string_view key, Deadline deadline) {
-  MUSTER_TRY(const Answer answer, CallNumber(Operation::kDelete, key, 0, Named("delete", key), deadline));
-  return answer.number == 1;
-}
-
-Result<int64_t> Client::NumKeys(Deadline deadline) {
-  MUSTER_TRY(const Answer answer, Call({Operation::kNumKeys, {}}, "count the keys", deadline));
-  return answer.number;
-}
-
-Result<std::vector<std::string>> Client::ListKeys(Deadline deadline) {
-  MUSTER_TRY(const Answer answer, Call({Operation::kListKeys, {}}, "list the keys", deadline));
-  std::vector<std::string> keys;
-  // What has no slash is not a program's: PyTorch's own count of those that joined.
-  for (const std::string_view key : answer.texts) {
-    if (key.starts_with('/')) keys.emplace_back(key.substr(1));
-  }
-  return keys;
-}
-
-Status Client::Push(std::string_view key, std::string_view value, Deadline deadline) {
-  const std::string on_wire = OnWire(key);
-  return Send({Operation::kQueuePush, {on_wire, value}}, Named("push to", key), deadline);
-}
-
-Result<std::optional<std::string>> Client::Pop(std::string_view key, bool wait, Deadline deadline) {
-  const std::string on_wire = OnWire(key);
-  const std::string what = Named("pop from", key);
-  if (wait) MUSTER_CHECK(WaitFor({Operation::kWait, {on_wire}}, what, deadline));
-  MUSTER_TRY(const Answer answer, Call({Operation::kQueuePop, {on_wire}}, what, deadline));
-  if (answer.texts.empty()) return std::nullopt;
-  return std::string(answer.texts[0]);
-}
-
-Result<int64_t> Client::QueueLength(std::string_view key, Deadline deadline) {
-  MUSTER_TRY(const Answer answer, CallNumber(Operation::kQueueLen, key, 0, Named("measure", key), deadline));
-  return answer.number;
-}
-
-Status Client::Barrier(std::string_view key, int64_t world, Deadline deadline) {
-  const std::string on_wire = OnWire(key);
-  return WaitFor({Operation::kBarrier, {on_wire}, world}, Named("pass the barrier", key), deadline);
-}
-
-Result<Answer> Client::CallNumber(Operation operation, std::string_view key, int64_t number,
-                                  std::string_view what, Deadline deadline) {
-  const std::string on_wire = OnWire(key);
-  return Call({operation, {on_wire}, number}, what, deadline);
-}
-
 Result<Answer> Client::Call(const Request& request, std::string_view what, Deadline deadline) {
   MUSTER_CHECK(Send(request, what, deadline));
-  AnswerDecoder decoder(limits_, request.operation, request.texts.size());
-  Result<Answer> answer = Receive(decoder, what, deadline);
+  Result<Answer> answer = Receive(request.operation, what, deadline);
   // Half an answer is left: what comes next could not be told from it.
   if (!answer) fd_.Reset();
   return answer;
@@ -210,8 +108,7 @@ Result<Answer> Client::Call(const Request& request, std::string_view what, Deadl
 
 Status Client::WaitFor(const Request& request, std::string_view what, Deadline deadline) {
   MUSTER_CHECK(Send(request, what, deadline));
-  AnswerDecoder decoder(limits_, request.operation);
-  const Result<Answer> answer = Receive(decoder, what, deadline);
+  const Result<Answer> answer = Receive(request.operation, what, deadline);
   if (answer && answer->number == kStopWaiting) return {};
   if (answer) return Broken(what, "its answer makes no sense");
   if (answer.error().code == Code::kDeadline) MUSTER_CHECK(CancelWait(what));
@@ -223,8 +120,7 @@ Status Client::CancelWait(std::string_view what) {
   const Deadline deadline = Deadline::After(kCancelTime);
   MUSTER_CHECK(Send({Operation::kCancelWait, {}}, what, deadline));
   for (int answers = 0; answers < 2; ++answers) {
-    AnswerDecoder decoder(limits_, Operation::kCancelWait);
-    const Result<Answer> answer = Receive(decoder, what, deadline);
+    const Result<Answer> answer = Receive(Operation::kCancelWait, what, deadline);
     if (!answer) {
       fd_.Reset();
       return tl::unexpected<Error>(answer.error());
@@ -258,15 +154,15 @@ Status Client::SendOutput(std::string_view what, Deadline deadline) {
   return {};
 }
 
-Result<Answer> Client::Receive(AnswerDecoder& decoder, std::string_view what, Deadline deadline) {
+Result<Answer> Client::Receive(Operation operation, std::string_view what, Deadline deadline) {
   input_.erase(input_.begin(), input_.begin() + static_cast<ptrdiff_t>(input_used_));
   input_used_ = 0;
   while (true) {
-    const Result<bool> whole = decoder.Scan(input_);
-    if (!whole) return Broken(what, whole.error().message);
-    if (*whole) {
-      input_used_ = decoder.size();
-      return decoder.answer();
+    const Result<std::optional<Answer>> answer = DecodeAnswer(input_, operation, limits_);
+    if (!answer) return Broken(what, answer.error().message);
+    if (*answer) {
+      input_used_ = (*answer)->size;
+      return **answer;
     }
     std::array<uint8_t, kReadAtOnce> chunk;
     const ssize_t count = recv(fd_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);

@@ -56,7 +56,6 @@ class Session : public std::enable_shared_from_this<Session> {
   // An empty message where the client ended it between two requests.
   void Close(const Error& reason);
 
-  bool validated() const { return validated_; }
   bool open() const { return static_cast<bool>(fd_); }
   const net::SocketAddress& peer() const { return peer_; }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include "comm/rendezvous/tcp_store/decimal.h"
 #include "comm/rendezvous/tcp_store/fields.h"
 
 namespace muster::tcp_store {
@@ -198,6 +197,17 @@ Status Store::ListKeys(std::initializer_list<const Store*> stores, Bytes& answer
 std::string_view Store::Value(std::string_view key) const {
   const std::string* held = contents_.Find(key);
   return held == nullptr ? std::string_view() : *held;
+}
+
+std::optional<int64_t> LeadingInteger(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
+  const bool plus = text.starts_with('+');
+  if (plus) text.remove_prefix(1);
+  if (plus && text.starts_with('-')) return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
 }
 
 }  // namespace muster::tcp_store

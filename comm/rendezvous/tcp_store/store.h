@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -61,5 +62,10 @@ class Store {
   Waits waits_;
   std::vector<std::string_view> missing_;
 };
+
+// A counter, which is decimal text in the store: a client may SET one. As strtoll(text, nullptr, 10), which
+// is what PyTorch's server reads it with: blanks, a sign, digits, then whatever. Absent where there is no
+// digit or where it does not fit.
+std::optional<int64_t> LeadingInteger(std::string_view text);
 
 }  // namespace muster::tcp_store

@@ -84,7 +84,9 @@ TEST(StoreCommand, ServesUntilCtrlC) {
   EXPECT_THAT(store.said, MatchesRegex("listening on 127\\.0\\.0\\.1:[0-9]+\n"));
   const auto client = Connect(store.Port());
   ASSERT_TRUE(client) << client.error().message;
-  EXPECT_EQ((*client)->Add("n", 3, Deadline::After(std::chrono::seconds(10))), Result<int64_t>(3));
+  const Deadline soon = Deadline::After(std::chrono::seconds(10));
+  EXPECT_TRUE((*client)->Set("n", "3", soon));
+  EXPECT_EQ((*client)->Get("n", soon), Result<std::string>("3"));
   EXPECT_EQ(store.End(SIGINT), 0);
   EXPECT_THAT(store.Errors(),
               MatchesRegex("muster: store 127.0.0.1:[0-9]+: ends with 1 clients and 1 keys\n"));

@@ -1,8 +1,12 @@
 #include "comm/rendezvous/discovery/torch_endpoint_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include "comm/rendezvous/tcp_store/fields.h"
+#include "comm/rendezvous/tcp_store/request.h"
 #include "comm/rendezvous/tcp_store/server_thread.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/base/print_error.h"
@@ -10,8 +14,6 @@
 
 namespace muster::rendezvous {
 namespace {
-
-using testing::UnorderedElementsAre;
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
 
@@ -41,8 +43,19 @@ TEST_F(TorchEndpointStoreTest, WhatOnePublishesAnotherFinds) {
 TEST_F(TorchEndpointStoreTest, UsesOneKeyAlone) {
   Serve();
   ASSERT_TRUE(Open().Publish("here", Soon()));
-  const auto client = tcp_store::Client::Connect(server->address(), Soon());
-  EXPECT_THAT(*(*client)->ListKeys(Soon()), UnorderedElementsAre("muster/test/root"));
+  const UniqueFd client = *net::StartConnect(server->address());
+  ASSERT_EQ(fcntl(client.get(), F_SETFL, 0), 0);
+  Bytes requests;
+  tcp_store::Encode({tcp_store::Operation::kValidate, {}, tcp_store::kValidationNumber}, requests);
+  tcp_store::Encode({tcp_store::Operation::kListKeys, {}}, requests);
+  ASSERT_EQ(send(client.get(), requests.data(), requests.size(), 0), static_cast<ssize_t>(requests.size()));
+  Bytes one_key;
+  tcp_store::PutInteger<int64_t>(1, one_key);
+  tcp_store::PutText("/muster/test/root", one_key);
+  Bytes answer(one_key.size());
+  ASSERT_EQ(recv(client.get(), answer.data(), answer.size(), MSG_WAITALL),
+            static_cast<ssize_t>(answer.size()));
+  EXPECT_EQ(answer, one_key);
 }
 
 TEST_F(TorchEndpointStoreTest, ComesBackToAStoreThatHungUp) {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/rendezvous/tcp_store/answer.h"
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/rendezvous/tcp_store/any_answer.h"
 
 namespace muster::tcp_store {
 namespace {
@@ -18,7 +18,6 @@ constexpr ClientId kTwo = 2;
 constexpr ClientId kThree = 3;
 
 struct StoreTest : testing::Test {
-  // Copied out of the decoder: texts that outlive the bytes.
   struct Reply {
     bool answered = false;
     int64_t number = 0;
@@ -31,10 +30,10 @@ struct StoreTest : testing::Test {
     const Status applied = store.Apply(client, request, bytes, woken);
     EXPECT_TRUE(applied) << applied.error().message;
     if (bytes.empty()) return {};
-    AnswerDecoder decoder(Limits(), request.operation, request.texts.size());
-    EXPECT_EQ(decoder.Scan(bytes), Result<bool>(true));
-    EXPECT_EQ(decoder.size(), bytes.size());
-    return {true, decoder.answer().number, {decoder.answer().texts.begin(), decoder.answer().texts.end()}};
+    const auto answer = DecodeAnyAnswer(request, bytes);
+    EXPECT_TRUE(answer) << static_cast<int>(request.operation);
+    if (!answer) return {};
+    return {true, answer->number, answer->texts};
   }
   std::string Get(std::string_view key) { return Ask({Operation::kGet, {key}}).texts.at(0); }
   void Set(std::string_view key, std::string_view value) { Ask({Operation::kSet, {key, value}}); }
@@ -230,6 +229,22 @@ TEST_F(StoreTest, ClearLeavesNothing) {
   EXPECT_EQ(store.keys(), 0u);
   EXPECT_EQ(memory.taken(), 0u);
   EXPECT_EQ(Number(Operation::kQueueLen, "/q"), 0);
+}
+
+TEST(LeadingInteger, ReadsAsStrtollDoes) {
+  EXPECT_EQ(LeadingInteger("12"), 12);
+  EXPECT_EQ(LeadingInteger(" \t\n\v\f\r-12"), -12);
+  EXPECT_EQ(LeadingInteger("+5"), 5);
+  EXPECT_EQ(LeadingInteger("12abc"), 12);
+  EXPECT_EQ(LeadingInteger("1e3"), 1);
+  EXPECT_EQ(LeadingInteger("0x10"), 0);
+  EXPECT_EQ(LeadingInteger("-9223372036854775808"), INT64_MIN);
+}
+
+TEST(LeadingInteger, IsAbsentWhereThereIsNone) {
+  for (const char* text : {"", " ", "abc", "+", "-", "+-1", "--1", "- 1", "9223372036854775808"}) {
+    EXPECT_EQ(LeadingInteger(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

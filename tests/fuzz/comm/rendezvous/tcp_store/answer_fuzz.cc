@@ -1,93 +1,52 @@
-// What a store answers, or whatever else listens where one should. Cut anywhere, it is decoded as it is in
-// one piece; nothing is taken from beyond the answer, and no more is allocated than has come.
+// What a store answers, or whatever else listens where one should. Cut anywhere, nothing is decoded before it
+// is whole; nothing is taken from beyond the answer.
 //
-// The first three bytes are the operation, the number of keys asked for and the size of the pieces.
+// The first byte is the operation.
 #include <algorithm>
-#include <optional>
-#include <string_view>
-#include <vector>
+#include <array>
 
-#include "comm/rendezvous/tcp_store/answer.h"
+#include "comm/rendezvous/tcp_store/client.h"
 #include "comm/rendezvous/tcp_store/fields.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/value_source.h"
 
 namespace muster::fuzz {
 namespace {
 
-using tcp_store::AnswerDecoder;
+using tcp_store::Answer;
 using tcp_store::Limits;
 using tcp_store::Operation;
 
 constexpr Limits kLimits{.key = 64, .value = 256, .keys = 16, .message = 1024};
-
-struct Decoded {
-  bool refused = false;
-  bool whole = false;
-  size_t size = 0;
-  int64_t number = 0;
-  std::vector<std::string> texts;
-
-  friend bool operator==(const Decoded&, const Decoded&) = default;
-};
-
-Decoded Decode(Operation operation, size_t keys, ByteView bytes, size_t step) {
-  AnswerDecoder decoder(kLimits, operation, keys);
-  Decoded decoded;
-  for (size_t end = std::min(step, bytes.size());; end = std::min(end + step, bytes.size())) {
-    const ByteView arrived = bytes.first(end);
-    const Result<bool> whole = decoder.Scan(arrived);
-    if (!whole) {
-      Require(whole.error().code == Code::kDisagreement && !whole.error().message.empty(), "it is said why");
-      decoded.refused = true;
-      return decoded;
-    }
-    if (!*whole && end < bytes.size()) continue;
-    if (!*whole) return decoded;
-    decoded.whole = true;
-    decoded.size = decoder.size();
-    decoded.number = decoder.answer().number;
-    Require(decoded.size <= arrived.size(), "{} bytes of {}", decoded.size, arrived.size());
-    for (const std::string_view text : decoder.answer().texts) decoded.texts.emplace_back(text);
-    return decoded;
-  }
-}
+constexpr std::array kAsked = {Operation::kGet, Operation::kNumKeys, Operation::kCheck, Operation::kWait,
+                               Operation::kCancelWait};
 
 void One(ByteView input) {
-  ValueSource source(input);
-  const auto operation = static_cast<Operation>(source.Below(tcp_store::kOperations));
-  const size_t keys = source.Below(kLimits.keys + 1);
-  const size_t step = source.Below(16) + 1;
-  const ByteView bytes = source.Rest();
-  const Decoded whole = Decode(operation, keys, bytes, bytes.size());
-  Require(whole == Decode(operation, keys, bytes, step), "in steps of {} it is the same", step);
-  if (!whole.whole) return;
-  size_t length = 0;
-  for (const std::string& text : whole.texts) length += text.size();
-  Require(length <= whole.size, "{} bytes of text in {}", length, whole.size);
-  if (operation == Operation::kMultiGet) Require(whole.texts.size() == keys, "a value for each key");
-  if (operation == Operation::kGet) Require(whole.texts.size() == 1, "one value");
+  if (input.empty()) return;
+  const Operation operation = kAsked.at(input[0] % kAsked.size());
+  const ByteView bytes = input.subspan(1);
+  const auto answer = tcp_store::DecodeAnswer(bytes, operation, kLimits);
+  if (!answer) {
+    Require(answer.error().code == Code::kDisagreement && !answer.error().message.empty(), "it is said why");
+    return;
+  }
+  if (!*answer) return;
+  const Answer& whole = **answer;
+  Require(whole.size <= bytes.size(), "{} bytes of {}", whole.size, bytes.size());
+  Require(whole.text.size() <= whole.size, "{} bytes of text in {}", whole.text.size(), whole.size);
+  const auto without_rest = tcp_store::DecodeAnswer(bytes.first(whole.size), operation, kLimits);
+  Require(without_rest && *without_rest && **without_rest == whole, "what follows does not matter");
+  const auto part = tcp_store::DecodeAnswer(bytes.first(whole.size - 1), operation, kLimits);
+  Require(part && !*part, "a part is no answer");
 }
 
 std::vector<Bytes> Seeds() {
-  const auto answer = [](Operation operation, uint8_t keys, std::optional<int64_t> number,
-                         const std::vector<std::string_view>& texts) {
-    Bytes bytes = {static_cast<uint8_t>(operation), keys, 2};
-    if (number) tcp_store::PutInteger<int64_t>(*number, bytes);
-    for (const std::string_view text : texts) tcp_store::PutText(text, bytes);
-    return bytes;
-  };
-  std::vector<Bytes> seeds = {answer(Operation::kGet, 1, {}, {"muster-notice 1 - 10.1.2.3:61000"}),
-                              answer(Operation::kMultiGet, 3, {}, {"a", "", "ccc"}),
-                              answer(Operation::kNumKeys, 0, 3, {}),
-                              answer(Operation::kAdd, 1, -7, {}),
-                              answer(Operation::kListKeys, 0, 2, {"/a", "init/"}),
-                              answer(Operation::kQueuePop, 1, 1, {"v"}),
-                              answer(Operation::kQueuePop, 1, 0, {})};
-  for (const Operation operation : {Operation::kCheck, Operation::kWait, Operation::kCancelWait})
-    seeds.push_back({static_cast<uint8_t>(operation), 1, 0, 1});
-  seeds.push_back({static_cast<uint8_t>(Operation::kPing), 0, 0, 1, 2, 3, 4});
-  return seeds;
+  Bytes value = {0};
+  tcp_store::PutText("muster-notice 1 - 10.1.2.3:61000", value);
+  Bytes nothing = {0};
+  tcp_store::PutText("", nothing);
+  Bytes count = {1};
+  tcp_store::PutInteger<int64_t>(3, count);
+  return {value, nothing, count, {2, 1}, {3, 0}, {4, 1}};
 }
 
 std::vector<std::string> Words() {
