@@ -1,6 +1,6 @@
 #include "bootstrap/join/data_options.h"
 
-#include "comm/net/chosen_interfaces.h"
+#include "comm/net/hosts.h"
 
 namespace muster::join {
 

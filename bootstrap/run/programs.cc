@@ -10,7 +10,7 @@
 #include "bootstrap/run/program_environment.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
-#include "comm/net/chosen_interfaces.h"
+#include "comm/net/hosts.h"
 
 namespace muster::run {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/parse.h"
+#include "comm/log/log.h"
 
 namespace muster::net {
 namespace {
@@ -36,14 +37,6 @@ bool SameNetwork(ByteView a, ByteView b, int bits) {
     if ((a[i] >> shift) != (b[i] >> shift)) return false;
   }
   return true;
-}
-
-int PrefixLength(const sockaddr* netmask, socklen_t length) {
-  if (netmask == nullptr) return 0;
-  const SocketAddress mask(netmask, length);
-  int bits = 0;
-  for (const uint8_t byte : AddressBytes(mask)) bits += __builtin_popcount(byte);
-  return bits;
 }
 
 }  // namespace
@@ -77,8 +70,7 @@ Result<std::vector<LocalInterface>> LocalInterfaces() {
     const int family = entry->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
     const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    interfaces.push_back(
-        {entry->ifa_name, SocketAddress(entry->ifa_addr, length), PrefixLength(entry->ifa_netmask, length)});
+    interfaces.push_back({entry->ifa_name, SocketAddress(entry->ifa_addr, length)});
   }
   freeifaddrs(list);
   return interfaces;
@@ -98,6 +90,22 @@ bool MatchesInterface(const LocalInterface& interface, std::string_view pattern)
   const auto bits = ParseInteger<int>(pattern.substr(slash + 1));
   const auto network = SocketAddress::FromNumeric(pattern.substr(0, slash), 0);
   return bits && network && SameNetwork(AddressBytes(interface.address), AddressBytes(*network), *bits);
+}
+
+std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern) {
+  if (!pattern) return {};
+  const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
+  if (!interfaces) {
+    LogWarning("{}", interfaces.error().message);
+    return {};
+  }
+  std::vector<std::string> names;
+  for (const LocalInterface& interface : *interfaces) {
+    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
+    if (IsNodeLocalInterface(interface.name) || !MatchesInterface(interface, *pattern)) continue;
+    if (std::ranges::find(names, interface.name) == names.end()) names.push_back(interface.name);
+  }
+  return names;
 }
 
 }  // namespace muster::net

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,6 @@ Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t
 struct LocalInterface {
   std::string name;  // "eth0"
   SocketAddress address;
-  int prefix_length = 0;  // of its network, in bits
 };
 
 // Every address of every interface that is up.
@@ -29,5 +29,10 @@ bool IsNodeLocalInterface(std::string_view name);
 
 // `pattern`: a name, a glob over names ("eth*") or a CIDR ("10.1.0.0/16", "fd00::/8").
 bool MatchesInterface(const LocalInterface& interface, std::string_view pattern);
+
+// The names of the interfaces that rendezvous.interface chooses on this node, for the libraries that programs
+// bring (NCCL, Gloo). Those whose addresses AddressesToAdvertise offers, each once, in the same order; empty
+// without a pattern, or if it matches nothing.
+std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern);
 
 }  // namespace muster::net

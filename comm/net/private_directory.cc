@@ -317,16 +317,6 @@ std::string UniqueSocketName(std::string_view prefix) {
   return fmt::format("{}-{:012x}", prefix, RandomNumber() >> 16);
 }
 
-std::optional<PrivateDirectory> FindPrivateSocket(const std::vector<std::string>& bases,
-                                                  std::string_view socket) {
-  for (const std::string& base : bases) {
-    for (PrivateDirectory& directory : PrivateDirectory::FindIn(base)) {
-      if (directory.Has(socket)) return std::move(directory);
-    }
-  }
-  return std::nullopt;
-}
-
 bool IsListedByKernel(std::string_view socket) {
   return ReadText("/proc/net/unix").find(fmt::format("/{}{}", socket, kNotReady)) != std::string::npos;
 }

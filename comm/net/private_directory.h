@@ -124,10 +124,6 @@ struct PrivateSocket {
 // "PREFIX-0123456789ab", a name that no other process uses.
 std::string UniqueSocketName(std::string_view prefix);
 
-// The directory that has a socket of that name, bound or dead.
-std::optional<PrivateDirectory> FindPrivateSocket(const std::vector<std::string>& bases,
-                                                  std::string_view socket);
-
 // Whether the kernel lists a bound socket of that name in this network namespace. If no directory that this
 // process sees has it, its directory belongs to another mount namespace. Anyone can imitate such an entry: it
 // is good for a reason in a message and for not waiting, and proves nothing.

@@ -8,7 +8,7 @@ namespace muster::doctor {
 namespace {
 
 net::LocalInterface At(const std::string& name, const std::string& address) {
-  return {name, *net::SocketAddress::FromNumeric(address, 0), 24};
+  return {name, *net::SocketAddress::FromNumeric(address, 0)};
 }
 
 TEST(ExamineSockets, LeavesNothing) {

@@ -9,7 +9,7 @@ namespace {
 using testing::StartsWith;
 
 LocalInterface Interface(std::string name, std::string_view address) {
-  return {std::move(name), *SocketAddress::FromNumeric(address, 0), 0};
+  return {std::move(name), *SocketAddress::FromNumeric(address, 0)};
 }
 
 TEST(ResolveHost, ANumberIsItself) {
@@ -43,7 +43,6 @@ TEST(LocalInterfaces, HasLoopback) {
       *interfaces, [](const LocalInterface& entry) { return entry.address.Host() == "127.0.0.1"; });
   ASSERT_NE(loopback, interfaces->end());
   EXPECT_EQ(loopback->name, "lo");
-  EXPECT_EQ(loopback->prefix_length, 8);
 }
 
 TEST(IsNodeLocalInterface, KnowsThoseThatExistOnEveryNode) {

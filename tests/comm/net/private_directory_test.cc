@@ -133,13 +133,13 @@ TEST_F(PrivateDirectoryTest, ASocketIsReachedByItsNameAndLeavesNothing) {
   {
     const auto opened = PrivateSocket::Open({base.path + "/missing", base.path}, "name", Kind::kListener);
     ASSERT_TRUE(opened) << opened.error().message;
-    const auto found = FindPrivateSocket({base.path}, "name");
+    const auto found = base.Find("name");
     ASSERT_TRUE(found);
     EXPECT_EQ(found->name(), opened->name.directory().name());
     EXPECT_TRUE(StartConnect(*found->AddressOf("name")));
     EXPECT_EQ(found->Look("name"), Presence::kBound);
     EXPECT_THAT(found->Sockets(), testing::ElementsAre("name"));
-    EXPECT_FALSE(FindPrivateSocket({base.path}, "other"));
+    EXPECT_FALSE(base.Find("other"));
   }
   EXPECT_TRUE(std::filesystem::is_empty(base.path));
 }
@@ -201,7 +201,7 @@ TEST_F(PrivateDirectoryTest, AKilledProcessIsFollowedByTheNext) {
     return opened.has_value();
   });
   ASSERT_TRUE(killed.acted());
-  const auto directory = FindPrivateSocket({base.path}, "name");
+  const auto directory = base.Find("name");
   ASSERT_TRUE(directory);
   EXPECT_EQ(directory->Look("name"), Presence::kBound);
   killed.Kill();
@@ -278,10 +278,10 @@ TEST_F(PrivateDirectoryTest, ALongBaseServesAsWell) {
         PrivateSocket::OpenIn(deep, "status-f0000098-4194304-100000-0123456789ab", Kind::kListener);
     const auto datagram = PrivateSocket::OpenIn(deep, "bell", Kind::kDatagram);
     ASSERT_TRUE(listener && datagram) << listener.error().message;
-    const auto found = FindPrivateSocket({deep}, "bell");
-    ASSERT_TRUE(found);
-    EXPECT_TRUE(StartConnect(*found->AddressOf(listener->name.socket())));
-    EXPECT_THAT(LocalAddress(listener->fd.get()).path(), HasSubstr("/" + found->name() + "/status-"));
+    const PrivateDirectory& found = datagram->name.directory();
+    EXPECT_EQ(found.Look("bell"), Presence::kBound);
+    EXPECT_TRUE(StartConnect(*found.AddressOf(listener->name.socket())));
+    EXPECT_THAT(LocalAddress(listener->fd.get()).path(), HasSubstr("/" + found.name() + "/status-"));
   }
   EXPECT_TRUE(std::filesystem::is_empty(deep));
 }
@@ -361,7 +361,7 @@ TEST_F(StrangerTest, TenThousandLookAlikesAreInNobodysWay) {
   EXPECT_THAT(Names(), testing::IsEmpty());
   const auto opened = PrivateSocket::OpenIn(base.path, "name", Kind::kListener);
   ASSERT_TRUE(opened) << opened.error().message;
-  const auto found = FindPrivateSocket({base.path}, "name");
+  const auto found = base.Find("name");
   ASSERT_TRUE(found);
   EXPECT_TRUE(StartConnect(*found->AddressOf("name")));
   EXPECT_THAT(Names(), testing::ElementsAre(found->name()));

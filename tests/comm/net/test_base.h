@@ -5,7 +5,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+
+#include "comm/net/private_directory.h"
 
 namespace muster::net {
 
@@ -15,6 +19,14 @@ struct TestBase {
   TestBase(const TestBase&) = delete;
   TestBase& operator=(const TestBase&) = delete;
   ~TestBase() { std::filesystem::remove_all(path); }
+
+  // The directory that has a socket of that name, bound or dead.
+  std::optional<PrivateDirectory> Find(std::string_view socket) const {
+    for (PrivateDirectory& directory : PrivateDirectory::FindIn(path)) {
+      if (directory.Has(socket)) return std::move(directory);
+    }
+    return std::nullopt;
+  }
 
   std::string path = "/dev/shm/muster-test-XXXXXX";
 };

@@ -44,9 +44,7 @@ class NodeListenerTest : public testing::Test {
     ASSERT_TRUE(fd);
     ASSERT_TRUE(loop.Until([&] { return arrived.size() > before; }));
   }
-  std::optional<net::PrivateDirectory> Where() const {
-    return net::FindPrivateSocket({base.path}, names.socket);
-  }
+  std::optional<net::PrivateDirectory> Where() const { return base.Find(names.socket); }
   // What a killed leader leaves.
   void LeaveBehind(const net::PrivateDirectory& directory) const {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
