@@ -7,7 +7,6 @@
 
 #include "comm/socket/algorithms/team_collectives.h"
 #include "comm/socket/shm/copy.h"
-#include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
 namespace muster::socket {

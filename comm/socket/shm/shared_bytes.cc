@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "comm/socket/engine/allocation.h"
-#include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
 namespace muster::socket {

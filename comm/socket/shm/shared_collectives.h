@@ -9,6 +9,7 @@
 // Collectives" (2008); Li, Hoefler, Snir, "NUMA-aware Shared-memory Collective Communication for MPI" (2013).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,10 +17,38 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
-#include "comm/socket/shm/arithmetic.h"
+#include "comm/data_type.h"
+#include "comm/socket/reduce/reduce_kernels.h"
 #include "comm/socket/shm/node_memory.h"
+#include "comm/socket/shm/segment.h"
 
 namespace muster::socket {
+
+// A reduction as the shared memory runs it: on the callers' elements, part by part, while they are in the
+// cache; widened, combined, divided and rounded in one go (CombineAll of reduce_kernels.h).
+struct Arithmetic {
+  DataType type = DataType::kU8;  // any, also f16 and bf16
+  ReduceOp operation = ReduceOp::kSum;
+  int average_of = 1;  // kAvg: so many ranks' sum becomes their average; 1: it stays a sum
+
+  // out = parts[0] op parts[1] op ..., from left to right; `out` overlaps none of them.
+  void Apply(uint8_t* out, std::span<const void* const> parts, size_t bytes) const {
+    const int divisor = operation == ReduceOp::kAvg ? average_of : 1;
+    CombineAll(type, operation, out, parts, bytes / SizeOf(type), divisor);
+  }
+};
+
+// The largest piece of which `parts` fit into a slot; whole cache lines, so that no element is cut.
+inline size_t PieceBytes(size_t slot_bytes, int parts) {
+  return slot_bytes / static_cast<size_t>(std::max(parts, 1)) / kCacheLine * kCacheLine;
+}
+
+// [offset, offset + width) as far as it is inside.
+template <typename Byte>
+std::span<Byte> Within(std::span<Byte> data, size_t offset, size_t width) {
+  const size_t begin = std::min(offset, data.size());
+  return data.subspan(begin, std::min(width, data.size() - begin));
+}
 
 // shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send` but for ReduceScatter.
 Status SharedAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,

@@ -1,7 +1,6 @@
 #include <cstring>
 
 #include "comm/socket/shm/copy.h"
-#include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
 namespace muster::socket {

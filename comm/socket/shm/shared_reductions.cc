@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "comm/socket/shm/copy.h"
-#include "comm/socket/shm/pieces.h"
 #include "comm/socket/shm/shared_collectives.h"
 
 namespace muster::socket {
