@@ -25,18 +25,6 @@ TEST(Keys, AreUniqueDocumentedAndGroupedBySection) {
   EXPECT_THAT(sections, testing::ElementsAreArray(Sections()));
 }
 
-TEST(Keys, GroupWideAreThoseThatAllRanksMustShare) {
-  std::vector<std::string_view> own;
-  for (const Key& key : Keys()) {
-    if (!key.group_wide) own.push_back(key.path);
-  }
-  EXPECT_THAT(
-      own, testing::ElementsAre("launcher", "rendezvous.interface", "rendezvous.directory",
-                                "rendezvous.slurm_helper", "nccl.interface", "nccl.debug", "run.command",
-                                "run.env", "run.grace", "run.stdin", "run.label", "run.log_dir", "run.report",
-                                "run.threads", "log.level", "log.format", "log.file"));
-}
-
 // Enumerators are written by index: one without a word, or a word without one, would be shown as another.
 TEST(Keys, HaveAWordForEveryEnumerator) {
   const auto words = [](std::string_view path) { return FindKey(path)->choices.size(); };
