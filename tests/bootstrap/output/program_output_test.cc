@@ -11,21 +11,11 @@
 #include <set>
 
 #include "bootstrap/output/log_file.h"
+#include "tests/bootstrap/output/pipe.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::output {
 namespace {
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Pipe MakePipe() {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 std::string ReadSome(int fd) {
   std::string text;

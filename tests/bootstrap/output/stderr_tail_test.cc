@@ -10,23 +10,13 @@
 #include <string>
 #include <thread>
 
+#include "tests/bootstrap/output/pipe.h"
 #include "tests/bootstrap/process/finish_child.h"
 
 namespace muster::output {
 namespace {
 
 constexpr auto kEnough = std::chrono::seconds(20);
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Pipe MakePipe() {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 // As an event loop would do it; false where nothing happens within 20 s.
 bool PumpToTheEnd(StderrTail& tail) {

@@ -9,23 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/bootstrap/output/pipe.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::output {
 namespace {
 
 constexpr size_t kPipe = size_t{64} * 1024;
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Pipe MakePipe() {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 // Differs everywhere from itself moved by a few bytes.
 std::string Text(size_t bytes) {
@@ -82,6 +72,18 @@ class StdinCopyTest : public testing::Test {
       loop.Settle();
     }
     return written;
+  }
+  // Feeds `text` from `fed` on, while the first reader alone takes it.
+  void ExpectFirstTakes(std::string_view text, size_t fed, UniqueFd& feed) {
+    while (fed < text.size()) {
+      Take(0);
+      const size_t more = Fill(feed, text.substr(fed));
+      ASSERT_GT(more, 0U);
+      fed += more;
+    }
+    feed.Reset();
+    TakeAll({0});
+    EXPECT_TRUE(taken[0] == text);
   }
 
   net::TestLoop loop;
@@ -144,35 +146,19 @@ TEST_F(StdinCopyTest, AProgramIsNotWaitedForThatHasEnded) {
   Pipe pipe = MakePipe();
   Copy(pipe.read_end.get(), 2);
   const std::string text = Text(30 * kPipe);
-  size_t fed = Fill(pipe.write_end, text);
+  const size_t fed = Fill(pipe.write_end, text);
   EXPECT_LT(fed, text.size());
   copy->Drop(1);
-  while (fed < text.size()) {
-    Take(0);
-    const size_t more = Fill(pipe.write_end, std::string_view(text).substr(fed));
-    ASSERT_GT(more, 0U);
-    fed += more;
-  }
-  pipe.write_end.Reset();
-  TakeAll({0});
-  EXPECT_TRUE(taken[0] == text);
+  ExpectFirstTakes(text, fed, pipe.write_end);
 }
 
 TEST_F(StdinCopyTest, AProgramIsNotWaitedForThatHasClosedItsInput) {
   Pipe pipe = MakePipe();
   Copy(pipe.read_end.get(), 2);
   const std::string text = Text(30 * kPipe);
-  size_t fed = Fill(pipe.write_end, text);
+  const size_t fed = Fill(pipe.write_end, text);
   ends[1].Reset();
-  while (fed < text.size()) {
-    Take(0);
-    const size_t more = Fill(pipe.write_end, std::string_view(text).substr(fed));
-    ASSERT_GT(more, 0U);
-    fed += more;
-  }
-  pipe.write_end.Reset();
-  TakeAll({0});
-  EXPECT_TRUE(taken[0] == text);
+  ExpectFirstTakes(text, fed, pipe.write_end);
 }
 
 TEST_F(StdinCopyTest, AClosedInputIsAtItsEnd) {

@@ -2,6 +2,9 @@
 // real sockets; nodes differ by name only.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +82,23 @@ class TestGroup {
  private:
   net::TestLoop& loop_;
   std::vector<std::unique_ptr<TestRank>> ranks_;
+};
+
+// The requests of one launch, changed by a test before its ranks start.
+class RequestsTest : public testing::Test {
+ protected:
+  void Make(const std::vector<std::string>& node_of_rank) { requests = MakeRequests(node_of_rank); }
+  void SetAll(const std::function<void(JoinRequest&)>& change) {
+    for (JoinRequest& request : requests) change(request);
+  }
+  std::vector<JoinRequest> Without(size_t absent) const {
+    std::vector<JoinRequest> some = requests;
+    some.erase(some.begin() + static_cast<ptrdiff_t>(absent));
+    return some;
+  }
+
+  net::TestLoop loop;
+  std::vector<JoinRequest> requests;
 };
 
 }  // namespace muster::rendezvous

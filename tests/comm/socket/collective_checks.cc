@@ -281,4 +281,15 @@ void CheckLongData(World& world) {
   });
 }
 
+void CheckAll(World& world, const Plan& plan) {
+  SCOPED_TRACE(Describe(plan, world.size()));
+  CheckReductions(world, plan);
+  CheckReduceScatter(world, plan);
+  CheckBroadcastAndScatter(world, plan);
+  CheckGathers(world, plan);
+  CheckAllToAll(world, plan);
+  CheckBytesOfDifferentLength(world);
+  world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(c.Barrier()), ""); });
+}
+
 }  // namespace muster::socket

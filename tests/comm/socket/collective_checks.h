@@ -50,6 +50,7 @@ void CheckBroadcastAndScatter(World& world, const Plan& plan);
 void CheckGathers(World& world, const Plan& plan);  // Gather, AllGather
 void CheckAllToAll(World& world, const Plan& plan);
 void CheckBytesOfDifferentLength(World& world);
+void CheckAll(World& world, const Plan& plan);  // all of these, and a Barrier
 // Reduces numbers that round; what each rank has in the end: AllReduce, its part of a ReduceScatter, and at
 // the root (the last rank) a Reduce. AllReduce must have given every rank the same bits.
 std::vector<Bytes> ReduceNumbersThatRound(World& world, DataType type, ReduceOp operation);

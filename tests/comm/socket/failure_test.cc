@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/failure_checks.h"
 
 namespace muster::socket {
 namespace {
@@ -16,11 +16,6 @@ SocketOptions Impatient() {
   options.patience = milliseconds(20);
   options.cause_grace = milliseconds(20);
   return options;
-}
-
-Status AllReduceFloats(Communicator& c, size_t count, const CallOptions& options = {}) {
-  std::vector<float> data(count, 1);
-  return c.AllReduce(std::span(data), ReduceOp::kSum, options);
 }
 
 TEST(Disagreement, ReachesAllRanksWithBothSides) {
@@ -144,20 +139,7 @@ TEST(LostGroup, EndsEveryWaitAtOnce) {
 TEST(Leave, NamesWhoLeftTooEarly) {
   // Connected before; on the same node and on another one; above and below who waits.
   for (const int leaver : {0, 1, 4}) {
-    FakeWorld world(BlockLayout({3, 2}), Impatient());
-    world.Run([](Communicator& c) { ASSERT_EQ(MessageOf(c.Barrier()), ""); });
-    world.Leave(leaver);
-    std::vector<int> rest;
-    for (int rank = 0; rank < world.size(); ++rank) {
-      if (rank != leaver) rest.push_back(rank);
-    }
-    world.RunRanks(rest, [&](Communicator& c) {
-      const Status status = AllReduceFloats(c, 3);
-      ASSERT_FALSE(status);
-      EXPECT_EQ(status.error().code, Code::kPeerLost);
-      EXPECT_EQ(status.error().message, fmt::format("rank {} on {} left the group before AllReduce #2 f32[3]",
-                                                    leaver, leaver < 3 ? "gpu01" : "gpu02"));
-    });
+    ExpectTheLeaverIsNamed(leaver, Impatient());
   }
 }
 

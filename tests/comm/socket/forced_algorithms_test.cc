@@ -49,16 +49,6 @@ std::string Describe(const ForcedAlgorithms& forced) {
   return text;
 }
 
-void CheckAll(FakeWorld& world, const Plan& plan) {
-  CheckReductions(world, plan);
-  CheckReduceScatter(world, plan);
-  CheckBroadcastAndScatter(world, plan);
-  CheckGathers(world, plan);
-  CheckAllToAll(world, plan);
-  CheckBytesOfDifferentLength(world);
-  world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(c.Barrier()), ""); });
-}
-
 class ForcedAlgorithmsTest : public testing::TestWithParam<NamedLayout> {};
 
 TEST_P(ForcedAlgorithmsTest, AreRightEverywhere) {

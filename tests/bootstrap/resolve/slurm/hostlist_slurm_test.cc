@@ -2,12 +2,11 @@
 // before 23.11 take no suffix after a bracket, and some take unbalanced brackets; those have their own
 // tests.)
 #include <gtest/gtest.h>
-#include <slurm/slurm.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "bootstrap/resolve/slurm/hostlist.h"
+#include "tests/bootstrap/resolve/slurm/by_slurm.h"
 
 // Some releases of Slurm's library forget what they have parsed; leaks of ours still count.
 extern "C" const char* __lsan_default_suppressions();
@@ -15,18 +14,6 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libslurm"; }
 
 namespace muster::resolve {
 namespace {
-
-std::vector<std::string> BySlurm(const std::string& text) {
-  std::vector<std::string> names;
-  hostlist_t list = slurm_hostlist_create(text.c_str());
-  if (list == nullptr) return names;
-  while (char* name = slurm_hostlist_shift(list)) {
-    names.emplace_back(name);
-    std::free(name);
-  }
-  slurm_hostlist_destroy(list);
-  return names;
-}
 
 void ExpectTheSame(const std::string& text) {
   const auto ours = ExpandHostlist(text);

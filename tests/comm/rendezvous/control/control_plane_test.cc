@@ -36,6 +36,26 @@ class ControlPlaneTest : public testing::Test {
   std::unique_ptr<TestGroup> group;
 };
 
+// A rank in a process of its own, which ends once the group has formed. Its forked worker holds every
+// connection open until the test closes hold[1].
+pid_t StartRankWithWorker(const JoinRequest& request, const int (&hold)[2]) {
+  const pid_t process = fork();
+  if (process != 0) return process;
+  close(hold[1]);
+  net::TestLoop loop;
+  TestRank rank(*loop, request);
+  rank.Start();
+  loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
+  if (fork() == 0) {
+    char byte = 0;
+    [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);
+    _exit(0);
+  }
+  // What is written last is heard first.
+  loop.Settle();
+  _exit(0);
+}
+
 // A rank in a process of its own, which stands still once the group has formed: its connections stay.
 class RankThatFreezes {
  public:
@@ -334,22 +354,7 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideADeath) {
   for (const size_t dying : {size_t{1}, size_t{0}}) {
     requests = MakeRequests({"a", "a"});
     for (JoinRequest& request : requests) request.meeting.find_root = FindRoot::kSameNode;
-    const pid_t child = fork();
-    if (child == 0) {
-      close(hold[1]);
-      net::TestLoop own_loop;
-      TestRank own(*own_loop, requests[dying]);
-      own.Start();
-      own_loop->RunUntil([&] { return own.ended(); }, Deadline::After(seconds(10)));
-      if (fork() == 0) {
-        char byte = 0;
-        [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);  // lives as long as the test
-        _exit(0);
-      }
-      // What is written last is heard first.
-      own_loop.Settle();
-      _exit(0);
-    }
+    const pid_t child = StartRankWithWorker(requests[dying], hold);
     TestRank other(*loop, requests[1 - dying]);
     other.Start();
     ASSERT_TRUE(loop.Until([&] { return other.ended(); }));
@@ -369,21 +374,7 @@ TEST_F(ControlPlaneTest, AForkedWorkerDoesNotHideTheDeathOfALeader) {
   const auto requests = MakeRequests({"a", "b"});
   int hold[2];
   ASSERT_EQ(pipe(hold), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    close(hold[1]);
-    net::TestLoop own_loop;
-    TestRank leader(*own_loop, requests[1]);
-    leader.Start();
-    own_loop->RunUntil([&] { return leader.ended(); }, Deadline::After(seconds(10)));
-    if (fork() == 0) {
-      char byte = 0;
-      [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);  // lives as long as the test
-      _exit(0);
-    }
-    own_loop.Settle();
-    _exit(0);
-  }
+  const pid_t child = StartRankWithWorker(requests[1], hold);
   TestRank root(*loop, requests[0]);
   root.Start();
   ASSERT_TRUE(loop.Until([&] { return root.ended(); }));

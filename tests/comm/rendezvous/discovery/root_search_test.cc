@@ -31,23 +31,29 @@ class RootSearchTest : public testing::Test {
         },
         [](const Error& error) { ADD_FAILURE() << error.message; });
   }
+  uint16_t RootListensAt(const std::string& host) {
+    root = std::make_unique<AuthenticatingAcceptor>(
+        *loop, AuthenticatingAcceptor::Params{meeting, seconds(60)}, *prover,
+        [this](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
+          accepted = std::move(from);
+          accepted->Start([](ByteView) {}, [](const Error&) {});
+        });
+    const uint16_t port = net::FreePort();
+    EXPECT_TRUE(root->Open({*net::SocketAddress::FromNumeric(host, 0)}, {port}));
+    return port;
+  }
 
   net::TestLoop loop;
   const auth::MeetingId meeting = auth::MeetingIdOf("root_search_test");
   std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
+  std::unique_ptr<AuthenticatingAcceptor> root;
+  std::unique_ptr<net::FrameStream> accepted;
   std::unique_ptr<net::FrameStream> link;
   std::unique_ptr<RootSearch> search;
 };
 
 TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
-  std::unique_ptr<net::FrameStream> accepted;
-  AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
-                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
-                                    accepted = std::move(from);
-                                    accepted->Start([](ByteView) {}, [](const Error&) {});
-                                  });
-  const uint16_t port = net::FreePort();
-  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.2", 0)}, {port}));
+  const uint16_t port = RootListensAt("127.0.0.2");
   Search({"no such host", "127.0.0.1", "127.0.0.2"}, {net::FreePort(), port});
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
@@ -61,14 +67,7 @@ TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
 }
 
 TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
-  std::unique_ptr<net::FrameStream> accepted;
-  AuthenticatingAcceptor listener(*loop, {meeting, seconds(10)}, *prover,
-                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
-                                    accepted = std::move(from);
-                                    accepted->Start([](ByteView) {}, [](const Error&) {});
-                                  });
-  const uint16_t port = net::FreePort();
-  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.3", 0)}, {port}));
+  const uint16_t port = RootListensAt("127.0.0.3");
   const auto asked = std::make_shared<std::atomic<int>>(0);
   Search({{"no such host"}, {port}, nullptr, [asked](const std::string& host) {
             ++*asked;
@@ -138,14 +137,7 @@ TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
     strangers.push_back(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0)));
     ladder.push_back(net::LocalAddress(strangers.back().get()).port());
   }
-  std::unique_ptr<net::FrameStream> accepted;
-  AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
-                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
-                                    accepted = std::move(from);
-                                    accepted->Start([](ByteView) {}, [](const Error&) {});
-                                  });
-  const uint16_t port = net::FreePort();
-  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  const uint16_t port = RootListensAt("127.0.0.1");
   ladder.push_back(port);
   RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
   where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
@@ -167,14 +159,7 @@ TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
 }
 
 TEST_F(RootSearchTest, LaterPortsAreTriedAfterAMoment) {
-  std::unique_ptr<net::FrameStream> accepted;
-  AuthenticatingAcceptor listener(*loop, {meeting, seconds(60)}, *prover,
-                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
-                                    accepted = std::move(from);
-                                    accepted->Start([](ByteView) {}, [](const Error&) {});
-                                  });
-  const uint16_t port = net::FreePort();
-  ASSERT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+  const uint16_t port = RootListensAt("127.0.0.1");
   RootSearch::Where where{{"127.0.0.1"}, {net::FreePort()}};
   where.later_ports = {port};
   Search(std::move(where));

@@ -19,22 +19,10 @@ using testing::StartsWith;
 
 constexpr const char* kTimeoutHint = "timeouts.rendezvous says how long to wait";
 
-class JoinerFailureTest : public testing::Test {
+class JoinerFailureTest : public RequestsTest {
  protected:
-  void Make(const std::vector<std::string>& node_of_rank) { requests = MakeRequests(node_of_rank); }
-  void SetAll(const std::function<void(JoinRequest&)>& change) {
-    for (JoinRequest& request : requests) change(request);
-  }
   // The root's word takes priority: its clock is short, everybody else's long.
   void RootGivesUpAfter(Duration limit) { requests[0].timeouts.rendezvous = limit; }
-  std::vector<JoinRequest> Without(size_t absent) const {
-    std::vector<JoinRequest> some = requests;
-    some.erase(some.begin() + static_cast<ptrdiff_t>(absent));
-    return some;
-  }
-
-  net::TestLoop loop;
-  std::vector<JoinRequest> requests;
 };
 
 TEST_F(JoinerFailureTest, AMissingRankIsNamedToAll) {

@@ -15,21 +15,9 @@ using std::chrono::milliseconds;
 
 const Error kRefused{Code::kBadEnvironment, "rank N was refused: RANK=0 is stale", "unset it"};
 
-class JoinerRefusalTest : public testing::Test {
+class JoinerRefusalTest : public RequestsTest {
  protected:
-  void Make(const std::vector<std::string>& node_of_rank) { requests = MakeRequests(node_of_rank); }
   void Refuse(size_t rank, const Error& error = kRefused) { requests[rank].self.refused = error; }
-  void SetAll(const std::function<void(JoinRequest&)>& change) {
-    for (JoinRequest& request : requests) change(request);
-  }
-  std::vector<JoinRequest> Without(size_t absent) const {
-    std::vector<JoinRequest> some = requests;
-    some.erase(some.begin() + static_cast<ptrdiff_t>(absent));
-    return some;
-  }
-
-  net::TestLoop loop;
-  std::vector<JoinRequest> requests;
 };
 
 TEST_F(JoinerRefusalTest, AnyRankEndsThemAll) {

@@ -19,17 +19,6 @@ SocketOptions Sharing(size_t slot_bytes, bool spin) {
   return options;
 }
 
-void CheckAll(FakeWorld& world, const Plan& plan) {
-  SCOPED_TRACE(Describe(plan, world.size()));
-  CheckReductions(world, plan);
-  CheckReduceScatter(world, plan);
-  CheckBroadcastAndScatter(world, plan);
-  CheckGathers(world, plan);
-  CheckAllToAll(world, plan);
-  CheckBytesOfDifferentLength(world);
-  world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(c.Barrier()), ""); });
-}
-
 class SharedCollectivesTest : public testing::TestWithParam<NamedLayout> {};
 
 TEST_P(SharedCollectivesTest, AreRight) {

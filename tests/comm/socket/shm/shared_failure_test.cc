@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/failure_checks.h"
 
 namespace muster::socket {
 namespace {
@@ -19,11 +19,6 @@ SocketOptions Sharing() {
   options.patience = std::chrono::minutes(1);
   options.cause_grace = milliseconds(20);
   return options;
-}
-
-Status AllReduceFloats(Communicator& c, size_t count, const CallOptions& options = {}) {
-  std::vector<float> data(count, 1);
-  return c.AllReduce(std::span(data), ReduceOp::kSum, options);
 }
 
 // Memory is shared from the first call on.
@@ -109,20 +104,7 @@ TEST(SharedGroupFailure, EndsEveryWaitAtOnce) {
 
 TEST(SharedGoodbye, NamesWhoLeftTooEarly) {
   for (const int leaver : {0, 1, 4}) {
-    FakeWorld world(BlockLayout({3, 2}), Sharing());
-    Meet(world);
-    world.Leave(leaver);
-    std::vector<int> rest;
-    for (int rank = 0; rank < world.size(); ++rank) {
-      if (rank != leaver) rest.push_back(rank);
-    }
-    world.RunRanks(rest, [&](Communicator& c) {
-      const Status status = AllReduceFloats(c, 3);
-      ASSERT_FALSE(status);
-      EXPECT_EQ(status.error().code, Code::kPeerLost);
-      EXPECT_EQ(status.error().message, fmt::format("rank {} on {} left the group before AllReduce #2 f32[3]",
-                                                    leaver, leaver < 3 ? "gpu01" : "gpu02"));
-    });
+    ExpectTheLeaverIsNamed(leaver, Sharing());
   }
 }
 

@@ -3,11 +3,8 @@
 // The library (22.05.8) gets only what muster has taken: it makes nonsense of unbalanced brackets and writes
 // an error line for every list that it refuses. It takes no suffix after a bracket, a newline for a part of a
 // name, and turns a number of more than 19 digits into another one.
-#include <slurm/slurm.h>
-
-#include <cstdlib>
-
 #include "bootstrap/resolve/slurm/hostlist.h"
+#include "tests/bootstrap/resolve/slurm/by_slurm.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {
@@ -26,18 +23,6 @@ bool HasLongNumber(std::string_view text) {
   return false;
 }
 
-std::vector<std::string> BySlurm(const std::string& text) {
-  std::vector<std::string> names;
-  hostlist_t list = slurm_hostlist_create(text.c_str());
-  if (list == nullptr) return names;
-  while (char* name = slurm_hostlist_shift(list)) {
-    names.emplace_back(name);
-    std::free(name);
-  }
-  slurm_hostlist_destroy(list);
-  return names;
-}
-
 void FuzzOne(ByteView input) {
   const std::string_view text = AsText(input);
   const auto names = resolve::ExpandHostlist(text);
@@ -51,7 +36,7 @@ void FuzzOne(ByteView input) {
   Require(again && *again == *names, "\"{}\" is read back", resolve::CompressHostlist(*names));
   if (names->size() > kMostCompared || HasLongNumber(text)) return;
   if (text.find_first_of(std::string_view("\0\n", 2)) != std::string_view::npos) return;
-  const std::vector<std::string> theirs = BySlurm(std::string(text));
+  const std::vector<std::string> theirs = resolve::BySlurm(std::string(text));
   Require(theirs.empty() || theirs == *names, "Slurm expands \"{}\" to {} names, as muster does to {}", text,
           theirs.size(), names->size());
 }
