@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bootstrap/config/placeholders.h"
+#include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/resolve/launchers/torchrun_id.h"
 #include "bootstrap/run/outer_launcher.h"
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "comm/base/error.h"
 #include "comm/roster.h"

@@ -4,7 +4,6 @@
 
 #include <string_view>
 
-#include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/communicator.h"
 #include "comm/ops/call.h"

@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "comm/socket/reduce/reduce_kernels.h"
-
 namespace muster::socket {
 namespace {
 

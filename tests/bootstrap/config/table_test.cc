@@ -7,8 +7,6 @@
 #include <set>
 #include <string>
 
-#include "bootstrap/config/value.h"
-
 namespace muster::config {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "comm/auth/crypto.h"
 #include "tests/comm/auth/fake_munge.h"
 #include "tests/comm/auth/inline_worker.h"
 

@@ -6,7 +6,6 @@
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/rendezvous/link/node_listener.h"
-#include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {

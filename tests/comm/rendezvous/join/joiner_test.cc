@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "comm/rendezvous/link/names.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
