@@ -1,7 +1,6 @@
 #include "bootstrap/check/gather.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -10,12 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
 #include "comm/base/parse.h"
-#include "comm/base/unique_fd.h"
+#include "comm/base/proc_file.h"
 #include "comm/base/version.h"
 #include "comm/net/hosts.h"
 
@@ -45,11 +43,8 @@ bool IsGpu(std::string_view name) {
 }
 
 uint32_t MtuOf(const std::string& interface) {
-  const UniqueFd file(open(("/sys/class/net/" + interface + "/mtu").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t length = file ? read(file.get(), text.data(), text.size()) : 0;
-  if (length <= 0) return 0;
-  return ParseInteger<uint32_t>(Trim({text.data(), static_cast<size_t>(length)})).value_or(0);
+  const std::string text = ReadProcFile("/sys/class/net/" + interface + "/mtu").value_or("");
+  return ParseInteger<uint32_t>(Trim(text)).value_or(0);
 }
 
 std::string InterfaceWith(const std::string& address) {

@@ -6,25 +6,14 @@
 
 #include <cerrno>
 
-#include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMostAncestors = 64;
-constexpr size_t kLongestStat = 4096;
 constexpr size_t kLongestEnvironment = 16 << 20;
-
-std::optional<pid_t> ParentOf(pid_t pid) {
-  const auto stat = ReadAll(fmt::format("/proc/{}/stat", pid), kLongestStat);
-  if (!stat) return std::nullopt;
-  // "PID (NAME) S PPID ...", where NAME may hold anything.
-  const size_t name_end = stat->rfind(')');
-  if (name_end == std::string::npos || name_end + 4 >= stat->size()) return std::nullopt;
-  const std::string_view rest = std::string_view(*stat).substr(name_end + 4);
-  return ParseInteger<pid_t>(rest.substr(0, rest.find(' ')));
-}
 
 }  // namespace
 

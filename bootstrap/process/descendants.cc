@@ -9,9 +9,9 @@
 #include <csignal>
 #include <utility>
 
-#include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 #include "comm/base/process_end.h"
 #include "comm/log/log.h"
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "bootstrap/process/proc_file.h"
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 
 namespace muster::process {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "bootstrap/process/proc_file.h"
+#include "comm/base/proc_file.h"
 #include "comm/base/process_end.h"
 
 namespace muster::process {

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "bootstrap/process/proc_file.h"
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 
 namespace muster::process {
 namespace {

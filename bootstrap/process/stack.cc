@@ -12,9 +12,9 @@
 #include <csignal>
 
 #include "bootstrap/process/exec_child.h"
-#include "bootstrap/process/proc_file.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster::process {

@@ -1,29 +1,20 @@
 #include "bootstrap/run/oom_watch.h"
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 
 namespace muster::run {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> ReadText(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // The number after "oom_kill " at a line's beginning.
 std::optional<uint64_t> OomKillsIn(const fs::path& path) {
   constexpr std::string_view kName = "oom_kill ";
-  const auto text = ReadText(path);
+  const auto text = ReadProcFile(path);
   if (!text) return std::nullopt;
   for (const std::string_view line : Split(*text, '\n')) {
     if (line.starts_with(kName)) return ParseInteger<uint64_t>(Trim(line.substr(kName.size())));
@@ -51,7 +42,7 @@ OomWatch::OomWatch(fs::path proc, fs::path cgroups)
 
 // "0::/path" is version 2, "9:memory:/path" version 1; on some machines there are both.
 std::optional<uint64_t> OomWatch::CountOwn() const {
-  const auto text = ReadText(proc_ / "self/cgroup");
+  const auto text = ReadProcFile(proc_ / "self/cgroup");
   if (!text) return std::nullopt;
   for (const std::string_view line : Split(*text, '\n')) {
     const size_t first = line.find(':');

@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 
 namespace muster {
 namespace {
@@ -22,16 +23,13 @@ constexpr int kLookAgainMilliseconds = 5;
 }  // namespace
 
 bool IsStatOfEnded(std::string_view stat) {
-  // "PID (NAME) S PPID ...", where NAME may hold anything; fields are numbered from 1 in proc(5).
   constexpr size_t kState = 3;
   constexpr size_t kThreads = 20;
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos) return false;
-  const std::vector<std::string_view> fields = Split(stat.substr(name_end + 2), ' ');
-  if (fields.size() <= kThreads - kState) return false;
-  if (fields[0] == "X") return true;
+  const std::vector<std::string_view> fields = StatFields(stat);
+  if (fields.size() <= kThreads) return false;
+  if (fields[kState] == "X") return true;
   // A process whose first thread alone has ended looks like a zombie, too.
-  return fields[0] == "Z" && ParseInteger<int>(fields[kThreads - kState]).value_or(0) <= 1;
+  return fields[kState] == "Z" && ParseInteger<int>(fields[kThreads]).value_or(0) <= 1;
 }
 
 ProcessEnd ProcessEnd::Of(pid_t pid) {

@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "comm/base/proc_file.h"
 #include "comm/base/system_calls.h"
 #include "comm/net/bound_names.h"
 
@@ -31,10 +30,7 @@ constexpr uid_t kUsualOverflowUid = 65534;
 
 using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { closedir(directory); })>;
 
-std::string ReadText(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string ReadText(const char* path) { return ReadProcFile(path).value_or(""); }
 
 uint64_t RandomNumber() {
   uint64_t number = 0;

@@ -10,11 +10,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "comm/base/parse.h"
+#include "comm/base/proc_file.h"
 
 namespace muster::net {
 namespace {
@@ -142,11 +141,6 @@ std::vector<std::string_view> Words(std::string_view line) {
   return words;
 }
 
-std::string FileText(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 std::optional<SocketOwner> FindInProcNet(std::string_view text, const SocketAddress& local,
@@ -172,14 +166,14 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
     return Fail(Code::kSystem, "{} to {} is no TCP connection", local.ToString(), remote.ToString());
   }
   if (const auto known = AskKernel(own, other)) return *known;
-  const std::string ipv4 = FileText("/proc/net/tcp");
+  const std::string ipv4 = ReadProcFile("/proc/net/tcp").value_or("");
   if (ipv4.empty()) {
     return Fail(Code::kSystem,
                 "cannot find out whose the connection from {} is: no INET_DIAG, no /proc/net/tcp",
                 local.ToString());
   }
   if (const auto found = FindInProcNet(ipv4, local, remote)) return found;
-  return FindInProcNet(FileText("/proc/net/tcp6"), local, remote);
+  return FindInProcNet(ReadProcFile("/proc/net/tcp6").value_or(""), local, remote);
 }
 
 }  // namespace muster::net

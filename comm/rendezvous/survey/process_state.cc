@@ -1,6 +1,5 @@
 #include "comm/rendezvous/survey/process_state.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,22 +9,10 @@
 #include <vector>
 
 #include "comm/base/parse.h"
-#include "comm/base/unique_fd.h"
+#include "comm/base/proc_file.h"
 
 namespace muster::rendezvous {
 namespace {
-
-constexpr size_t kLongestFile = 4096;
-
-std::optional<std::string> ReadSmallFile(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
-  std::string text(kLongestFile, '\0');
-  const ssize_t got = read(file.get(), text.data(), text.size());
-  if (got < 0) return std::nullopt;
-  text.resize(static_cast<size_t>(got));
-  return text;
-}
 
 // As start times in /proc count: the time in which the machine slept included.
 double SecondsSinceBoot() {
@@ -38,24 +25,20 @@ double SecondsSinceBoot() {
 
 std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t ticks_per_second,
                                              double uptime_seconds) {
-  // "PID (NAME) S PPID ...", where NAME may hold anything; fields are numbered from 1 in proc(5).
+  constexpr size_t kPid = 1;
   constexpr size_t kState = 3;
   constexpr size_t kUserTime = 14;
   constexpr size_t kSystemTime = 15;
   constexpr size_t kStartTime = 22;
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 >= stat.size() || ticks_per_second == 0) {
-    return std::nullopt;
-  }
-  const auto pid = ParseInteger<int>(stat.substr(0, stat.find(' ')));
-  const std::vector<std::string_view> fields = Split(Trim(stat.substr(name_end + 2)), ' ');
-  if (!pid || fields.size() <= kStartTime - kState || fields[0].size() != 1) return std::nullopt;
-  const auto number = [&](size_t field) { return ParseInteger<uint64_t>(fields[field - kState]); };
+  const std::vector<std::string_view> fields = StatFields(stat);
+  if (fields.size() <= kStartTime || fields[kState].size() != 1 || ticks_per_second == 0) return std::nullopt;
+  const auto pid = ParseInteger<int>(fields[kPid]);
+  const auto number = [&](size_t field) { return ParseInteger<uint64_t>(fields[field]); };
   const auto user = number(kUserTime);
   const auto system = number(kSystemTime);
   const auto start = number(kStartTime);
-  const char letter = fields[0].front();
-  if (!user || !system || !start || letter < '!' || letter > '~') return std::nullopt;
+  const char letter = fields[kState].front();
+  if (!pid || !user || !system || !start || letter < '!' || letter > '~') return std::nullopt;
   ProcessState state;
   state.pid = *pid;
   state.state = letter;
@@ -68,11 +51,11 @@ std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t tic
 }
 
 std::optional<ProcessState> LookAtProcess(pid_t pid) {
-  const auto stat = ReadSmallFile(fmt::format("/proc/{}/stat", pid));
+  const auto stat = ReadProcFile(fmt::format("/proc/{}/stat", pid));
   if (!stat) return std::nullopt;
   auto state = ParseProcessStat(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)), SecondsSinceBoot());
   if (!state) return std::nullopt;
-  const auto where = ReadSmallFile(fmt::format("/proc/{}/wchan", pid));
+  const auto where = ReadProcFile(fmt::format("/proc/{}/wchan", pid));
   // "0": it is not asleep, or that is not told.
   if (where && *where != "0") state->where = std::string(Trim(*where));
   return state;

@@ -1,4 +1,5 @@
-// The answer of a store to any request of the protocol. The product's client decodes those to its own requests alone.
+// The answer of a store to any request of the protocol. The product's client decodes those to its own
+// requests alone.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "bootstrap/process/proc_file.h"
+#include "comm/base/proc_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace muster::process {
+namespace muster {
 namespace {
 
 TEST(ReadProcFile, ReadsAFileOfUnknownLength) {
@@ -52,4 +52,4 @@ TEST(ProcessName, IsTheKernelsNameForIt) {
 }
 
 }  // namespace
-}  // namespace muster::process
+}  // namespace muster

@@ -1,4 +1,4 @@
-// Files of /proc.
+// Files of /proc and /sys.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::process {
+namespace muster {
 
 // The whole file; absent where it cannot be read: the process has ended, or /proc hides it.
 std::optional<std::string> ReadProcFile(const std::string& path);
@@ -27,4 +27,4 @@ std::optional<pid_t> ParentOf(pid_t pid);
 // "python3", as /proc/PID/comm has it; "?" where it is not known.
 std::string ProcessName(pid_t pid);
 
-}  // namespace muster::process
+}  // namespace muster

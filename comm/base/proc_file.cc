@@ -1,4 +1,4 @@
-#include "bootstrap/process/proc_file.h"
+#include "comm/base/proc_file.h"
 
 #include <dirent.h>
 #include <fmt/core.h>
@@ -8,7 +8,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster::process {
+namespace muster {
 
 std::optional<std::string> ReadProcFile(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
@@ -65,4 +65,4 @@ std::string ProcessName(pid_t pid) {
   return name ? std::string(Trim(*name)) : "?";
 }
 
-}  // namespace muster::process
+}  // namespace muster
