@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
@@ -109,13 +109,11 @@ TEST(SendRecv, TakeNoLongerThanTheirTimeout) {
       return ExpectNumbers(c, 0, kMoreThanTheKernelTakes, 0);
     }
     std::vector<int64_t> numbers = Numbers(kMoreThanTheKernelTakes, 0);
-    std::atomic<bool> started = false;
-    std::thread first([&] {
-      started = true;
-      EXPECT_EQ(MessageOf(SendNumbers(c, 1, kMoreThanTheKernelTakes, 0)), "");
-    });
-    while (!started) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::thread first([&] { EXPECT_EQ(MessageOf(SendNumbers(c, 1, kMoreThanTheKernelTakes, 0)), ""); });
+    const auto waits = [&] {
+      return std::ranges::any_of(world.group(0).activity().Look(), &OperationState::active);
+    };
+    while (!waits()) std::this_thread::yield();
     const auto began = Clock::now();
     CallOptions options;
     options.timeout = kTimeout;
