@@ -64,10 +64,11 @@ all_but_one() {
   nothing_left "$1_free"
 }
 
-# Rank 15 comes when the scanner has been there.
+# Rank 15 comes when the scanner has been at the root's port; the port of its store is open before that.
 scanned() {
   step scanned 15 -- "$muster" run "${patient[@]}" --set rendezvous.ports=62020-62027 -- true
   stranger scanner gpu02 -- --knock "$work/scanner/ready" gpu01 62020-62027
+  until_true 20 grep -qs 'turned away a connection.*198\.18\.1\.2:' "$work/scanned/0.err"
   open_gate scanned 1
   formed scanned
   end_stranger
