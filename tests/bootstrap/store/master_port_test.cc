@@ -48,7 +48,9 @@ TEST(ChooseMasterPort, NothingForTheOthers) {
 // A program's connection to the store may come from any of them.
 TEST(ChooseMasterPort, ANodesFirstProcessTellsItsAddresses) {
   std::vector<std::string> addresses;
-  for (const net::LocalInterface& interface : *net::LocalInterfaces()) {
+  const auto interfaces = net::LocalInterfaces();
+  ASSERT_TRUE(interfaces);
+  for (const net::LocalInterface& interface : *interfaces) {
     if (!interface.address.IsLoopback() && !interface.address.IsLinkLocal() &&
         !net::IsNodeLocalInterface(interface.name))
       addresses.push_back(interface.address.Host());
