@@ -126,7 +126,7 @@ helper_hangs() {
   test -e "$fake/asked"
   # It goes with the root, too.
   by_fake
-  until_true 5 none_hangs
+  until_true 20 none_hangs
 }
 none_hangs() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$files/hangs"; }
 
