@@ -23,8 +23,8 @@ int SpeakerOf(const Roster& roster, int node) { return roster.RanksOn(node).fron
 
 int RoundsOf(int players) { return players < 2 ? 0 : players - 1 + players % 2; }
 
-// In round r those meet whose numbers add up to r, modulo the number of rounds; who would meet itself meets
-// the last player, who is nobody where their number is odd.
+// In round r two players meet if their numbers add up to r, modulo the number of rounds. A player that would
+// meet itself meets the last player, or rests if the number of players is odd.
 std::optional<int> OpponentOf(int player, int round, int players) {
   const int rounds = RoundsOf(players);
   const int last = rounds;

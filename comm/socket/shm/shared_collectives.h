@@ -29,7 +29,7 @@ namespace muster::socket {
 struct Arithmetic {
   DataType type = DataType::kU8;  // any, also f16 and bf16
   ReduceOp operation = ReduceOp::kSum;
-  int average_of = 1;  // kAvg: so many ranks' sum becomes their average; 1: it stays a sum
+  int average_of = 1;  // kAvg: the sum is divided by this number of ranks; 1: it stays a sum
 
   // out = parts[0] op parts[1] op ..., from left to right; `out` overlaps none of them.
   void Apply(uint8_t* out, std::span<const void* const> parts, size_t bytes) const {

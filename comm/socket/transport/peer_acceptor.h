@@ -54,7 +54,7 @@ class PeerAcceptor {
 
   Status Start();
   Deadline wake() const;
-  // After EventLoop::RunReady: closes who is late, then accepts who has come.
+  // After EventLoop::RunReady: closes connections that are late, then accepts new ones.
   void OnTime();
 
  private:

@@ -145,7 +145,7 @@ TEST(EventLoopWatch, AHandlerMayForgetAnotherThatIsReadyInTheSameRound) {
   EXPECT_EQ(called.size(), 1u);
 }
 
-// Whoever applies deadlines after it must not find a peer's bytes unread, however many peers there are.
+// The caller applies deadlines after it, and must not find a peer's bytes unread, however many peers there are.
 TEST(EventLoopRunReady, CallsEveryHandlerThatIsReadyOnce) {
   TestLoop loop;
   std::vector<UniqueFd> ready;

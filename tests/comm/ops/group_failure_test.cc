@@ -4,24 +4,11 @@
 
 #include <memory>
 
-#include "comm/group/activity.h"
+#include "tests/comm/group/in_barrier.h"
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster {
 namespace {
-
-// A rank that waits in Barrier #1.
-class InBarrier final : public ActivitySource {
- public:
-  OperationState Look() const override {
-    OperationState state;
-    state.communicator = kWorldCommunicator;
-    state.collective = state.active = true;
-    state.operation = "Barrier";
-    state.sequence = 1;
-    return state;
-  }
-};
 
 Call CallOf(Operation operation) {
   Call call;

@@ -8,6 +8,7 @@
 
 #include "comm/rendezvous/control/join.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/group/in_barrier.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -282,19 +283,6 @@ TEST_F(AdoptionServerTest, ProgramsExchangeThroughTheirSupervisors) {
     EXPECT_THAT(*got, ElementsAre(Bytes{7}, Bytes{8}));
   }
 }
-
-// A rank that waits in Barrier #1.
-class InBarrier final : public ActivitySource {
- public:
-  OperationState Look() const override {
-    OperationState state;
-    state.communicator = kWorldCommunicator;
-    state.collective = state.active = true;
-    state.operation = "Barrier";
-    state.sequence = 1;
-    return state;
-  }
-};
 
 TEST_F(AdoptionServerTest, AProgramsQuestionReachesTheOtherSupervisors) {
   auto adopted = Adopt(1, group_id());
