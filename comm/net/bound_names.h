@@ -18,6 +18,7 @@ void RememberBoundName(std::string path, std::string directory);
 // False if exit() has removed the name: it may be another process's now.
 bool ForgetBoundName(const std::string& path);
 
+// A name of this process is never dead, and needs no probe. The last one in a directory tidies it.
 bool IsBoundName(const std::string& path);
 bool HasBoundNameIn(const std::string& directory);
 
