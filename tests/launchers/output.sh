@@ -57,7 +57,9 @@ failure_labelled() {
   fresh
   expect_code 3 step -N2 --ntasks-per-node=1 muster run --label -- \
     sh -c '[ "$RANK" = 1 ] || exec sleep 1000; echo "no such model" >&2; exit 3' 2>"$dir/err"
-  expect_like 'what was told' "$(cat "$dir/err")" $'*1: no such model\n*the last lines of rank 1 on gpu02:*no such model*'
+  # Each node's standard error reaches srun on its own way.
+  expect_like 'the line itself' $'\n'"$(<"$dir/err")" $'*\n1: no such model\n*'
+  expect_like 'what was told' "$(<"$dir/err")" '*the last lines of rank 1 on gpu02:*no such model*'
 }
 
 # A reader that stops for longer than dead_after: what 32 programs have written last is waited for together, and the
