@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 
@@ -90,6 +92,21 @@ void Abandon(std::string_view reason) {
   const Communicator& world = *process.communicator;
   process.group->Fail(
       {Code::kPeerLost, fmt::format("{} {}", DescribeRank(world.roster(), world.rank()), reason), {}});
+}
+
+Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options) {
+  ProcessGroup& process = TheGroup();
+  const std::lock_guard lock(process.mutex);
+  if (!process.communicator || process.pid != getpid())
+    return Fail(Code::kUsage, "a map before muster::Init, or in a forked child");
+  std::error_code unknown;
+  if (!options.journal.empty())
+    options.journal = std::filesystem::absolute(options.journal, unknown).string();
+  const Deadline latest = process.timeouts.latest;
+  // Zero would mean that this rank does not know.
+  if (!latest.IsNever())
+    options.time_left = std::max<Duration>(latest.Remaining(), std::chrono::milliseconds(1));
+  return map::Member::Join(*process.group, identity, options, Deadline::After(process.timeouts.collective));
 }
 
 Status Shutdown() {

@@ -11,6 +11,7 @@
 // cost).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 #include "comm/base/error.h"
 #include "comm/communicator.h"
+#include "comm/map/member.h"
 #include "comm/options.h"
 #include "comm/rank_tuple.h"
 
@@ -48,6 +50,12 @@ const TimeoutOptions* InitializedTimeouts();
 // wait return it, on every rank. From any thread, also while another is in a call; does not wait, and does
 // nothing while Init or Shutdown runs.
 void Abandon(std::string_view reason);
+
+// Takes part in a map (comm/map/member.h): every rank calls it, with the same identity and options but for slots and
+// time_left, which is set here where the job's end is known. `options.journal` may be relative to this process's working
+// directory. Waits until the group's root has opened the journal, at most timeouts.collective. The Member ends before
+// Shutdown. Error: kUsage before Init; as Member::Join.
+Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options);
 
 // Leaves the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
 // process is a failure to the others. Does nothing where Init did not succeed. Error: the group's failure,

@@ -62,7 +62,7 @@ extern "C" {
 
 /* What this header describes. A library of a higher version works with a program of a lower one: functions
  * and fields are added, never changed. */
-#define MUSTER_ABI_VERSION 1
+#define MUSTER_ABI_VERSION 2
 
 /* What the library at hand can do: it serves programs that were compiled for this version or a lower one. */
 MUSTER_EXPORT uint32_t muster_abi_version(void);
@@ -252,6 +252,105 @@ MUSTER_FALLIBLE muster_error* muster_all_gather_bytes(muster_comm* comm, const v
 /* One part, the root's; `data` is used on the root alone. */
 MUSTER_FALLIBLE muster_error* muster_broadcast_bytes(muster_comm* comm, const void* data, size_t size,
                                                      int root, int64_t timeout_ns, muster_parts** parts);
+
+/* ---- maps: a queue of items for all ranks (version 2) ---- */
+/* N items, numbers 0..N-1, are handed out to the ranks as they are ready for more; each result is written to a journal
+ * once, and the next run with the same journal does what is left, with any number of ranks. The end of a rank is no
+ * failure of the group while a map is at work: its items go to others.
+ *
+ *   uint64_t item;
+ *   error = muster_map_begin(world, &map_options, &map);
+ *   while (error == NULL && (error = muster_map_next(map, &item, NULL)) == NULL && item != MUSTER_MAP_END)
+ *     error = muster_map_commit(map, item, key[item], MUSTER_MAP_BYTES, result, size, nanoseconds);
+ *   if (error == NULL) error = muster_map_finish(map, &outcome);
+ *   muster_map_free(map);
+ *
+ * All functions but muster_map_begin and muster_map_free may be called by several threads at a time. */
+
+typedef struct muster_map muster_map;
+
+/* muster_map_next: the map is over for this rank. */
+#define MUSTER_MAP_END UINT64_MAX
+
+/* How a result is to be read. */
+typedef enum muster_map_format MUSTER_ANY_NUMBER {
+  MUSTER_MAP_BYTES = 0,
+  MUSTER_MAP_JSON = 1,  /* UTF-8 */
+  MUSTER_MAP_PICKLE = 2 /* Python's */
+} muster_map_format;
+
+typedef struct muster_map_options {
+  uint64_t items;
+  /* 32 bytes: the BLAKE2b-256 of all keys in the order of the items, of each its length (64 bits, little-endian) and its
+   * bytes. NULL: the items are known by their numbers alone. A journal of other keys is refused. */
+  const unsigned char* keys_digest;
+  /* What is done with an item, for people and as a digest: a journal of other work is refused. NULL: "". */
+  const char* work;
+  const char* journal; /* a directory that the root's node can write; NULL: results live as long as the map */
+  int retries;         /* tries after the first, before an item is given up: 0 to 30 */
+  int64_t timeout_ns;  /* of one item; 0: none */
+  int retry_given_up;  /* not 0: items that an earlier run gave up are tried again */
+  int slots;           /* items that this rank works on at a time; may differ by rank; at least 1 */
+} muster_map_options;
+
+typedef struct muster_map_outcome {
+  uint64_t items;
+  uint64_t committed;      /* by earlier runs as well */
+  uint64_t given_up;       /* by earlier runs as well */
+  uint64_t resumed;        /* of both, by earlier runs */
+  uint64_t second_commits; /* refused: another rank had committed the item */
+  int time_is_up;          /* not 0: the job ends soon, and items are left for the next run */
+} muster_map_outcome;
+
+/* Every rank of the world calls it, with the same options but for slots. Waits until the root has read the journal, at most
+ * timeouts.collective. MUSTER_DISAGREEMENT: another rank, or the journal, has another map. MUSTER_USAGE: another run is at
+ * work on the journal. */
+MUSTER_FALLIBLE muster_error* muster_map_begin(muster_comm* world, const muster_map_options* options,
+                                               muster_map** map);
+/* The next item, and which try it is (from 1; `attempt` may be NULL); MUSTER_MAP_END when all have ended or the time is
+ * up. Waits, without a limit, while other ranks have the last items. */
+MUSTER_FALLIBLE muster_error* muster_map_next(muster_map* map, uint64_t* item, uint32_t* attempt);
+/* The result of an item that muster_map_next gave. Does not wait for the disk; while more than 32 MiB are on their way it
+ * waits for the root. A result that is too late, because the item went to another rank, is dropped and counted. */
+MUSTER_FALLIBLE muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key,
+                                                muster_map_format format, const void* data, size_t size,
+                                                int64_t took_ns);
+/* The item failed: it is tried again, or given up. `reason` is for people. */
+MUSTER_FALLIBLE muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key,
+                                              const char* reason, int64_t took_ns);
+/* The item was not begun, or was interrupted for no fault of its own: that is no failed try. */
+MUSTER_FALLIBLE muster_error* muster_map_give_back(muster_map* map, uint64_t item);
+/* This rank takes no more items: muster_map_next gives MUSTER_MAP_END. From any thread. */
+MUSTER_EXPORT void muster_map_stop(muster_map* map);
+/* Every rank calls it. Waits until all items have ended and are durable, or the time is up and no rank works any more. */
+MUSTER_FALLIBLE muster_error* muster_map_finish(muster_map* map, muster_map_outcome* outcome);
+
+/* What the journal says of items; the caller's: muster_map_records_free. */
+typedef struct muster_map_records muster_map_records;
+typedef struct muster_map_record {
+  uint64_t item;
+  const char* key;
+  int given_up; /* not 0: `data` is the last reason */
+  int rank;
+  const char* node;
+  uint32_t attempts;
+  int64_t took_ns;
+  int format; /* a muster_map_format */
+  const void* data;
+  size_t size;
+} muster_map_record;
+
+/* After muster_map_finish: the items `first` to `first` + `count` - 1 that have ended, in order. Waits for the root. */
+MUSTER_FALLIBLE muster_error* muster_map_read(muster_map* map, uint64_t first, uint64_t count,
+                                              muster_map_records** records);
+MUSTER_EXPORT size_t muster_map_records_count(const muster_map_records* records);
+/* Of a record that is not there: 0, and *record is unchanged. The pointers live as long as `records`. */
+MUSTER_EXPORT int muster_map_records_get(const muster_map_records* records, size_t index,
+                                         muster_map_record* record);
+/* NULL is fine. */
+MUSTER_EXPORT void muster_map_records_free(muster_map_records* records);
+/* Items that this rank still has go to others. Before muster_shutdown. NULL is fine. */
+MUSTER_EXPORT void muster_map_free(muster_map* map);
 
 #ifdef __cplusplus
 }

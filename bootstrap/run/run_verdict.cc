@@ -55,6 +55,13 @@ RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, C
   return {may_be_asked ? RunStep::kReportSoon : RunStep::kReport};
 }
 
+RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
+  if (!excused_.insert(rank).second) return {};
+  reported_ = false;
+  failed_program_.reset();
+  return all_ended ? ProgramsDone() : RunSteps{};
+}
+
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) const {
   // It asks programs for a thread dump, and this process has none.
   if (number == SIGQUIT) return {};

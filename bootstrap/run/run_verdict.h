@@ -82,6 +82,9 @@ class RunVerdict {
   void EndsReceived() { ends_received_ = true; }
   void Released() { released_ = true; }
   void Lost(int rank) { lost_.insert(rank); }
+  // The program of this rank failed while a map was at work, which goes on without it.
+  RunSteps Excuse(int rank, bool all_ended);
+  bool IsExcused(int rank) const { return excused_.contains(rank); }
   // A failure of this process is on its way to the root, or follows within 200 ms.
   void Reported() { reported_ = true; }
   // The group's failure. False: not the first.
@@ -145,6 +148,7 @@ class RunVerdict {
   process::EndRequest request_;
   Clock::time_point ended_at_{};  // the latest program
   std::set<int> lost_;            // ranks whose program closed its connections without leaving the group
+  std::set<int> excused_;
   std::optional<EndedProgram> failed_program_;
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;

@@ -153,6 +153,10 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   };
   events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
   events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
+  events.on_map_message = [this](int rank, ByteView message) {
+    if (server_) server_->Deliver(rank, message);
+  };
+  events.on_ranks_lost = [this](const std::vector<int>& ranks) { OnRanksLost(ranks); };
   events.on_job_end = [this](Deadline latest) {
     if (server_) server_->TellJobEnd(latest);
   };
@@ -255,7 +259,28 @@ void Supervisor::OnProgramLost(int rank) {
   });
 }
 
+// A map goes on without the rank.
+bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
+  if (verdict_.IsExcused(failure.rank)) return true;
+  return plane_ && plane_->tolerates_losses() && !failure.as_told && programs_->Find(failure.rank) != nullptr;
+}
+
+// Their supervisors are gone: the exchanges at the end do not wait for them.
+void Supervisor::OnRanksLost(const std::vector<int>& ranks) {
+  for (const std::string_view exchange : {kAllDone, kFilesAreThere}) {
+    rendezvous::KeyedAllGather part{
+        std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
+    for (const int rank : ranks) part.entries.emplace_back(rank, Bytes{});
+    plane_->Contribute(part);
+  }
+}
+
 void Supervisor::Report(rendezvous::Failure failure) {
+  if (IsTolerated(failure)) {
+    if (!verdict_.IsExcused(failure.rank)) plane_->LoseProgram(failure.rank, failure.error.message);
+    Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
+    return CheckDone();
+  }
   verdict_.Reported();
   if (plane_) return plane_->Fail(std::move(failure));
   verdict_.EveryoneKnows();

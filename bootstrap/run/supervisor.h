@@ -63,6 +63,8 @@ class Supervisor {
   void ReportProgram();
   void OnProgramLost(int rank);
   void Report(rendezvous::Failure failure);
+  bool IsTolerated(const rendezvous::Failure& failure) const;
+  void OnRanksLost(const std::vector<int>& ranks);
   void OnFailure(const rendezvous::Failure& failure);
   void ClearOrphans();
   void OnSignal(const process::SignalEvent& event);

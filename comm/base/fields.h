@@ -212,6 +212,10 @@ Bytes EncodeFields(const T&... fields) {
   return writer.Take();
 }
 
+void Fields(auto& wire, Is<Error> auto& error) {
+  wire(UpTo(error.code, Code::kWorkFailed), error.message, error.hint);
+}
+
 // `what` is for the error, if the bytes are too few, too many or malformed.
 template <typename T>
 Result<T> DecodeFields(FieldReader reader, std::string_view what) {

@@ -17,6 +17,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/group/activity.h"
+#include "comm/group/root_link.h"
 #include "comm/roster.h"
 
 namespace muster {
@@ -63,6 +64,11 @@ class Group {
   // Error: the group's failure, where it has one: the work was not done together to the end.
   virtual Status Leave(Deadline deadline) = 0;
 
+  // To the root of the group; null in a world of one. Owned by the Group.
+  virtual RootLink* root_link() { return nullptr; }
+  // Numbers the maps of this process (comm/map): ranks begin them in the same order.
+  uint32_t TakeMapNumber() { return next_map_++; }
+
   // Where the backend says what this rank is doing.
   ActivityTable& activity() { return activity_; }
 
@@ -71,10 +77,13 @@ class Group {
   Deadline latest() const { return Deadline::At(Clock::time_point(Clock::duration(latest_.load()))); }
 
  protected:
+  // Keeps the maps of one program of a rank apart from those of the next.
+  void set_first_map(uint32_t first) { next_map_ = first; }
   void set_latest(Deadline latest) { latest_ = latest.when().time_since_epoch().count(); }
 
  private:
   ActivityTable activity_;
+  std::atomic<uint32_t> next_map_ = 0;
   std::atomic<Clock::rep> latest_ = Clock::time_point::max().time_since_epoch().count();
 };
 

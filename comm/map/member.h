@@ -20,31 +20,13 @@
 #include "comm/group/group.h"
 #include "comm/map/identity.h"
 #include "comm/map/journal_record.h"
+#include "comm/map/options.h"
 
 namespace muster::map {
-
-struct Options {
-  std::string journal;          // an absolute path of the root's node; "": results live as long as the group
-  int retries = 2;              // tries after the first, before an item is given up
-  Duration timeout{};           // of one item; zero: none
-  bool retry_poisoned = false;  // items that an earlier run gave up are tried again
-  int slots = 1;                // items that this rank works on at a time; may differ by rank
-};
 
 struct Item {
   uint64_t index = 0;
   uint32_t attempt = 1;
-};
-
-// How a map ended, the same on every rank.
-struct Outcome {
-  uint64_t items = 0;
-  uint64_t committed = 0;  // by earlier runs as well
-  uint64_t resumed = 0;    // of these and the poisoned, by earlier runs
-  uint64_t poisoned = 0;
-  bool time_is_up = false;               // items are left for the next run
-  uint64_t second_commits = 0;           // refused
-  std::vector<uint64_t> first_poisoned;  // 100 at most
 };
 
 class Member {

@@ -72,6 +72,10 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));
       return;
+    case ControlType::kToRoot:
+      if (const auto message = DecodeRankMessage(frame); message && SpeaksFor(source, message->rank))
+        plane_.SendToMaps(message->rank, message->content);
+      return;
     case ControlType::kLate:
       return plane_.NoteLate();
     case ControlType::kSurvey:
@@ -81,7 +85,11 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       return surveyor_.HearFromBelow(source, frame);
     case ControlType::kLeave:
       // A program's leave message ends here: its supervisor's own comes when it has ended.
-      if (ChildLinks::Child* child = programs_.Find(source)) child->ranks.clear();
+      if (ChildLinks::Child* child = programs_.Find(source)) {
+        // Items of a map that it has kept go to other ranks.
+        if (plane_.tolerates_losses() && !child->ranks.empty()) plane_.LoseProgram(child->ranks.front(), "");
+        child->ranks.clear();
+      }
       return programs_.Send(source, EncodeBare(ControlType::kReleased));
     default:
       return;
@@ -146,6 +154,18 @@ void AdoptionServer::Publish(const KeyedAllGather& whole) {
 }
 
 void AdoptionServer::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }
+
+bool AdoptionServer::SpeaksFor(ChildLinks::Source source, int rank) {
+  const ChildLinks::Child* child = programs_.Find(source);
+  return child != nullptr && child->ranks == std::vector<int>{rank};
+}
+
+void AdoptionServer::Deliver(int rank, ByteView map_message) {
+  const Bytes frame = Encode(RankMessage{rank, map_message}, ControlType::kToRank);
+  for (const auto& [source, child] : programs_.all()) {
+    if (child.ranks == std::vector<int>{rank}) child.stream->Send(frame);
+  }
+}
 
 void AdoptionServer::TellJobEnd(Deadline latest) {
   latest_ = latest;

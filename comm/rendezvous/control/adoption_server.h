@@ -52,6 +52,9 @@ class AdoptionServer {
   // Also to those that are adopted later.
   void TellJobEnd(Deadline latest);
 
+  // From the root's service of maps, to the program of this rank.
+  void Deliver(int rank, ByteView map_message);
+
   // What the adopted programs are doing; a rank that has none is not in the answer.
   void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
 
@@ -63,6 +66,7 @@ class AdoptionServer {
   void OnVersions(ChildLinks::Source source, ByteView frame);
   void RefuseUnversioned(ChildLinks::Source source);
   void Adopt(ChildLinks::Source source, int rank);
+  bool SpeaksFor(ChildLinks::Source source, int rank);
   void AskAll(ChildLinks::Source source, const Survey& survey);
 
   net::EventLoop& loop_;

@@ -1,5 +1,10 @@
 #include "comm/rendezvous/control/control_plane.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/names.h"
 
@@ -65,7 +70,24 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                      [this](const WaitingCall& call) { OnHopeless(call); }}),
       inquiry_({loop, group_.roster, *children_, is_root_, group_.roster.NodeOf(own_ranks_.front()),
                 [this](ByteView frame) { return SendUp(frame); }, events_.whose}),
-      job_clock_(loop, *children_, events_.on_job_end) {
+      maps_({loop,
+             group_.roster,
+             *children_,
+             leaves_,
+             is_root_,
+             {group_.roster.NodeName(own_ranks_.front()), getpid(), joined.request ? joined.request->job : "",
+              group_.roster.group_id},
+             liveness.dead_after,
+             [this](ByteView frame) { return SendUp(frame); },
+             [this](int rank, ByteView message) { events_.on_map_message(rank, message); },
+             [this](const std::vector<int>& ranks) { events_.on_ranks_lost(ranks); },
+             [this](const Error& error) {
+               Fail({error, -1, -1, ""});
+             }}),
+      job_clock_(loop, *children_, [this](Deadline latest) {
+        maps_.SetLatest(latest);
+        events_.on_job_end(latest);
+      }) {
   if (upstream_) {
     upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
                      [this](const Error& reason) { OnUpstreamClosed(reason); });
@@ -201,6 +223,7 @@ void ControlPlane::TakeLeave(const std::vector<int>& ranks) {
     leave_timer_ = loop_.After(kCollectLeaves, [this] { SendLeaves(); });
   // A leader confirms the leave messages of its followers: it stays until its own is confirmed.
   for (const Source source : taken.released) children_->Send(source, EncodeBare(ControlType::kReleased));
+  maps_.Leave(taken.left);
   CheckHopeless(taken.left);
   // A rank that has left may come back for the next group while this one is still at work.
   if (later_ && !children_->empty()) later_->OpenLadder();
@@ -279,6 +302,9 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       return inquiry_.HearFromAbove(frame);
     case ControlType::kJobEnd:
       return job_clock_.HearFromAbove(frame);
+    case ControlType::kToRank:
+    case ControlType::kTolerate:
+      return maps_.HearFromAbove(frame);
     default:
       return;
   }
@@ -336,6 +362,9 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
       return inquiry_.HearFromBelow(source, frame);
     case ControlType::kEnded:
       return exit_reports_.Hear(source, frame);
+    case ControlType::kToRoot:
+    case ControlType::kRanksLost:
+      return maps_.HearFromBelow(source, frame);
     default:
       return;
   }
@@ -349,7 +378,18 @@ void ControlPlane::OnChildClosed(Source source, const ChildLinks::Child& child, 
   CheckEveryoneKnows();
   exit_reports_.GiveUp(source);
   if (leaves_.AllHaveLeft(child.ranks)) return CheckReleased();
-  if (!failure()) Fail(peers_->LostChild(child, reason));
+  if (failure()) return;
+  const Failure loss = peers_->LostChild(child, reason);
+  if (!maps_.tolerates()) return Fail(loss);
+  Lose(child.ranks, loss);
+}
+
+// A map goes on without them.
+void ControlPlane::Lose(const std::vector<int>& ranks, const Failure& failure) {
+  std::vector<int> lost;
+  std::ranges::copy_if(ranks, std::back_inserter(lost), [this](int rank) { return !HasLeft(rank); });
+  maps_.Lose({lost, failure.error.message, true});
+  TakeLeave(lost);
 }
 
 // ---- what the watches notice
@@ -373,6 +413,14 @@ void ControlPlane::OnProcessEnded(Source source) {
 
 void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
   if (silent.above) return LoseUpstream(silent.failure);
+  const bool cut_off = std::ranges::count(own_ranks_, silent.failure.rank) > 0;
+  if (maps_.tolerates() && !failure() && !cut_off) {
+    for (const Source source : silent.below) {
+      if (auto node = children_->all().extract(source); !node.empty())
+        Lose(node.mapped().ranks, silent.failure);
+    }
+    return CheckReleased();
+  }
   Fail(silent.failure);
   for (const Source source : silent.below) {
     failures_.Confirm(source);

@@ -3,9 +3,10 @@
 // A process that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
 // is told, with its name.
 //
-//   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerTold
+//   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerTold,
+//         ToRoot, RanksLost
 //   down  KeyedAllGathered, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
-//         OwnerTold, JobEnd
+//         OwnerTold, JobEnd, ToRank, Tolerate
 //
 // The root decides which failure was first. This class connects the parts that decide (FailureAgreement,
 // LeaveProtocol, ExchangeTracker, PeerWatch) with the processes above and below.
@@ -27,6 +28,7 @@
 #include "comm/rendezvous/control/failure_agreement.h"
 #include "comm/rendezvous/control/job_clock.h"
 #include "comm/rendezvous/control/leave_protocol.h"
+#include "comm/rendezvous/control/map_relay.h"
 #include "comm/rendezvous/control/owner_inquiry.h"
 #include "comm/rendezvous/control/peer_watch.h"
 #include "comm/rendezvous/control/rejoin_handler.h"
@@ -53,6 +55,10 @@ class ControlPlane {
     std::function<void(const std::vector<RankEnd>&)> on_ends = [](const auto&) {};
     std::function<void()> on_ends_told = [] {};  // once, after FinishEnds: no process waits for this one
     std::function<void(Deadline)> on_job_end = [](Deadline) {};  // beyond this no operation is to wait
+    // From the root's service of maps, for an own rank or its program.
+    std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
+    // At the root, while a map is at work: these ranks are gone, and the group goes on without them.
+    std::function<void(const std::vector<int>& ranks)> on_ranks_lost = [](const auto&) {};
   };
 
   // Takes over the connections of a rendezvous (or of an adoption).
@@ -72,6 +78,12 @@ class ControlPlane {
 
   // For own ranks, or for the programs of own ranks.
   void Contribute(const KeyedAllGather& part);
+  // For the root's service of maps (comm/map).
+  void SendToMaps(int rank, ByteView message) { maps_.SendToRoot(rank, message); }
+  // While a map is at work the end of a rank's program is no failure of the group.
+  bool tolerates_losses() const { return maps_.tolerates(); }
+  // `why` is empty where it has left in order.
+  void LoseProgram(int rank, const std::string& why) { maps_.Lose({{rank}, why}); }
   // What this process found out. The root decides whether it was the first.
   void Fail(const Failure& failure);
   // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
@@ -106,6 +118,7 @@ class ControlPlane {
   void OnProcessEnded(Source source);
   void OnSilent(const PeerWatch::Silent& silent);
   void OnHopeless(const WaitingCall& call);
+  void Lose(const std::vector<int>& ranks, const Failure& failure);
 
   void CheckHopeless(const std::set<int>& left);
   void Publish(const KeyedAllGather& whole);
@@ -131,6 +144,7 @@ class ControlPlane {
   ExitReports exit_reports_;
   GroupSurvey survey_;
   OwnerInquiry inquiry_;
+  MapRelay maps_;
   JobClock job_clock_;
   std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<PeerWatch> peers_;

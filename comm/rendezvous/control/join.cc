@@ -214,7 +214,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
     return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
                 adoption->group.roster.group_id, group_id);
   }
-  group->set_exchange_prefix(fmt::format("program {}/", adoption->incarnation));
+  group->set_incarnation(adoption->incarnation);
   MUSTER_CHECK(group->Serve());
   return AdoptedGroup{std::move(group), std::move(adoption->configuration), std::move(adoption->job_key),
                       adoption->incarnation};

@@ -46,6 +46,10 @@ class LeaveProtocol {
   bool released() const { return released_; }
 
   const std::set<int>& left() const { return left_; }
+  // Behind which connection from below the rank is; kSelf: none.
+  Source ChildOf(int rank) const {
+    return rank >= 0 && rank < roster_.size() ? child_of_rank_[static_cast<size_t>(rank)] : ChildLinks::kSelf;
+  }
   bool HasLeft(int rank) const { return left_.contains(rank); }
   bool AllHaveLeft(const std::vector<int>& ranks) const;
   // Why a new process cannot be this rank: the rank is at work. Absent if it has left, or is not known here.

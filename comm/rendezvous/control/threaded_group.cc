@@ -63,6 +63,9 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
     released_ = !failure_;
     changed_.notify_all();
   };
+  events.on_map_message = [this](int, ByteView message) {
+    if (listener_.on_message) listener_.on_message(message);
+  };
   events.on_job_end = [this](Deadline latest) { set_latest(latest); };
   events.report_own = [this](const Survey&, const std::function<void(Surveyor::Reports)>& reply) {
     reply({ReportOwn()});
@@ -91,7 +94,25 @@ Status ThreadedGroup::Serve() {
   return {};
 }
 
+void ThreadedGroup::set_incarnation(int incarnation) {
+  constexpr uint32_t kMapsOfAProgram = 1 << 20;
+  exchange_prefix_ = fmt::format("program {}/", incarnation);
+  set_first_map(static_cast<uint32_t>(incarnation) * kMapsOfAProgram);
+}
+
+void ThreadedGroup::SendToRoot(Bytes message) {
+  loop_->Post([this, message = std::move(message)] { plane_->SendToMaps(rank_, message); });
+}
+
+void ThreadedGroup::SetListener(Listener listener) {
+  loop_->Post([this, listener = std::move(listener)] {
+    listener_ = listener;
+    if (listener_.on_failure && plane_->failure()) listener_.on_failure(plane_->failure()->error);
+  });
+}
+
 void ThreadedGroup::OnFailure(const Failure& failure) {
+  if (listener_.on_failure) listener_.on_failure(failure.error);
   const std::lock_guard lock(mutex_);
   failure_ = failure.error;
   const uint64_t one = 1;

@@ -20,7 +20,7 @@
 
 namespace muster::rendezvous {
 
-class ThreadedGroup : public Group {
+class ThreadedGroup : public Group, private RootLink {
  public:
   static Result<std::unique_ptr<ThreadedGroup>> Create(int rank);
   ~ThreadedGroup() override;
@@ -28,8 +28,8 @@ class ThreadedGroup : public Group {
   // Set-up, before Serve, on the thread that made it.
   net::EventLoop& loop() { return *loop_; }
   void Attach(Joined joined, LivenessOptions liveness);
-  // Keeps the exchanges of one program of a rank apart from those of the next.
-  void set_exchange_prefix(std::string prefix) { exchange_prefix_ = std::move(prefix); }
+  // Keeps the exchanges and maps of one program of a rank apart from those of the next.
+  void set_incarnation(int incarnation);
   // May be null. The launcher hears that this process is done with it when the group is destroyed.
   void KeepLauncherKvs(std::shared_ptr<LauncherKvs> kvs) { kvs_ = std::move(kvs); }
   // Starts the thread; from here on the loop belongs to it.
@@ -44,9 +44,12 @@ class ThreadedGroup : public Group {
   void Fail(const Error& error) override;
   std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) override;
   Status Leave(Deadline deadline) override;
+  RootLink* root_link() override { return this; }
 
  private:
   ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank);
+  void SendToRoot(Bytes message) override;
+  void SetListener(Listener listener) override;
   void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
@@ -63,6 +66,7 @@ class ThreadedGroup : public Group {
   GroupKey key_{};
   std::shared_ptr<LauncherKvs> kvs_;
   std::unique_ptr<ControlPlane> plane_;
+  Listener listener_;  // the thread's
   std::thread thread_;
 
   mutable std::mutex mutex_;

@@ -4,10 +4,6 @@
 
 namespace muster {
 
-void Fields(auto& wire, Is<Error> auto& error) {
-  wire(UpTo(error.code, Code::kWorkFailed), error.message, error.hint);
-}
-
 void Fields(auto& wire, Is<Roster::Node> auto& node) { wire(node.name, node.addresses); }
 
 void Fields(auto& wire, Is<Roster::Member> auto& member) {
@@ -84,6 +80,10 @@ void Fields(auto& wire, Is<Adoption> auto& adoption) {
   wire(adoption.group, adoption.rank, adoption.incarnation, adoption.configuration, adoption.job_key);
 }
 
+void Fields(auto& wire, Is<RankMessage> auto& message) { wire(message.rank, message.content); }
+
+void Fields(auto& wire, Is<RanksLost> auto& lost) { wire(lost.ranks, lost.why, lost.process); }
+
 namespace {
 
 // All payloads of a roster stay in the one copy of the message.
@@ -94,7 +94,7 @@ Result<T> DecodeShared(ByteView frame, std::string_view what) {
 }
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kVersions);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kRanksLost);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 
@@ -140,6 +140,17 @@ Result<int> DecodeAdopt(ByteView frame) { return DecodeFrame<int>(frame, "adopti
 
 Bytes Encode(const Adoption& adoption) { return EncodeFields(ControlType::kAdopted, adoption); }
 Result<Adoption> DecodeAdopted(ByteView frame) { return DecodeShared<Adoption>(frame, "adoption"); }
+
+Bytes Encode(const RankMessage& message, ControlType type) { return EncodeFields(type, message); }
+Result<RankMessage> DecodeRankMessage(ByteView frame) {
+  return DecodeFrame<RankMessage>(frame, "message of a rank");
+}
+
+Bytes EncodeTolerate(bool on) { return EncodeFields(ControlType::kTolerate, on); }
+Result<bool> DecodeTolerate(ByteView frame) { return DecodeFrame<bool>(frame, "tolerance"); }
+
+Bytes Encode(const RanksLost& lost) { return EncodeFields(ControlType::kRanksLost, lost); }
+Result<RanksLost> DecodeRanksLost(ByteView frame) { return DecodeFrame<RanksLost>(frame, "loss of ranks"); }
 
 Bytes EncodeBare(ControlType type) { return {static_cast<uint8_t>(type)}; }
 

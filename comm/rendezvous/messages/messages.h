@@ -42,6 +42,10 @@ enum class ControlType : uint8_t {
   kEnded,             // up: how programs ended (exit_report.h)
   kJobEnd,            // down: when the job's time is over
   kVersions,          // both ways, inside a node: the protocol versions of the sender (versions.h)
+  kToRoot,            // up: a rank's message to the root's service of maps (comm/map)
+  kToRank,            // down: the answer
+  kTolerate,          // down: whether a map is at work, so that the end of a rank is no failure
+  kRanksLost,         // up: ranks that ended meanwhile
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.
@@ -131,6 +135,20 @@ struct Adoption {
   friend bool operator==(const Adoption&, const Adoption&) = default;
 };
 
+// What a service at the root and a rank say to each other; `content` is a view into the frame.
+struct RankMessage {
+  int rank = 0;
+  ByteView content;
+};
+
+struct RanksLost {
+  std::vector<int> ranks;
+  std::string why;       // empty: the program has left in order
+  bool process = false;  // the group's own process, not only the program below it
+
+  friend bool operator==(const RanksLost&, const RanksLost&) = default;
+};
+
 Bytes Encode(const Hello& hello);
 Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
@@ -140,6 +158,9 @@ Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
 Bytes EncodeLeave(const std::vector<int>& ranks);
 Bytes EncodeAdopt(int rank);
 Bytes Encode(const Adoption& adoption);
+Bytes Encode(const RankMessage& message, ControlType type);  // kToRoot or kToRank
+Bytes EncodeTolerate(bool on);
+Bytes Encode(const RanksLost& lost);
 Bytes EncodeBare(ControlType type);  // for those without fields
 
 // How time travels: what is left of a deadline, and that again as a duration, however much it is.
@@ -156,5 +177,8 @@ Result<uint64_t> DecodeJobEnd(ByteView frame);
 Result<std::vector<int>> DecodeLeave(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);
 Result<Adoption> DecodeAdopted(ByteView frame);
+Result<RankMessage> DecodeRankMessage(ByteView frame);
+Result<bool> DecodeTolerate(ByteView frame);
+Result<RanksLost> DecodeRanksLost(ByteView frame);
 
 }  // namespace muster::rendezvous

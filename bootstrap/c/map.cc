@@ -1,0 +1,177 @@
+// The maps of muster.h.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/c/error.h"
+#include "bootstrap/c/handles.h"
+#include "comm/map/member.h"
+
+struct muster_map {
+  std::unique_ptr<muster::map::Member> member;
+  pid_t pid = 0;
+};
+
+struct muster_map_records {
+  std::vector<muster::map::JournalRecord> records;
+};
+
+namespace muster::c {
+namespace {
+
+std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
+
+Result<map::Member*> MemberOf(const muster_map* map) {
+  if (map == nullptr) return Fail(Code::kUsage, "the map is null");
+  if (map->pid != getpid())
+    return Fail(Code::kUsage, "a map in a forked child: it belongs to the parent, pid {}", map->pid);
+  return map->member.get();
+}
+
+Status Begin(const muster_comm* world, const muster_map_options* options, muster_map** map) {
+  if (map == nullptr || options == nullptr)
+    return Fail(Code::kUsage, "muster_map_begin: {} is null", map == nullptr ? "map" : "options");
+  *map = nullptr;
+  MUSTER_CHECK(Alive(world));
+  if (world->owned) return Fail(Code::kUsage, "a map is of all ranks: give it the world's communicator");
+  map::Identity identity{options->items, {}, {}, TextOf(options->work)};
+  if (options->keys_digest != nullptr)
+    std::copy_n(options->keys_digest, identity.keys.size(), identity.keys.begin());
+  identity.work = map::DigestOf(AsBytes(identity.subject));
+  map::Options asked{TextOf(options->journal),
+                     options->retries,
+                     Duration(std::max<int64_t>(options->timeout_ns, 0)),
+                     options->retry_given_up != 0,
+                     {},
+                     options->slots};
+  auto handle = std::make_unique<muster_map>();
+  MUSTER_TRY(handle->member, BeginMap(identity, std::move(asked)));
+  handle->pid = getpid();
+  *map = handle.release();
+  return {};
+}
+
+Status Next(const muster_map* map, uint64_t* item, uint32_t* attempt) {
+  if (item == nullptr) return Fail(Code::kUsage, "muster_map_next: item is null");
+  MUSTER_TRY(map::Member * member, MemberOf(map));
+  MUSTER_TRY(const std::optional<map::Item> next, member->Next());
+  *item = next ? next->index : MUSTER_MAP_END;
+  if (attempt != nullptr) *attempt = next ? next->attempt : 0;
+  return {};
+}
+
+Status Commit(const muster_map* map, uint64_t item, const char* key, unsigned format, ByteView data,
+              int64_t took_ns) {
+  MUSTER_TRY(map::Member * member, MemberOf(map));
+  if (data.data() == nullptr && !data.empty())
+    return Fail(Code::kUsage, "data is null and should have {} bytes", data.size());
+  if (format > static_cast<unsigned>(map::Format::kPickle))
+    return Fail(Code::kUsage, "{} is not a format", format);
+  return member->Commit(item, TextOf(key), static_cast<map::Format>(format), Bytes(data.begin(), data.end()),
+                        Duration(std::max<int64_t>(took_ns, 0)));
+}
+
+Status Finish(const muster_map* map, muster_map_outcome* result) {
+  if (result == nullptr) return Fail(Code::kUsage, "muster_map_finish: outcome is null");
+  MUSTER_TRY(map::Member * member, MemberOf(map));
+  MUSTER_TRY(const map::Outcome outcome, member->Finish());
+  *result = {outcome.items,   outcome.committed,      outcome.poisoned,
+             outcome.resumed, outcome.second_commits, outcome.time_is_up ? 1 : 0};
+  return {};
+}
+
+}  // namespace
+}  // namespace muster::c
+
+using muster::ByteView;
+using muster::Duration;
+using muster::Status;
+using muster::c::Guard;
+using muster::c::MemberOf;
+
+muster_error* muster_map_begin(muster_comm* world, const muster_map_options* options, muster_map** map) {
+  return Guard([&] { return muster::c::Begin(world, options, map); });
+}
+
+muster_error* muster_map_next(muster_map* map, uint64_t* item, uint32_t* attempt) {
+  return Guard([&] { return muster::c::Next(map, item, attempt); });
+}
+
+muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key, muster_map_format format,
+                                const void* data, size_t size, int64_t took_ns) {
+  return Guard([&] {
+    return muster::c::Commit(map, item, key, format, ByteView(static_cast<const uint8_t*>(data), size),
+                             took_ns);
+  });
+}
+
+muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key, const char* reason,
+                              int64_t took_ns) {
+  return Guard([&]() -> Status {
+    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    member->Fail(item, muster::c::TextOf(key), muster::c::TextOf(reason),
+                 Duration(std::max<int64_t>(took_ns, 0)));
+    return {};
+  });
+}
+
+muster_error* muster_map_give_back(muster_map* map, uint64_t item) {
+  return Guard([&]() -> Status {
+    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    member->GiveBack(item);
+    return {};
+  });
+}
+
+void muster_map_stop(muster_map* map) {
+  muster_error_free(Guard([&]() -> Status {
+    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    member->Stop();
+    return {};
+  }));
+}
+
+muster_error* muster_map_finish(muster_map* map, muster_map_outcome* outcome) {
+  return Guard([&] { return muster::c::Finish(map, outcome); });
+}
+
+muster_error* muster_map_read(muster_map* map, uint64_t first, uint64_t count, muster_map_records** records) {
+  return Guard([&]() -> Status {
+    if (records == nullptr) return muster::Fail(muster::Code::kUsage, "muster_map_read: records is null");
+    *records = nullptr;
+    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    auto read = std::make_unique<muster_map_records>();
+    MUSTER_TRY(read->records, member->Read(first, count));
+    *records = read.release();
+    return {};
+  });
+}
+
+size_t muster_map_records_count(const muster_map_records* records) {
+  return records == nullptr ? 0 : records->records.size();
+}
+
+int muster_map_records_get(const muster_map_records* records, size_t index, muster_map_record* record) {
+  if (index >= muster_map_records_count(records) || record == nullptr) return 0;
+  const muster::map::JournalRecord& one = records->records[index];
+  *record = {one.item,
+             one.key.c_str(),
+             one.ending == muster::map::Ending::kPoisoned ? 1 : 0,
+             one.rank,
+             one.node.c_str(),
+             one.attempts,
+             one.took.count(),
+             static_cast<int>(one.format),
+             one.payload.data(),
+             one.payload.size()};
+  return 1;
+}
+
+void muster_map_records_free(muster_map_records* records) { delete records; }
+
+void muster_map_free(muster_map* map) {
+  // A forked child may not speak for its parent.
+  if (map == nullptr || map->pid != getpid()) return;
+  delete map;
+}

@@ -1,0 +1,31 @@
+// Messages between a rank and a service at the root of its group, which the first message starts. The control plane
+// carries them unread and in order.
+#pragma once
+
+#include <functional>
+
+#include "comm/base/bytes.h"
+#include "comm/base/error.h"
+
+namespace muster {
+
+class RootLink {
+ public:
+  // Both run on the group's own thread and must not block.
+  struct Listener {
+    std::function<void(ByteView message)> on_message;
+    std::function<void(const Error& error)> on_failure;  // once: the group's
+  };
+
+  RootLink() = default;
+  RootLink(const RootLink&) = delete;
+  RootLink& operator=(const RootLink&) = delete;
+  virtual ~RootLink() = default;
+
+  // From any thread; does not wait.
+  virtual void SendToRoot(Bytes message) = 0;
+  // One at a time, empty: none. From any thread; a call of the one before may still be running when this returns.
+  virtual void SetListener(Listener listener) = 0;
+};
+
+}  // namespace muster

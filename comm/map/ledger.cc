@@ -1,0 +1,281 @@
+#include "comm/map/ledger.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace muster::map {
+namespace {
+
+// Shares a batch is of: half of what is left, divided among the ranks.
+constexpr uint64_t kBatchesLeft = 2;
+
+size_t BucketOf(Duration took) {
+  const auto ns = static_cast<uint64_t>(std::max<Duration::rep>(took.count(), 1));
+  const auto octave = static_cast<size_t>(std::bit_width(ns) - 1);
+  const uint64_t quarter = octave < 2 ? 0 : (ns >> (octave - 2)) & 3;
+  return std::min<size_t>(octave * 4 + quarter, 159);
+}
+
+// The longest time of the bucket.
+Duration EndOf(size_t bucket) {
+  const uint64_t octave = bucket / 4;
+  const uint64_t start = uint64_t{1} << octave;
+  return Duration(static_cast<Duration::rep>(start + start / 4 * (bucket % 4 + 1)));
+}
+
+}  // namespace
+
+void Durations::Add(Duration took) {
+  ++buckets_[BucketOf(took)];
+  ++count_;
+}
+
+Duration Durations::Quantile(double share) const {
+  uint64_t seen = 0;
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    seen += buckets_[bucket];
+    if (seen > 0 && static_cast<double>(seen) >= share * static_cast<double>(count_)) return EndOf(bucket);
+  }
+  return {};
+}
+
+Ledger::Ledger(uint64_t items, int retries) : retries_(std::min(retries, kMostRetries)), states_(items) {
+  progress_.items = items;
+}
+
+void Ledger::Set(uint64_t item, State state) {
+  states_[item] = static_cast<uint8_t>((states_[item] & ~3U) | static_cast<uint8_t>(state));
+}
+
+void Ledger::CountAttempt(uint64_t item) {
+  if (AttemptsOf(item) <= static_cast<uint32_t>(kMostRetries))
+    states_[item] = static_cast<uint8_t>(states_[item] + (1U << kAttemptShift));
+}
+
+void Ledger::Resume(uint64_t item, bool poisoned) {
+  if (item >= states_.size() || StateOf(item) != State::kPending) return;
+  Set(item, poisoned ? State::kPoisoned : State::kCommitted);
+  ++(poisoned ? progress_.poisoned : progress_.committed);
+  ++progress_.resumed;
+}
+
+void Ledger::Join(int rank, int slots) { workers_[rank].slots = std::max(slots, 1); }
+
+void Ledger::Want(int rank) {
+  if (const auto worker = workers_.find(rank); worker != workers_.end() && !worker->second.stopped)
+    worker->second.wants = true;
+}
+
+void Ledger::Stop(int rank) {
+  if (const auto worker = workers_.find(rank); worker != workers_.end()) {
+    worker->second.stopped = true;
+    worker->second.wants = false;
+  }
+}
+
+void Ledger::Return(uint64_t item) {
+  Set(item, State::kPending);
+  --progress_.granted;
+  returned_.insert(item);
+}
+
+// A try has ended badly. True: it was the last one.
+bool Ledger::Poison(uint64_t item) {
+  if (AttemptsOf(item) <= static_cast<uint32_t>(retries_)) {
+    Return(item);
+    return false;
+  }
+  Set(item, State::kPoisoned);
+  --progress_.granted;
+  ++progress_.poisoned;
+  failed_at_.erase(item);
+  return true;
+}
+
+Ledger::Lost Ledger::Lose(int rank) {
+  const auto found = workers_.find(rank);
+  if (found == workers_.end()) return {};
+  Lost lost;
+  int at_work = found->second.slots;
+  for (const auto& [order, item] : found->second.items) {
+    const bool begun = at_work-- > 0;
+    if (StateOf(item) != State::kGranted) continue;
+    if (begun) {
+      CountAttempt(item);
+      failed_at_[item] = rank;
+      if (Poison(item)) {
+        lost.poisoned.push_back({item, AttemptsOf(item)});
+        continue;
+      }
+    } else {
+      Return(item);
+    }
+    ++lost.returned;
+  }
+  workers_.erase(found);
+  return lost;
+}
+
+uint64_t Ledger::Share(int rank) {
+  const auto found = workers_.find(rank);
+  if (found == workers_.end()) return 0;
+  uint64_t shared = 0;
+  for (const auto& [order, item] : found->second.items) {
+    if (StateOf(item) != State::kGranted) continue;
+    Return(item);
+    ++shared;
+  }
+  found->second.items.clear();
+  found->second.order.clear();
+  found->second.wants = false;
+  return shared;
+}
+
+// Whether it was this rank's.
+bool Ledger::Remove(Worker& worker, uint64_t item, Clock::time_point now) {
+  const auto order = worker.order.find(item);
+  if (order == worker.order.end()) return false;
+  if (!worker.items.empty() && worker.items.begin()->first == order->second) worker.at_work_since = now;
+  worker.items.erase(order->second);
+  worker.order.erase(order);
+  return true;
+}
+
+Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::time_point now) {
+  if (item >= states_.size()) return Verdict::kIgnored;
+  if (const auto worker = workers_.find(rank); worker != workers_.end()) {
+    Remove(worker->second, item, now);
+    ++worker->second.done;
+    worker->second.busy += took;
+  }
+  const State state = StateOf(item);
+  if (state == State::kCommitted || state == State::kPoisoned) {
+    ++progress_.second_commits;
+    return Verdict::kIgnored;
+  }
+  // A rank that was thought to be gone: the item waits for another, or another is at work on it.
+  if (state == State::kPending) {
+    returned_.erase(item);
+  } else {
+    --progress_.granted;
+  }
+  CountAttempt(item);
+  Set(item, State::kCommitted);
+  ++progress_.committed;
+  failed_at_.erase(item);
+  durations_.Add(took);
+  return Verdict::kTaken;
+}
+
+Ledger::Verdict Ledger::Fail(int rank, uint64_t item, Clock::time_point now) {
+  const auto worker = workers_.find(rank);
+  if (item >= states_.size() || worker == workers_.end() || !Remove(worker->second, item, now) ||
+      StateOf(item) != State::kGranted)
+    return Verdict::kIgnored;
+  CountAttempt(item);
+  failed_at_[item] = rank;
+  return Poison(item) ? Verdict::kPoisoned : Verdict::kAgain;
+}
+
+void Ledger::GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now) {
+  const auto worker = workers_.find(rank);
+  if (worker == workers_.end()) return;
+  for (const uint64_t item : items) {
+    if (item < states_.size() && Remove(worker->second, item, now) && StateOf(item) == State::kGranted)
+      Return(item);
+  }
+}
+
+uint64_t Ledger::BatchFor(const Worker& worker) const {
+  const auto slots = static_cast<uint64_t>(worker.slots);
+  uint64_t active = 0;
+  for (const auto& [rank, other] : workers_) {
+    if (!other.stopped) active += static_cast<uint64_t>(other.slots);
+  }
+  const uint64_t guided = Pending() * slots / (kBatchesLeft * std::max<uint64_t>(active, 1));
+  uint64_t in_time = slots;
+  if (worker.done > 0) {
+    const auto mean =
+        std::max<Duration::rep>(worker.busy.count() / static_cast<Duration::rep>(worker.done), 1);
+    in_time = slots * static_cast<uint64_t>(std::max<Duration::rep>(kBatchTime.count() / mean, 1));
+  }
+  return std::clamp<uint64_t>(std::min(guided, in_time), slots, std::max(kLongestBatch, slots));
+}
+
+std::optional<uint64_t> Ledger::TakePending(int rank) {
+  // What failed here before comes last.
+  const auto elsewhere = std::ranges::find_if(returned_, [&](uint64_t item) {
+    const auto failed = failed_at_.find(item);
+    return failed == failed_at_.end() || failed->second != rank;
+  });
+  if (elsewhere != returned_.end()) {
+    const uint64_t item = *elsewhere;
+    returned_.erase(elsewhere);
+    return item;
+  }
+  while (fresh_ < states_.size() && StateOf(fresh_) != State::kPending) ++fresh_;
+  if (fresh_ < states_.size()) return fresh_++;
+  if (returned_.empty()) return std::nullopt;
+  const uint64_t item = *returned_.begin();
+  returned_.erase(returned_.begin());
+  return item;
+}
+
+std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
+  std::vector<Grant> grants;
+  if (closed_) return grants;
+  for (auto& [rank, worker] : workers_) {
+    if (!worker.wants || Pending() == 0) continue;
+    Grant grant{rank, {}};
+    for (uint64_t left = BatchFor(worker); left > 0; --left) {
+      const auto item = TakePending(rank);
+      if (!item) break;
+      Set(*item, State::kGranted);
+      ++progress_.granted;
+      if (worker.items.empty()) worker.at_work_since = now;
+      worker.order[*item] = worker.next_order;
+      worker.items[worker.next_order++] = *item;
+      grant.items.push_back({*item, AttemptsOf(*item) + 1});
+    }
+    worker.wants = false;
+    worker.asked = {};
+    grants.push_back(std::move(grant));
+  }
+  return grants;
+}
+
+std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
+  std::vector<int> asked;
+  const bool waits = std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.wants; });
+  if (!waits || closed_ || Pending() > 0) return asked;
+  for (auto& [rank, worker] : workers_) {
+    if (worker.items.empty() || now - worker.asked < again) continue;
+    worker.asked = now;
+    asked.push_back(rank);
+  }
+  return asked;
+}
+
+std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now, Duration limit) const {
+  std::vector<std::pair<int, uint64_t>> overdue;
+  for (const auto& [rank, worker] : workers_) {
+    if (!worker.items.empty() && now - worker.at_work_since > limit)
+      overdue.emplace_back(rank, worker.items.begin()->second);
+  }
+  return overdue;
+}
+
+bool Ledger::IsOver() const {
+  if (AllEnded()) return true;
+  return closed_ && progress_.granted == 0;
+}
+
+std::vector<uint64_t> Ledger::ItemsOf(int rank) const {
+  std::vector<uint64_t> items;
+  if (const auto worker = workers_.find(rank); worker != workers_.end()) {
+    for (const auto& [order, item] : worker->second.items) items.push_back(item);
+  }
+  return items;
+}
+
+}  // namespace muster::map

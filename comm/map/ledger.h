@@ -1,0 +1,160 @@
+// The root's book of a map: which item is whose, and what is to be granted or asked back next. A value: no socket, no
+// file; the time is an argument.
+//
+// Batches are guided self-scheduling (Polychronopoulos and Kuck, IEEE Transactions on Computers 36(12), 1987): a
+// share of what is left, so that they are large first and single items at the end; never more than a rank needs for
+// kBatchTime, by the time its items took so far. Once nothing is left to grant, ranks give back what they have not
+// begun.
+//
+// A rank begins its items in the order in which it received them: so the first ones not yet ended, as many as it has
+// slots, are those at work.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/base/deadline.h"
+
+namespace muster::map {
+
+// Of work that a batch holds at most.
+inline constexpr Duration kBatchTime = std::chrono::milliseconds(200);
+inline constexpr uint64_t kLongestBatch = 4096;
+inline constexpr int kMostRetries = 30;
+
+struct GrantedItem {
+  uint64_t index = 0;
+  uint32_t attempt = 1;
+
+  friend bool operator==(const GrantedItem&, const GrantedItem&) = default;
+};
+
+// How long items took, in buckets a quarter of an octave wide.
+class Durations {
+ public:
+  void Add(Duration took);
+  // At least this share of them took no longer; zero before the first.
+  Duration Quantile(double share) const;
+
+ private:
+  std::array<uint64_t, 160> buckets_{};
+  uint64_t count_ = 0;
+};
+
+struct Progress {
+  uint64_t items = 0;
+  uint64_t committed = 0;
+  uint64_t poisoned = 0;
+  uint64_t resumed = 0;  // of both, by earlier runs
+  uint64_t granted = 0;  // at work, or in a rank's batch
+  uint64_t second_commits = 0;
+
+  uint64_t left() const { return items - committed - poisoned; }
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+class Ledger {
+ public:
+  struct Grant {
+    int rank = 0;
+    std::vector<GrantedItem> items;
+
+    friend bool operator==(const Grant&, const Grant&) = default;
+  };
+  enum class Verdict : uint8_t {
+    kTaken,
+    kAgain,     // failed: it will be granted once more
+    kPoisoned,  // failed too often
+    kIgnored,   // it has ended already, or never was this rank's
+  };
+
+  Ledger(uint64_t items, int retries);
+
+  // By an earlier run; before the first Join.
+  void Resume(uint64_t item, bool poisoned);
+
+  void Join(int rank, int slots);
+  // The rank needs more items.
+  void Want(int rank);
+  // The rank asks for no more; its items stay its own.
+  void Stop(int rank);
+  // It has ended, or nothing is heard from it: its items go back, and a try is counted for those at work. How many
+  // went back; those that have now failed too often in `poisoned`.
+  struct Lost {
+    uint64_t returned = 0;
+    std::vector<GrantedItem> poisoned;
+  };
+  Lost Lose(int rank);
+  // Nothing is heard from it, but it may come back: its items go to others too.
+  uint64_t Share(int rank);
+
+  Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);
+  Verdict Fail(int rank, uint64_t item, Clock::time_point now);
+  void GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now);
+
+  // No more grants: the time is up.
+  void Close() { closed_ = true; }
+  bool closed() const { return closed_; }
+
+  // What to grant now.
+  std::vector<Grant> TakeGrants(Clock::time_point now);
+  // Ranks to ask for what they have not begun, because others wait: those that have items and were not asked
+  // within `again`.
+  std::vector<int> TakeRecalls(Clock::time_point now, Duration again);
+  // Ranks with an item that has been at work for longer than `limit`, and that item.
+  std::vector<std::pair<int, uint64_t>> FindOverdue(Clock::time_point now, Duration limit) const;
+  // Nothing is at work and nothing will be granted.
+  bool IsOver() const;
+  bool AllEnded() const { return progress_.left() == 0; }
+
+  uint32_t AttemptsOf(uint64_t item) const { return states_[item] >> kAttemptShift; }
+  const Progress& progress() const { return progress_; }
+  const Durations& durations() const { return durations_; }
+  // Unfinished items of a rank, in the order in which it works on them.
+  std::vector<uint64_t> ItemsOf(int rank) const;
+
+ private:
+  enum class State : uint8_t { kPending, kGranted, kCommitted, kPoisoned };
+  static constexpr int kAttemptShift = 2;
+  struct Worker {
+    int slots = 1;
+    bool wants = false;
+    bool stopped = false;
+    std::map<uint64_t, uint64_t> items;  // by the order in which they were granted
+    std::unordered_map<uint64_t, uint64_t> order;
+    uint64_t next_order = 0;
+    Clock::time_point at_work_since{};  // the first of them
+    Clock::time_point asked{};
+    uint64_t done = 0;
+    Duration busy{};
+  };
+
+  State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
+  void Set(uint64_t item, State state);
+  void CountAttempt(uint64_t item);
+  bool Remove(Worker& worker, uint64_t item, Clock::time_point now);
+  void Return(uint64_t item);
+  bool Poison(uint64_t item);
+  uint64_t Pending() const { return progress_.left() - progress_.granted; }
+  uint64_t BatchFor(const Worker& worker) const;
+  std::optional<uint64_t> TakePending(int rank);
+
+  const int retries_;
+  // State and tries of each item in a byte: ten million items are ten megabytes.
+  std::vector<uint8_t> states_;
+  uint64_t fresh_ = 0;  // items from here on were never granted
+  std::set<uint64_t> returned_;
+  std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
+  std::map<int, Worker> workers_;
+  Progress progress_;
+  Durations durations_;
+  bool closed_ = false;
+};
+
+}  // namespace muster::map

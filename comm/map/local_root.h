@@ -1,0 +1,17 @@
+// The root of a map in a world of one, which has no control plane: a thread of its own, while the map runs.
+#pragma once
+
+#include <memory>
+
+#include "comm/group/root_link.h"
+#include "comm/roster.h"
+
+namespace muster::map {
+
+class LocalRoot {
+ public:
+  // `roster` has one rank and outlives the result.
+  static Result<std::unique_ptr<RootLink>> Start(const Roster& roster);
+};
+
+}  // namespace muster::map

@@ -1,0 +1,246 @@
+#include "comm/map/member.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "comm/map/local_root.h"
+#include "comm/map/messages.h"
+
+namespace muster::map {
+namespace {
+
+constexpr size_t kMostOnTheWay = 32 << 20;
+
+// What the caller's threads and the group's thread share. The listener may outlive the member.
+struct Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool opened = false;
+  std::optional<Error> error;
+  std::optional<Outcome> outcome;
+  std::deque<GrantedItem> queue;  // granted, not begun
+  bool wants = false;             // the root knows it
+  bool stopped = false;
+  std::deque<size_t> on_the_way;  // sizes of commits that are not durable
+  size_t bytes_on_the_way = 0;
+  uint64_t durable = 0;
+  std::optional<Records> records;
+
+  void TakeDurable(uint64_t count) {
+    for (; durable < count && !on_the_way.empty(); ++durable) {
+      bytes_on_the_way -= on_the_way.front();
+      on_the_way.pop_front();
+    }
+  }
+  // What was granted and not begun.
+  GivenBack TakeQueue() {
+    GivenBack returned;
+    for (const GrantedItem& item : std::exchange(queue, {})) returned.items.push_back(item.index);
+    return returned;
+  }
+};
+
+// Where a Member's messages arrive, on the group's thread.
+class Inbox {
+ public:
+  Inbox(std::shared_ptr<Shared> shared, RootLink& link, uint32_t map)
+      : shared_(std::move(shared)), link_(link), map_(map) {}
+
+  void Hear(ByteView message) const {
+    const auto heading = HeadingOf(message);
+    if (!heading || heading->map != map_) return;
+    const std::lock_guard lock(shared_->mutex);
+    Take(heading->type, message);
+    shared_->changed.notify_all();
+  }
+
+  void Fail(const Error& error) const {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->error) shared_->error = error;
+    shared_->changed.notify_all();
+  }
+
+ private:
+  void Take(MessageType type, ByteView message) const {
+    switch (type) {
+      case MessageType::kOpened:
+        shared_->opened = true;
+        return;
+      case MessageType::kRefused:
+        if (auto refused = Decode<Refused>(message); refused && !shared_->error)
+          shared_->error = std::move(refused->error);
+        return;
+      case MessageType::kGrant:
+        if (const auto granted = Decode<Granted>(message)) {
+          shared_->wants = false;
+          shared_->queue.insert(shared_->queue.end(), granted->items.begin(), granted->items.end());
+          // Nobody takes them any more.
+          if (shared_->stopped) link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
+        }
+        return;
+      case MessageType::kRecall:
+        return link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
+      case MessageType::kDurable:
+        if (const auto durable = Decode<Durable>(message)) shared_->TakeDurable(durable->count);
+        return;
+      case MessageType::kOver:
+        if (auto over = Decode<Over>(message)) shared_->outcome = std::move(over->outcome);
+        return;
+      case MessageType::kRecords:
+        if (auto records = Decode<Records>(message)) shared_->records = *std::move(records);
+        return;
+      default:
+        return;
+    }
+  }
+
+  std::shared_ptr<Shared> shared_;
+  RootLink& link_;  // it calls this
+  uint32_t map_;
+};
+
+class GroupMember : public Member {
+ public:
+  GroupMember(RootLink& link, std::unique_ptr<RootLink> own_link, uint32_t map)
+      : own_link_(std::move(own_link)), link_(link), map_(map) {
+    const auto inbox = std::make_shared<Inbox>(shared_, link_, map_);
+    link_.SetListener({[inbox](ByteView message) { inbox->Hear(message); },
+                       [inbox](const Error& error) { inbox->Fail(error); }});
+  }
+
+  ~GroupMember() override {
+    link_.SendToRoot(EncodeBare(MessageType::kLeave, map_));
+    link_.SetListener({});
+  }
+
+  Status Join(const Identity& identity, const Options& options, Deadline deadline) {
+    link_.SendToRoot(Encode(map_, muster::map::Join{identity, options}));
+    std::unique_lock lock(shared_->mutex);
+    const auto answered = [&] { return shared_->opened || shared_->error; };
+    if (!deadline.IsNever() && !shared_->changed.wait_until(lock, deadline.when(), answered)) {
+      return muster::Fail(Code::kDeadline, "the group's root did not open the journal \"{}\" in time",
+                          options.journal);
+    }
+    shared_->changed.wait(lock, answered);
+    return ErrorSoFar();
+  }
+
+  Result<std::optional<Item>> Next() override {
+    std::unique_lock lock(shared_->mutex);
+    while (true) {
+      MUSTER_CHECK(ErrorSoFar());
+      if (shared_->stopped || shared_->outcome) return std::nullopt;
+      if (!shared_->queue.empty()) break;
+      Want();
+      shared_->changed.wait(lock);
+    }
+    const GrantedItem item = shared_->queue.front();
+    shared_->queue.pop_front();
+    held_.insert(item.index);
+    // The next batch comes while this item is worked on.
+    if (shared_->queue.empty()) Want();
+    return Item{item.index, item.attempt};
+  }
+
+  Status Commit(uint64_t item, std::string key, Format format, Bytes payload, Duration took) override {
+    std::unique_lock lock(shared_->mutex);
+    MUSTER_CHECK(ErrorSoFar());
+    MUSTER_CHECK(Release(item));
+    muster::map::Commit commit{
+        {Ending::kCommitted, item, std::move(key), -1, "", 1, took, format, std::move(payload)}};
+    Bytes message = Encode(map_, commit);
+    shared_->on_the_way.push_back(message.size());
+    shared_->bytes_on_the_way += message.size();
+    link_.SendToRoot(std::move(message));
+    shared_->changed.wait(lock, [&] { return shared_->bytes_on_the_way <= kMostOnTheWay || shared_->error; });
+    return ErrorSoFar();
+  }
+
+  void Fail(uint64_t item, std::string key, std::string error, Duration took) override {
+    const std::lock_guard lock(shared_->mutex);
+    if (!Release(item)) return;
+    if (error.size() > kLongestError) error.erase(0, error.size() - kLongestError);
+    link_.SendToRoot(Encode(map_, Failed{item, std::move(key), std::move(error), took}));
+  }
+
+  void GiveBack(uint64_t item) override {
+    const std::lock_guard lock(shared_->mutex);
+    if (Release(item)) link_.SendToRoot(Encode(map_, GivenBack{{item}}));
+  }
+
+  void Stop() override {
+    const std::lock_guard lock(shared_->mutex);
+    if (std::exchange(shared_->stopped, true)) return;
+    link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
+    link_.SendToRoot(EncodeBare(MessageType::kStop, map_));
+    shared_->changed.notify_all();
+  }
+
+  Result<Outcome> Finish() override {
+    Stop();
+    std::unique_lock lock(shared_->mutex);
+    // A caller that left its loop early.
+    for (const uint64_t item : std::exchange(held_, {})) link_.SendToRoot(Encode(map_, GivenBack{{item}}));
+    shared_->changed.wait(lock, [&] { return shared_->outcome || shared_->error; });
+    MUSTER_CHECK(ErrorSoFar());
+    return *shared_->outcome;
+  }
+
+  Result<std::vector<JournalRecord>> Read(uint64_t first, uint64_t count) override {
+    std::vector<JournalRecord> all;
+    std::unique_lock lock(shared_->mutex);
+    for (uint64_t next = first; next < first + count;) {
+      shared_->records.reset();
+      link_.SendToRoot(Encode(map_, ReadRecords{next, first + count - next}));
+      shared_->changed.wait(lock, [&] { return shared_->records || shared_->error; });
+      MUSTER_CHECK(ErrorSoFar());
+      std::ranges::move(shared_->records->records, std::back_inserter(all));
+      if (shared_->records->next <= next) break;
+      next = shared_->records->next;
+    }
+    return all;
+  }
+
+ private:
+  Status ErrorSoFar() const {
+    if (shared_->error) return tl::unexpected<Error>(*shared_->error);
+    return {};
+  }
+  void Want() {
+    if (!std::exchange(shared_->wants, true)) link_.SendToRoot(EncodeBare(MessageType::kWant, map_));
+  }
+  Status Release(uint64_t item) {
+    if (held_.erase(item) > 0) return {};
+    return muster::Fail(Code::kUsage, "item {} is not one that this rank has in hand", item);
+  }
+
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  const std::unique_ptr<RootLink> own_link_;  // in a world of one
+  RootLink& link_;
+  const uint32_t map_;
+  std::set<uint64_t> held_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& identity, const Options& options,
+                                             Deadline deadline) {
+  if (options.retries < 0 || options.retries > kMostRetries || options.slots < 1)
+    return muster::Fail(Code::kUsage, "a map has 0 to {} retries and at least one slot", kMostRetries);
+  const uint32_t number = group.TakeMapNumber();
+  RootLink* link = group.root_link();
+  std::unique_ptr<RootLink> own_link;
+  if (link == nullptr) {
+    MUSTER_TRY(own_link, LocalRoot::Start(group.roster()));
+    link = own_link.get();
+  }
+  auto member = std::make_unique<GroupMember>(*link, std::move(own_link), number);
+  MUSTER_CHECK(member->Join(identity, options, deadline));
+  return member;
+}
+
+}  // namespace muster::map

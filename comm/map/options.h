@@ -1,0 +1,38 @@
+// What a caller asks of a map, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/base/deadline.h"
+
+namespace muster::map {
+
+struct Options {
+  std::string journal;          // an absolute path of the root's node; "": results live as long as the group
+  int retries = 2;              // tries after the first, before an item is given up
+  Duration timeout{};           // of one item; zero: none
+  bool retry_poisoned = false;  // items that an earlier run gave up are tried again
+  Duration time_left{};         // until this job's end, where this rank knows it; zero: it does not
+  int slots = 1;                // items that this rank works on at a time; may differ by rank
+
+  // What all ranks of a map must have in common.
+  bool Agrees(const Options& other) const {
+    return journal == other.journal && retries == other.retries && timeout == other.timeout &&
+           retry_poisoned == other.retry_poisoned;
+  }
+};
+
+// How a map ended, the same on every rank.
+struct Outcome {
+  uint64_t items = 0;
+  uint64_t committed = 0;  // by earlier runs as well
+  uint64_t resumed = 0;    // of these and the poisoned, by earlier runs
+  uint64_t poisoned = 0;
+  bool time_is_up = false;               // items are left for the next run
+  uint64_t second_commits = 0;           // refused
+  std::vector<uint64_t> first_poisoned;  // 100 at most
+};
+
+}  // namespace muster::map

@@ -1,0 +1,70 @@
+#include "comm/map/progress_log.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "comm/log/log.h"
+
+namespace muster::map {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Duration kFirstLine = seconds(5);
+constexpr Duration kLongestPause = seconds(60);
+
+std::string FormatTime(double time) {
+  const auto whole = static_cast<uint64_t>(time + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace
+
+std::string DescribeProgress(const Progress& progress, Duration since) {
+  const uint64_t done = progress.committed + progress.poisoned;
+  std::string text = fmt::format("map: {} of {} items done", done, progress.items);
+  if (progress.poisoned > 0) text += fmt::format(", {} of them given up", progress.poisoned);
+  const uint64_t now = done - progress.resumed;
+  const double time = std::chrono::duration<double>(since).count();
+  if (now == 0 || time <= 0) return text;
+  const double rate = static_cast<double>(now) / time;
+  text += fmt::format("; {:.3g} a second", rate);
+  if (progress.left() > 0)
+    text += fmt::format(", about {} left", FormatTime(static_cast<double>(progress.left()) / rate));
+  return text;
+}
+
+void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
+  begun_ = now;
+  next_ = kFirstLine;
+  if (progress.resumed == 0) return;
+  LogEvent(LogLevel::kInfo, "map_resumed", {{"items", progress.items}, {"done", progress.resumed}},
+           "map: {} of {} items were done by earlier runs", progress.resumed, progress.items);
+}
+
+void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
+  const std::string text = DescribeProgress(progress, now - begun_);
+  SetStatusLine(text);
+  if (now - begun_ < next_) return;
+  next_ += std::min<Duration>(next_ * 2, kLongestPause);
+  LogEvent(LogLevel::kInfo, "map_progress",
+           {{"done", progress.committed + progress.poisoned},
+            {"items", progress.items},
+            {"failed", progress.poisoned}},
+           "{}", text);
+}
+
+void ProgressLog::End(const Progress& progress, Clock::time_point now) {
+  ClearStatusLine();
+  LogEvent(LogLevel::kInfo, "map_over",
+           {{"done", progress.committed + progress.poisoned},
+            {"items", progress.items},
+            {"failed", progress.poisoned},
+            {"second_commits", progress.second_commits}},
+           "{}", DescribeProgress(progress, now - begun_));
+}
+
+}  // namespace muster::map

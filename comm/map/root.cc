@@ -1,0 +1,335 @@
+#include "comm/map/root.h"
+
+#include <utility>
+
+#include "comm/log/log.h"
+
+namespace muster::map {
+namespace {
+
+constexpr Duration kTick = std::chrono::seconds(1);
+constexpr Duration kAskAgain = std::chrono::seconds(1);
+// Beyond what 95 of 100 items took, for the journal and the way back.
+constexpr Duration kSlack = std::chrono::seconds(5);
+constexpr double kUsually = 0.95;
+// A map that one rank cannot begin is logged for each rank; 100 of what is listed is enough for anybody.
+constexpr size_t kFirstPoisoned = 100;
+constexpr size_t kRecordsAtOnce = 1 << 20;
+
+Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank, const Join& first) {
+  const auto describe = [](const Join& one) {
+    return fmt::format("{} items ({}) of \"{}\"", one.identity.items, ShortName(one.identity.keys),
+                       one.identity.subject);
+  };
+  std::string message = fmt::format("{} maps {}, {} maps {}", DescribeRank(roster, rank), describe(join),
+                                    DescribeRank(roster, first_rank), describe(first));
+  if (join.identity == first.identity) {
+    message = fmt::format(
+        "{} and {} have different options for their map: journal \"{}\" and \"{}\", retries {} and {}",
+        DescribeRank(roster, rank), DescribeRank(roster, first_rank), join.options.journal,
+        first.options.journal, join.options.retries, first.options.retries);
+  }
+  return {Code::kDisagreement, std::move(message),
+          "give every rank the same items, in the same order, and the same options"};
+}
+
+}  // namespace
+
+Root::Root(Params params) : params_(std::move(params)) {}
+
+Root::~Root() { params_.loop.Cancel(tick_); }
+
+void Root::Hear(int rank, MessageType type, ByteView message) {
+  if (const auto known = ranks_.find(rank); known != ranks_.end()) known->second.asked.reset();
+  if (type == MessageType::kJoin) {
+    if (const auto join = Decode<Join>(message)) OnJoin(rank, *join);
+    return;
+  }
+  if (type == MessageType::kLeave) return Lose(rank, "");
+  if (type == MessageType::kRead) {
+    if (const auto read = Decode<ReadRecords>(message)) OnRead(rank, *read);
+    return;
+  }
+  if (state_ != State::kOpen || !ranks_.contains(rank)) return;
+  const auto now = Clock::now();
+  if (type == MessageType::kWant) {
+    ledger_->Want(rank);
+  } else if (type == MessageType::kStop) {
+    ledger_->Stop(rank);
+  } else if (type == MessageType::kCommit) {
+    if (auto commit = Decode<Commit>(message)) OnCommit(rank, *std::move(commit));
+  } else if (type == MessageType::kFail) {
+    if (auto failed = Decode<Failed>(message)) OnFailed(rank, *std::move(failed));
+  } else if (type == MessageType::kGiveBack) {
+    if (const auto returned = Decode<GivenBack>(message)) ledger_->GiveBack(rank, returned->items, now);
+  }
+  Dispatch();
+}
+
+// ---- beginning
+
+void Root::OnJoin(int rank, const Join& join) {
+  if (!first_) {
+    first_ = join;
+    first_rank_ = rank;
+  } else if (!(join.identity == first_->identity) || !join.options.Agrees(first_->options)) {
+    return Send(rank, Refused{OtherMap(params_.roster, rank, join, first_rank_, *first_)});
+  }
+  ranks_[rank] = {};
+  done_.erase(rank);
+  if (join.options.time_left > Duration::zero())
+    latest_ = latest_.EarlierOf(Deadline::After(join.options.time_left));
+  if (!ledger_) ledger_ = std::make_unique<Ledger>(first_->identity.items, first_->options.retries);
+  ledger_->Join(rank, join.options.slots);
+  if (state_ == State::kNew) return Open();
+  Welcome(rank);
+}
+
+void Root::Open() {
+  state_ = State::kOpening;
+  const auto opened = std::make_shared<std::optional<Result<JournalWriter::Opened>>>();
+  params_.worker.Run(
+      [opened, path = first_->options.journal, identity = first_->identity, owner = params_.owner,
+       again = first_->options.retry_poisoned, mailbox = params_.loop.mailbox()] {
+        *opened = JournalWriter::Open(path, identity, owner, again, mailbox);
+      },
+      [this, opened, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) OnOpened(std::move(**opened));
+      });
+}
+
+void Root::OnOpened(Result<JournalWriter::Opened> opened) {
+  if (!opened) return GiveUp(opened.error());
+  for (const std::string& note : opened->notes) LogWarning("{}", note);
+  journal_ = std::move(opened->writer);
+  for (const JournalWriter::Resumed& one : opened->resumed) {
+    ledger_->Resume(one.item, one.ending == Ending::kPoisoned);
+    if (one.ending == Ending::kPoisoned && poisoned_.size() < kFirstPoisoned) poisoned_.push_back(one.item);
+  }
+  state_ = State::kOpen;
+  log_.Begin(ledger_->progress(), Clock::now());
+  for (const auto& [rank, state] : ranks_) Welcome(rank);
+  OnTick();
+  CheckOver();
+}
+
+void Root::Welcome(int rank) {
+  switch (state_) {
+    case State::kNew:
+    case State::kOpening:
+      return;
+    case State::kFailed:
+      return Send(rank, Refused{*error_});
+    case State::kOpen:
+    case State::kClosing:
+      return params_.send(rank, EncodeBare(MessageType::kOpened, params_.map));
+    case State::kOver:
+      params_.send(rank, EncodeBare(MessageType::kOpened, params_.map));
+      return Send(rank, Over{OutcomeNow()});
+  }
+}
+
+// ---- items
+
+void Root::OnCommit(int rank, Commit commit) {
+  JournalRecord& record = commit.record;
+  const auto verdict = ledger_->Commit(rank, record.item, record.took, Clock::now());
+  // A second result of an item: dropped, and the rank need not wait for it.
+  if (verdict != Ledger::Verdict::kTaken) return OnDurable(rank, {});
+  record.ending = Ending::kCommitted;
+  record.rank = rank;
+  record.node = params_.roster.NodeName(rank);
+  record.attempts = ledger_->AttemptsOf(record.item);
+  Append(std::move(record), rank);
+}
+
+void Root::OnFailed(int rank, Failed failed) {
+  const auto verdict = ledger_->Fail(rank, failed.item, Clock::now());
+  if (verdict == Ledger::Verdict::kIgnored) return;
+  const std::string_view first_line = std::string_view(failed.error).substr(0, failed.error.find('\n'));
+  LogEvent(LogLevel::kWarning, "map_item_failed",
+           {{"item", failed.item},
+            {"key", failed.key},
+            {"rank", rank},
+            {"tries", ledger_->AttemptsOf(failed.item)}},
+           "item {} ({}) failed on {}, try {} of {}: {}", failed.item, failed.key,
+           DescribeRank(params_.roster, rank), ledger_->AttemptsOf(failed.item), first_->options.retries + 1,
+           first_line);
+  if (verdict == Ledger::Verdict::kPoisoned)
+    Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
+}
+
+void Root::Poison(int rank, uint64_t item, std::string key, std::string error, Duration took) {
+  if (poisoned_.size() < kFirstPoisoned) poisoned_.push_back(item);
+  const ByteView bytes = AsBytes(error);
+  Append({Ending::kPoisoned, item, std::move(key), rank, params_.roster.NodeName(rank),
+          ledger_->AttemptsOf(item), took, Format::kBytes, Bytes(bytes.begin(), bytes.end())},
+         std::nullopt);
+}
+
+void Root::Append(JournalRecord record, std::optional<int> tell) {
+  ++appending_;
+  journal_->Append(std::move(record), [this, tell, alive = std::weak_ptr(alive_)](const Status& status) {
+    if (alive.expired()) return;
+    --appending_;
+    OnDurable(tell, status);
+    CheckOver();
+  });
+}
+
+void Root::OnDurable(std::optional<int> tell, const Status& status) {
+  if (!status) return GiveUp(status.error());
+  const auto rank = tell ? ranks_.find(*tell) : ranks_.end();
+  if (rank == ranks_.end()) return;
+  ++rank->second.durable;
+  rank->second.told = false;
+  if (std::exchange(telling_, true)) return;
+  // One message for all that became durable together.
+  params_.loop.Post([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) TellDurable();
+  });
+}
+
+void Root::TellDurable() {
+  telling_ = false;
+  for (auto& [rank, state] : ranks_) {
+    if (!std::exchange(state.told, true)) Send(rank, Durable{state.durable});
+  }
+}
+
+void Root::Dispatch() {
+  if (state_ != State::kOpen) return;
+  const auto now = Clock::now();
+  CheckTime();
+  for (Ledger::Grant& grant : ledger_->TakeGrants(now)) Send(grant.rank, Granted{std::move(grant.items)});
+  for (const int rank : ledger_->TakeRecalls(now, kAskAgain)) {
+    if (!ranks_[rank].asked) ranks_[rank].asked = now;
+    params_.send(rank, EncodeBare(MessageType::kRecall, params_.map));
+  }
+  CheckOver();
+}
+
+void Root::Lose(int rank, const std::string& why) {
+  const bool takes_part = ranks_.erase(rank) > 0;
+  done_.insert(rank);
+  if (takes_part) {
+    const Ledger::Lost lost = ledger_->Lose(rank);
+    if (!why.empty() && state_ == State::kOpen) {
+      LogEvent(LogLevel::kWarning, "map_rank_lost", {{"rank", rank}, {"items", lost.returned}},
+               "{}; {} of its items go to other ranks", why, lost.returned);
+    }
+    for (const GrantedItem& item : lost.poisoned)
+      Poison(rank, item.index, "", fmt::format("{}, while at work on it", why), {});
+    Dispatch();
+  }
+  if (takes_part && ranks_.empty() && !why.empty()) CheckAbandoned(why);
+  CheckDone();
+}
+
+void Root::CheckAbandoned(const std::string& why) {
+  if (state_ != State::kOpen || ledger_->IsOver()) return;
+  const Progress& progress = ledger_->progress();
+  const Error error{
+      Code::kWorkFailed,
+      fmt::format("no rank is left to work on the map: {}; {} of {} items are left", why, progress.left(),
+                  progress.items),
+      first_->options.journal.empty() ? "" : "start it again with the same journal: it goes on from there"};
+  GiveUp(error);
+  params_.fail(error);
+}
+
+// ---- time
+
+void Root::OnTick() {
+  if (state_ != State::kOpen) return;
+  tick_ = params_.loop.After(kTick, [this] { OnTick(); });
+  log_.Tell(ledger_->progress(), Clock::now());
+  CheckSilent();
+  Dispatch();
+}
+
+void Root::CheckSilent() {
+  const auto now = Clock::now();
+  for (auto& [rank, state] : ranks_) {
+    if (!state.asked || now - *state.asked < params_.silent_after) continue;
+    const uint64_t shared = ledger_->Share(rank);
+    state.asked.reset();
+    if (shared == 0) continue;
+    LogEvent(LogLevel::kWarning, "map_rank_silent", {{"rank", rank}, {"items", shared}},
+             "{} has not answered for {} s; {} of its items go to other ranks",
+             DescribeRank(params_.roster, rank),
+             std::chrono::duration_cast<std::chrono::seconds>(params_.silent_after).count(), shared);
+  }
+}
+
+void Root::CheckTime() {
+  if (latest_.IsNever() || ledger_->closed() || ledger_->AllEnded()) return;
+  if (latest_.Remaining() > ledger_->durations().Quantile(kUsually) + kSlack) return;
+  ledger_->Close();
+  LogEvent(LogLevel::kWarning, "map_time_is_up", {{"left", ledger_->progress().left()}},
+           "the job ends soon: no further item of the map is begun, {} are left", ledger_->progress().left());
+}
+
+// ---- the end
+
+void Root::CheckOver() {
+  if (state_ != State::kOpen || !ledger_->IsOver() || appending_ > 0) return;
+  state_ = State::kClosing;
+  params_.loop.Cancel(tick_);
+  log_.End(ledger_->progress(), Clock::now());
+  const auto closed = std::make_shared<Status>();
+  params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
+                     [this, closed, alive = std::weak_ptr(alive_)] {
+                       if (alive.expired()) return;
+                       if (!*closed) return GiveUp(closed->error());
+                       state_ = State::kOver;
+                       for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});
+                     });
+}
+
+Outcome Root::OutcomeNow() const {
+  const Progress& progress = ledger_->progress();
+  return {progress.items,      progress.committed,      progress.resumed, progress.poisoned,
+          progress.left() > 0, progress.second_commits, poisoned_};
+}
+
+void Root::OnRead(int rank, const ReadRecords& read) {
+  if (state_ != State::kOver) return;
+  const auto answer = std::make_shared<Records>();
+  const auto failed = std::make_shared<Status>();
+  params_.worker.Run(
+      [answer, failed, journal = journal_, first = read.first,
+       end = std::min(first_->identity.items, read.first + read.count)] {
+        size_t bytes = 0;
+        for (answer->next = first; answer->next < end && bytes < kRecordsAtOnce; ++answer->next) {
+          auto record = journal->Read(answer->next);
+          // Not ended: the time was up.
+          if (!record && record.error().code == Code::kUsage) continue;
+          if (!record) {
+            *failed = tl::unexpected<Error>(record.error());
+            return;
+          }
+          bytes += record->payload.size() + record->key.size();
+          answer->records.push_back(*std::move(record));
+        }
+      },
+      [this, rank, answer, failed, alive = std::weak_ptr(alive_)] {
+        if (alive.expired()) return;
+        if (!*failed) return Send(rank, Refused{failed->error()});
+        Send(rank, *answer);
+      });
+}
+
+void Root::GiveUp(const Error& error) {
+  if (state_ == State::kFailed) return;
+  state_ = State::kFailed;
+  params_.loop.Cancel(tick_);
+  error_ = error;
+  for (const auto& [rank, state] : ranks_) Send(rank, Refused{error});
+}
+
+void Root::CheckDone() {
+  if (std::cmp_greater_equal(done_.size(), params_.roster.size())) params_.on_done();
+}
+
+}  // namespace muster::map

@@ -1,0 +1,100 @@
+// The root's side of a map: grants items, writes what came of them to the journal, and says when all is over.
+//
+// Lives on one EventLoop; the calls that may block (opening, closing and reading the journal) run on the worker.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "comm/base/blocking_worker.h"
+#include "comm/map/journal_writer.h"
+#include "comm/map/ledger.h"
+#include "comm/map/messages.h"
+#include "comm/map/progress_log.h"
+#include "comm/net/event_loop.h"
+#include "comm/roster.h"
+
+namespace muster::map {
+
+class Root {
+ public:
+  struct Params {
+    net::EventLoop& loop;
+    BlockingWorker& worker;
+    const Roster& roster;
+    uint32_t map = 0;
+    JournalOwner owner;
+    Duration silent_after{};  // liveness.dead_after: then a rank's items go to others as well
+    std::function<void(int rank, ByteView message)> send;
+    std::function<void(const Error& error)> fail;  // every rank that took part was lost
+    std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
+  };
+
+  explicit Root(Params params);
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+  ~Root();
+
+  // A message of this map. Malformed ones are dropped.
+  void Hear(int rank, MessageType type, ByteView message);
+  // The rank has ended, or its node is silent. Empty `why`: it has left in order.
+  void Lose(int rank, const std::string& why);
+  // Nothing is begun that would not be over by then, as far as earlier items tell.
+  void SetLatest(Deadline latest) { latest_ = latest_.EarlierOf(latest); }
+
+ private:
+  enum class State : uint8_t { kNew, kOpening, kOpen, kClosing, kOver, kFailed };
+  struct Rank {
+    uint64_t durable = 0;
+    bool told = true;                        // of `durable`
+    std::optional<Clock::time_point> asked;  // and has not answered since
+  };
+
+  void OnJoin(int rank, const Join& join);
+  void Open();
+  void OnOpened(Result<JournalWriter::Opened> opened);
+  void Welcome(int rank);
+  void OnCommit(int rank, Commit commit);
+  void OnFailed(int rank, Failed failed);
+  void OnRead(int rank, const ReadRecords& read);
+  void Poison(int rank, uint64_t item, std::string key, std::string error, Duration took);
+  void Append(JournalRecord record, std::optional<int> tell);
+  void OnDurable(std::optional<int> tell, const Status& status);
+  void TellDurable();
+  void Dispatch();
+  void CheckTime();
+  void CheckSilent();
+  void CheckOver();
+  void OnTick();
+  void GiveUp(const Error& error);
+  void CheckAbandoned(const std::string& why);
+  void CheckDone();
+  Outcome OutcomeNow() const;
+  template <typename Message>
+  void Send(int rank, const Message& message) {
+    params_.send(rank, Encode(params_.map, message));
+  }
+
+  Params params_;
+  State state_ = State::kNew;
+  std::optional<Join> first_;  // the first rank's, whom the others must agree with
+  int first_rank_ = -1;
+  std::map<int, Rank> ranks_;  // those that take part
+  std::set<int> done_;         // left, or lost
+  std::shared_ptr<JournalWriter> journal_;
+  std::unique_ptr<Ledger> ledger_;
+  std::vector<uint64_t> poisoned_;
+  uint64_t appending_ = 0;  // records that are not durable yet
+  std::optional<Error> error_;
+  Deadline latest_ = Deadline::Never();
+  ProgressLog log_;
+  net::EventLoop::TimerId tick_ = 0;
+  bool telling_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::map

@@ -1,0 +1,50 @@
+#include "comm/map/service.h"
+
+#include <utility>
+
+namespace muster::map {
+
+Service::Service(Params params) : params_(std::move(params)), worker_(params_.loop.mailbox()) {}
+
+void Service::Hear(int rank, ByteView message) {
+  const auto heading = HeadingOf(message);
+  if (!heading || rank < 0 || rank >= params_.roster.size()) return;
+  // A map that is over for all: what is still on its way.
+  if (heading->type != MessageType::kJoin && !maps_.contains(heading->map)) return;
+  Find(heading->map).Hear(rank, heading->type, message);
+}
+
+Root& Service::Find(uint32_t map) {
+  if (const auto found = maps_.find(map); found != maps_.end()) return *found->second;
+  const bool first = maps_.empty();
+  Root& root =
+      *maps_
+           .emplace(map, std::make_unique<Root>(Root::Params{
+                             params_.loop, worker_, params_.roster, map, params_.owner, params_.silent_after,
+                             params_.send, params_.fail, [this, map] { Remove(map); }}))
+           .first->second;
+  root.SetLatest(latest_);
+  for (const int rank : gone_) root.Lose(rank, "");
+  if (first) params_.tolerate(true);
+  return root;
+}
+
+void Service::Remove(uint32_t map) {
+  // The map is on the stack.
+  params_.loop.Post([this, map, alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || maps_.erase(map) == 0 || !maps_.empty()) return;
+    params_.tolerate(false);
+  });
+}
+
+void Service::Lose(int rank, const std::string& why) {
+  if (!gone_.insert(rank).second) return;
+  for (const auto& [map, root] : maps_) root->Lose(rank, why);
+}
+
+void Service::SetLatest(Deadline latest) {
+  latest_ = latest;
+  for (const auto& [map, root] : maps_) root->SetLatest(latest);
+}
+
+}  // namespace muster::map

@@ -1,0 +1,52 @@
+// The maps of a group, at its root.
+//
+// Lives on one EventLoop. A group without a map has none: it is made with the first message.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "comm/map/root.h"
+#include "comm/net/thread_worker.h"
+
+namespace muster::map {
+
+class Service {
+ public:
+  struct Params {
+    net::EventLoop& loop;
+    const Roster& roster;
+    JournalOwner owner;
+    Duration silent_after{};
+    std::function<void(int rank, ByteView message)> send;
+    // Whether the end of a rank is no failure of the group from now on.
+    std::function<void(bool)> tolerate = [](bool) {};
+    // No rank is left that works on a map which is not over.
+    std::function<void(const Error& error)> fail = [](const Error&) {};
+  };
+
+  explicit Service(Params params);
+
+  void Hear(int rank, ByteView message);
+  // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
+  void Lose(int rank, const std::string& why);
+  void SetLatest(Deadline latest);
+  // Whether a map is at work.
+  bool tolerates() const { return !maps_.empty(); }
+
+ private:
+  Root& Find(uint32_t map);
+  void Remove(uint32_t map);
+
+  Params params_;
+  net::ThreadWorker worker_;
+  std::map<uint32_t, std::unique_ptr<Root>> maps_;
+  std::set<int> gone_;
+  Deadline latest_ = Deadline::Never();
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace muster::map

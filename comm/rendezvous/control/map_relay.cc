@@ -1,0 +1,71 @@
+#include "comm/rendezvous/control/map_relay.h"
+
+namespace muster::rendezvous {
+
+map::Service& MapRelay::TheService() {
+  if (!service_) {
+    service_ = std::make_unique<map::Service>(
+        map::Service::Params{params_.loop, params_.roster, params_.owner, params_.silent_after,
+                             [this](int rank, ByteView message) { SendToRank(rank, message); },
+                             [this](bool on) { Tolerate(on); }, params_.fail});
+    service_->SetLatest(latest_);
+    for (const int rank : params_.leaves.left()) service_->Lose(rank, "");
+  }
+  return *service_;
+}
+
+void MapRelay::SendToRoot(int rank, ByteView message) {
+  if (params_.is_root) return TheService().Hear(rank, message);
+  params_.send_up(Encode(RankMessage{rank, message}, ControlType::kToRoot));
+}
+
+void MapRelay::SendToRank(int rank, ByteView message) {
+  const Source child = params_.leaves.ChildOf(rank);
+  if (child == ChildLinks::kSelf) return params_.deliver(rank, message);
+  params_.children.Send(child, Encode(RankMessage{rank, message}, ControlType::kToRank));
+}
+
+void MapRelay::Tolerate(bool on) {
+  tolerates_ = on;
+  params_.children.SendAll(EncodeTolerate(on));
+}
+
+void MapRelay::HearFromAbove(ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kTolerate) {
+    if (const auto on = DecodeTolerate(frame)) Tolerate(*on);
+    return;
+  }
+  if (const auto message = DecodeRankMessage(frame)) SendToRank(message->rank, message->content);
+}
+
+void MapRelay::HearFromBelow(Source source, ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kRanksLost) {
+    if (const auto lost = DecodeRanksLost(frame)) Lose(*lost);
+    return;
+  }
+  const auto message = DecodeRankMessage(frame);
+  if (!message || params_.leaves.ChildOf(message->rank) != source) return;
+  SendToRoot(message->rank, message->content);
+}
+
+void MapRelay::Lose(const RanksLost& lost) {
+  if (lost.ranks.empty()) return;
+  if (!params_.is_root) {
+    params_.send_up(Encode(lost));
+    return;
+  }
+  if (lost.process) params_.on_lost(lost.ranks);
+  for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);
+}
+
+void MapRelay::Leave(const std::set<int>& ranks) {
+  if (!service_) return;
+  for (const int rank : ranks) service_->Lose(rank, "");
+}
+
+void MapRelay::SetLatest(Deadline latest) {
+  latest_ = latest;
+  if (service_) service_->SetLatest(latest);
+}
+
+}  // namespace muster::rendezvous

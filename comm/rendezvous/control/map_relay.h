@@ -1,0 +1,66 @@
+// Carries the messages of maps between ranks and the root (comm/map), and keeps the end of a rank from being a failure
+// of the group while a map is at work: the root's service gives the rank's items to others.
+//
+//   up    ToRoot, RanksLost
+//   down  ToRank, Tolerate
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks. A group without a map sends none of these.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/map/service.h"
+#include "comm/rendezvous/control/leave_protocol.h"
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+
+class MapRelay {
+ public:
+  using Source = ChildLinks::Source;
+  struct Params {
+    net::EventLoop& loop;
+    const Roster& roster;
+    ChildLinks& children;
+    const LeaveProtocol& leaves;
+    bool is_root = false;
+    map::JournalOwner owner;
+    Duration silent_after{};
+    std::function<bool(ByteView frame)> send_up;
+    std::function<void(int rank, ByteView message)> deliver;     // to an own rank, or its program
+    std::function<void(const std::vector<int>& ranks)> on_lost;  // processes, at the root
+    std::function<void(const Error& error)> fail;  // at the root: nobody is left to work on the map
+  };
+
+  explicit MapRelay(Params params) : params_(std::move(params)) {}
+  MapRelay(const MapRelay&) = delete;
+  MapRelay& operator=(const MapRelay&) = delete;
+
+  // Of an own rank, or of its program.
+  void SendToRoot(int rank, ByteView message);
+  void HearFromAbove(ByteView frame);
+  void HearFromBelow(Source source, ByteView frame);
+
+  // A map is at work: call Lose in place of a failure.
+  bool tolerates() const { return tolerates_; }
+  void Lose(const RanksLost& lost);
+  // In order.
+  void Leave(const std::set<int>& ranks);
+  void SetLatest(Deadline latest);
+
+ private:
+  void SendToRank(int rank, ByteView message);
+  void Tolerate(bool on);
+  map::Service& TheService();
+
+  const Params params_;
+  bool tolerates_ = false;
+  std::unique_ptr<map::Service> service_;  // at the root
+  Deadline latest_ = Deadline::Never();
+};
+
+}  // namespace muster::rendezvous
