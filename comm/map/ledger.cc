@@ -92,11 +92,11 @@ bool Ledger::Poison(uint64_t item) {
   return true;
 }
 
-Ledger::Lost Ledger::Lose(int rank) {
+Ledger::Lost Ledger::Lose(int rank, bool in_order) {
   const auto found = workers_.find(rank);
   if (found == workers_.end()) return {};
   Lost lost;
-  int at_work = found->second.slots;
+  int at_work = in_order ? 0 : found->second.slots;
   for (const auto& [order, item] : found->second.items) {
     const bool begun = at_work-- > 0;
     if (StateOf(item) != State::kGranted) continue;
@@ -268,6 +268,11 @@ std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now,
 bool Ledger::IsOver() const {
   if (AllEnded()) return true;
   return closed_ && progress_.granted == 0;
+}
+
+bool Ledger::AllStopped() const {
+  return progress_.granted == 0 &&
+         std::ranges::all_of(workers_, [](const auto& entry) { return entry.second.stopped; });
 }
 
 std::vector<uint64_t> Ledger::ItemsOf(int rank) const {

@@ -84,13 +84,13 @@ class Ledger {
   void Want(int rank);
   // The rank asks for no more; its items stay its own.
   void Stop(int rank);
-  // It has ended, or nothing is heard from it: its items go back, and a try is counted for those at work. How many
-  // went back; those that have now failed too often in `poisoned`.
+  // It has ended: its items go back. Unless it has left in order, a try is counted for those at work. How many went
+  // back; those that have now failed too often in `poisoned`.
   struct Lost {
     uint64_t returned = 0;
     std::vector<GrantedItem> poisoned;
   };
-  Lost Lose(int rank);
+  Lost Lose(int rank, bool in_order = false);
   // Nothing is heard from it, but it may come back: its items go to others too.
   uint64_t Share(int rank);
 
@@ -112,6 +112,8 @@ class Ledger {
   // Nothing is at work and nothing will be granted.
   bool IsOver() const;
   bool AllEnded() const { return progress_.left() == 0; }
+  // Nothing is at work, and no rank of the ledger asks for more.
+  bool AllStopped() const;
 
   uint32_t AttemptsOf(uint64_t item) const { return states_[item] >> kAttemptShift; }
   const Progress& progress() const { return progress_; }
