@@ -1,4 +1,4 @@
-// A line of a map's journal: the end of an item.
+// What a map's journal holds: the ends of items, and who wrote them.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,16 @@ struct JournalRecord {
   Bytes payload;
 
   friend bool operator==(const JournalRecord&, const JournalRecord&) = default;
+};
+
+// Who writes a segment: a second run on the same journal is refused with this name.
+struct JournalOwner {
+  std::string node;
+  int pid = 0;
+  std::string job;       // the job key
+  std::string group_id;  // "" in a world of one
+
+  friend bool operator==(const JournalOwner&, const JournalOwner&) = default;
 };
 
 }  // namespace muster::map

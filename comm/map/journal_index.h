@@ -1,0 +1,85 @@
+// Where the records of ended items are: eight bytes an item.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/map/journal_record.h"
+
+namespace muster::map {
+
+class JournalIndex {
+ public:
+  static constexpr size_t kMostSegments = size_t{1} << 16;
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // of a segment
+
+  struct Place {
+    Ending ending = Ending::kCommitted;
+    size_t segment = 0;  // below kMostSegments
+    uint64_t offset = 0;
+  };
+
+  // In the order of the journal. The first commit of an item counts; as long as there is none, its last error does.
+  // False: the item had been committed before.
+  bool Add(uint64_t item, const Place& place) {
+    auto& page = pages_[item / kPage];
+    if (!page) page = std::make_unique<Page>();
+    uint64_t& entry = (*page)[item % kPage];
+    if (EndingOf(entry) == Ending::kCommitted) return false;
+    if (entry != 0) --poisoned_;
+    ++(place.ending == Ending::kCommitted ? committed_ : poisoned_);
+    entry = place.offset << 18 | uint64_t{place.segment} << 2 | static_cast<uint64_t>(place.ending);
+    return true;
+  }
+  void ForgetPoisoned() {
+    for (auto& [number, page] : pages_) {
+      for (uint64_t& entry : *page) entry = EndingOf(entry) == Ending::kPoisoned ? 0 : entry;
+    }
+    poisoned_ = 0;
+  }
+
+  std::optional<Place> Find(uint64_t item) const {
+    const auto page = pages_.find(item / kPage);
+    if (page == pages_.end()) return std::nullopt;
+    const uint64_t entry = (*page->second)[item % kPage];
+    return entry == 0 ? std::nullopt : std::optional(PlaceOf(entry));
+  }
+  uint64_t committed() const { return committed_; }
+  uint64_t poisoned() const { return poisoned_; }
+
+  // visit(item, place) of each item that has ended, in order, until it returns false.
+  void Visit(auto&& visit) const {
+    std::vector<uint64_t> numbers;
+    numbers.reserve(pages_.size());
+    for (const auto& [number, page] : pages_) numbers.push_back(number);
+    std::ranges::sort(numbers);
+    for (const uint64_t number : numbers) {
+      const Page& page = *pages_.at(number);
+      for (size_t i = 0; i < kPage; ++i) {
+        if (page[i] != 0 && !visit(number * kPage + i, PlaceOf(page[i]))) return;
+      }
+    }
+  }
+
+ private:
+  // An item's number may be any: only pages that hold one are there.
+  static constexpr size_t kPage = 512;
+  // offset << 18 | segment << 2 | ending; 0: not ended.
+  using Page = std::array<uint64_t, kPage>;
+
+  static Ending EndingOf(uint64_t entry) { return static_cast<Ending>(entry & 3); }
+  static Place PlaceOf(uint64_t entry) {
+    return {EndingOf(entry), static_cast<size_t>(entry >> 2 & (kMostSegments - 1)), entry >> 18};
+  }
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  uint64_t committed_ = 0;
+  uint64_t poisoned_ = 0;
+};
+
+}  // namespace muster::map

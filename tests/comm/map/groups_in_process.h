@@ -1,0 +1,157 @@
+// The ranks of one group in one process, as a map sees them: each has a RootLink, and all share a thread on which the
+// root's service runs. Messages cross in order, as over the control plane.
+#pragma once
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/base/start_thread.h"
+#include "comm/group/group.h"
+#include "comm/map/service.h"
+#include "comm/net/event_loop.h"
+
+namespace muster::map {
+
+class GroupsInProcess {
+ public:
+  explicit GroupsInProcess(int ranks, Duration silent_after = std::chrono::hours(1))
+      : loop_(*net::EventLoop::Create()) {
+    roster_.group_id = "0123";
+    for (int rank = 0; rank < ranks; ++rank) {
+      roster_.nodes.push_back({"gpu0" + std::to_string(rank + 1), {}});
+      roster_.members.push_back({rank, 0, 100 + rank, {}});
+    }
+    for (int rank = 0; rank < ranks; ++rank) groups_.push_back(std::make_unique<OneGroup>(*this, rank));
+    service_ = std::make_unique<Service>(Service::Params{
+        *loop_,
+        roster_,
+        {"gpu01", 100, "slurm:4.0:0", "0123"},
+        silent_after,
+        [this](int rank, ByteView message) { Deliver(rank, Bytes(message.begin(), message.end())); },
+        [this](bool on) { tolerates_ = on; },
+        [this](const Error& error) { failure_ = error; }});
+    thread_ =
+        *StartThread("the service", [this] { loop_->RunUntil([this] { return stop_; }, Deadline::Never()); });
+  }
+
+  ~GroupsInProcess() {
+    loop_->Post([this] { stop_ = true; });
+    thread_.join();
+  }
+
+  Group& group(int rank) { return *groups_[static_cast<size_t>(rank)]; }
+
+  // The rank has ended: nothing comes from it any more, and nothing reaches it.
+  void Kill(int rank) {
+    OnLoop([&] {
+      groups_[static_cast<size_t>(rank)]->cut = true;
+      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed");
+      return 0;
+    });
+  }
+  // What it sends is kept, and what it is sent as well, until Continue.
+  void Stall(int rank) {
+    OnLoop([&] { return groups_[static_cast<size_t>(rank)]->stalled = true; });
+  }
+  void Continue(int rank) {
+    OnLoop([&] {
+      OneGroup& group = *groups_[static_cast<size_t>(rank)];
+      group.stalled = false;
+      for (auto& work : std::exchange(group.kept, {})) work();
+      return 0;
+    });
+  }
+  void SetLatest(Deadline latest) {
+    OnLoop([&] {
+      service_->SetLatest(latest);
+      return 0;
+    });
+  }
+  void FailGroup(const Error& error) {
+    OnLoop([&] {
+      for (const auto& group : groups_) {
+        if (group->listener.on_failure) group->listener.on_failure(error);
+      }
+      return 0;
+    });
+  }
+  bool tolerates() {
+    return OnLoop([this] { return tolerates_; });
+  }
+  std::optional<Error> failure() {
+    return OnLoop([this] { return failure_; });
+  }
+
+ private:
+  class OneGroup : public Group, private RootLink {
+   public:
+    OneGroup(GroupsInProcess& all, int rank) : all_(all), rank_(rank) {}
+    int rank() const override { return rank_; }
+    const Roster& roster() const override { return all_.roster_; }
+    const GroupKey& key() const override { return key_; }
+    Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override {
+      return muster::Fail(Code::kInternal, "a map needs no exchange");
+    }
+    int failure_fd() const override { return -1; }
+    std::optional<Error> failure() const override { return std::nullopt; }
+    void Fail(const Error&) override {}
+    Status Leave(Deadline) override { return {}; }
+    RootLink* root_link() override { return this; }
+
+    // The loop's.
+    Listener listener;
+    bool cut = false;
+    bool stalled = false;
+    std::vector<std::function<void()>> kept;
+
+   private:
+    void SendToRoot(Bytes message) override {
+      all_.loop_->Post([this, message = std::move(message)] {
+        if (stalled) {
+          kept.push_back([this, message] { all_.service_->Hear(rank_, message); });
+        } else if (!cut) {
+          all_.service_->Hear(rank_, message);
+        }
+      });
+    }
+    void SetListener(Listener next) override {
+      all_.loop_->Post([this, next = std::move(next)] { listener = next; });
+    }
+
+    GroupsInProcess& all_;
+    const int rank_;
+    GroupKey key_{};
+  };
+
+  void Deliver(int rank, Bytes message) {
+    OneGroup& group = *groups_[static_cast<size_t>(rank)];
+    const auto hear = [&group, message = std::move(message)] {
+      if (!group.cut && group.listener.on_message) group.listener.on_message(message);
+    };
+    if (group.stalled) return group.kept.emplace_back(hear);
+    loop_->Post(hear);
+  }
+
+  template <typename Work>
+  auto OnLoop(Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    loop_->Post([&task] { task(); });
+    return result.get();
+  }
+
+  std::unique_ptr<net::EventLoop> loop_;
+  Roster roster_;
+  std::vector<std::unique_ptr<OneGroup>> groups_;
+  std::unique_ptr<Service> service_;
+  std::thread thread_;
+  bool tolerates_ = false;
+  std::optional<Error> failure_;
+  bool stop_ = false;
+};
+
+}  // namespace muster::map

@@ -1,0 +1,303 @@
+#include "comm/map/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <queue>
+#include <random>
+
+namespace muster::map {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Verdict = Ledger::Verdict;
+
+const Clock::time_point kStart{};
+
+std::vector<uint64_t> IndexesOf(const Ledger::Grant& grant) {
+  std::vector<uint64_t> items;
+  for (const GrantedItem& item : grant.items) items.push_back(item.index);
+  return items;
+}
+
+// What the rank receives when it asks; empty: nothing now.
+std::vector<uint64_t> Ask(Ledger& ledger, int rank, Clock::time_point now = kStart) {
+  ledger.Want(rank);
+  for (const Ledger::Grant& grant : ledger.TakeGrants(now)) {
+    if (grant.rank == rank) return IndexesOf(grant);
+  }
+  return {};
+}
+
+Ledger OfRanks(uint64_t items, int ranks, int retries = 2) {
+  Ledger ledger(items, retries);
+  for (int rank = 0; rank < ranks; ++rank) ledger.Join(rank, 1);
+  return ledger;
+}
+
+TEST(Ledger, FirstBatchIsOneItemASlotInOrder) {
+  Ledger ledger = OfRanks(100, 2);
+  ledger.Join(2, 3);
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(0));
+  EXPECT_THAT(Ask(ledger, 2), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(4));
+}
+
+TEST(Ledger, BatchesFollowTheTimeOfARanksItems) {
+  Ledger ledger = OfRanks(100000, 2);
+  Ask(ledger, 0);
+  Ask(ledger, 1);
+  EXPECT_EQ(ledger.Commit(0, 0, milliseconds(1), kStart), Verdict::kTaken);
+  EXPECT_EQ(ledger.Commit(1, 1, milliseconds(20), kStart), Verdict::kTaken);
+  EXPECT_EQ(Ask(ledger, 0).size(), 200);
+  EXPECT_EQ(Ask(ledger, 1).size(), 10);
+}
+
+TEST(Ledger, BatchesShrinkTowardsTheEnd) {
+  Ledger ledger = OfRanks(64, 2);
+  Ask(ledger, 0);
+  ledger.Commit(0, 0, milliseconds(1), kStart);
+  std::vector<size_t> sizes;
+  for (std::vector<uint64_t> batch = Ask(ledger, 0); !batch.empty(); batch = Ask(ledger, 0))
+    sizes.push_back(batch.size());
+  EXPECT_TRUE(std::ranges::is_sorted(sizes, std::greater()));
+  EXPECT_EQ(sizes.front(), 15);
+  EXPECT_EQ(sizes.back(), 1);
+}
+
+TEST(Ledger, SecondCommitIsCountedAndIgnored) {
+  Ledger ledger = OfRanks(2, 2);
+  Ask(ledger, 0);
+  EXPECT_EQ(ledger.Share(0), 1);
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
+  EXPECT_EQ(ledger.Commit(0, 0, milliseconds(5), kStart), Verdict::kTaken);
+  EXPECT_EQ(ledger.Commit(1, 0, milliseconds(5), kStart), Verdict::kIgnored);
+  EXPECT_EQ(ledger.progress(), (Progress{2, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(ledger.Commit(0, 7, milliseconds(5), kStart), Verdict::kIgnored);
+}
+
+TEST(Ledger, FailedItemGoesToAnotherRankFirstAndIsGivenUpInTheEnd) {
+  Ledger ledger = OfRanks(2, 2, 1);
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(0));
+  EXPECT_EQ(ledger.Fail(0, 0, kStart), Verdict::kAgain);
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(1));
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
+  EXPECT_EQ(ledger.Fail(0, 0, kStart), Verdict::kIgnored);
+  EXPECT_EQ(ledger.Fail(1, 0, kStart), Verdict::kPoisoned);
+  EXPECT_EQ(ledger.AttemptsOf(0), 2);
+  EXPECT_FALSE(ledger.IsOver());
+  ledger.Commit(0, 1, milliseconds(1), kStart);
+  EXPECT_TRUE(ledger.IsOver());
+  EXPECT_EQ(ledger.progress(), (Progress{2, 1, 1, 0, 0, 0}));
+}
+
+TEST(Ledger, ARankThatFailedAnItemReceivesItWhenNothingElseIsLeft) {
+  Ledger ledger = OfRanks(1, 2);
+  Ask(ledger, 0);
+  ledger.Fail(0, 0, kStart);
+  ledger.Want(0);
+  EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{0, 2}}}));
+}
+
+TEST(Ledger, LostRankCountsATryOnlyForItemsAtWork) {
+  Ledger ledger = OfRanks(100, 2, 0);
+  Ask(ledger, 0);
+  ledger.Commit(0, 0, milliseconds(50), kStart);
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(1, 2, 3, 4));
+  const Ledger::Lost lost = ledger.Lose(0);
+  EXPECT_EQ(lost.returned, 3);
+  EXPECT_THAT(lost.poisoned, ElementsAre(GrantedItem{1, 1}));
+  EXPECT_EQ(ledger.progress(), (Progress{100, 1, 1, 0, 0, 0}));
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(2));
+  EXPECT_EQ(ledger.Lose(0).returned, 0);
+}
+
+TEST(Ledger, IdleRanksGetWhatOthersHaveNotBegun) {
+  Ledger ledger = OfRanks(6, 2);
+  Ask(ledger, 0);
+  ledger.Commit(0, 0, milliseconds(1), kStart);
+  while (!Ask(ledger, 0).empty()) {
+  }
+  EXPECT_THAT(ledger.ItemsOf(0), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), ElementsAre(0));
+  // The rank itself waits as well: it has asked.
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), IsEmpty());
+  ledger.GiveBack(0, {3, 4, 5}, kStart);
+  ledger.Want(1);
+  EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{3, 1}}}, Ledger::Grant{1, {{4, 1}}}));
+  EXPECT_EQ(ledger.AttemptsOf(3), 0);
+  // What is not one's own cannot be given back.
+  ledger.GiveBack(1, {1}, kStart);
+  EXPECT_THAT(ledger.ItemsOf(0), ElementsAre(1, 2, 3));
+}
+
+TEST(Ledger, NobodyIsAskedWhileThereIsSomethingToGrant) {
+  Ledger ledger = OfRanks(10, 2);
+  Ask(ledger, 0);
+  ledger.Want(1);
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), IsEmpty());
+}
+
+TEST(Ledger, EarlierRunsCount) {
+  Ledger ledger(4, 2);
+  ledger.Resume(0, false);
+  ledger.Resume(2, true);
+  ledger.Resume(2, false);
+  ledger.Resume(9, false);
+  ledger.Join(0, 4);
+  EXPECT_EQ(ledger.progress(), (Progress{4, 1, 1, 2, 0, 0}));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(1, 3));
+}
+
+TEST(Ledger, NothingIsGrantedOnceItIsClosed) {
+  Ledger ledger = OfRanks(3, 2);
+  Ask(ledger, 0);
+  ledger.Close();
+  EXPECT_THAT(Ask(ledger, 1), IsEmpty());
+  EXPECT_FALSE(ledger.IsOver());
+  ledger.Commit(0, 0, milliseconds(1), kStart);
+  EXPECT_TRUE(ledger.IsOver());
+  EXPECT_FALSE(ledger.AllEnded());
+}
+
+TEST(Ledger, OverdueItemsAreThoseAtWork) {
+  Ledger ledger = OfRanks(3, 2);
+  Ask(ledger, 0, kStart);
+  Ask(ledger, 1, kStart + seconds(5));
+  EXPECT_THAT(ledger.FindOverdue(kStart + seconds(9), seconds(8)), ElementsAre(std::pair(0, uint64_t{0})));
+  ledger.Commit(0, 0, seconds(9), kStart + seconds(9));
+  EXPECT_THAT(ledger.FindOverdue(kStart + seconds(9), seconds(8)), IsEmpty());
+}
+
+TEST(Ledger, StoppedRankIsGrantedNothing) {
+  Ledger ledger = OfRanks(3, 2);
+  ledger.Want(0);
+  ledger.Stop(0);
+  EXPECT_THAT(ledger.TakeGrants(kStart), IsEmpty());
+  EXPECT_THAT(Ask(ledger, 0), IsEmpty());
+}
+
+TEST(Durations, QuantilesAreAtMostAQuarterTooLong) {
+  Durations durations;
+  EXPECT_EQ(durations.Quantile(0.5), Duration::zero());
+  for (int i = 1; i <= 1000; ++i) durations.Add(milliseconds(i));
+  for (const double share : {0.01, 0.5, 0.95, 1.0}) {
+    const Duration exact = milliseconds(static_cast<int>(share * 1000));
+    EXPECT_GE(durations.Quantile(share), exact) << share;
+    EXPECT_LE(durations.Quantile(share), exact * 5 / 4) << share;
+  }
+}
+
+// Ranks that work for simulated time: one item at a time, the next batch is asked for when the last one is begun, and
+// what was not begun is given back when the ledger asks.
+class SimulatedRanks {
+ public:
+  SimulatedRanks(std::vector<Duration> items, int ranks)
+      : items_(std::move(items)),
+        ledger_(OfRanks(items_.size(), ranks)),
+        queues_(static_cast<size_t>(ranks)) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      idle_.insert(rank);
+      ledger_.Want(rank);
+    }
+  }
+
+  Duration Makespan() {
+    Dispatch();
+    while (!working_.empty()) {
+      const auto [end, rank, item] = working_.top();
+      working_.pop();
+      now_ = end;
+      EXPECT_EQ(ledger_.Commit(rank, item, items_[item], now_), Verdict::kTaken);
+      idle_.insert(rank);
+      Begin(rank);
+      Dispatch();
+    }
+    EXPECT_TRUE(ledger_.AllEnded());
+    return now_ - kStart;
+  }
+
+ private:
+  void Begin(int rank) {
+    auto& queue = queues_[static_cast<size_t>(rank)];
+    if (queue.empty()) ledger_.Want(rank);
+    if (queue.empty() || idle_.erase(rank) == 0) return;
+    working_.emplace(now_ + items_[queue.front()], rank, queue.front());
+    queue.erase(queue.begin());
+    if (queue.empty()) ledger_.Want(rank);
+  }
+  void Dispatch() {
+    for (const Ledger::Grant& grant : ledger_.TakeGrants(now_)) {
+      auto& queue = queues_[static_cast<size_t>(grant.rank)];
+      for (const GrantedItem& item : grant.items) queue.push_back(item.index);
+      Begin(grant.rank);
+    }
+    const std::vector<int> asked = ledger_.TakeRecalls(now_, milliseconds(1));
+    for (const int rank : asked)
+      ledger_.GiveBack(rank, std::exchange(queues_[static_cast<size_t>(rank)], {}), now_);
+    if (!asked.empty()) Dispatch();
+  }
+
+  struct Later {
+    bool operator()(const auto& a, const auto& b) const { return std::get<0>(a) > std::get<0>(b); }
+  };
+  std::vector<Duration> items_;
+  Ledger ledger_;
+  std::vector<std::vector<uint64_t>> queues_;
+  std::set<int> idle_;
+  using End = std::tuple<Clock::time_point, int, uint64_t>;
+  std::priority_queue<End, std::vector<End>, Later> working_;
+  Clock::time_point now_ = kStart;
+};
+
+// Pareto-distributed, from 20 ms; the variance is infinite.
+std::vector<Duration> ParetoItems(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<Duration> items;
+  for (int i = 0; i < 4000; ++i) {
+    const std::chrono::duration<double> time(0.02 / std::sqrt(1 - uniform(random)));
+    items.push_back(std::chrono::duration_cast<Duration>(time));
+  }
+  return items;
+}
+
+// A rank takes the next item whenever it is free: what nobody can beat who does not know how long items take.
+Duration GreedyMakespan(const std::vector<Duration>& items, int ranks) {
+  std::priority_queue<Duration, std::vector<Duration>, std::greater<>> free;
+  for (int rank = 0; rank < ranks; ++rank) free.push(Duration::zero());
+  Duration end{};
+  for (const Duration item : items) {
+    const Duration done = free.top() + item;
+    free.pop();
+    free.push(done);
+    end = std::max(end, done);
+  }
+  return end;
+}
+
+// On average: who begins the longest item late is chance, also for the greedy way.
+TEST(Ledger, SixteenRanksNeedLittleMoreThanTheBestTime) {
+  constexpr int kTries = 40;
+  double to_best = 0;
+  double to_greedy = 0;
+  for (uint32_t seed = 1; seed <= kTries; ++seed) {
+    const std::vector<Duration> items = ParetoItems(seed);
+    const Duration total = std::accumulate(items.begin(), items.end(), Duration::zero());
+    const Duration best = std::max(total / 16, *std::ranges::max_element(items));
+    const auto took = static_cast<double>(SimulatedRanks(items, 16).Makespan().count());
+    to_best += took / static_cast<double>(best.count()) / kTries;
+    to_greedy += took / static_cast<double>(GreedyMakespan(items, 16).count()) / kTries;
+  }
+  EXPECT_LE(to_best, 1.05);
+  EXPECT_LE(to_greedy, 1.01);
+}
+
+}  // namespace
+}  // namespace muster::map

@@ -1,0 +1,383 @@
+// Members, the root's service and the journal together, without a network.
+#include "comm/map/member.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "tests/comm/map/groups_in_process.h"
+
+namespace muster::map {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Identity Of(uint64_t items, std::string work = "square") {
+  return {items, {}, DigestOf(AsBytes(work)), work};
+}
+
+Bytes Text(std::string_view text) { return {text.begin(), text.end()}; }
+
+Bytes Square(uint64_t item) { return Text(std::to_string(item * item)); }
+
+std::unique_ptr<Member> Join(GroupsInProcess& groups, int rank, const Identity& identity,
+                             const Options& options = {}) {
+  auto member = Member::Join(groups.group(rank), identity, options, Deadline::After(seconds(60)));
+  EXPECT_TRUE(member) << ToString(member.error());
+  return member ? *std::move(member) : nullptr;
+}
+
+std::string Key(uint64_t item) { return "k" + std::to_string(item); }
+
+// Takes and commits until the map is over; how many items that were.
+uint64_t Work(Member& member) {
+  uint64_t done = 0;
+  while (true) {
+    const auto item = member.Next();
+    EXPECT_TRUE(item) << ToString(item.error());
+    if (!item || !*item) return done;
+    EXPECT_TRUE(member.Commit((*item)->index, Key((*item)->index), Format::kJson, Square((*item)->index),
+                              milliseconds(1)));
+    ++done;
+  }
+}
+
+std::string ResultsOf(Member& member, uint64_t items) {
+  const auto records = member.Read(0, items);
+  EXPECT_TRUE(records) << ToString(records.error());
+  std::string all;
+  for (const JournalRecord& record : *records) all += std::string(AsText(record.payload)) + "\n";
+  return all;
+}
+
+std::string ExpectedResults(uint64_t items) {
+  std::string all;
+  for (uint64_t item = 0; item < items; ++item) all += std::to_string(item * item) + "\n";
+  return all;
+}
+
+TEST(Map, FourRanksCommitEachItemOnceAndReadAllInOrder) {
+  constexpr uint64_t kItems = 5000;
+  GroupsInProcess groups(4);
+  std::atomic<uint64_t> done = 0;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto member = Join(groups, rank, Of(kItems));
+      done += Work(*member);
+      const auto outcome = member->Finish();
+      ASSERT_TRUE(outcome) << ToString(outcome.error());
+      EXPECT_EQ(outcome->committed, kItems);
+      EXPECT_EQ(outcome->poisoned, 0);
+      EXPECT_EQ(outcome->second_commits, 0);
+      EXPECT_FALSE(outcome->time_is_up);
+      EXPECT_EQ(ResultsOf(*member, kItems), ExpectedResults(kItems));
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(done, kItems);
+  EXPECT_FALSE(groups.tolerates());
+}
+
+TEST(Map, WorldOfOne) {
+  GroupsInProcess groups(1);
+  const auto member = Join(groups, 0, Of(10));
+  EXPECT_TRUE(groups.tolerates());
+  EXPECT_EQ(Work(*member), 10);
+  EXPECT_EQ(member->Finish()->committed, 10);
+}
+
+TEST(Map, NoItems) {
+  GroupsInProcess groups(1);
+  const auto member = Join(groups, 0, Of(0));
+  EXPECT_EQ(Work(*member), 0);
+  EXPECT_EQ(member->Finish()->items, 0);
+}
+
+TEST(Map, MapsFollowEachOther) {
+  GroupsInProcess groups(2);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      for (uint64_t items = 1; items <= 20; ++items) {
+        const auto member = Join(groups, rank, Of(items));
+        Work(*member);
+        ASSERT_EQ(member->Finish()->committed, items);
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+TEST(Map, ItemsOfALostRankGoToTheOthers) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(100));
+  const auto second = Join(groups, 1, Of(100));
+  ASSERT_TRUE(*second->Next());
+  groups.Kill(1);
+  EXPECT_EQ(Work(*first), 100);
+  EXPECT_EQ(first->Finish()->committed, 100);
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  // The item at work counts one try that failed.
+  EXPECT_EQ(first->Read(0, 1)->front().attempts, 2);
+  EXPECT_EQ(first->Read(1, 1)->front().attempts, 1);
+}
+
+TEST(Map, AnItemThatKillsEachRankIsGivenUp) {
+  GroupsInProcess groups(3);
+  Options options;
+  options.retries = 1;
+  const auto first = Join(groups, 0, Of(1), options);
+  const auto second = Join(groups, 1, Of(1), options);
+  const auto third = Join(groups, 2, Of(1), options);
+  ASSERT_TRUE(*first->Next());
+  groups.Kill(0);
+  ASSERT_TRUE(*second->Next());
+  groups.Kill(1);
+  EXPECT_EQ(*third->Next(), std::nullopt);
+  const auto outcome = third->Finish();
+  EXPECT_EQ(outcome->poisoned, 1);
+  EXPECT_THAT(outcome->first_poisoned, ElementsAre(0));
+  const auto record = third->Read(0, 1)->front();
+  EXPECT_EQ(record.ending, Ending::kPoisoned);
+  EXPECT_EQ(AsText(record.payload), "rank 1 on gpu02 was killed, while at work on it");
+}
+
+TEST(Map, FailsTheGroupWhenTheLastRankIsLost) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(10));
+  const auto second = Join(groups, 1, Of(10));
+  ASSERT_TRUE(*first->Next());
+  ASSERT_TRUE(*second->Next());
+  groups.Kill(0);
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  groups.Kill(1);
+  ASSERT_TRUE(groups.failure());
+  EXPECT_EQ(groups.failure()->code, Code::kWorkFailed);
+  EXPECT_EQ(groups.failure()->message,
+            "no rank is left to work on the map: rank 1 on gpu02 was killed; 10 of 10 items are left");
+}
+
+TEST(Map, IdleRankTakesWhatAnotherHasNotBegun) {
+  GroupsInProcess groups(2);
+  const auto slow = Join(groups, 0, Of(4));
+  const auto quick = Join(groups, 1, Of(4));
+  // In hand, and one more in its queue.
+  const uint64_t kept = (*slow->Next())->index;
+  EXPECT_EQ(kept, 0);
+  std::thread worker([&] { EXPECT_EQ(Work(*quick), 3); });
+  const auto all_but_one = [&] {
+    const auto outcome = slow->Commit(kept, Key(kept), Format::kJson, Square(kept), seconds(5));
+    EXPECT_TRUE(outcome);
+  };
+  // The quick rank waits in Next for the last item now, or is about to.
+  all_but_one();
+  worker.join();
+  EXPECT_EQ(*slow->Next(), std::nullopt);
+  EXPECT_EQ(slow->Finish()->committed, 4);
+}
+
+TEST(Map, ItemsOfASilentRankGoToTheOthersAndItsLateResultIsDropped) {
+  GroupsInProcess groups(2, milliseconds(10));
+  const auto silent = Join(groups, 0, Of(3));
+  const auto other = Join(groups, 1, Of(3));
+  const uint64_t kept = (*silent->Next())->index;
+  groups.Stall(0);
+  EXPECT_EQ(Work(*other), 3);
+  groups.Continue(0);
+  EXPECT_TRUE(silent->Commit(kept, Key(kept), Format::kJson, Text("late"), seconds(5)));
+  EXPECT_EQ(*silent->Next(), std::nullopt);
+  EXPECT_EQ(other->Finish()->committed, 3);
+  EXPECT_EQ(ResultsOf(*other, 3), ExpectedResults(3));
+}
+
+TEST(Map, FailedItemIsTriedAgainAndGivenUp) {
+  GroupsInProcess groups(1);
+  Options options;
+  options.retries = 2;
+  const auto member = Join(groups, 0, Of(2), options);
+  std::vector<uint32_t> attempts;
+  while (const auto item = *member->Next()) {
+    if (item->index == 1) {
+      member->Commit(1, "k1", Format::kBytes, Text("ok"), {});
+      continue;
+    }
+    attempts.push_back(item->attempt);
+    member->Fail(0, "k0", "no such model\nmore", milliseconds(3));
+  }
+  EXPECT_THAT(attempts, ElementsAre(1, 2, 3));
+  const auto outcome = member->Finish();
+  EXPECT_EQ(outcome->committed, 1);
+  EXPECT_EQ(outcome->poisoned, 1);
+  const auto records = *member->Read(0, 2);
+  ASSERT_EQ(records.size(), 2);
+  EXPECT_EQ(records[0].key, "k0");
+  EXPECT_EQ(records[0].attempts, 3);
+  EXPECT_EQ(AsText(records[0].payload), "no such model\nmore");
+}
+
+TEST(Map, OnlyItemsInHandCanEnd) {
+  GroupsInProcess groups(1);
+  const auto member = Join(groups, 0, Of(3));
+  const uint64_t item = (*member->Next())->index;
+  const Status other = member->Commit(item + 1, "", Format::kBytes, {}, {});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Code::kUsage);
+  EXPECT_EQ(other.error().message, "item 1 is not one that this rank has in hand");
+  EXPECT_TRUE(member->Commit(item, "", Format::kBytes, {}, {}));
+  EXPECT_FALSE(member->Commit(item, "", Format::kBytes, {}, {}));
+}
+
+TEST(Map, AnotherMapIsRefusedByBothNames) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(10));
+  const auto second = Member::Join(groups.group(1), Of(11, "cube"), {}, Deadline::After(seconds(60)));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kDisagreement);
+  EXPECT_THAT(second.error().message,
+              AllOf(HasSubstr("rank 1 on gpu02 maps 11 items"), HasSubstr("\"cube\""),
+                    HasSubstr("rank 0 on gpu01 maps 10 items"), HasSubstr("\"square\"")));
+}
+
+TEST(Map, OtherOptionsAreRefused) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(10));
+  Options options;
+  options.retries = 7;
+  const auto second = Member::Join(groups.group(1), Of(10), options, Deadline::After(seconds(60)));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kDisagreement);
+  EXPECT_THAT(second.error().message, HasSubstr("retries 7 and 2"));
+}
+
+TEST(Map, LeavingEarlyGivesItemsBack) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(50));
+  auto second = Join(groups, 1, Of(50));
+  ASSERT_TRUE(*second->Next());
+  second.reset();
+  EXPECT_EQ(Work(*first), 50);
+  EXPECT_EQ(first->Read(0, 1)->front().attempts, 1 + 1);
+}
+
+TEST(Map, StoppedRankWaitsForTheOthersInFinish) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(50));
+  const auto second = Join(groups, 1, Of(50));
+  ASSERT_TRUE(*second->Next());
+  second->Stop();
+  EXPECT_EQ(*second->Next(), std::nullopt);
+  std::thread finish([&] { EXPECT_EQ(second->Finish()->committed, 50); });
+  EXPECT_EQ(Work(*first), 50);
+  finish.join();
+}
+
+TEST(Map, NothingIsBegunWhenTheTimeIsUp) {
+  GroupsInProcess groups(1);
+  Options options;
+  options.time_left = milliseconds(1);
+  const auto member = Join(groups, 0, Of(5), options);
+  EXPECT_EQ(Work(*member), 0);
+  const auto outcome = member->Finish();
+  EXPECT_TRUE(outcome->time_is_up);
+  EXPECT_EQ(outcome->committed, 0);
+}
+
+TEST(Map, ItemsThatFitAreBegun) {
+  GroupsInProcess groups(1);
+  groups.SetLatest(Deadline::After(seconds(60)));
+  const auto member = Join(groups, 0, Of(5));
+  EXPECT_EQ(Work(*member), 5);
+}
+
+TEST(Map, TheGroupsFailureEndsAllWaits) {
+  GroupsInProcess groups(2);
+  const auto member = Join(groups, 0, Of(5));
+  const auto other = Join(groups, 1, Of(5));
+  std::thread waits([&] {
+    while (true) {
+      const auto item = other->Next();
+      if (item) continue;
+      EXPECT_EQ(item.error().message, "rank 7 on gpu09 failed");
+      return;
+    }
+  });
+  groups.FailGroup({Code::kPeerLost, "rank 7 on gpu09 failed", ""});
+  waits.join();
+  EXPECT_EQ(member->Finish().error().code, Code::kPeerLost);
+}
+
+class JournalledMap : public ::testing::Test {
+ protected:
+  JournalledMap() {
+    std::filesystem::remove_all(path_);
+    options_.journal = path_;
+  }
+  const std::string path_ = std::string(getenv("TEST_TMPDIR")) + "/answers.journal";
+  Options options_;
+};
+
+TEST_F(JournalledMap, IsResumedByAnyNumberOfRanks) {
+  constexpr uint64_t kItems = 300;
+  for (const int ranks : {3, 1, 7, 16}) {
+    GroupsInProcess groups(ranks);
+    std::vector<std::unique_ptr<Member>> members;
+    for (int rank = 0; rank < ranks; ++rank) members.push_back(Join(groups, rank, Of(kItems), options_));
+    const bool last = ranks == 16;
+    // Each run but the last ends after a quarter of the items.
+    for (uint64_t done = 0; !last && done < kItems / 4; ++done) {
+      Member& member = *members[done % members.size()];
+      const uint64_t item = (*member.Next())->index;
+      EXPECT_TRUE(member.Commit(item, Key(item), Format::kJson, Square(item), milliseconds(300)));
+    }
+    if (!last) groups.SetLatest(Deadline::After(Duration::zero()));
+    std::vector<std::thread> threads;
+    for (auto& member : members) {
+      threads.emplace_back([&member] {
+        Work(*member);
+        EXPECT_TRUE(member->Finish());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(members[0]->Finish()->time_is_up, !last);
+    if (!last) continue;
+    EXPECT_GE(members[3]->Finish()->resumed, kItems * 3 / 4);
+    EXPECT_EQ(ResultsOf(*members[3], kItems), ExpectedResults(kItems));
+  }
+}
+
+TEST_F(JournalledMap, OfOtherWorkIsRefused) {
+  {
+    GroupsInProcess groups(1);
+    const auto member = Join(groups, 0, Of(3), options_);
+    Work(*member);
+    EXPECT_TRUE(member->Finish());
+  }
+  GroupsInProcess groups(1);
+  const auto other = Member::Join(groups.group(0), Of(3, "cube"), options_, Deadline::After(seconds(60)));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Code::kDisagreement);
+  EXPECT_THAT(other.error().message, AllOf(HasSubstr(path_), HasSubstr("square"), HasSubstr("cube")));
+}
+
+TEST_F(JournalledMap, ThatCannotBeWrittenIsRefused) {
+  options_.journal = "/proc/none/answers.journal";
+  GroupsInProcess groups(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto member = Member::Join(groups.group(rank), Of(3), options_, Deadline::After(seconds(60)));
+    ASSERT_FALSE(member);
+    EXPECT_EQ(member.error().code, Code::kSystem);
+    EXPECT_THAT(member.error().message, HasSubstr("/proc/none"));
+  }
+}
+
+}  // namespace
+}  // namespace muster::map
