@@ -92,11 +92,11 @@ bool Ledger::Poison(uint64_t item) {
   return true;
 }
 
-Ledger::Lost Ledger::Lose(int rank, bool in_order) {
+Ledger::Lost Ledger::Lose(int rank) {
   const auto found = workers_.find(rank);
   if (found == workers_.end()) return {};
   Lost lost;
-  int at_work = in_order ? 0 : found->second.slots;
+  int at_work = found->second.slots;
   for (const auto& [order, item] : found->second.items) {
     const bool begun = at_work-- > 0;
     if (StateOf(item) != State::kGranted) continue;

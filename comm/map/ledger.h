@@ -84,13 +84,13 @@ class Ledger {
   void Want(int rank);
   // The rank asks for no more; its items stay its own.
   void Stop(int rank);
-  // It has ended: its items go back. Unless it has left in order, a try is counted for those at work. How many went
-  // back; those that have now failed too often in `poisoned`.
+  // It has ended, or nothing is heard from it: its items go back, and a try is counted for those at work. How many
+  // went back; those that have now failed too often in `poisoned`.
   struct Lost {
     uint64_t returned = 0;
     std::vector<GrantedItem> poisoned;
   };
-  Lost Lose(int rank, bool in_order = false);
+  Lost Lose(int rank);
   // Nothing is heard from it, but it may come back: its items go to others too.
   uint64_t Share(int rank);
 

@@ -213,13 +213,15 @@ void Root::Lose(int rank, const std::string& why) {
   const bool takes_part = ranks_.erase(rank) > 0;
   done_.insert(rank);
   if (takes_part) {
-    const Ledger::Lost lost = ledger_->Lose(rank, why.empty());
+    const Ledger::Lost lost = ledger_->Lose(rank);
     if (!why.empty() && state_ == State::kOpen) {
       LogEvent(LogLevel::kWarning, "map_rank_lost", {{"rank", rank}, {"items", lost.returned}},
                "{}; {} of its items go to other ranks", why, lost.returned);
     }
-    for (const GrantedItem& item : lost.poisoned)
-      Poison(rank, item.index, "", fmt::format("{}, while at work on it", why), {});
+    for (const GrantedItem& item : lost.poisoned) {
+      const std::string reason = why.empty() ? "its rank left the map" : why + ", while at work on it";
+      Poison(rank, item.index, "", reason, {});
+    }
     Dispatch();
   }
   if (takes_part && ranks_.empty() && !why.empty()) CheckAbandoned(why);

@@ -212,7 +212,7 @@ class MapItem(Generic[_T]):
 class MapItems(Generic[_T]):
     """The items of a map that this rank is to do (`map_items`): iterate over it once."""
 
-    def __init__(self, queue: Queue, plan: Plan[_T], journal: Journal) -> None:
+    def __init__(self, queue: Queue, plan: Plan[Any], journal: Journal) -> None:
         self._queue = queue
         self._plan = plan
         self._journal = journal
@@ -220,16 +220,16 @@ class MapItems(Generic[_T]):
         self._left_early = False
         self._raised = False
 
-    def __iter__(self) -> Iterator[MapItem[Any]]:
+    def __iter__(self) -> Iterator[MapItem[_T]]:
         if self._begun:
             raise UsageError("the items of a map can be taken once")
         self._begun = True
         return self._take()
 
-    def _take(self) -> Iterator[MapItem[Any]]:
+    def _take(self) -> Iterator[MapItem[_T]]:
         try:
             while (granted := self._queue.next()) is not None:
-                item: MapItem[Any] = MapItem(self._queue, self._plan, *granted)
+                item: MapItem[_T] = MapItem(self._queue, self._plan, *granted)
                 yield item
                 item._end()
                 del item
@@ -278,17 +278,43 @@ class MapItems(Generic[_T]):
             self.close()
 
 
+@overload
 def map_items(
     items: Items[_T],
     *,
-    batch_size: int | None = None,
+    batch_size: int,
     journal: Journal = None,
     key: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     retry_failed: bool = False,
-) -> MapItems[_T]:
+) -> MapItems[list[_T]]: ...
+@overload
+def map_items(
+    items: Items[_T],
+    *,
+    batch_size: None = None,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    retry_failed: bool = False,
+) -> MapItems[_T]: ...
+
+
+def map_items(
+    items: Items[Any],
+    *,
+    batch_size: int | None = None,
+    journal: Journal = None,
+    key: Key[Any] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    retry_failed: bool = False,
+) -> MapItems[Any]:
     """The items that this rank is to do, one after the other, until all ranks have done all of them:
 
         work = muster.map_items(questions, journal="out/answers.journal")
