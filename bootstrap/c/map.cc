@@ -76,8 +76,16 @@ Status Finish(const muster_map* map, muster_map_outcome* result) {
   if (result == nullptr) return Fail(Code::kUsage, "muster_map_finish: outcome is null");
   MUSTER_TRY(map::Member * member, MemberOf(map));
   MUSTER_TRY(const map::Outcome outcome, member->Finish());
-  *result = {outcome.items,   outcome.committed,      outcome.poisoned,
-             outcome.resumed, outcome.second_commits, outcome.time_is_up ? 1 : 0};
+  *result = {outcome.items,
+             outcome.committed,
+             outcome.poisoned,
+             outcome.resumed,
+             outcome.second_commits,
+             outcome.time_is_up ? 1 : 0,
+             0,
+             {}};
+  result->listed = std::min<size_t>(outcome.first_poisoned.size(), MUSTER_MAP_LISTED);
+  std::copy_n(outcome.first_poisoned.begin(), result->listed, result->listed_items);
   return {};
 }
 

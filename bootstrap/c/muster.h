@@ -293,6 +293,8 @@ typedef struct muster_map_options {
   int slots;           /* items that this rank works on at a time; may differ by rank; at least 1 */
 } muster_map_options;
 
+#define MUSTER_MAP_LISTED 10
+
 typedef struct muster_map_outcome {
   uint64_t items;
   uint64_t committed;      /* by earlier runs as well */
@@ -300,6 +302,8 @@ typedef struct muster_map_outcome {
   uint64_t resumed;        /* of both, by earlier runs */
   uint64_t second_commits; /* refused: another rank had committed the item */
   int time_is_up;          /* not 0: the job ends soon, and items are left for the next run */
+  size_t listed;           /* of `listed_items`: the first items that were given up, as they came */
+  uint64_t listed_items[MUSTER_MAP_LISTED];
 } muster_map_outcome;
 
 /* Every rank of the world calls it, with the same options but for slots. Waits until the root has read the journal, at most

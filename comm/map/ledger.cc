@@ -270,6 +270,11 @@ bool Ledger::IsOver() const {
   return closed_ && progress_.granted == 0;
 }
 
+bool Ledger::AllStopped() const {
+  return progress_.granted == 0 &&
+         std::ranges::all_of(workers_, [](const auto& entry) { return entry.second.stopped; });
+}
+
 std::vector<uint64_t> Ledger::ItemsOf(int rank) const {
   std::vector<uint64_t> items;
   if (const auto worker = workers_.find(rank); worker != workers_.end()) {

@@ -112,6 +112,8 @@ class Ledger {
   // Nothing is at work and nothing will be granted.
   bool IsOver() const;
   bool AllEnded() const { return progress_.left() == 0; }
+  // Nothing is at work, and no rank of the ledger asks for more.
+  bool AllStopped() const;
 
   uint32_t AttemptsOf(uint64_t item) const { return states_[item] >> kAttemptShift; }
   const Progress& progress() const { return progress_; }

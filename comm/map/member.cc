@@ -14,6 +14,8 @@ namespace muster::map {
 namespace {
 
 constexpr size_t kMostOnTheWay = 32 << 20;
+// The control plane's messages have 256 MiB at most.
+constexpr size_t kLargestResult = 128 << 20;
 
 // What the caller's threads and the group's thread share. The listener may outlive the member.
 struct Shared {
@@ -132,8 +134,10 @@ class GroupMember : public Member {
   Result<std::optional<Item>> Next() override {
     std::unique_lock lock(shared_->mutex);
     while (true) {
+      // Over before the group failed: another rank has ended with its status already.
+      if (shared_->outcome) return std::nullopt;
       MUSTER_CHECK(ErrorSoFar());
-      if (shared_->stopped || shared_->outcome) return std::nullopt;
+      if (shared_->stopped) return std::nullopt;
       if (!shared_->queue.empty()) break;
       Want();
       shared_->changed.wait(lock);
@@ -149,6 +153,11 @@ class GroupMember : public Member {
   Status Commit(uint64_t item, std::string key, Format format, Bytes payload, Duration took) override {
     std::unique_lock lock(shared_->mutex);
     MUSTER_CHECK(ErrorSoFar());
+    if (payload.size() > kLargestResult) {
+      return WithHint(muster::Fail(Code::kUsage, "the result of item {} has {} bytes: more than {} MiB", item,
+                                   payload.size(), kLargestResult >> 20),
+                      "write it to a file, and commit its path");
+    }
     MUSTER_CHECK(Release(item));
     muster::map::Commit commit{
         {Ending::kCommitted, item, std::move(key), -1, "", 1, took, format, std::move(payload)}};
@@ -186,7 +195,7 @@ class GroupMember : public Member {
     // A caller that left its loop early.
     for (const uint64_t item : std::exchange(held_, {})) link_.SendToRoot(Encode(map_, GivenBack{{item}}));
     shared_->changed.wait(lock, [&] { return shared_->outcome || shared_->error; });
-    MUSTER_CHECK(ErrorSoFar());
+    if (!shared_->outcome) MUSTER_CHECK(ErrorSoFar());
     return *shared_->outcome;
   }
 

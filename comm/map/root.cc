@@ -218,8 +218,10 @@ void Root::Lose(int rank, const std::string& why) {
       LogEvent(LogLevel::kWarning, "map_rank_lost", {{"rank", rank}, {"items", lost.returned}},
                "{}; {} of its items go to other ranks", why, lost.returned);
     }
-    for (const GrantedItem& item : lost.poisoned)
-      Poison(rank, item.index, "", fmt::format("{}, while at work on it", why), {});
+    for (const GrantedItem& item : lost.poisoned) {
+      const std::string reason = why.empty() ? "its rank left the map" : why + ", while at work on it";
+      Poison(rank, item.index, "", reason, {});
+    }
     Dispatch();
   }
   if (takes_part && ranks_.empty() && !why.empty()) CheckAbandoned(why);
@@ -272,8 +274,14 @@ void Root::CheckTime() {
 
 // ---- the end
 
+// No rank wants an item any more, and no further rank can join: without this, Finish would wait for ever.
+bool Root::AllHaveStopped() const {
+  return !ranks_.empty() && std::cmp_greater_equal(ranks_.size() + done_.size(), params_.roster.size()) &&
+         ledger_->AllStopped();
+}
+
 void Root::CheckOver() {
-  if (state_ != State::kOpen || !ledger_->IsOver() || appending_ > 0) return;
+  if (state_ != State::kOpen || appending_ > 0 || !(ledger_->IsOver() || AllHaveStopped())) return;
   state_ = State::kClosing;
   params_.loop.Cancel(tick_);
   log_.End(ledger_->progress(), Clock::now());
@@ -283,6 +291,7 @@ void Root::CheckOver() {
                        if (alive.expired()) return;
                        if (!*closed) return GiveUp(closed->error());
                        state_ = State::kOver;
+                       params_.on_over();
                        for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});
                      });
 }
@@ -325,6 +334,7 @@ void Root::GiveUp(const Error& error) {
   state_ = State::kFailed;
   params_.loop.Cancel(tick_);
   error_ = error;
+  params_.on_over();
   for (const auto& [rank, state] : ranks_) Send(rank, Refused{error});
 }
 

@@ -31,6 +31,7 @@ class Root {
     Duration silent_after{};  // liveness.dead_after: then a rank's items go to others as well
     std::function<void(int rank, ByteView message)> send;
     std::function<void(const Error& error)> fail;  // every rank that took part was lost
+    std::function<void()> on_over;                 // before the ranks are told so, or that the map has failed
     std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
   };
 
@@ -43,6 +44,8 @@ class Root {
   void Hear(int rank, MessageType type, ByteView message);
   // The rank has ended, or its node is silent. Empty `why`: it has left in order.
   void Lose(int rank, const std::string& why);
+  // Neither over nor failed.
+  bool at_work() const { return state_ != State::kOver && state_ != State::kFailed; }
   // Nothing is begun that would not be over by then, as far as earlier items tell.
   void SetLatest(Deadline latest) { latest_ = latest_.EarlierOf(latest); }
 
@@ -68,6 +71,7 @@ class Root {
   void Dispatch();
   void CheckTime();
   void CheckSilent();
+  bool AllHaveStopped() const;
   void CheckOver();
   void OnTick();
   void GiveUp(const Error& error);

@@ -1,5 +1,6 @@
 #include "comm/map/service.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::map {
@@ -16,24 +17,29 @@ void Service::Hear(int rank, ByteView message) {
 
 Root& Service::Find(uint32_t map) {
   if (const auto found = maps_.find(map); found != maps_.end()) return *found->second;
-  const bool first = maps_.empty();
-  Root& root =
-      *maps_
-           .emplace(map, std::make_unique<Root>(Root::Params{
-                             params_.loop, worker_, params_.roster, map, params_.owner, params_.silent_after,
-                             params_.send, params_.fail, [this, map] { Remove(map); }}))
-           .first->second;
+  Root& root = *maps_
+                    .emplace(map, std::make_unique<Root>(
+                                      Root::Params{params_.loop, worker_, params_.roster, map, params_.owner,
+                                                   params_.silent_after, params_.send, params_.fail,
+                                                   [this] { CheckAtWork(); }, [this, map] { Remove(map); }}))
+                    .first->second;
   root.SetLatest(latest_);
   for (const int rank : gone_) root.Lose(rank, "");
-  if (first) params_.tolerate(true);
+  CheckAtWork();
   return root;
+}
+
+// A program that fails when its map is over has failed.
+void Service::CheckAtWork() {
+  const bool at_work = std::ranges::any_of(maps_, [](const auto& map) { return map.second->at_work(); });
+  if (std::exchange(at_work_, at_work) != at_work) params_.tolerate(at_work);
 }
 
 void Service::Remove(uint32_t map) {
   // The map is on the stack.
   params_.loop.Post([this, map, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || maps_.erase(map) == 0 || !maps_.empty()) return;
-    params_.tolerate(false);
+    if (alive.expired() || maps_.erase(map) == 0) return;
+    CheckAtWork();
   });
 }
 

@@ -34,16 +34,16 @@ class Service {
   // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
   void Lose(int rank, const std::string& why);
   void SetLatest(Deadline latest);
-  // Whether a map is at work.
-  bool tolerates() const { return !maps_.empty(); }
 
  private:
   Root& Find(uint32_t map);
   void Remove(uint32_t map);
+  void CheckAtWork();
 
   Params params_;
   net::ThreadWorker worker_;
   std::map<uint32_t, std::unique_ptr<Root>> maps_;
+  bool at_work_ = false;
   std::set<int> gone_;
   Deadline latest_ = Deadline::Never();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -12,6 +12,11 @@
 methods; `group` chooses another communicator, from `split`. A program that exits without an exception leaves the group by itself;
 an exception fails the group on all ranks.
 
+    answers = muster.map(evaluate, rows, journal="out/answers.journal")
+
+shares the rows among the ranks instead: a rank that is slow gets fewer, one that ends gives its rows back, and the next run does
+what is left.
+
 No call waits forever. A lost peer, a disagreement between ranks and a passed timeout raise an `Error` on every waiting rank, which
 names the rank and the node. Other threads run while a call waits, and Ctrl-C ends the wait.
 
@@ -26,10 +31,13 @@ from ._errors import (
     DeadlineError,
     DisagreementError,
     Error,
+    FailedItem,
     InternalError,
+    MapError,
     NotLaunchedError,
     OperatingSystemError,
     PeerLostError,
+    TimeIsUpError,
     UsageError,
     WorkFailedError,
 )
@@ -61,6 +69,9 @@ from ._functions import (
     size,
     split,
 )
+from ._map_queue import MapOutcome
+from ._maps import MapItem, MapItems, map_items
+from ._maps import map as map  # not in __all__: `from muster import *` leaves Python's own alone
 from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, version, world
 from .communicator import Communicator
 
@@ -74,10 +85,16 @@ __all__ = [
     "DeadlineError",
     "DisagreementError",
     "Error",
+    "FailedItem",
     "InternalError",
+    "MapError",
+    "MapItem",
+    "MapItems",
+    "MapOutcome",
     "NotLaunchedError",
     "OperatingSystemError",
     "PeerLostError",
+    "TimeIsUpError",
     "UsageError",
     "WorkFailedError",
     "__version__",
@@ -100,6 +117,7 @@ __all__ = [
     "launcher",
     "local_rank",
     "local_size",
+    "map_items",
     "node",
     "node_rank",
     "nodes",

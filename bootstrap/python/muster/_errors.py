@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import ClassVar
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 
 class Error(RuntimeError):
@@ -95,10 +97,63 @@ class ConfigurationError(Error):
 
 
 class WorkFailedError(Error):
-    """Programs exited with 0, but their work is not done (run.expect)."""
+    """Programs exited with 0, but their work is not done (run.expect), or items of a map were given up."""
 
     code = "work_failed"
     exit_status = 79
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedItem:
+    """An item of a map that was given up.
+
+    index     its position in `items`; with batch_size the first of its batch
+    key       the item's key
+    reason    of the last try: a line, and a traceback if there is one
+    attempts  tries, the first included
+    rank      the rank of the last try
+    node      its node
+    """
+
+    index: int
+    key: str
+    reason: str
+    attempts: int
+    rank: int
+    node: str
+
+    def __str__(self) -> str:
+        line = self.reason.partition("\n")[0]
+        return f"item {self.index} ({self.key}) on rank {self.rank} on {self.node}: {line}"
+
+
+class MapError(WorkFailedError):
+    """Items of a map failed on every try, and were given up. The program that does not catch it exits with 79.
+
+    results  of all items; None for those that were given up. Of `map_items`: None
+    failed   the items that were given up; for `map_items` the first 10
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", *, results: list[Any] | None = None, failed: Sequence[FailedItem] = ()
+    ) -> None:
+        super().__init__(message, hint)
+        self.results = results
+        self.failed = list(failed)
+
+
+class TimeIsUpError(Error):
+    """The job ends soon, and items of a map are left for the next run. The program that does not catch it exits with 80.
+
+    left  how many
+    """
+
+    code = "time_is_up"
+    exit_status = 80
+
+    def __init__(self, message: str, hint: str = "", *, left: int = 0) -> None:
+        super().__init__(message, hint)
+        self.left = left
 
 
 # By the numbers of muster.h, from 1.
@@ -117,7 +172,7 @@ KINDS: list[type[Error]] = [
 ]
 
 # Users import them from muster; tracebacks and pickles use the same name.
-for _kind in [Error, *KINDS]:
+for _kind in [Error, *KINDS, MapError, TimeIsUpError, FailedItem]:
     _kind.__module__ = "muster"
 
 

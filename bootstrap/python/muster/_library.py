@@ -8,7 +8,7 @@ import os
 from ._errors import UsageError
 
 # Of muster.h, as this module knows it.
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 # As it is installed, and as Bazel builds it.
 NAMES = ["libmuster.so.0", "libmuster.so"]
@@ -25,6 +25,51 @@ class Options(ctypes.Structure):
         ("config_file", _Text),
         ("settings", ctypes.POINTER(_Text)),
         ("number_of_settings", _Size),
+    ]
+
+
+MAP_END = 2**64 - 1
+MAP_LISTED = 10
+
+
+class MapOptions(ctypes.Structure):
+    _fields_ = [
+        ("items", ctypes.c_uint64),
+        ("keys_digest", _Text),
+        ("work", _Text),
+        ("journal", _Text),
+        ("retries", _Int),
+        ("timeout_ns", _Time),
+        ("retry_given_up", _Int),
+        ("slots", _Int),
+    ]
+
+
+class MapOutcome(ctypes.Structure):
+    _fields_ = [
+        ("items", ctypes.c_uint64),
+        ("committed", ctypes.c_uint64),
+        ("given_up", ctypes.c_uint64),
+        ("resumed", ctypes.c_uint64),
+        ("second_commits", ctypes.c_uint64),
+        ("time_is_up", _Int),
+        ("listed", _Size),
+        ("listed_items", ctypes.c_uint64 * MAP_LISTED),
+    ]
+
+
+class MapRecord(ctypes.Structure):
+    _fields_ = [
+        ("item", ctypes.c_uint64),
+        ("key", _Text),
+        ("given_up", _Int),
+        ("rank", _Int),
+        ("node", _Text),
+        ("attempts", ctypes.c_uint32),
+        ("took_ns", _Time),
+        ("format", _Int),
+        ("data", _Pointer),
+        ("size", _Size),
     ]
 
 
@@ -74,6 +119,18 @@ _FUNCTIONS: dict[str, tuple[type | None, list[type]]] = {
     "muster_gather_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Time, ctypes.POINTER(_Pointer)]),
     "muster_all_gather_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Time, ctypes.POINTER(_Pointer)]),
     "muster_broadcast_bytes": (_Pointer, [_Pointer, _Pointer, _Size, _Int, _Time, ctypes.POINTER(_Pointer)]),
+    "muster_map_begin": (_Pointer, [_Pointer, ctypes.POINTER(MapOptions), ctypes.POINTER(_Pointer)]),
+    "muster_map_next": (_Pointer, [_Pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint32)]),
+    "muster_map_commit": (_Pointer, [_Pointer, ctypes.c_uint64, _Text, _Int, _Text, _Size, _Time]),
+    "muster_map_fail": (_Pointer, [_Pointer, ctypes.c_uint64, _Text, _Text, _Time]),
+    "muster_map_give_back": (_Pointer, [_Pointer, ctypes.c_uint64]),
+    "muster_map_stop": (None, [_Pointer]),
+    "muster_map_finish": (_Pointer, [_Pointer, ctypes.POINTER(MapOutcome)]),
+    "muster_map_read": (_Pointer, [_Pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(_Pointer)]),
+    "muster_map_records_count": (_Size, [_Pointer]),
+    "muster_map_records_get": (_Int, [_Pointer, _Size, ctypes.POINTER(MapRecord)]),
+    "muster_map_records_free": (None, [_Pointer]),
+    "muster_map_free": (None, [_Pointer]),
 }
 
 

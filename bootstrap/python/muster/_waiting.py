@@ -86,6 +86,14 @@ class Waiter:
         """Whether an interrupted call still waits."""
         return self._left is not None and self._left.done.locked()
 
+    def settle(self, timeout: float) -> bool:
+        """Waits for an interrupted call that has been told to return. False: it still waits."""
+        left = self._left
+        if left is not None and not left.done.acquire(timeout=timeout):
+            return False
+        self._left = None
+        return True
+
     def _finish_left(self, left: _Job[Any]) -> None:
         if self.stuck:
             self._abandon(f"was interrupted ({self._reason})".encode())

@@ -10,11 +10,14 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from . import _library, _waiting
 from ._errors import UsageError, of_library
 from .communicator import Communicator
+
+if TYPE_CHECKING:
+    from ._map_queue import Queue
 
 # A section of the configuration: {"collective": "1h"}.
 Section = Optional[Mapping[str, object]]
@@ -28,6 +31,12 @@ class _Process:
         self.wait = _waiting.Waiter(library.muster_abandon)
         self.world: Communicator | None = None
         self.pid: int | None = None
+        self.queue: Queue | None = None  # of the map that this process began last
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a call on the group has not returned."""
+        return self.wait.stuck or (self.queue is not None and self.queue.stuck)
 
     def raises(self, error: int | None) -> None:
         if error:
@@ -116,6 +125,8 @@ def shutdown() -> None:
     exception does it by itself. Does nothing if there is no group."""
     if _process is None or not is_initialized():
         return
+    if _process.queue is not None:
+        _process.queue.close()
     _process.world = None
     _process.raises(_process.wait(_process.library.muster_shutdown))
 
@@ -166,6 +177,6 @@ def _text(value: object) -> str:
 
 def _at_exit() -> None:
     """A program that failed, or whose last call still waits, does not leave the group: the other ranks fail when it exits."""
-    if _process is None or _process.wait.stuck or getattr(sys, "last_value", None) is not None:
+    if _process is None or _process.stuck or getattr(sys, "last_value", None) is not None:
         return
     shutdown()

@@ -15,6 +15,7 @@ from ._waiting import Waiter
 
 if TYPE_CHECKING:
     from ._buffers import Memory, Operation, Region
+    from ._library import MapOptions
 
 # Seconds; None: as the configuration says.
 Timeout = Union[float, datetime.timedelta, None]
@@ -341,6 +342,13 @@ class Communicator:
         part = ctypes.c_void_p()
         self._call("split", color, key, _nanoseconds(timeout), ctypes.byref(part), keep=part)
         return Communicator(self._library, self._wait, part.value, True) if part.value else None
+
+    # ---- maps (muster.map) ----
+
+    def _begin_map(self, options: MapOptions, result: ctypes.c_void_p) -> int | None:
+        """An error, or None."""
+        error: int | None = self._library.muster_map_begin(self._pointer, ctypes.byref(options), ctypes.byref(result))
+        return error
 
     # ---- how ----
 

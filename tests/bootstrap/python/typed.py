@@ -2,7 +2,7 @@
 
 import array
 import datetime
-from typing import Any, List, Optional, assert_type
+from typing import Any, Generator, Iterator, List, Optional, assert_type
 
 import muster
 
@@ -50,7 +50,51 @@ def buffers(doubles: "array.array[float]", tensor: Tensor) -> None:
         muster.reduce(doubles, dst=0, op="prod", group=part)
 
 
+def words(line: str) -> Iterator[str]:
+    yield from line.split()
+
+
+def letters(line: str) -> Generator[str, None, None]:
+    yield from line
+
+
+def maps(lines: List[str]) -> None:
+    assert_type(muster.map(len, lines, journal="out", key=str.upper, timeout=datetime.timedelta(hours=1)), Optional[List[int]])
+    assert_type(muster.map(letters, lines, gather="all"), Optional[List[List[str]]])
+    assert_type(muster.map(lambda batch: [len(line) for line in batch], lines, batch_size=4), Optional[List[int]])
+    work = muster.map_items(lines, retries=0)
+    for item in work:
+        with item:
+            assert_type(item, muster.MapItem[str])
+            item.commit(item.value.upper())
+    assert_type(work.results(), List[Any])
+    assert_type(work.outcome, Optional[muster.MapOutcome])
+    for batch in muster.map_items(lines, batch_size=2):
+        assert_type(batch.value, List[str])
+
+
+class Rows:
+    """A dataset."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> bytes:
+        return b""
+
+
+def datasets() -> None:
+    assert_type(muster.map(len, Rows()), Optional[List[int]])
+    try:
+        muster.map(len, Rows())
+    except muster.MapError as error:
+        assert_type(error.results, Optional[List[Any]])
+        assert_type(error.failed, List[muster.FailedItem])
+
+
 def mistakes() -> None:
+    muster.map(len, [1])  # type: ignore[arg-type]
+    muster.map(len, ["a"], gather="some")  # type: ignore[call-overload]
     muster.all_reduce([1])  # type: ignore[call-overload]
     muster.all_reduce(1, op="median")  # type: ignore[call-overload]
     muster.broadcast(1, root=0)  # type: ignore[call-arg]

@@ -280,6 +280,50 @@ TEST(Map, StoppedRankWaitsForTheOthersInFinish) {
   finish.join();
 }
 
+TEST(Map, EndsWithItemsLeftWhenAllRanksHaveLeftEarly) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(50));
+  const auto second = Join(groups, 1, Of(50));
+  const auto item = *first->Next();
+  ASSERT_TRUE(
+      first->Commit(item->index, Key(item->index), Format::kJson, Square(item->index), milliseconds(1)));
+  ASSERT_TRUE(*second->Next());
+  std::thread finish([&] { EXPECT_EQ(second->Finish()->committed, 1); });
+  EXPECT_EQ(first->Finish()->committed, 1);
+  finish.join();
+}
+
+TEST(Map, ALossIsAFailureOfTheGroupOnceTheMapIsOver) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(5));
+  const auto second = Join(groups, 1, Of(5));
+  EXPECT_TRUE(groups.tolerates());
+  EXPECT_EQ(Work(*first), 5);
+  ASSERT_TRUE(second->Finish());
+  EXPECT_FALSE(groups.tolerates());
+}
+
+TEST(Map, EndsAlthoughTheGroupFailsAfterIt) {
+  GroupsInProcess groups(1);
+  const auto member = Join(groups, 0, Of(5));
+  EXPECT_EQ(Work(*member), 5);
+  groups.FailGroup({Code::kPeerLost, "rank 1 on gpu02 failed: exit status 80", ""});
+  EXPECT_EQ(*member->Next(), std::nullopt);
+  EXPECT_EQ(member->Finish()->committed, 5);
+}
+
+TEST(Map, ResultThatIsTooLargeIsRefusedAlone) {
+  GroupsInProcess groups(1);
+  const auto member = Join(groups, 0, Of(1));
+  const auto item = *member->Next();
+  const Status refused =
+      member->Commit(item->index, Key(item->index), Format::kBytes, Bytes((128 << 20) + 1), milliseconds(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the result of item 0 has 134217729 bytes: more than 128 MiB");
+  EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, Text("ok"), milliseconds(1)));
+  EXPECT_EQ(member->Finish()->committed, 1);
+}
+
 TEST(Map, NothingIsBegunWhenTheTimeIsUp) {
   GroupsInProcess groups(1);
   Options options;

@@ -1,0 +1,150 @@
+"""What a map is: its items cut into batches, their keys, and the name of what is done with them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import struct
+import sys
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, Callable, Generic, Protocol, TypeVar, Union, cast
+
+from ._errors import UsageError
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Indexed(Protocol[_T_co]):
+    """Has its items by number, as a dataset of PyTorch or Hugging Face."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> _T_co: ...
+
+
+Items = Union[Iterable[_T], Indexed[_T]]
+Key = Callable[[_T], str]
+
+# Of an item's JSON as its key; longer ones are cut, and end with a digest.
+LONGEST_KEY = 128
+_KEPT = 64
+
+
+class Plan(Generic[_T]):
+    """The items of a map, in batches if there is a batch size. The library has the numbers of the batches alone."""
+
+    def __init__(self, items: Items[_T], key: Key[_T] | None, journal: object, batch_size: int | None) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise UsageError(f"a map with batches of {batch_size} items", "batch_size must be at least 1")
+        self.items = _indexed(items)
+        self.total = len(self.items)
+        self.batch_size = batch_size
+        keys = _keys(self.items, self.total, key, journal is not None)
+        if batch_size is not None:
+            keys = [_short(_json(keys[i : i + batch_size]) or "") for i in range(0, self.total, batch_size)]
+        self.keys = [text.encode(errors="backslashreplace") for text in keys]
+
+    @property
+    def count(self) -> int:
+        """Of items, or of batches."""
+        return len(self.keys)
+
+    @property
+    def unit(self) -> str:
+        return "items" if self.batch_size is None else "batches"
+
+    def where(self, number: int) -> range:
+        """The items of a batch; without batches the one item."""
+        size = self.batch_size or 1
+        return range(number * size, min((number + 1) * size, self.total))
+
+    def value(self, number: int) -> Any:
+        """The item; with batches a list of items."""
+        if self.batch_size is None:
+            return self.items[number]
+        return [self.items[i] for i in self.where(number)]
+
+    def digest(self) -> bytes:
+        """Of all keys: of each its length and its bytes."""
+        digest = hashlib.blake2b(digest_size=32)
+        for key in self.keys:
+            digest.update(struct.pack("<Q", len(key)))
+            digest.update(key)
+        return digest.digest()
+
+
+def _indexed(items: Items[_T]) -> Indexed[_T]:
+    if isinstance(items, Set):
+        raise UsageError("a map over a set: its order differs by process", "pass sorted(items)")
+    # A dataset is not copied into memory.
+    if not isinstance(items, Mapping) and hasattr(items, "__getitem__") and hasattr(items, "__len__"):
+        return cast("Indexed[_T]", items)
+    return list(cast("Iterable[_T]", items))
+
+
+def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> list[str]:
+    """`named`: results outlive the map, so that each item must be told from every other."""
+    keys = [_key(i, items[i], key, named) for i in range(total)]
+    if named or key is not None:
+        seen: dict[str, int] = {}
+        for i, text in enumerate(keys):
+            first = seen.setdefault(text, i)
+            if first != i:
+                raise UsageError(f"items {first} and {i} have the same key: {text}", "pass key=, or leave one of them out")
+    return keys
+
+
+def _key(number: int, item: _T, key: Key[_T] | None, named: bool) -> str:
+    if key is None:
+        text = _json(item)
+        if text is None and named:
+            raise UsageError(
+                f"item {number} ({type(item).__name__}) is not JSON, and has no key of its own",
+                "pass key=: a function of the item that returns its key",
+            )
+        return f"#{number}" if text is None else _short(text)
+    own = key(item)
+    if not isinstance(own, str) or "\0" in own:
+        raise UsageError(f"the key of item {number} is {own!r}: it must be a str, without zero characters")
+    return own
+
+
+def _json(value: object) -> str | None:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _short(text: str) -> str:
+    if len(text) <= LONGEST_KEY:
+        return text
+    digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=16).hexdigest()
+    return f"{text[:_KEPT]}...{digest}"
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """module.qualname; the file and line of a lambda; a partial's arguments as JSON."""
+    if isinstance(function, functools.partial):
+        arguments = _json([function.args, function.keywords])
+        if arguments is None:
+            raise UsageError("map: the arguments of a functools.partial are not JSON, and make no name", "pass name=")
+        return f"{name_of(function.func)} {arguments}"
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_name == "<lambda>":
+        return f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    named: Any = function if hasattr(function, "__qualname__") else type(function)
+    module = main_name() if named.__module__ == "__main__" else named.__module__
+    return f"{module}.{named.__qualname__}"
+
+
+def main_name() -> str:
+    """Of the program: as `python -m` has it, else its file without the ending."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return os.path.splitext(os.path.basename(file))[0] if file else "__main__"

@@ -1,0 +1,468 @@
+"""Maps: items that the ranks of a group share, each done once, whichever rank is free."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+import time
+import traceback
+import types
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Callable, Generic, Literal, TypeVar, Union, overload
+
+from . import _exit_status, _library, _results, _world
+from ._errors import FailedItem, MapError, TimeIsUpError, UsageError
+from ._map_plan import Items, Key, Plan, main_name, name_of
+from ._map_queue import MapOutcome, Queue
+from ._waiting import LOOK_S
+from .communicator import Timeout, _nanoseconds
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+Journal = Union[str, "os.PathLike[str]", None]
+Gather = Literal["root", "all", "none"]
+
+# Records that are read at a time.
+_READ = 256
+# Of a reason; the library keeps 64 KiB.
+_LONGEST_REASON = 32 << 10
+
+
+@overload
+def map(
+    function: Callable[[list[_T]], Iterable[_R]],
+    items: Items[_T],
+    *,
+    batch_size: int,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    slots: int = 1,
+    gather: Gather = "root",
+    retry_failed: bool = False,
+) -> list[_R] | None: ...
+@overload
+def map(
+    function: Callable[[_T], Generator[_R, Any, Any]],
+    items: Items[_T],
+    *,
+    batch_size: None = None,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    slots: int = 1,
+    gather: Gather = "root",
+    retry_failed: bool = False,
+) -> list[list[_R]] | None: ...
+@overload
+def map(
+    function: Callable[[_T], _R],
+    items: Items[_T],
+    *,
+    batch_size: None = None,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    slots: int = 1,
+    gather: Gather = "root",
+    retry_failed: bool = False,
+) -> list[_R] | None: ...
+
+
+def map(
+    function: Callable[[Any], Any],
+    items: Items[Any],
+    *,
+    batch_size: int | None = None,
+    journal: Journal = None,
+    key: Key[Any] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    slots: int = 1,
+    gather: Gather = "root",
+    retry_failed: bool = False,
+) -> list[Any] | None:
+    """Calls `function` with each item, on whichever rank is free, and returns the results in the order of the items: on rank 0, and
+    None elsewhere. Every rank calls it, with the same items in the same order. Calls muster.init() if there is no group.
+
+    items         a sequence, an iterable, or a dataset (its items are loaded by number, when they are needed)
+    batch_size    `function` gets lists of so many items, and returns as many results. Batches are cut from the order of the items:
+                  they do not depend on the number of ranks.
+    journal       a directory that rank 0's node can write: each result is durable there, once. The next run with the same items
+                  does what is left, with any number of ranks. None: results live as long as the map.
+    key           a function of an item that returns a str of its own. None: the item as JSON; a long one is cut, and ends with a
+                  digest
+    name          what is done, a part of the journal's identity: name the model and its settings. None: the function's module and
+                  name
+    retries       tries after the first, before an item is given up
+    timeout       of one item: seconds or a timedelta; None: none
+    slots         threads of this rank that call the function; may differ by rank
+    gather        "root", "all": every rank gets the results; "none": no rank does, and they are in the journal
+    retry_failed  items that an earlier run gave up are tried again
+
+    The results of a generator function are lists: all that it yields for an item. bytes stay bytes, and JSON stays JSON; all other
+    results are pickles, tensors of PyTorch on the CPU. A journal's pickles are loaded: trust it as the program.
+
+    An exception of the function is a failed try, and so is the end of the rank that is at work on the item; other ranks go on. When all
+    items have ended, and some were given up, MapError is raised on the ranks that get results (with "none" on rank 0). TimeIsUpError is
+    raised on all ranks if the job ends too soon for the items that are left. KeyboardInterrupt and SystemExit end the map on this rank.
+    """
+    if gather not in ("root", "all", "none"):
+        raise UsageError(f"map: gather={gather!r}", 'it must be "root", "all" or "none"')
+    if inspect.iscoroutinefunction(function):
+        raise UsageError("map: the function is a coroutine function", "pass one that returns its result, as asyncio.run does")
+    plan = Plan(items, key, journal, batch_size)
+    queue = _begin(plan, name or name_of(function), journal, retries, timeout, slots, retry_failed)
+    try:
+        if slots == 1:
+            _work(queue, plan, function)
+        else:
+            _work_in_threads(queue, plan, function, slots)
+        outcome = queue.finish()
+    except BaseException:
+        queue.leave_early()
+        raise
+    try:
+        _raise_if_time_is_up(outcome, plan, journal)
+        reads = _world.world().rank == 0 if gather == "root" else gather == "all"
+        if not reads:
+            _raise_if_failed(queue, plan, journal)
+            return None
+        results, failed = _read(queue, plan)
+        if failed:
+            raise _map_error(outcome, plan, journal, failed, results)
+        return results
+    finally:
+        queue.close()
+
+
+class MapItem(Generic[_T]):
+    """An item that this rank is to do.
+
+    value    the item; with batch_size a list of items
+    index    its position in `items`; with batch_size the first of its batch
+    key      its key
+    attempt  which try this is, from 1
+
+    It ends with `commit` or `fail`. A `with` block calls `fail` for an exception in it, and the loop goes on. An item that
+    has not ended when the next one is taken has failed too. KeyboardInterrupt and SystemExit give the item back, and so does the end of the loop.
+    """
+
+    def __init__(self, queue: Queue, plan: Plan[Any], number: int, attempt: int) -> None:
+        self._queue = queue
+        self._plan = plan
+        self._number = number
+        self._began = time.monotonic_ns()
+        self.attempt = attempt
+        self.index: int = plan.where(number).start
+        self.key: str = plan.keys[number].decode()
+        self.value: _T = plan.value(number)
+
+    def __repr__(self) -> str:
+        return f"<muster.MapItem {self.index} ({self.key}), try {self.attempt}>"
+
+    def commit(self, result: object) -> None:
+        """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made."""
+        form, data = _results.encode(_checked(self._plan, self._number, result))
+        self._queue.commit(self._number, self._plan.keys[self._number], form, data, self._took())
+
+    def fail(self, reason: str | BaseException) -> None:
+        """This try has failed: the item is tried again, or given up. Does nothing if it was committed."""
+        text = reason if isinstance(reason, str) else _reason(reason)
+        self._queue.fail(self._number, self._plan.keys[self._number], text, self._took())
+
+    def give_back(self) -> None:
+        """Another rank may do it; that is no failed try."""
+        self._queue.give_back(self._number)
+
+    def _took(self) -> int:
+        return time.monotonic_ns() - self._began
+
+    def _end(self) -> None:
+        if self._queue.holds(self._number):
+            self.fail("not committed: the program went on to the next item")
+
+    def __enter__(self) -> MapItem[_T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not self._queue.holds(self._number):
+            return False
+        if error is None:
+            return False  # the loop's next item tells a `break` from an item that was forgotten
+        if isinstance(error, Exception):
+            self.fail(error)
+        else:
+            self.give_back()
+        return isinstance(error, Exception)
+
+
+class MapItems(Generic[_T]):
+    """The items of a map that this rank is to do (`map_items`): iterate over it once."""
+
+    def __init__(self, queue: Queue, plan: Plan[Any], journal: Journal) -> None:
+        self._queue = queue
+        self._plan = plan
+        self._journal = journal
+        self._begun = False
+        self._left_early = False
+        self._raised = False
+
+    def __iter__(self) -> Iterator[MapItem[_T]]:
+        if self._begun:
+            raise UsageError("the items of a map can be taken once")
+        self._begun = True
+        return self._take()
+
+    def _take(self) -> Iterator[MapItem[_T]]:
+        try:
+            while (granted := self._queue.next()) is not None:
+                item: MapItem[_T] = MapItem(self._queue, self._plan, *granted)
+                yield item
+                item._end()
+                del item
+        except GeneratorExit:
+            self._left_early = True
+            self._queue.leave_early()
+            raise
+        except BaseException:
+            self._queue.leave_early()
+            raise
+        self._finish()
+
+    def _finish(self) -> MapOutcome:
+        """Raises once."""
+        outcome = self._queue.finish()
+        if not self._raised:
+            self._raised = True
+            if not self._left_early:
+                _raise_if_time_is_up(outcome, self._plan, self._journal)
+            _raise_if_failed(self._queue, self._plan, self._journal)
+        return outcome
+
+    @property
+    def outcome(self) -> MapOutcome | None:
+        """How the map ended; None before its end."""
+        return self._queue.outcome
+
+    def results(self) -> list[Any]:
+        """The results of all items in their order, None for those that have none: on each rank that calls it. Waits until all
+        items have ended. Raises MapError or TimeIsUpError if the loop has not."""
+        self._queue.leave()
+        self._finish()
+        return _read(self._queue, self._plan)[0]
+
+    def close(self) -> None:
+        """Leaves the map; the results cannot be read any more. The next map and the end of the group do the same."""
+        self._queue.close()
+
+    def __enter__(self) -> MapItems[_T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+
+
+@overload
+def map_items(
+    items: Items[_T],
+    *,
+    batch_size: int,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    retry_failed: bool = False,
+) -> MapItems[list[_T]]: ...
+@overload
+def map_items(
+    items: Items[_T],
+    *,
+    batch_size: None = None,
+    journal: Journal = None,
+    key: Key[_T] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    retry_failed: bool = False,
+) -> MapItems[_T]: ...
+
+
+def map_items(
+    items: Items[Any],
+    *,
+    batch_size: int | None = None,
+    journal: Journal = None,
+    key: Key[Any] | None = None,
+    name: str | None = None,
+    retries: int = 2,
+    timeout: Timeout = None,
+    retry_failed: bool = False,
+) -> MapItems[Any]:
+    """The items that this rank is to do, one after the other, until all ranks have done all of them:
+
+        work = muster.map_items(questions, journal="out/answers.journal")
+        for item in work:
+            with item:
+                item.commit(model(item.value))
+        answers = work.results()
+
+    Every rank calls it, with the same items; the arguments are those of `map`. `name` is the program's name unless it is given. An item
+    that was not committed when the next one is taken has failed. To leave the loop early gives the item back, and the other ranks do
+    the rest. The loop ends with TimeIsUpError on all ranks, and with MapError on rank 0, if items are left or were given up.
+    """
+    plan = Plan(items, key, journal, batch_size)
+    queue = _begin(plan, name or main_name(), journal, retries, timeout, 1, retry_failed)
+    return MapItems(queue, plan, journal)
+
+
+# ---- how ----
+
+
+def _begin(
+    plan: Plan[Any], name: str, journal: Journal, retries: int, timeout: Timeout, slots: int, retry_failed: bool
+) -> Queue:
+    _world.init()
+    nanoseconds = 0 if timeout is None else _nanoseconds(timeout)
+    if timeout is not None and nanoseconds <= 0:
+        raise UsageError(f"a map with a timeout of {timeout}", "it must be more than 0")
+    if not 0 <= retries <= 30 or slots < 1:
+        raise UsageError(f"a map with {retries} retries and {slots} slots", "pass 0 to 30 retries, and at least one slot")
+    path = None if journal is None else os.path.abspath(os.fsencode(journal))
+    options = _library.MapOptions(
+        plan.count,
+        plan.digest(),
+        name.replace("\0", " ").encode(errors="backslashreplace"),
+        path,
+        retries,
+        nanoseconds,
+        retry_failed,
+        slots,
+    )
+    _exit_status.install()
+    return Queue(options)
+
+
+def _checked(plan: Plan[Any], number: int, result: object) -> object:
+    """The result as it is kept: the list of a generator; the list of a batch, one for each of its items."""
+    if plan.batch_size is None:
+        return list(result) if isinstance(result, types.GeneratorType) else result
+    if isinstance(result, (str, bytes, Mapping)) or not isinstance(result, Iterable):
+        raise TypeError(f"the result of a batch is a {type(result).__name__}, and not one result for each item")
+    every = list(result)
+    if len(every) != len(plan.where(number)):
+        raise ValueError(f"{len(every)} results of a batch of {len(plan.where(number))} items")
+    return every
+
+
+def _work(queue: Queue, plan: Plan[Any], function: Callable[[Any], object]) -> None:
+    while (granted := queue.next()) is not None:
+        item: MapItem[Any] = MapItem(queue, plan, *granted)
+        try:
+            item.commit(function(item.value))
+        except Exception as error:
+            # If the group has failed, the next call raises that.
+            item.fail(error)
+
+
+def _work_in_threads(queue: Queue, plan: Plan[Any], function: Callable[[Any], object], slots: int) -> None:
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            _work(queue, plan, function)
+        except BaseException as error:
+            raised.append(error)
+            queue.leave()
+
+    queue.threads = [threading.Thread(target=work, name=f"muster map {i}", daemon=True) for i in range(slots)]
+    for thread in queue.threads:
+        thread.start()
+    for thread in queue.threads:
+        # Signal handlers run here, in the main thread.
+        while thread.is_alive():
+            thread.join(LOOK_S)
+    if raised:
+        raise raised[0]
+
+
+def _reason(error: BaseException) -> str:
+    """The exception in one line, and its traceback without muster's own frame."""
+    line = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
+    own = error.__traceback__
+    text = "".join(traceback.format_exception(type(error), error, own.tb_next if own and own.tb_next else own))
+    return f"{line[:1000]}\n{text[-_LONGEST_REASON:]}"
+
+
+def _read(queue: Queue, plan: Plan[Any]) -> tuple[list[Any], list[FailedItem]]:
+    results: list[Any] = [None] * plan.total
+    failed = []
+    for first in range(0, plan.count, _READ):
+        for record in queue.read(first, min(_READ, plan.count - first)):
+            where = plan.where(record.item)
+            if record.given_up:
+                failed.append(_failed_item(plan, record))
+                continue
+            try:
+                value = _results.decode(record.format, record.data)
+            except Exception as error:
+                raise UsageError(f"the result of item {where.start} ({record.key}) cannot be loaded: {error}") from error
+            if plan.batch_size is None:
+                results[where.start] = value
+            else:
+                results[where.start : where.stop] = value
+    return results, failed
+
+
+def _failed_item(plan: Plan[Any], record: Any) -> FailedItem:
+    number: int = record.item
+    key = plan.keys[number].decode()
+    reason = record.data.decode(errors="replace")
+    return FailedItem(plan.where(number).start, key, reason, record.attempts, record.rank, record.node)
+
+
+def _raise_if_time_is_up(outcome: MapOutcome, plan: Plan[Any], journal: Journal) -> None:
+    if outcome.time_is_up:
+        raise TimeIsUpError(
+            f"the job ends soon: {outcome.left} of {outcome.items} {plan.unit} are left",
+            "pass journal=, so that the next run goes on from there"
+            if journal is None
+            else "start it again with the same journal: it goes on from there",
+            left=outcome.left,
+        )
+
+
+def _raise_if_failed(queue: Queue, plan: Plan[Any], journal: Journal) -> None:
+    """On rank 0, for ranks that have not read the results."""
+    outcome = queue.finish()
+    if outcome.given_up == 0 or _world.world().rank > 0:
+        return
+    failed = [_failed_item(plan, record) for number in sorted(queue.listed) for record in queue.read(number, 1)]
+    raise _map_error(outcome, plan, journal, failed, None)
+
+
+def _map_error(
+    outcome: MapOutcome, plan: Plan[Any], journal: Journal, failed: list[FailedItem], results: list[Any] | None
+) -> MapError:
+    lines = [f"\n  {one}" for one in failed[: _library.MAP_LISTED]]
+    more = outcome.given_up - len(lines)
+    rest = f"\n  and {more} more" if more else ""
+    hint = "" if journal is None else "retry_failed=True tries them again"
+    message = f"{outcome.given_up} of {outcome.items} {plan.unit} of the map were given up:{''.join(lines)}{rest}\n"
+    return MapError(message if hint else message.rstrip(), hint, results=results, failed=failed)

@@ -1,0 +1,492 @@
+"""What the ranks of map_test.py run: map_member.py FUNCTION [FOLDER], alone or under a launcher. FOLDER is the test's own."""
+
+import array
+import collections
+import dataclasses
+import datetime
+import json
+import os
+import signal
+import sys
+import threading
+
+import muster
+
+FOLDER = sys.argv[2] if len(sys.argv) > 2 else ""
+ITEMS = list(range(60))
+
+
+def note(name, item):
+    """A line in a file of all ranks, which no other can tear."""
+    file = os.open(os.path.join(FOLDER, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(file, f"{item}\n".encode())
+    os.close(file)
+
+
+def once(name):
+    """Whether this is the first rank or try that asks."""
+    try:
+        os.close(os.open(os.path.join(FOLDER, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def journal():
+    return os.path.join(FOLDER, "answers.journal")
+
+
+def show(results):
+    """Rank 0 alone has them."""
+    assert (results is None) == (muster.rank() > 0), results
+    if results is not None:
+        print(json.dumps(results), flush=True)
+
+
+def square(item):
+    note("done", item)
+    return item * item
+
+
+def squares():
+    show(muster.map(square, ITEMS))
+
+
+def journalled():
+    show(muster.map(square, ITEMS, journal=journal(), name="square"))
+
+
+def every_rank_reads():
+    assert muster.map(square, ITEMS, gather="all") == [item * item for item in ITEMS]
+    assert muster.map(square, ITEMS, gather="none", journal=journal()) is None
+    # Of the same journal: nothing is done twice.
+    assert muster.map(square, ITEMS, gather="all", journal=journal()) == [item * item for item in ITEMS]
+
+
+@dataclasses.dataclass
+class Answer:
+    text: str
+    score: float
+
+
+class Words(dict):
+    pass
+
+
+VALUES = [
+    None,
+    True,
+    1,
+    10**30,
+    10**5000,
+    -0.0,
+    1.5,
+    float("inf"),
+    "h\u00e4\u0000\ud800",
+    b"\x00bytes",
+    bytearray(b"x"),
+    [1, [2.5, {"a": None}]],
+    (1, 2),
+    [(1, 2)],
+    {1: 2},
+    {"z": 1, "a": [b"x"]},
+    {1, 2},
+    datetime.date(2026, 1, 2),
+    Answer("yes", 0.5),
+    Words(a=1),
+    collections.OrderedDict(a=1),
+    array.array("d", [1.5]),
+]
+
+
+def kinds():
+    """A result comes back as it was, also from the journal."""
+    for _ in range(2):
+        results = muster.map(lambda item: VALUES[item], range(len(VALUES)), journal=journal(), name="kinds")
+        if results is not None:
+            for result, value in zip(results, VALUES):
+                assert type(result) is type(value) and result == value and repr(result) == repr(value), (result, value)
+            nested = results[13][0]
+            assert type(nested) is tuple
+    assert muster._results.encode({"a": [1, 2.5, "\u00e4"]}) == (1, '{"a":[1,2.5,"\u00e4"]}'.encode())
+    assert muster._results.encode(b"x") == (0, b"x")
+    assert muster._results.encode([float("nan")])[0] == 2
+
+
+def fails_twice(item):
+    note("tries", item)
+    if item == 7 and (once("first") or once("second")):
+        raise ValueError("not yet")
+    return item
+
+
+def retried():
+    show(muster.map(fails_twice, ITEMS))
+
+
+def bad(item):
+    note("tries", item)
+    if item % 5 == 0:
+        raise ValueError(f"{item} is bad\nand has two lines")
+    return item
+
+
+def given_up():
+    muster.map(bad, ITEMS, retries=1)
+    assert muster.rank() > 0
+
+
+def caught():
+    try:
+        muster.map(bad, ITEMS, retries=0, journal=journal(), gather="all")
+    except muster.MapError as error:
+        assert error.results == [item if item % 5 else None for item in ITEMS], error.results
+        assert [one.index for one in error.failed] == list(range(0, 60, 5))
+        first = error.failed[0]
+        assert (first.key, first.attempts, first.node) == ("0", 1, muster.node()), first
+        assert first.reason.startswith("ValueError: 0 is bad and has two lines\nTraceback ") and "in bad\n" in first.reason
+        assert "muster/_maps.py" not in first.reason, first.reason
+        assert isinstance(error, muster.WorkFailedError) and (error.code, error.exit_status) == ("work_failed", 79)
+        assert error.hint == "retry_failed=True tries them again"
+    else:
+        raise AssertionError("no MapError")
+    results = muster.map(lambda item: -item, ITEMS, journal=journal(), gather="all", name=muster._map_plan.name_of(bad), retry_failed=True)
+    assert [r for r in results if r <= 0] == [-item for item in ITEMS if item % 5 == 0]
+
+
+def batched():
+    sizes = []
+
+    def halves(batch):
+        note("batches", batch)
+        sizes.append(len(batch))
+        return (item / 2 for item in batch)
+
+    results = muster.map(halves, range(10), batch_size=4, name="halves")
+    assert results is None or results == [item / 2 for item in range(10)], results
+    assert set(sizes) <= {4, 2}
+
+
+def short_batch():
+    try:
+        muster.map(lambda batch: batch[1:], range(10), batch_size=4, retries=0)
+    except muster.MapError as error:
+        assert error.results == [None] * 10 and [one.index for one in error.failed] == [0, 4, 8]
+        assert "3 of 3 batches of the map were given up:" in error.message, error.message
+        assert "ValueError: 3 results of a batch of 4 items" in error.message, error.message
+
+
+def letters(word):
+    yield from word
+
+
+def generated():
+    results = muster.map(letters, ["ab", "", "c"])
+    assert results is None or results == [["a", "b"], [], ["c"]]
+    results = muster.map(lambda word: (letter for letter in word), ["ab", "c"])
+    assert results is None or results == [["a", "b"], ["c"]]
+
+
+def looped():
+    """All ways in which an item ends."""
+    work = muster.map_items("abcd", key=lambda item: item * 2, retries=1)
+    tries = []
+    try:
+        for item in work:
+            assert item.key == item.value * 2 and "abcd"[item.index] == item.value, item
+            tries.append((item.value, item.attempt))
+            if item.value == "a":
+                item.commit("A")
+                refused(item.commit, "B")
+            elif item.value == "b":
+                with item:
+                    if item.attempt == 1:
+                        raise KeyError("first")
+                    item.commit("B")
+            elif item.value == "c":
+                item.fail("no c")
+                item.fail("twice")
+            # d is forgotten.
+    except muster.MapError as error:
+        assert [one.reason.partition(":")[0] for one in error.failed] == ["no c", "not committed"], error
+    else:
+        raise AssertionError("no MapError")
+    assert sorted(tries) == [("a", 1), ("b", 1), ("b", 2), ("c", 1), ("c", 2), ("d", 1), ("d", 2)], tries
+    assert work.results() == ["A", "B", None, None]
+    assert (work.outcome.committed, work.outcome.given_up, work.outcome.resumed, work.outcome.left) == (2, 2, 0, 0)
+    refused(iter, work)
+
+
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except muster.UsageError:
+        return
+    raise AssertionError("not refused")
+
+
+def forgotten():
+    """Items that were not committed are tried again, and named in the end."""
+    work = muster.map_items(ITEMS, retries=1)
+    try:
+        for item in work:
+            if item.index != 3:
+                item.commit(item.value)
+    except muster.MapError as error:
+        assert muster.rank() == 0
+        assert error.results is None and [one.index for one in error.failed] == [3]
+        assert error.failed[0].reason == "not committed: the program went on to the next item" and error.failed[0].attempts == 2
+    else:
+        assert muster.rank() > 0
+    assert work.outcome.committed == 59 and work.outcome.given_up == 1
+    assert muster.rank() > 0 or work.results() == [None if item == 3 else item for item in ITEMS]
+    again = muster.map_items(ITEMS)  # the one before has been closed by now
+    for item in again:
+        item.commit(item.value)
+    assert again.outcome.committed == 60
+
+
+def left_early():
+    """Rank 1 leaves after its first item; the others do the rest, and the item that it had."""
+    work = muster.map_items(ITEMS, journal=journal(), name="left early")
+    for item in work:
+        note("tries", item.attempt)
+        if muster.rank() == 1:
+            with item:
+                break
+        item.commit(item.value)
+    assert work.results() == ITEMS
+    work.close()
+
+
+def all_leave():
+    work = muster.map_items(ITEMS, journal=journal())
+    done = []
+    for item in work:
+        item.commit(item.value)
+        done.append(item.value)
+        break
+    assert work.outcome is None
+    results = work.results()
+    assert 1 <= work.outcome.committed <= muster.size() and not work.outcome.given_up, work.outcome
+    assert all(results[item] == item for item in done) and len([r for r in results if r is not None]) == work.outcome.committed
+
+
+def same(item):
+    note("done", item)
+    return item
+
+
+def resumed_partly():
+    """All ranks leave in the middle."""
+    work = muster.map_items(ITEMS, journal=journal(), name="resumed")
+    for count, item in enumerate(work):
+        item.commit(same(item.value))
+        if count == 5:
+            break
+    work.results()
+
+
+def resumed():
+    show(muster.map(same, ITEMS, journal=journal(), name="resumed"))
+
+
+def nested():
+    def inner(item):
+        return muster.map(square, [1])
+
+    try:
+        muster.map(inner, [1], retries=0)
+    except muster.MapError as error:
+        assert "a map within a map" in error.failed[0].reason, error
+
+
+def in_threads():
+    """All slots are at work at the same time."""
+    together = threading.Barrier(4)
+
+    def wait(item):
+        together.wait(60)
+        return threading.current_thread().name
+
+    results = muster.map(wait, range(8), slots=4)
+    assert results is None or set(results) == {f"muster map {i}" for i in range(4)}, results
+
+
+def exits_in_a_thread():
+    def leave(item):
+        sys.exit(5)
+
+    muster.map(leave, range(8), slots=2)
+
+
+def killed():
+    """The rank that gets item 20 first is killed while at work on it."""
+
+    def work(item):
+        if item == 20 and once("killed"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return square(item)
+
+    show(muster.map(work, ITEMS, journal=journal()))
+
+
+def killers():
+    """Each rank that gets item 20 is killed."""
+
+    def work(item):
+        if item == 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return square(item)
+
+    muster.map(work, ITEMS, retries=1)
+
+
+def raises():
+    """One rank ends with an exception of its loop; the others do its items."""
+    work = muster.map_items(ITEMS)
+    for item in work:
+        if item.value == 20 and once("raised"):
+            raise LookupError("of the program, not of an item")
+        item.commit(item.value)
+    print(sorted(work.results()) == ITEMS, flush=True)
+
+
+def interrupted():
+    """Ctrl-C while at work on item 20, once."""
+
+    def work(item):
+        if item == 20 and once("interrupted"):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait()
+        return square(item)
+
+    show(muster.map(work, ITEMS, journal=journal(), name="interrupted"))
+
+
+def interrupted_while_waiting():
+    """Rank 1 has Ctrl-C while it waits for an item: rank 0 is at work on the last one until rank 1 goes on."""
+    waits = threading.Semaphore(0)
+    library = muster._world.process().library
+    real = library.muster_map_next
+
+    def announced(*arguments):
+        waits.release()
+        return real(*arguments)
+
+    def interrupt():
+        for _ in range(2):
+            waits.acquire()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def work(item):
+        mine, other = ("held", "goes on") if muster.rank() == 0 else ("begun", "held")
+        note(mine, item)
+        while not os.path.exists(os.path.join(FOLDER, other)):
+            threading.Event().wait(0.02)
+        return item
+
+    if muster.rank() == 1:
+        library.muster_map_next = announced
+        threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        assert muster.map(work, [0, 1]) == [0, 1] and muster.rank() == 0
+    except KeyboardInterrupt:
+        print(muster.rank(), "goes on", flush=True)
+        note("goes on", 1)
+    muster.barrier()
+
+
+def other_items():
+    try:
+        muster.map(square, range(10 + muster.rank()), name="square")
+    except muster.DisagreementError as error:
+        print(error.message, flush=True)
+        os._exit(0)
+
+
+def time_is_up():
+    muster.map(square, ITEMS, journal=journal())
+
+
+def numpy_results():
+    import numpy
+
+    results = muster.map(lambda item: numpy.arange(item, dtype="f4"), range(5), journal=journal(), gather="all")
+    assert [result.tolist() for result in results] == [list(range(item)) for item in range(5)]
+    assert {result.dtype.name for result in results} == {"float32"}
+    scalars = muster.map(lambda item: numpy.float64(item), numpy.arange(3), gather="all", name="scalars")
+    assert [type(one) for one in scalars] == [numpy.float64] * 3
+    rows = muster.map(lambda batch: numpy.array(batch) * 2, [1, 2, 3], batch_size=2, gather="all", name="rows")
+    assert rows == [2, 4, 6]
+
+
+def torch_results():
+    import torch
+
+    large = torch.arange(1000, dtype=torch.bfloat16).reshape(10, 100)
+    values = [large[3], large.T, torch.tensor(1.5), torch.zeros(0, 3), torch.tensor([True]), torch.ones(2, requires_grad=True) * 2]
+    values += [torch.view_as_complex(torch.ones(3, 2)), torch.nn.Parameter(torch.ones(2)), torch.eye(3).to_sparse()]
+    results = muster.map(lambda item: {"logits": values[item]}, range(len(values)), journal=journal(), gather="all", name="torch")
+    for result, value in zip(results, values):
+        assert result["logits"].dtype == value.dtype and result["logits"].shape == value.shape
+        assert torch.equal(result["logits"].to_dense(), value.to_dense())
+    # A row of a large tensor has its own bytes alone, and they are the same each time.
+    form, data = muster._results.encode(values[0])
+    assert len(data) < 400 and muster._results.encode(large.clone()[3]) == (form, data)
+
+
+class Rows:
+    """A dataset: it has its items by number, and makes them when they are needed."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        assert 0 <= index < 5
+        self.asked += 1
+        return {"row": index}
+
+
+def dataset():
+    rows = Rows()
+    assert muster.map(lambda row: row["row"], rows, gather="all") == [0, 1, 2, 3, 4]
+    assert muster.map(lambda row: row["row"], iter([{"row": 1}]), gather="all") == [1]
+    assert muster.map(lambda name: name, {"a": 1, "b": 2}, gather="all") == ["a", "b"]
+    assert muster.map(square, [], gather="all") == []
+    assert muster.map(lambda item: str(item), [object, 1, 1], gather="all") == ["<class 'object'>", "1", "1"]
+
+
+def mistakes():
+    def message(*arguments, **options):
+        try:
+            muster.map(*arguments, **options)
+        except muster.UsageError as error:
+            return str(error)
+        raise AssertionError("not refused")
+
+    async def coroutine(item):
+        return item
+
+    path = journal()
+    assert message(square, {1, 2}) == "a map over a set: its order differs by process (pass sorted(items))"
+    duplicates = "items 0 and 2 have the same key: 1 (pass key=, or leave one of them out)"
+    assert message(square, [1, 2, 1], journal=path) == duplicates
+    assert message(square, [1, 2, 3], key=lambda item: str(item % 2)) == duplicates
+    assert message(square, [object()], journal=path).startswith("item 0 (object) is not JSON, and has no key of its own (pass key=")
+    assert message(square, [1], key=lambda item: item) == "the key of item 0 is 1: it must be a str, without zero characters"
+    assert message(square, [1], batch_size=0) == "a map with batches of 0 items (batch_size must be at least 1)"
+    assert message(square, [1], gather="some").startswith("map: gather='some'")
+    assert message(square, [1], retries=31).startswith("a map with 31 retries and 1 slots")
+    assert message(square, [1], slots=0).startswith("a map with 2 retries and 0 slots")
+    assert message(square, [1], timeout=0) == "a map with a timeout of 0 (it must be more than 0)"
+    assert message(coroutine, [1]).startswith("map: the function is a coroutine function")
+    assert not os.path.exists(path)
+
+
+if __name__ == "__main__":
+    muster.init()
+    globals()[sys.argv[1]]()

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""muster.map and muster.map_items: alone, in groups of local ranks, and in groups without a supervisor."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import cases  # noqa: E402  (the path comes first)
+
+SQUARES = [item * item for item in range(60)]
+
+
+class Maps(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def member(self, function):
+        return [sys.executable, os.path.join(HERE, "map_member.py"), function, self.folder]
+
+    def alone(self, function, **more):
+        return cases.run(self.member(function), **more)
+
+    def launch(self, ranks, function, *settings, **more):
+        return cases.launch(ranks, self.member(function), "log.level=error", *settings, **more)
+
+    def run_ranks(self, ranks, function):
+        return self.alone(function) if ranks == 1 else self.launch(ranks, function)
+
+    def passes(self, function, ranks=1):
+        done = self.run_ranks(ranks, function)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def shows(self, done, results):
+        """As rank 0 printed them, once."""
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, json.dumps(results) + "\n", done.stderr)
+
+    def notes(self, name):
+        """What the ranks have noted, and forgets it."""
+        path = os.path.join(self.folder, name)
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        os.unlink(path)
+        return lines
+
+
+class Results(Maps):
+    def test_are_in_order_whatever_the_number_of_ranks(self):
+        for ranks in (1, 4):
+            self.shows(self.run_ranks(ranks, "squares"), SQUARES)
+            self.assertEqual(sorted(map(int, self.notes("done"))), list(range(60)))
+
+    def test_go_to_every_rank_or_to_none(self):
+        self.passes("every_rank_reads", 3)
+        self.assertEqual(len(self.notes("done")), 120)
+
+    def test_come_back_as_they_were(self):
+        self.passes("kinds")
+        self.passes("kinds", 2)
+
+    def test_of_batches(self):
+        for ranks in (1, 3):
+            self.passes("batched", ranks)
+            cut = ["[0, 1, 2, 3]", "[4, 5, 6, 7]", "[8, 9]"]
+            self.assertEqual(sorted(self.notes("batches")), cut)
+
+    def test_of_a_batch_must_be_as_many_as_its_items(self):
+        self.passes("short_batch")
+
+    def test_of_generators(self):
+        self.passes("generated")
+        self.passes("generated", 2)
+
+    def test_of_a_dataset_an_iterator_and_nothing(self):
+        self.passes("dataset")
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "no numpy")
+    def test_of_numpy(self):
+        self.passes("numpy_results", 2)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "no torch")
+    def test_of_torch(self):
+        self.passes("torch_results", 2)
+
+    def test_of_threads(self):
+        self.passes("in_threads")
+
+    def test_mistakes_are_refused(self):
+        self.passes("mistakes")
+
+
+class Loops(Maps):
+    def test_items_end_in_every_way(self):
+        self.passes("looped")
+
+    def test_forgotten_items_have_failed(self):
+        self.passes("forgotten")
+        self.passes("forgotten", 3)
+
+    def test_that_one_rank_leaves_early(self):
+        self.passes("left_early", 3)
+        self.assertEqual(set(self.notes("tries")), {"1"})
+
+    def test_that_all_ranks_leave_early(self):
+        for ranks in (1, 3):
+            self.passes("all_leave", ranks)
+            shutil.rmtree(os.path.join(self.folder, "answers.journal"))
+
+    def test_a_map_within_a_map_is_refused(self):
+        self.passes("nested")
+
+
+class Failures(Maps):
+    def test_a_failed_item_is_tried_again(self):
+        for ranks in (1, 3):
+            self.shows(self.run_ranks(ranks, "retried"), list(range(60)))
+            tries = self.notes("tries")
+            self.assertEqual((len(tries), tries.count("7")), (62, 3))
+            for name in ("first", "second"):
+                os.unlink(os.path.join(self.folder, name))
+
+    def test_items_that_were_given_up_are_named(self):
+        for ranks in (1, 3):
+            done = self.run_ranks(ranks, "given_up")
+            self.assertEqual((done.returncode, done.stdout), (79, ""), done.stderr)
+            self.assertEqual(done.stderr.count("muster.MapError: 12 of 60 items of the map were given up:"), 1, done.stderr)
+            self.assertRegex(done.stderr, r"\n  item 5 \(5\) on rank \d on \S+: ValueError: 5 is bad and has two lines\n")
+            self.assertEqual(done.stderr.count("\n  item "), 10)
+            self.assertIn("\n  and 2 more", done.stderr)
+            self.assertEqual(len(self.notes("tries")), 48 + 2 * 12)
+
+    def test_can_be_caught_and_tried_again(self):
+        self.passes("caught")
+
+    def test_one_of_the_program_is_a_loss_of_its_rank(self):
+        done = self.launch(3, "raises")
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n" * 2), done.stderr)
+        self.assertIn("LookupError: of the program", done.stderr)
+
+    def test_exit_in_a_thread_is_that_of_the_program(self):
+        self.assertEqual(self.alone("exits_in_a_thread").returncode, 5)
+
+    def test_a_killed_rank_loses_nothing(self):
+        done = self.launch(3, "killed")
+        self.assertIn(done.stdout, ["", json.dumps(SQUARES) + "\n"], done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Rank 0 may be the one.
+        self.shows(self.alone("killed"), SQUARES)
+        self.assertEqual(sorted(map(int, self.notes("done"))), list(range(60)))
+
+    def test_a_killed_rank_of_a_group_without_a_supervisor(self):
+        ranks = self.by_hand(3, "killed")
+        ends = sorted(rank.wait(cases.PATIENCE_S) for rank in ranks)
+        outputs = [rank.communicate() for rank in ranks]
+        if ranks[0].returncode == 0:
+            self.assertEqual(ends, [-signal.SIGKILL, 0, 0], outputs)
+            self.assertEqual(json.loads(outputs[0][0]), SQUARES)
+        self.shows(self.alone("killed"), SQUARES)
+
+    def by_hand(self, ranks, function):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        started = []
+        for rank in range(ranks):
+            more = dict(RANK=rank, WORLD_SIZE=ranks, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=ranks, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+            environment = cases.environment(MUSTER_RENDEZVOUS_AUTH="none", **{name: str(value) for name, value in more.items()})
+            started.append(
+                subprocess.Popen(
+                    self.member(function),
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            self.addCleanup(self.end, started[-1])
+        return started
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+    def test_an_item_that_kills_its_ranks_is_given_up(self):
+        done = self.launch(3, "killers")
+        self.assertEqual(done.returncode, 79, done)
+
+    def test_ranks_with_other_items_are_refused_by_both_names(self):
+        done = self.launch(2, "other_items")
+        self.assertRegex(done.stdout, r"^rank \d on \S+ maps 1[01] items \(\w{16}\) of \"square\", rank \d on \S+ maps 1[01] items")
+
+
+class Interrupts(Maps):
+    def test_ctrl_c_in_an_item_loses_nothing_that_was_committed(self):
+        done = self.alone("interrupted")
+        self.assertEqual(done.returncode, -signal.SIGINT, done.stderr)
+        self.assertIn("KeyboardInterrupt", done.stderr)
+        self.assertEqual(list(map(int, self.notes("done"))), list(range(20)))
+        self.shows(self.alone("interrupted"), SQUARES)
+        self.assertEqual(list(map(int, self.notes("done"))), list(range(20, 60)))
+
+    def test_ctrl_c_while_a_rank_waits_for_items(self):
+        done = self.launch(2, "interrupted_while_waiting")
+        self.assertEqual((done.returncode, done.stdout), (0, "1 goes on\n"), done.stderr)
+
+
+class Journals(Maps):
+    def test_are_resumed_with_any_number_of_ranks(self):
+        for ranks in (1, 3):
+            self.passes("resumed_partly", ranks)
+        self.shows(self.launch(2, "resumed"), list(range(60)))
+        done = list(map(int, self.notes("done")))
+        self.assertEqual(len(done), len(set(done)), "an item was done twice")
+        self.shows(self.alone("resumed"), list(range(60)))
+        self.assertEqual(self.notes("done"), [])
+
+    def test_of_another_function_or_other_items_are_refused(self):
+        self.shows(self.alone("journalled"), SQUARES)
+        program = "import muster\nmuster.map({}, {}, journal={!r}, name={!r})"
+        for function, items, name in (("abs", "range(60)", "cube"), ("abs", "range(61)", "square")):
+            text = program.format(function, items, os.path.join(self.folder, "answers.journal"), name)
+            done = cases.run([sys.executable, "-c", text])
+            self.assertEqual(done.returncode, 1)
+            last = done.stderr.splitlines()[-1]
+            self.assertRegex(last, r"^muster.DisagreementError: .*answers\.journal", done.stderr)
+            self.assertIn("square", last)
+            self.assertIn("60 items", last)
+            self.assertIn(name, last)
+
+    def test_the_end_of_the_job_leaves_the_rest_to_the_next_run(self):
+        done = self.alone("time_is_up", SLURM_JOB_END_TIME=str(int(time.time()) + 6))
+        self.assertEqual((done.returncode, done.stdout), (80, ""), done.stderr)
+        self.assertEqual(
+            done.stderr.splitlines()[-1],
+            "muster: the job ends soon: 60 of 60 items are left (start it again with the same journal: it goes on from there)",
+        )
+        self.assertEqual(self.notes("done"), [])
+        self.assertEqual(self.alone("time_is_up").returncode, 0)
+
+
+class Names(unittest.TestCase):
+    def test_of_functions(self):
+        program = (
+            "import functools, muster\n"
+            "from muster._map_plan import name_of, main_name\n"
+            "class Model:\n"
+            "    def answer(self, item): pass\n"
+            "    def __call__(self, item): pass\n"
+            "def inner(): return lambda item: item\n"
+            "for one in (len, Model().answer, Model(), inner(), functools.partial(Model.answer, model='x')):\n"
+            "    print(name_of(one))\n"
+            "try:\n"
+            "    name_of(functools.partial(len, object()))\n"
+            "except muster.UsageError as error:\n"
+            "    print(error)\n"
+        )
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            path = os.path.join(folder, "evaluate.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            done = cases.run([sys.executable, path])
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(
+            done.stdout.splitlines(),
+            [
+                "builtins.len",
+                "evaluate.Model.answer",
+                "evaluate.Model",
+                "lambda at evaluate.py:6",
+                'evaluate.Model.answer [[],{"model":"x"}]',
+                "map: the arguments of a functools.partial are not JSON, and make no name (pass name=)",
+            ],
+        )
+
+    def test_keys(self):
+        done = cases.run(
+            [
+                sys.executable,
+                "-c",
+                "from muster._map_plan import Plan\n"
+                "plan = Plan([1, 'x', {'b': 1, 'a': (2,)}, 'y' * 200], None, 'j', None)\n"
+                "assert plan.keys[:3] == [b'1', b'\"x\"', b'{\"a\":[2],\"b\":1}'], plan.keys\n"
+                "assert plan.keys[3].startswith(b'\"' + b'y' * 63 + b'...') and len(plan.keys[3]) == 64 + 3 + 32\n"
+                "assert plan.digest() != Plan([1, 'x', {'b': 1, 'a': (2,)}, 'y' * 201], None, 'j', None).digest()\n"
+                "batches = Plan(list(range(5)), None, 'j', 2)\n"
+                "assert batches.keys == [b'[\"0\",\"1\"]', b'[\"2\",\"3\"]', b'[\"4\"]'], batches.keys\n"
+                "assert (batches.value(2), batches.where(1)) == ([4], range(2, 4))\n",
+            ]
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    cases.main()
