@@ -1,6 +1,7 @@
 #include "comm/map/progress_log.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -39,6 +40,7 @@ std::string DescribeProgress(const Progress& progress, Duration since) {
 
 void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
   begun_ = now;
+  terminal_ = isatty(STDERR_FILENO) == 1;
   next_ = kFirstLine;
   if (progress.resumed == 0) return;
   LogEvent(LogLevel::kInfo, "map_resumed", {{"items", progress.items}, {"done", progress.resumed}},
@@ -47,7 +49,7 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
 
 void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
   const std::string text = DescribeProgress(progress, now - begun_);
-  SetStatusLine(text);
+  if (terminal_) return SetStatusLine(text);
   if (now - begun_ < next_) return;
   next_ += std::min<Duration>(next_ * 2, kLongestPause);
   LogEvent(LogLevel::kInfo, "map_progress",
@@ -58,7 +60,7 @@ void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
 }
 
 void ProgressLog::End(const Progress& progress, Clock::time_point now) {
-  ClearStatusLine();
+  if (terminal_) ClearStatusLine();
   LogEvent(LogLevel::kInfo, "map_over",
            {{"done", progress.committed + progress.poisoned},
             {"items", progress.items},
