@@ -1,6 +1,7 @@
 #include "comm/map/progress_log.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -31,7 +32,7 @@ std::string DescribeProgress(const Progress& progress, Duration since) {
   const double time = std::chrono::duration<double>(since).count();
   if (now == 0 || time <= 0) return text;
   const double rate = static_cast<double>(now) / time;
-  text += fmt::format("; {:.3g} a second", rate);
+  text += rate < 100 ? fmt::format("; {:.3g} a second", rate) : fmt::format("; {:.0f} a second", rate);
   if (progress.left() > 0)
     text += fmt::format(", about {} left", FormatTime(static_cast<double>(progress.left()) / rate));
   return text;
@@ -39,6 +40,7 @@ std::string DescribeProgress(const Progress& progress, Duration since) {
 
 void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
   begun_ = now;
+  terminal_ = isatty(STDERR_FILENO) == 1;
   next_ = kFirstLine;
   if (progress.resumed == 0) return;
   LogEvent(LogLevel::kInfo, "map_resumed", {{"items", progress.items}, {"done", progress.resumed}},
@@ -47,7 +49,7 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
 
 void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
   const std::string text = DescribeProgress(progress, now - begun_);
-  SetStatusLine(text);
+  if (terminal_) SetStatusLine(text);
   if (now - begun_ < next_) return;
   next_ += std::min<Duration>(next_ * 2, kLongestPause);
   LogEvent(LogLevel::kInfo, "map_progress",

@@ -22,6 +22,7 @@ class ProgressLog {
  private:
   Clock::time_point begun_{};
   Duration next_{};
+  bool terminal_ = false;
 };
 
 }  // namespace muster::map
