@@ -103,30 +103,38 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
 
   uint64_t records = 0;  // written; the thread's
 
+  struct Work {
+    std::optional<Bytes> beginning;
+    std::vector<Job> batch;
+    bool close = false;
+    bool abandoned = false;
+  };
+
+  // BLOCKS until there is work; an empty one: the time to touch the segment has come.
+  Work Next() {
+    std::unique_lock lock(mutex);
+    const auto called = [this] { return abandoned || closing || beginning || !jobs.empty(); };
+    if (segment.directory == nullptr) {
+      changed.wait(lock, called);
+    } else {
+      changed.wait_for(lock, kTouchEvery, called);
+    }
+    return {std::exchange(beginning, std::nullopt), std::exchange(jobs, {}), closing, abandoned};
+  }
+
   void Run() {
     while (true) {
-      std::vector<Job> batch;
-      std::optional<Bytes> first;
-      bool close = false;
-      {
-        std::unique_lock lock(mutex);
-        const auto called = [this] { return abandoned || closing || beginning || !jobs.empty(); };
-        if (segment.directory == nullptr) {
-          changed.wait(lock, called);
-        } else {
-          changed.wait_for(lock, kTouchEvery, called);
-        }
-        if (abandoned) return Finish({}, {});
-        batch.swap(jobs);
-        first = std::exchange(beginning, std::nullopt);
-        close = closing;
+      Work work = Next();
+      if (work.abandoned) return Finish({}, {});
+      if (!work.batch.empty()) {
+        const Status done = Commit(work.batch);
+        if (!done) return Finish(std::move(work.batch), done);
+      } else if (work.close) {
+        return Finish({}, CloseNow());
+      } else {
+        const Status done = work.beginning ? BeginNow(*work.beginning) : Touch(segment);
+        if (!done) return Finish({}, done);
       }
-      const Status done = first            ? BeginNow(*first)
-                          : !batch.empty() ? Commit(batch)
-                          : close          ? CloseNow()
-                                           : Touch(segment);
-      if (!done) return Finish(std::move(batch), done);
-      if (close && batch.empty()) return Finish({}, {});
     }
   }
 

@@ -17,6 +17,14 @@
 namespace muster::map {
 
 class GroupsInProcess {
+  template <typename Work>
+  auto OnLoop(Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    loop_->Post([&task] { task(); });
+    return result.get();
+  }
+
  public:
   explicit GroupsInProcess(int ranks, Duration silent_after = std::chrono::hours(1))
       : loop_(*net::EventLoop::Create()) {
@@ -132,16 +140,11 @@ class GroupsInProcess {
     const auto hear = [&group, message = std::move(message)] {
       if (!group.cut && group.listener.on_message) group.listener.on_message(message);
     };
-    if (group.stalled) return group.kept.emplace_back(hear);
-    loop_->Post(hear);
-  }
-
-  template <typename Work>
-  auto OnLoop(Work work) {
-    std::packaged_task<decltype(work())()> task(std::move(work));
-    auto result = task.get_future();
-    loop_->Post([&task] { task(); });
-    return result.get();
+    if (group.stalled) {
+      group.kept.emplace_back(hear);
+    } else {
+      loop_->Post(hear);
+    }
   }
 
   std::unique_ptr<net::EventLoop> loop_;
