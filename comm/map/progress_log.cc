@@ -32,7 +32,7 @@ std::string DescribeProgress(const Progress& progress, Duration since) {
   const double time = std::chrono::duration<double>(since).count();
   if (now == 0 || time <= 0) return text;
   const double rate = static_cast<double>(now) / time;
-  text += fmt::format("; {:.3g} a second", rate);
+  text += rate < 100 ? fmt::format("; {:.3g} a second", rate) : fmt::format("; {:.0f} a second", rate);
   if (progress.left() > 0)
     text += fmt::format(", about {} left", FormatTime(static_cast<double>(progress.left()) / rate));
   return text;
@@ -60,7 +60,7 @@ void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
 }
 
 void ProgressLog::End(const Progress& progress, Clock::time_point now) {
-  if (terminal_) ClearStatusLine();
+  ClearStatusLine();
   LogEvent(LogLevel::kInfo, "map_over",
            {{"done", progress.committed + progress.poisoned},
             {"items", progress.items},

@@ -105,7 +105,8 @@ def kinds():
         results = muster.map(lambda item: VALUES[item], range(len(VALUES)), journal=journal(), name="kinds")
         if results is not None:
             for result, value in zip(results, VALUES):
-                assert type(result) is type(value) and result == value and repr(result) == repr(value), (result, value)
+                assert type(result) is type(value) and result == value, (result, value)
+                assert value == 10**5000 or repr(result) == repr(value), (result, value)
             nested = results[13][0]
             assert type(nested) is tuple
     assert muster._results.encode({"a": [1, 2.5, "\u00e4"]}) == (1, '{"a":[1,2.5,"\u00e4"]}'.encode())

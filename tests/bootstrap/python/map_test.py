@@ -235,15 +235,14 @@ class Journals(Maps):
     def test_of_another_function_or_other_items_are_refused(self):
         self.shows(self.alone("journalled"), SQUARES)
         program = "import muster\nmuster.map({}, {}, journal={!r}, name={!r})"
-        for function, items, name in (("abs", "range(60)", "cube"), ("abs", "range(61)", "square")):
-            text = program.format(function, items, os.path.join(self.folder, "answers.journal"), name)
+        for items, name, both in (("range(60)", "cube", ("square", "cube")), ("range(61)", "square", ("60 items", "61"))):
+            text = program.format("abs", items, os.path.join(self.folder, "answers.journal"), name)
             done = cases.run([sys.executable, "-c", text])
             self.assertEqual(done.returncode, 1)
             last = done.stderr.splitlines()[-1]
             self.assertRegex(last, r"^muster.DisagreementError: .*answers\.journal", done.stderr)
-            self.assertIn("square", last)
-            self.assertIn("60 items", last)
-            self.assertIn(name, last)
+            for one in both:
+                self.assertIn(one, last)
 
     def test_the_end_of_the_job_leaves_the_rest_to_the_next_run(self):
         done = self.alone("time_is_up", SLURM_JOB_END_TIME=str(int(time.time()) + 6))
