@@ -98,10 +98,6 @@ std::string ItemTemplate::Fill(const SourceItem& item, const OwnValues& own) con
   return filled;
 }
 
-bool ItemTemplate::Names(std::string_view name) const {
-  return std::ranges::any_of(pieces_, [&](const auto& piece) { return piece.named && piece.name == name; });
-}
-
 bool ItemTemplate::IsPlain() const { return std::ranges::none_of(pieces_, &config::TextPiece::named); }
 
 Result<std::vector<ItemTemplate>> ParseTemplates(std::string_view what, const std::vector<std::string>& texts,

@@ -35,7 +35,6 @@ class ItemTemplate {
                                     bool dollar = false);
 
   std::string Fill(const SourceItem& item, const OwnValues& own) const;
-  bool Names(std::string_view name) const;
   // Whether it is the same for every item.
   bool IsPlain() const;
 
