@@ -48,6 +48,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/data_type.h"
+#include "comm/operation.h"
 #include "comm/roster.h"
 
 namespace muster {
@@ -92,6 +93,15 @@ struct CallOptions {
   void* stream = nullptr;           // cudaStream_t, for device memory
 };
 
+// An operation on elements as its caller asks for it.
+struct OperationRequest {
+  Operation operation = Operation::kBarrier;
+  ConstBuffer send = {};
+  Buffer receive = {};  // also the buffer of Broadcast
+  ReduceOp reduce = ReduceOp::kSum;
+  int root = -1;  // of Send and Recv the peer; -1: none
+};
+
 class Communicator {
  public:
   Communicator() = default;
@@ -106,25 +116,46 @@ class Communicator {
   const std::string& node() const { return roster().NodeName(rank()); }
   virtual std::string_view backend() const = 0;  // "socket", "nccl"
 
-  virtual Status Barrier(const CallOptions& options = {}) = 0;
-  virtual Status Broadcast(Buffer buffer, int root, const CallOptions& options = {}) = 0;
+  Status Barrier(const CallOptions& options = {}) { return Perform({Operation::kBarrier}, options); }
+  Status Broadcast(Buffer buffer, int root, const CallOptions& options = {}) {
+    return Perform({Operation::kBroadcast, {}, buffer, {}, root}, options);
+  }
   // `receive` is used on the root alone and has send.count elements.
-  virtual Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
-                        const CallOptions& options = {}) = 0;
-  virtual Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
-                           const CallOptions& options = {}) = 0;
+  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
+                const CallOptions& options = {}) {
+    return Perform({Operation::kReduce, send, receive, operation, root}, options);
+  }
+  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options = {}) {
+    return Perform({Operation::kAllReduce, send, receive, operation}, options);
+  }
   // `receive` has size() * send.count elements, in rank order; used on the root alone by Gather.
-  virtual Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) = 0;
-  virtual Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options = {}) = 0;
+  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) {
+    return Perform({Operation::kGather, send, receive, {}, root}, options);
+  }
+  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options = {}) {
+    return Perform({Operation::kAllGather, send, receive}, options);
+  }
   // `send` has size() * receive.count elements, in rank order; used on the root alone by Scatter.
-  virtual Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) = 0;
-  virtual Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
-                               const CallOptions& options = {}) = 0;
+  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options = {}) {
+    return Perform({Operation::kScatter, send, receive, {}, root}, options);
+  }
+  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
+                       const CallOptions& options = {}) {
+    return Perform({Operation::kReduceScatter, send, receive, operation}, options);
+  }
   // Both have size() blocks of equal count; block i goes to, and comes from, rank i.
-  virtual Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options = {}) = 0;
+  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options = {}) {
+    return Perform({Operation::kAllToAll, send, receive}, options);
+  }
   // Matched in order per pair of ranks; type and count must agree on both sides.
-  virtual Status Send(ConstBuffer buffer, int to, const CallOptions& options = {}) = 0;
-  virtual Status Recv(Buffer buffer, int from, const CallOptions& options = {}) = 0;
+  Status Send(ConstBuffer buffer, int to, const CallOptions& options = {}) {
+    return Perform({Operation::kSend, buffer, {}, {}, to}, options);
+  }
+  Status Recv(Buffer buffer, int from, const CallOptions& options = {}) {
+    return Perform({Operation::kRecv, {}, buffer, {}, from}, options);
+  }
+  // One of the operations above.
+  virtual Status Perform(const OperationRequest& request, const CallOptions& options) = 0;
 
   // Host bytes whose length differs by rank (what gather_object does for evaluation harnesses). The result is
   // indexed by rank; Gather gives an empty vector everywhere but on the root. They are authenticated also where

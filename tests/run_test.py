@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE_BAZEL = """#!/bin/sh
 echo "$(chrt -p $$ | sed -n 's/.*policy: //p') $*" >>"$CALLS"
+[ "$1" != build ] || eval "${BUILD-}"
 [ "$1" != info ] || echo /made/here
 """
 
@@ -54,11 +55,11 @@ class Run(unittest.TestCase):
         self.run.SIDE_BY_SIDE = [suite for batch in batches if len(batch) > 1 for suite in batch]
         return list(batches)
 
-    def play(self, *batches):
-        """(the report, what was printed)"""
+    def play(self, *batches, keep=False):
+        """(the report, what was printed); `keep`: SIDE_BY_SIDE is set already"""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            report = self.run.play(self.batches(*batches), self.environment, self.folder)
+            report = self.run.play(list(batches) if keep else self.batches(*batches), self.environment, self.folder)
             self.code = report.show()
         return report, printed.getvalue().splitlines()
 
@@ -136,6 +137,20 @@ class Run(unittest.TestCase):
         self.assertEqual({call[0] for call in calls[1:4]}, {"SCHED_IDLE"})
         self.assertLessEqual({"a| ok /made/here", "b| ok /made/here", "ok"}, set(lines))
 
+    def test_begins_what_needs_no_program_while_they_are_compiled(self):
+        """The build waits for the one, which waits for the other."""
+        def until(name):
+            return f"for _ in $(seq 3000); do [ ! -e {name} ] || break; sleep 0.02; done"
+
+        os.environ["BUILD"] = until(f"{self.folder}/early")
+        self.addCleanup(os.environ.pop, "BUILD")
+        early = self.suite("early", f"touch $0/early; {until('$0/late')}; [ -e $0/late ] && echo '1 passed, 0 failed, 0 skipped'")
+        late = self.suite("late", "touch $0/late; echo '1 passed, 0 failed, 0 skipped'")
+        self.run.SIDE_BY_SIDE = [late]
+        report, _ = self.play([early, late], keep=True)
+        self.assertEqual(report.total, [2, 0, 0])
+        self.assertEqual(report.seconds[-1], "compiling alone 0")
+
     def test_compiles_nothing_for_suites_that_run_alone(self):
         self.play([self.suite("unit", "echo '0 passed, 0 failed, 0 skipped'")])
         self.assertFalse(os.path.exists(self.calls))
@@ -177,7 +192,7 @@ class Run(unittest.TestCase):
 
         self.assertEqual(names("faults"), [["faults"], ["faults-attack"]])
         self.assertEqual(names("faults-enosys", "unit"), [["unit"], ["faults-enosys"]])
-        self.assertEqual(names()[0], ["lint"])
+        self.assertEqual(names()[0][0], "lint")
         self.assertEqual(names(long=True)[: len(names())], names())
         self.assertGreater(len(names(long=True)), len(names()))
         every = subprocess.check_output([sys.executable, os.path.join(HERE, "run"), "--list"], text=True)

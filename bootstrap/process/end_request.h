@@ -54,8 +54,7 @@ class EndRequest {
 
   // `signal` is one that AsksToEnd.
   EndStep Take(const EndSignal& signal, Clock::time_point now);
-  // Whether OnGraceOver is to be called, run.grace after this wait began; each wait has another number.
-  bool waits() const { return waits_; }
+  // OnGraceOver is to be called run.grace after a wait begins; each wait has another number.
   int wait_number() const { return wait_number_; }
   EndStep OnGraceOver();
 

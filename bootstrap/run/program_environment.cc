@@ -8,7 +8,7 @@
 
 #include "bootstrap/config/placeholders.h"
 #include "bootstrap/environment/outer_variables.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 #include "bootstrap/run/outer_launcher.h"
 
 namespace muster::run {

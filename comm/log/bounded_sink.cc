@@ -1,4 +1,3 @@
-#define SPDLOG_HEADER_ONLY
 #include "comm/log/bounded_sink.h"
 
 #include <fmt/core.h>
@@ -22,7 +21,7 @@ bool BoundedSink::Ready(int milliseconds) const {
 }
 
 // A pipe that polls writable takes PIPE_BUF bytes without blocking.
-bool BoundedSink::Write(std::string_view text) {
+bool BoundedSink::Put(std::string_view text) {
   while (!text.empty()) {
     // Whoever was not read last time is not waited for again.
     if (!Ready(dropped_ == 0 ? kPatienceMilliseconds : 0)) return false;
@@ -33,19 +32,16 @@ bool BoundedSink::Write(std::string_view text) {
   return true;
 }
 
-void BoundedSink::sink_it_(const spdlog::details::log_msg& message) {
-  spdlog::memory_buf_t line;
-  formatter_->format(message, line);
+void BoundedSink::Write(std::string_view line) {
   if (dropped_ > 0 && Ready(0)) {
     const std::string note = fmt::format("muster: {} lines were dropped: nobody read them\n", dropped_);
-    if (Write(note)) dropped_ = 0;
+    if (Put(note)) dropped_ = 0;
   }
-  if (!Write({line.data(), line.size()})) ++dropped_;
+  if (!Put(line)) ++dropped_;
 }
 
 void BoundedSink::WriteRaw(std::string_view text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (Ready(0)) Write(text);
+  if (Ready(0)) Put(text);
 }
 
 }  // namespace muster

@@ -3,31 +3,26 @@
 // not stop the heartbeats of the process that logs.
 #pragma once
 
-#include <spdlog/sinks/base_sink.h>
-
 #include <cstdint>
-#include <mutex>
-#include <string>
 #include <string_view>
+
+#include "comm/log/log_sink.h"
 
 namespace muster {
 
-class BoundedSink : public spdlog::sinks::base_sink<std::mutex> {
+class BoundedSink final : public LogSink {
  public:
   // `fd` stays the caller's.
   explicit BoundedSink(int fd) : fd_(fd) {}
 
+  void Write(std::string_view line) override;
   // Text that is no line of its own: the line on a terminal that is written again and again. Dropped where it
   // must wait.
   void WriteRaw(std::string_view text);
 
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override;
-  void flush_() override {}
-
  private:
   bool Ready(int milliseconds) const;
-  bool Write(std::string_view text);
+  bool Put(std::string_view text);
 
   int fd_;
   uint64_t dropped_ = 0;

@@ -1,4 +1,3 @@
-#define SPDLOG_HEADER_ONLY
 #include "comm/log/file_sink.h"
 
 #include <unistd.h>
@@ -9,7 +8,7 @@
 
 namespace muster {
 
-Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, spdlog::sink_ptr fallback,
+Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, std::shared_ptr<LogSink> fallback,
                                                  std::function<std::string(std::string_view)> complain) {
   auto file = OpenForWriting(path);
   if (!file) return Fail(Code::kSystem, "log.file: cannot open {}", file.error().message);
@@ -17,16 +16,14 @@ Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, spdlog
       new FileSink(path, *std::move(file), std::move(fallback), std::move(complain)));
 }
 
-FileSink::FileSink(std::string path, UniqueFd file, spdlog::sink_ptr fallback,
+FileSink::FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fallback,
                    std::function<std::string(std::string_view)> complain)
     : path_(std::move(path)),
       file_(std::move(file)),
       fallback_(std::move(fallback)),
       complain_(std::move(complain)) {}
 
-void FileSink::sink_it_(const spdlog::details::log_msg& message) {
-  spdlog::memory_buf_t line;
-  formatter_->format(message, line);
+void FileSink::Write(std::string_view line) {
   ssize_t written = -1;
   do {
     written = write(file_.get(), line.data(), line.size());
@@ -37,14 +34,13 @@ void FileSink::sink_it_(const spdlog::details::log_msg& message) {
   }
   // A part of a line fits only where the disk has become full with it.
   Complain(written < 0 ? errno : ENOSPC);
-  fallback_->log(message);
+  fallback_->Write(line);
 }
 
 void FileSink::Complain(int error_number) {
   if (std::exchange(failing_, true)) return;
-  const std::string line = complain_(fmt::format(
-      "log.file: cannot write {}: {}; what does not go there comes here", path_, ErrnoText(error_number)));
-  fallback_->log(spdlog::details::log_msg("muster", spdlog::level::warn, line));
+  fallback_->Write(complain_(fmt::format("log.file: cannot write {}: {}; what does not go there comes here",
+                                         path_, ErrnoText(error_number))));
 }
 
 }  // namespace muster

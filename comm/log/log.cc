@@ -1,7 +1,5 @@
 #include "comm/log/log.h"
 
-#define SPDLOG_HEADER_ONLY
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,39 +18,23 @@ namespace {
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 struct LevelFacts {
-  spdlog::level::level_enum spdlog_level;
   std::string_view word;    // in JSON
   std::string_view prefix;  // in text; information needs none
 };
 constexpr std::array<LevelFacts, 5> kLevels = {{
-    {spdlog::level::debug, "debug", "debug: "},
-    {spdlog::level::info, "info", ""},
-    {spdlog::level::warn, "warning", "warning: "},
-    {spdlog::level::err, "error", "error: "},
-    {spdlog::level::off, "off", ""},
+    {"debug", "debug: "},
+    {"info", ""},
+    {"warning", "warning: "},
+    {"error", "error: "},
+    {"off", ""},
 }};
 const LevelFacts& Facts(LogLevel level) { return kLevels.at(static_cast<size_t>(level)); }
 
-std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, LogLevel level) {
-  auto logger = std::make_shared<spdlog::logger>("muster", std::move(sink));
-  logger->set_pattern("%v");
-  logger->set_level(Facts(level).spdlog_level);
-  // A job that is killed must not lose its last words.
-  logger->flush_on(spdlog::level::debug);
-  return logger;
-}
-
-// The formatter of a sink that was never given to a logger would add a time and a level of its own.
-std::shared_ptr<BoundedSink> MakeStandardError() {
-  auto sink = std::make_shared<BoundedSink>(STDERR_FILENO);
-  sink->set_pattern("%v");
-  return sink;
-}
-
 struct LogState {
   std::mutex mutex;
-  std::shared_ptr<BoundedSink> standard_error = MakeStandardError();
-  std::shared_ptr<spdlog::logger> logger = MakeLogger(standard_error, LogLevel::kInfo);
+  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO);
+  std::shared_ptr<LogSink> sink = standard_error;
+  LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
   std::optional<std::string> file;
@@ -86,12 +68,13 @@ std::string TextLine(const LogSubject& subject, LogLevel level, std::string_view
 
 std::string Line(const LogState& state, LogLevel level, std::string_view event, LogFields fields,
                  std::string_view message) {
-  if (state.format == LogFormat::kText) return TextLine(state.subject, level, message);
+  if (state.format == LogFormat::kText) return TextLine(state.subject, level, message) + '\n';
   return LogLineAsJson(std::chrono::system_clock::now(), Facts(level).word, event, state.subject, message,
-                       fields);
+                       fields) +
+         '\n';
 }
 
-spdlog::sink_ptr MakeSink(LogState& state, const LogOptions& options) {
+std::shared_ptr<LogSink> MakeSink(LogState& state, const LogOptions& options) {
   if (!options.file) return state.standard_error;
   // Called by the sink, within LogLine.
   const auto complain = [&state](std::string_view sentence) {
@@ -101,8 +84,7 @@ spdlog::sink_ptr MakeSink(LogState& state, const LogOptions& options) {
   if (file) return *std::move(file);
   state.format = options.format;
   if (options.level > LogLevel::kWarning) return state.standard_error;
-  const std::string line = complain(file.error().message + "; standard error is used instead");
-  state.standard_error->log(spdlog::details::log_msg("muster", spdlog::level::warn, line));
+  state.standard_error->Write(complain(file.error().message + "; standard error is used instead"));
   return state.standard_error;
 }
 
@@ -111,7 +93,8 @@ spdlog::sink_ptr MakeSink(LogState& state, const LogOptions& options) {
 void SetUpLog(const LogOptions& options) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.logger = MakeLogger(MakeSink(state, options), options.level);
+  state.sink = MakeSink(state, options);
+  state.level = options.level;
   state.format = options.format;
   state.file = options.file;
 }
@@ -139,7 +122,7 @@ LogLevel MilestoneLevel() {
 bool LogEnabled(LogLevel level) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  return level != LogLevel::kOff && state.logger->should_log(Facts(level).spdlog_level);
+  return level != LogLevel::kOff && level >= state.level;
 }
 
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
@@ -147,7 +130,7 @@ void LogLine(LogLevel level, std::string_view event, LogFields fields, std::stri
   const std::lock_guard lock(state.mutex);
   const std::string line = Line(state, level, event, fields, message);
   if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
-  state.logger->log(Facts(level).spdlog_level, line);
+  if (level >= state.level) state.sink->Write(line);
 }
 
 void SetStatusLine(std::string_view text) {

@@ -5,6 +5,58 @@
 #include "comm/base/parse.h"
 
 namespace muster {
+namespace {
+
+bool HasRoot(Operation operation) {
+  return operation == Operation::kBroadcast || operation == Operation::kReduce ||
+         operation == Operation::kGather || operation == Operation::kScatter;
+}
+
+}  // namespace
+
+bool HasPeer(Operation operation) { return operation == Operation::kSend || operation == Operation::kRecv; }
+
+RequestBuffers BuffersOf(const OperationRequest& request, int rank, int size) {
+  const auto& [operation, send, receive, reduce, root] = request;
+  const bool uses_both = !HasRoot(operation) || rank == root;
+  const auto other = [&](const ConstBuffer& buffer) {
+    return uses_both ? std::optional(buffer) : std::nullopt;
+  };
+  const auto ranks = static_cast<size_t>(size);
+  switch (operation) {
+    case Operation::kBarrier:
+    case Operation::kSend:
+      return {"buffer", send};
+    case Operation::kBroadcast:
+    case Operation::kRecv:
+      return {"buffer", receive};
+    case Operation::kScatter:
+    case Operation::kReduceScatter:
+      return {"receive", receive, "send", other(send), ranks};
+    case Operation::kGather:
+    case Operation::kAllGather:
+      return {"send", send, "receive", other(receive), ranks};
+    default:
+      return {"send", send, "receive", other(receive)};
+  }
+}
+
+Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size,
+                    const BufferCheck& check) {
+  const Operation operation = request.operation;
+  if (HasPeer(operation)) MUSTER_CHECK(CheckPeer(operation, request.root, rank, size));
+  if (HasRoot(operation)) MUSTER_CHECK(CheckRoot(operation, request.root, size));
+  MUSTER_CHECK(check(operation, buffers.own_name, buffers.own));
+  if (!buffers.other) return {};
+  MUSTER_CHECK(check(operation, buffers.other_name, *buffers.other));
+  MUSTER_CHECK(CheckPair(operation, buffers.own_name, buffers.own, buffers.other_name, *buffers.other,
+                         buffers.factor));
+  if (operation == Operation::kAllToAll && request.send.count % static_cast<size_t>(size) != 0) {
+    return Fail(Code::kUsage, "AllToAll: {} elements are not the same number for each of the {} ranks",
+                request.send.count, size);
+  }
+  return {};
+}
 
 Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer) {
   if (buffer.memory != Memory::kHost) {

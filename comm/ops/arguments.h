@@ -2,6 +2,9 @@
 // stays on this rank and breaks nothing.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string_view>
 
 #include "comm/base/error.h"
@@ -9,6 +12,24 @@
 #include "comm/ops/call.h"
 
 namespace muster {
+
+bool HasPeer(Operation operation);  // Send and Recv
+
+// The buffers of a request as this rank uses them.
+struct RequestBuffers {
+  std::string_view own_name;
+  ConstBuffer own;  // as many elements on each rank
+  std::string_view other_name = {};
+  std::optional<ConstBuffer> other = {};  // `factor` times the elements; absent if this rank uses one buffer
+  size_t factor = 1;
+};
+RequestBuffers BuffersOf(const OperationRequest& request, int rank, int size);
+
+// A check of one buffer by what a backend can use.
+using BufferCheck = std::function<Status(Operation operation, std::string_view name, const ConstBuffer&)>;
+// All but the timeout. `buffers` are those of the request.
+Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size,
+                    const BufferCheck& check);
 
 // Host memory that is there.
 Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer);

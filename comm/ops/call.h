@@ -8,28 +8,10 @@
 
 #include "comm/base/error.h"
 #include "comm/data_type.h"
+#include "comm/operation.h"
 #include "comm/roster.h"
 
 namespace muster {
-
-enum class Operation : uint8_t {
-  kBarrier,
-  kBroadcast,
-  kReduce,
-  kAllReduce,
-  kGather,
-  kAllGather,
-  kScatter,
-  kReduceScatter,
-  kAllToAll,
-  kSend,
-  kRecv,
-  kGatherBytes,
-  kAllGatherBytes,
-  kBroadcastBytes,
-  kSplit,
-};
-inline constexpr uint8_t kOperationCount = 15;
 
 std::string_view Name(Operation operation);  // "AllReduce"
 

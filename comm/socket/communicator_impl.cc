@@ -145,27 +145,15 @@ Status SocketCommunicator::ShareMemoryFor(const Call& call) {
   return {};
 }
 
-Status SocketCommunicator::RunPointToPoint(const CallOptions& options,
-                                           const std::function<Status(Duration)>& body) {
-  MUSTER_CHECK(CheckTimeout(Operation::kSend, options));
+Status SocketCommunicator::RunPointToPoint(const OperationRequest& request, const CallOptions& options) {
+  MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
-  const Status status = body(TimeoutOf(Operation::kSend, options));
+  const Duration timeout = TimeoutOf(request.operation, options);
+  const Status status = request.operation == Operation::kSend
+                            ? point_to_point_.Send(request.send, request.root, timeout)
+                            : point_to_point_.Recv(request.receive, request.root, timeout);
   if (!status) return Break(status.error());
   return {};
-}
-
-Status SocketCommunicator::Send(ConstBuffer buffer, int to, const CallOptions& options) {
-  MUSTER_CHECK(CheckPeer(Operation::kSend, to, rank(), size()));
-  MUSTER_CHECK(CheckBuffer(Operation::kSend, "buffer", buffer));
-  return RunPointToPoint(options,
-                         [&](Duration timeout) { return point_to_point_.Send(buffer, to, timeout); });
-}
-
-Status SocketCommunicator::Recv(Buffer buffer, int from, const CallOptions& options) {
-  MUSTER_CHECK(CheckPeer(Operation::kRecv, from, rank(), size()));
-  MUSTER_CHECK(CheckBuffer(Operation::kRecv, "buffer", buffer));
-  return RunPointToPoint(options,
-                         [&](Duration timeout) { return point_to_point_.Recv(buffer, from, timeout); });
 }
 
 Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int key,

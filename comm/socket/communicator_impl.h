@@ -30,19 +30,7 @@ class SocketCommunicator final : public Communicator {
   const Roster& roster() const override { return *members_.roster; }
   std::string_view backend() const override { return "socket"; }
 
-  Status Barrier(const CallOptions& options) override;
-  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override;
-  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
-                const CallOptions& options) override;
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options) override;
-  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
-  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override;
-  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
-  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
-                       const CallOptions& options) override;
-  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override;
-  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override;
-  Status Recv(Buffer buffer, int from, const CallOptions& options) override;
+  Status Perform(const OperationRequest& request, const CallOptions& options) override;
   Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
   Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
   Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
@@ -62,7 +50,7 @@ class SocketCommunicator final : public Communicator {
   // Within `call`: whether this is the one from which on memory is shared, and if so, how.
   Status ShareMemoryFor(const Call& call);
   bool WantsMemory(const Call& call) const;
-  Status RunPointToPoint(const CallOptions& options, const std::function<Status(Duration)>& body);
+  Status RunPointToPoint(const OperationRequest& request, const CallOptions& options);
   Status Usable();
   tl::unexpected<Error> Break(const Error& error);
   Duration TimeoutOf(Operation operation, const CallOptions& options) const;

@@ -18,41 +18,15 @@ class SingleCommunicator final : public Communicator {
   const Roster& roster() const override { return roster_; }
   std::string_view backend() const override { return "socket"; }
 
-  Status Barrier(const CallOptions& options) override { return CheckTimeout(Operation::kBarrier, options); }
-  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kBroadcast, root, 1));
-    MUSTER_CHECK(CheckBuffer(Operation::kBroadcast, "buffer", buffer));
-    return CheckTimeout(Operation::kBroadcast, options);
-  }
-  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kReduce, root, 1));
-    return Copy(Operation::kReduce, send, receive, options);
-  }
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp, const CallOptions& options) override {
-    return Copy(Operation::kAllReduce, send, receive, options);
-  }
-  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kGather, root, 1));
-    return Copy(Operation::kGather, send, receive, options);
-  }
-  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override {
-    return Copy(Operation::kAllGather, send, receive, options);
-  }
-  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kScatter, root, 1));
-    return Copy(Operation::kScatter, send, receive, options);
-  }
-  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp, const CallOptions& options) override {
-    return Copy(Operation::kReduceScatter, send, receive, options);
-  }
-  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override {
-    return Copy(Operation::kAllToAll, send, receive, options);
-  }
-  Status Send(ConstBuffer, int to, const CallOptions&) override {
-    return CheckPeer(Operation::kSend, to, 0, 1);
-  }
-  Status Recv(Buffer, int from, const CallOptions&) override {
-    return CheckPeer(Operation::kRecv, from, 0, 1);
+  Status Perform(const OperationRequest& request, const CallOptions& options) override {
+    const RequestBuffers buffers = BuffersOf(request, 0, 1);
+    MUSTER_CHECK(CheckRequest(request, buffers, 0, 1, CheckBuffer));
+    MUSTER_CHECK(CheckTimeout(request.operation, options));
+    const Buffer& receive = request.receive;
+    if (buffers.other && receive.count > 0 && request.send.data != receive.data) {
+      std::memmove(receive.data, request.send.data, receive.bytes());
+    }
+    return {};
   }
 
   Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override {
@@ -74,15 +48,6 @@ class SingleCommunicator final : public Communicator {
   }
 
  private:
-  static Status Copy(Operation operation, const ConstBuffer& send, const Buffer& receive,
-                     const CallOptions& options) {
-    MUSTER_CHECK(CheckBuffer(operation, "send", send));
-    MUSTER_CHECK(CheckBuffer(operation, "receive", receive));
-    MUSTER_CHECK(CheckPair(operation, "send", send, "receive", receive, 1));
-    MUSTER_CHECK(CheckTimeout(operation, options));
-    if (send.bytes() > 0 && send.data != receive.data) std::memmove(receive.data, send.data, send.bytes());
-    return {};
-  }
   static Result<std::vector<Bytes>> List(Operation operation, ByteView mine, const CallOptions& options) {
     MUSTER_CHECK(CheckTimeout(operation, options));
     return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};

@@ -9,6 +9,19 @@ set +e
 
 passed=0 failed=0 skipped=0
 
+# takes KNOWN WORD...: the suite's first lines are its help, for --help and for a WORD that is none of KNOWN.
+takes() {
+  local word
+  for word in "${@:2}"; do
+    if [[ $word == --help || " $1 " != *" $word "* ]]; then
+      sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+      [[ $word != --help ]] || exit 0
+      echo "$0: unknown word $word" >&2
+      exit 64
+    fi
+  done
+}
+
 # What a check says goes to a file, not a pipe: a process that it leaves behind must not hold up
 # the suite. Without a name from the start, so that nobody has to remove it. Sets the variable of that name.
 nameless_file() {

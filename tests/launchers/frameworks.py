@@ -1,6 +1,6 @@
-"""Frameworks that look at Slurm's variables themselves: what each takes this process for, as one line of a file.
+"""Frameworks that look at Slurm's variables themselves: what each takes this process for, as one line of DIR/FRAMEWORK.RANK.
 
-    frameworks.py ignite|lightning|submitit|mmengine|jax DIR
+    frameworks.py DIR FRAMEWORK...     ignite, lightning, submitit, mmengine or jax, one after the other
 """
 
 import os
@@ -79,6 +79,7 @@ def sum_of_ranks():
 
 
 if __name__ == "__main__":
-    line = globals()[sys.argv[1]]()
-    with open(os.path.join(sys.argv[2], os.environ["RANK"]), "w") as file:
-        file.write(f"{line}\n")
+    for framework in sys.argv[2:]:
+        line = globals()[framework]()
+        with open(os.path.join(sys.argv[1], f"{framework}.{os.environ['RANK']}"), "w") as file:
+            file.write(f"{line}\n")

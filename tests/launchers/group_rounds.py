@@ -7,7 +7,7 @@ WHAT happens beside the loop:
     published     rank 0 publishes a value over a connection of its own and closes it; all ranks read it in each round
     client        every rank keeps a second client of the store open for the whole time
     probe         the last rank connects and hangs up before all else, and between the rounds
-    worker        in each round a child process (started anew) reads a key over a client of its own
+    worker        in each round a child process of the last rank (started anew) reads a key over a client of its own
     slow          rank 0 closes its connections late
 """
 
@@ -51,6 +51,7 @@ def one_round(number, what):
         if rank == 0:
             client().set("published", f"round {number}")
         dist.barrier()
+    if "worker" in what and rank == size - 1:
         child = multiprocessing.get_context("spawn").Process(target=read_published, args=(f"round {number}".encode(),))
         child.start()
         child.join()

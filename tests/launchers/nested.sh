@@ -152,11 +152,15 @@ under_mpirun() {
     '0 0 gone 1 1 gone 2 2 gone'
 }
 
-# What FRAMEWORK takes each process for: rank/size local/local-size, and the sum that they find together.
-takes_us_for() {
+# take_us_for FRAMEWORK...: what they take each process for, in one program: rank/size local/local-size, and the sum that they
+# find together.
+take_us_for() {
+  local framework
   fresh
-  by_node 2 python "$here/frameworks.py" "$1" "$dir/ranks" >"$dir/out" 2>&1 || fail "$(tail -n 20 "$dir/out")"
-  expect "$1" "$(cat "$dir"/ranks/*)" $'0/4 0/2 6\n1/4 1/2 6\n2/4 0/2 6\n3/4 1/2 6'
+  by_node 2 python "$here/frameworks.py" "$dir/ranks" "$@" >"$dir/out" 2>&1 || fail "$(tail -n 20 "$dir/out")"
+  for framework; do
+    expect "$framework" "$(cat "$dir/ranks/$framework".?)" $'0/4 0/2 6\n1/4 1/2 6\n2/4 0/2 6\n3/4 1/2 6'
+  done
 }
 
 check_nested() {
@@ -181,9 +185,9 @@ check_nested() {
   check 'nested: ignite and submitit' "$top/tests/python/venv" frameworks
   PATH=$("$top/tests/python/venv")/bin:$PATH check 'nested: torchrun below' torchrun_below
   PATH=$("$top/tests/python/venv" frameworks 2>/dev/null)/bin:$PATH || return 0
-  local framework
-  for framework in ignite lightning submitit ${MUSTER_TESTS_LONG:+mmengine}; do check "nested: $framework" takes_us_for "$framework"; done
+  check 'nested: ignite, Lightning and submitit' take_us_for ignite lightning submitit
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'nested: mmengine' take_us_for mmengine
   check 'nested: JAX is there' "$top/tests/python/venv" eval
   PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
-  check 'nested: JAX' takes_us_for jax
+  check 'nested: JAX' take_us_for jax
 }

@@ -87,8 +87,11 @@ check_python() {
   export OMP_NUM_THREADS DS_ACCELERATOR PATH
   check 'python: PyTorch and its launchers' "$top/tests/python/venv"
   PATH=$("$top/tests/python/venv" 2>/dev/null)/bin:$PATH || return 0
-  check 'torchrun: standalone' as_ranks torchrun 3 on gpu01 torchrun --no-python --standalone --nproc-per-node 3
-  check 'torchrun: static, two nodes' as_ranks torchrun 4 by_agents "torchrun --no-python $static"
+  # torch_store.sh has both kinds of rendezvous on two nodes, nested.sh and evaluations.sh a torchrun on one.
+  if [[ ${MUSTER_TESTS_LONG-} ]]; then
+    check 'torchrun: standalone' as_ranks torchrun 3 on gpu01 torchrun --no-python --standalone --nproc-per-node 3
+    check 'torchrun: static, two nodes' as_ranks torchrun 4 by_agents "torchrun --no-python $static"
+  fi
   check 'torchrun: c10d, two uneven nodes' as_ranks torchrun 3 \
     by_agents "torchrun --no-python $c10d --nproc-per-node \$((SLURM_NODEID + 1))"
   check 'torchrun: one in each task' two_in_a_step
@@ -105,7 +108,8 @@ check_python() {
   check 'mp.spawn in srun' as_ranks torch-env 4 agents python "$here/spawn.py" 2
   check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/fabric.py" 2 1
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
-  check 'PyTorch under srun muster run' own_group
+  # torch.sh has it on four nodes.
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'PyTorch under srun muster run' own_group
   check "torchrun's variables under muster" torchruns_variables
   [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Ray Train' ray_train
   [[ -z ${MUSTER_TESTS_LONG-} ]] || patience=300 check 'Horovod: two uneven nodes' horovod

@@ -1,4 +1,5 @@
-"""PyTorch's mp.spawn in one task on each node, as many examples have it: each process sets its own variables.
+"""PyTorch's mp.spawn in one task on each node, as many examples have it: each process sets its own variables. Forked, as none
+needs a PyTorch of its own.
 
     spawn.py COUNT PROGRAM [ARG]...
 """
@@ -22,4 +23,4 @@ def rank(local_rank, count, command):
 
 
 if __name__ == "__main__":
-    torch.multiprocessing.spawn(rank, (int(sys.argv[1]), sys.argv[2:]), int(sys.argv[1]))
+    torch.multiprocessing.start_processes(rank, (int(sys.argv[1]), sys.argv[2:]), int(sys.argv[1]), start_method="fork")

@@ -3,8 +3,9 @@
 # shellcheck disable=SC2016,SC2034,SC2154 # lib.sh uses patience; `run` sets here, top and files; `fresh` sets dir
 
 # What the template of that name was submitted as: `job`. It ran when it is no longer known as waiting or at work.
+sbatch_flags=()
 submit_template() {
-  job=$(ctl sbatch --parsable --output="$dir/out" "$top/deploy/sbatch/$1.sbatch" "${@:2}")
+  job=$(ctl sbatch --parsable --output="$dir/out" "${sbatch_flags[@]}" "$top/deploy/sbatch/$1.sbatch" "${@:2}")
 }
 job_state() { ctl scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
 job_over() { [[ $(job_state) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
@@ -27,14 +28,15 @@ mpi_template() {
   template pmix 'sum 6 of 4' "$files/mpi_sum"
 }
 
-# The sentence that people type, with a tiny model; what the harness says is judged by its scores.
+# evaluation RANKS: the sentence that people type, with a tiny model; what the harness says is judged by its scores.
 evaluation() {
+  local sbatch_flags=(--ntasks-per-node=$(($1 / 2)))
   fresh
   cd "$files/evaluation" || return
   ln -sfn "$top/configs" configs
   submit_template eval "${letters[@]:2}" --output_path "$dir/scores"
   finished
-  python check_run.py "$dir/scores" 4
+  python check_run.py "$dir/scores" "$1"
 }
 
 # requeued [SBATCH_FLAG...]: a job's time is minutes at least; without flags that shorten it Slurm's signal before it is up
@@ -84,8 +86,10 @@ check_templates() {
   [[ -d $files/evaluation ]] || check 'harnesses: a tiny model' harness_place
   [[ -e $files/mpi_sum ]] || check 'MPI: a program' mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
   check 'sbatch templates: under 15 lines' short
-  check 'eval.sbatch' evaluation
-  check 'train.sbatch' template train 'DDP: the losses of 4 ranks are those of one' "$here/training.py" ddp
+  check 'eval.sbatch: 2 ranks' evaluation 2
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'eval.sbatch: 4 ranks' evaluation 4
+  # evaluations.sh has DDP.
+  check 'train.sbatch' template train 'sum 6 of 4' "$here/training.py" sum_of_ranks
   check 'per-node.sbatch' template per-node 'sum 6 of 4' "$here/training.py" sum_of_ranks
   check 'pmix.sbatch' unless_open_mpi_crashes mpi_template
   check 'container.sbatch' contained_template

@@ -26,9 +26,11 @@ wheel_twice() {
 
 # wheel_in FOLDER: its module there, for PYTHONPATH.
 wheel_in() {
-  wheel_programs
-  make_wheel "$files/wheel_of_folder" "linux_$wheel_arch"
-  python3 -m pip install --quiet --no-index --no-deps --target "$1" "$files"/wheel_of_folder/*.whl
+  if [[ ! -d $files/wheel ]]; then
+    wheel_programs
+    make_wheel "$files/wheel" "linux_$wheel_arch"
+  fi
+  python3 -m pip install --quiet --no-index --no-deps --target "$1" "$files"/wheel/*.whl
 }
 
 # No release's programs are so portable.

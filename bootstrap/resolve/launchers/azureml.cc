@@ -6,7 +6,7 @@
 // several nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 
 namespace muster::resolve {
 namespace {

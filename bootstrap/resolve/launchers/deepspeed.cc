@@ -2,7 +2,7 @@
 // MASTER_ADDR MASTER_PORT.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 
 namespace muster::resolve {
 namespace {

@@ -4,18 +4,14 @@
 // Ray orders the nodes itself.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 
 namespace muster::resolve {
 namespace {
 
 constexpr LauncherRow kRow{
     .name = "ray",
-    .variables = {.rank = "RANK",
-                  .world_size = "WORLD_SIZE",
-                  .local_rank = "LOCAL_RANK",
-                  .local_world_size = "LOCAL_WORLD_SIZE",
-                  .node_rank = "NODE_RANK"},
+    .variables = kTorchVariablesByNodeRank,
     .job_id = "RAY_JOB_ID",
 };
 

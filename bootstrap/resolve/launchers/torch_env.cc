@@ -5,22 +5,13 @@
 // Without LOCAL_RANK, RANK may count nodes (Kubeflow's PyTorchJob, PAI DLC): not a process's rank.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 
 namespace muster::resolve {
 namespace {
 
-constexpr TupleVariables kVariables{
-    .rank = "RANK",
-    .world_size = "WORLD_SIZE",
-    .local_rank = "LOCAL_RANK",
-    .local_world_size = "LOCAL_WORLD_SIZE",
-    .node_rank = "GROUP_RANK",
-    .num_nodes = "GROUP_WORLD_SIZE",
-};
-
 TupleVariables Variables(const Environment& environment) {
-  TupleVariables variables = kVariables;
+  TupleVariables variables = kTorchrunVariables;
   // Alone, NODE_RANK is what people export for torchrun's --node-rank; next to LOCAL_WORLD_SIZE it is
   // Composer's or Ray's.
   if (!environment.Has("GROUP_RANK") && environment.Has("LOCAL_WORLD_SIZE"))
@@ -73,7 +64,7 @@ constinit const Launcher kTorchEnvLauncher{
     .name = "torch-env",
     .probe = ProbeTorchEnv,
     .tested = "mp.spawn, enroot's hook, by hand",
-    .tuple = kVariables,
+    .tuple = kTorchrunVariables,
     .others = kOthers,
     .note = "`NODE_RANK` beside `LOCAL_WORLD_SIZE`, without `GROUP_RANK`",
     .role = LauncherRole::kBareTuple,

@@ -5,22 +5,13 @@
 // GROUP_RANK is given in the order of arrival: rank 0 need not be on the first node.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
-#include "bootstrap/resolve/launchers/torchrun_id.h"
+#include "bootstrap/resolve/launchers/torch_variables.h"
 
 namespace muster::resolve {
 namespace {
 
-constexpr TupleVariables kVariables{
-    .rank = "RANK",
-    .world_size = "WORLD_SIZE",
-    .local_rank = "LOCAL_RANK",
-    .local_world_size = "LOCAL_WORLD_SIZE",
-    .node_rank = "GROUP_RANK",
-    .num_nodes = "GROUP_WORLD_SIZE",
-};
-
 Result<Candidate> Read(const Environment& environment, std::string_view run_id) {
-  MUSTER_TRY(Candidate candidate, ReadTuple("torchrun", environment, kVariables));
+  MUSTER_TRY(Candidate candidate, ReadTuple("torchrun", environment, kTorchrunVariables));
   MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
   if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
   MUSTER_TRY(const auto restart, environment.GetCount("TORCHELASTIC_RESTART_COUNT"));
@@ -37,7 +28,7 @@ Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   const auto run_id = environment.Get("TORCHELASTIC_RUN_ID");
   if (!run_id || run_id->empty()) return Absent{"no TORCHELASTIC_RUN_ID"};
   if (!HasTorchrun(environment)) return Absent{"TORCHELASTIC_RUN_ID is muster run's"};
-  if (HasNoPair(environment, kVariables)) {
+  if (HasNoPair(environment, kTorchrunVariables)) {
     return Absent{"TORCHELASTIC_RUN_ID is set without RANK and WORLD_SIZE: left over from a torchrun", true};
   }
   Result<Candidate> candidate = Read(environment, *run_id);
@@ -72,7 +63,7 @@ constinit const Launcher kTorchrunLauncher{
     .probe = ProbeTorchrun,
     .tested = "torchrun, torch.distributed.launch, Accelerate",
     .documented = "SageMaker; Kubeflow PyTorchJob v1, Trainer v2",
-    .tuple = kVariables,
+    .tuple = kTorchrunVariables,
     .others = kOthers,
     .per_rank = kPerRank,
     .removed = kRemoved,

@@ -85,29 +85,29 @@ tl::unexpected<Error> NcclCommunicator::Break(const Error& error) const {
   return Fail(failure);
 }
 
-Status NcclCommunicator::RunCollective(Operation operation, const ConstBuffer& elements,
-                                       const CallOptions& options, const Launch& launch) {
-  MUSTER_CHECK(CheckTimeout(operation, options));
+Status NcclCommunicator::RunCollective(const OperationRequest& request, const ConstBuffer& elements,
+                                       const CallOptions& options) {
+  MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
-  MUSTER_TRY(const std::unique_lock alone, EnterAlone(operation, collective_));
+  MUSTER_TRY(const std::unique_lock alone, EnterAlone(request.operation, collective_));
   const std::lock_guard turn(turn_);
-  Call call = CallOf(operation, elements);
+  Call call = CallOf(request.operation, elements);
   call.sequence = ++sequence_;
-  return Queue(call, std::nullopt, options, launch);
+  return Queue(call, std::nullopt, request, options);
 }
 
-Status NcclCommunicator::RunPair(Operation operation, const ConstBuffer& elements, int peer,
-                                 const CallOptions& options, const Launch& launch) {
-  MUSTER_CHECK(CheckTimeout(operation, options));
+Status NcclCommunicator::RunPair(const OperationRequest& request, const ConstBuffer& elements,
+                                 const CallOptions& options) {
+  MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
   const std::lock_guard turn(turn_);
-  Call call = CallOf(operation, elements);
-  call.sequence = ++pair_sequence_[{operation, peer}];
-  return Queue(call, world_ranks_[static_cast<size_t>(peer)], options, launch);
+  Call call = CallOf(request.operation, elements);
+  call.sequence = ++pair_sequence_[{request.operation, request.root}];
+  return Queue(call, world_ranks_[static_cast<size_t>(request.root)], request, options);
 }
 
-Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const CallOptions& options,
-                               const Launch& launch) {
+Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,
+                               const CallOptions& options) {
   NcclCore& core = *shared_.core;
   // Nothing moves, on no rank.
   if (call.count == 0) return {};
@@ -122,7 +122,7 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   queued.ticket = live_->operations()->Begin(numbered, deadline, timeout, peer);
   queued.deadline = deadline;
   queued.stream = static_cast<CudaStream>(options.stream);
-  queued.launch = launch;
+  queued.request = request;
   // The watchdog sleeps longer than so short a time.
   if (timeout < core.settings.watch_every) shared_.watchdog->Wake();
   if (!grouping_) return LaunchAll({std::move(queued)});
@@ -131,7 +131,7 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
 }
 
 NcclResult NcclCommunicator::Start(Queued& one, NcclComm comm) {
-  const NcclResult result = one.launch(comm, one.stream);
+  const NcclResult result = Launch(one.request, comm, one.stream);
   one.scratch = std::exchange(scratch_, nullptr);
   return result;
 }

@@ -34,19 +34,7 @@ class NcclCommunicator final : public Communicator {
   const Roster& roster() const override { return host_->roster(); }
   std::string_view backend() const override { return "nccl"; }
 
-  Status Barrier(const CallOptions& options) override;
-  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override;
-  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
-                const CallOptions& options) override;
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options) override;
-  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
-  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override;
-  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override;
-  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
-                       const CallOptions& options) override;
-  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override;
-  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override;
-  Status Recv(Buffer buffer, int from, const CallOptions& options) override;
+  Status Perform(const OperationRequest& request, const CallOptions& options) override;
   Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
   Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
   Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
@@ -56,26 +44,20 @@ class NcclCommunicator final : public Communicator {
   Status Synchronize(const CallOptions& options) override;
 
  private:
-  // Queues the work of one operation; called with the communicator's turn held, in a group not before its
-  // end: what it needs of the caller is in it.
-  using Launch = std::function<NcclResult(NcclComm comm, CudaStream stream)>;
+  // The work of one operation; launched with the communicator's turn held, in a group not before its end.
   struct Queued {
     Operations::Ticket ticket = 0;
     Deadline deadline = Deadline::Never();
     CudaStream stream = nullptr;
-    Launch launch;
+    OperationRequest request;
     void* scratch = nullptr;  // freed behind it in the stream
   };
 
-  Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer) const;
-  // Arguments of operations with two buffers; `many` has `factor` times the elements of `one`.
-  Status CheckBoth(Operation operation, std::string_view one_name, const ConstBuffer& one,
-                   std::string_view many_name, const ConstBuffer& many, int factor) const;
-  Status RunCollective(Operation operation, const ConstBuffer& elements, const CallOptions& options,
-                       const Launch& launch);
-  Status RunPair(Operation operation, const ConstBuffer& elements, int peer, const CallOptions& options,
-                 const Launch& launch);
-  Status Queue(const Call& call, std::optional<int> peer, const CallOptions& options, const Launch& launch);
+  Status RunCollective(const OperationRequest& request, const ConstBuffer& elements,
+                       const CallOptions& options);
+  Status RunPair(const OperationRequest& request, const ConstBuffer& elements, const CallOptions& options);
+  Status Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,
+               const CallOptions& options);
   // All of them as one.
   Status LaunchAll(std::vector<Queued> queued);
   NcclResult Start(Queued& one, NcclComm comm);
@@ -87,6 +69,9 @@ class NcclCommunicator final : public Communicator {
   NcclApi& nccl() const { return *shared_.core->nccl; }
   // The work of one operation in several calls of NCCL, as one.
   NcclResult InGroup(const std::function<NcclResult()>& calls) const;
+  NcclResult Launch(const OperationRequest& request, NcclComm comm, CudaStream stream);
+  NcclResult LaunchGather(const OperationRequest& request, NcclComm comm, CudaStream stream) const;
+  NcclResult LaunchScatter(const OperationRequest& request, NcclComm comm, CudaStream stream) const;
   NcclResult ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm, CudaStream stream);
 
   Status Usable() const;

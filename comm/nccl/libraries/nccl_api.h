@@ -73,8 +73,6 @@ class NcclApi {
 
   // What the library that was loaded can do beyond the least version.
   virtual bool HasInitScalable() const = 0;  // 2.23
-  virtual bool HasShrink() const = 0;        // 2.27
-  virtual bool HasRevoke() const = 0;        // 2.28
 
   // *state is kInProgress while a call goes on, kSuccess when it is done, else what went wrong.
   [[nodiscard]] virtual NcclResult AsyncError(NcclComm comm, NcclResult* state) = 0;

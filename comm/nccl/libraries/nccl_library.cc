@@ -18,8 +18,6 @@ struct Functions {
   decltype(ncclGetUniqueId)* get_unique_id = symbols.Need("ncclGetUniqueId");
   decltype(ncclCommInitRankConfig)* init = symbols.Need("ncclCommInitRankConfig");
   decltype(ncclCommInitRankScalable)* init_scalable = symbols.Want("ncclCommInitRankScalable");
-  decltype(ncclCommShrink)* shrink = symbols.Want("ncclCommShrink");
-  decltype(ncclCommRevoke)* revoke = symbols.Want("ncclCommRevoke");
   decltype(ncclCommSplit)* split = symbols.Need("ncclCommSplit");
   decltype(ncclCommGetAsyncError)* async_error = symbols.Need("ncclCommGetAsyncError");
   decltype(ncclCommFinalize)* finalize = symbols.Need("ncclCommFinalize");
@@ -128,8 +126,6 @@ class NcclLibrary final : public NcclApi {
   }
 
   bool HasInitScalable() const override { return f_.init_scalable != nullptr; }
-  bool HasShrink() const override { return f_.shrink != nullptr; }
-  bool HasRevoke() const override { return f_.revoke != nullptr; }
 
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override {
     ncclResult_t theirs = ncclSuccess;

@@ -42,8 +42,6 @@ class ComputingNccl final : public NcclApi {
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override;
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override;
   bool HasInitScalable() const override { return claimed.AtLeast({2, 23, 0}); }
-  bool HasShrink() const override { return claimed.AtLeast({2, 27, 0}); }
-  bool HasRevoke() const override { return claimed.AtLeast({2, 28, 7}); }
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override;
   NcclResult Finalize(NcclComm comm) override;
   NcclResult Destroy(NcclComm comm) override;

@@ -31,8 +31,6 @@ TEST(RealNccl, SaysItsVersionAndWhatItCanDo) {
   EXPECT_TRUE(nccl->version().AtLeast(kLeastNccl));
   EXPECT_THAT(nccl->path(), HasSubstr("libnccl.so.2"));
   EXPECT_EQ(nccl->HasInitScalable(), nccl->version().AtLeast({2, 23, 0}));
-  EXPECT_EQ(nccl->HasShrink(), nccl->version().AtLeast({2, 27, 0}));
-  EXPECT_EQ(nccl->HasRevoke(), nccl->version().AtLeast({2, 28, 7}));
   EXPECT_EQ(nccl->Describe(NcclResult::kSuccess), "no error");
 }
 

@@ -77,57 +77,15 @@ class ThroughDevice final : public Communicator {
   const Roster& roster() const override { return inner_->roster(); }
   std::string_view backend() const override { return inner_->backend(); }
 
-  Status Barrier(const CallOptions& options) override { return inner_->Barrier(options); }
-  Status Broadcast(Buffer buffer, int root, const CallOptions& options) override {
+  Status Perform(const OperationRequest& request, const CallOptions& options) override {
+    if (request.operation == Operation::kBarrier) return inner_->Barrier(options);
     Mirror mirror(*cuda_);
-    const Buffer device = mirror.Of(buffer);
-    return mirror.Finish(*inner_, inner_->Broadcast(device, root, mirror.With(options)));
-  }
-  Status Reduce(ConstBuffer send, Buffer receive, ReduceOp operation, int root,
-                const CallOptions& options) override {
-    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
-      return inner_->Reduce(s, r, operation, root, m.With(options));
-    });
-  }
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
-                   const CallOptions& options) override {
-    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
-      return inner_->AllReduce(s, r, operation, m.With(options));
-    });
-  }
-  Status Gather(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
-    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
-      return inner_->Gather(s, r, root, m.With(options));
-    });
-  }
-  Status AllGather(ConstBuffer send, Buffer receive, const CallOptions& options) override {
-    return Both(receive, send,
-                [&](Buffer r, ConstBuffer s, Mirror& m) { return inner_->AllGather(s, r, m.With(options)); });
-  }
-  Status Scatter(ConstBuffer send, Buffer receive, int root, const CallOptions& options) override {
-    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
-      return inner_->Scatter(s, r, root, m.With(options));
-    });
-  }
-  Status ReduceScatter(ConstBuffer send, Buffer receive, ReduceOp operation,
-                       const CallOptions& options) override {
-    return Both(receive, send, [&](Buffer r, ConstBuffer s, Mirror& m) {
-      return inner_->ReduceScatter(s, r, operation, m.With(options));
-    });
-  }
-  Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options) override {
-    return Both(receive, send,
-                [&](Buffer r, ConstBuffer s, Mirror& m) { return inner_->AllToAll(s, r, m.With(options)); });
-  }
-  Status Send(ConstBuffer buffer, int to, const CallOptions& options) override {
-    Mirror mirror(*cuda_);
-    const ConstBuffer device = mirror.Of(buffer);
-    return mirror.Finish(*inner_, inner_->Send(device, to, mirror.With(options)));
-  }
-  Status Recv(Buffer buffer, int from, const CallOptions& options) override {
-    Mirror mirror(*cuda_);
-    const Buffer device = mirror.Of(buffer);
-    return mirror.Finish(*inner_, inner_->Recv(device, from, mirror.With(options)));
+    // Where one lies in the other it is the larger one that is placed first.
+    if (request.send.bytes() > request.receive.bytes()) mirror.Of(request.send);
+    OperationRequest on_device = request;
+    on_device.receive = mirror.Of(request.receive);
+    on_device.send = mirror.Of(request.send);
+    return mirror.Finish(*inner_, inner_->Perform(on_device, mirror.With(options)));
   }
   Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override {
     return inner_->GatherBytes(mine, root, options);
@@ -146,16 +104,6 @@ class ThroughDevice final : public Communicator {
   Status Synchronize(const CallOptions& options) override { return inner_->Synchronize(options); }
 
  private:
-  template <typename Call>
-  Status Both(const Buffer& receive, const ConstBuffer& send, const Call& call) {
-    Mirror mirror(*cuda_);
-    // Where one lies in the other it is the larger one that is placed first.
-    if (send.bytes() > receive.bytes()) mirror.Of(send);
-    const Buffer r = mirror.Of(receive);
-    const ConstBuffer s = mirror.Of(send);
-    return mirror.Finish(*inner_, call(r, s, mirror));
-  }
-
   const std::unique_ptr<Communicator> inner_;
   const std::shared_ptr<CudaApi> cuda_;
 };

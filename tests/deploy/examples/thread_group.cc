@@ -37,9 +37,10 @@ void ThreadGroup::Leave(int rank) {
   changed_.notify_all();
 }
 
-Status ThreadCommunicator::AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
-                                     const CallOptions&) {
-  if (send.type != DataType::kU64 || operation != ReduceOp::kSum) return Refuse();
+Status ThreadCommunicator::Perform(const OperationRequest& request, const CallOptions&) {
+  const auto& [operation, send, receive, reduce, root] = request;
+  const bool sums = operation == Operation::kAllReduce && reduce == ReduceOp::kSum;
+  if (!sums || send.type != DataType::kU64) return Refuse();
   const auto* bytes = static_cast<const uint8_t*>(send.data);
   MUSTER_TRY(const std::vector<Bytes> all, group_.KeyedAllGather(rank_, Bytes(bytes, bytes + send.bytes())));
   std::vector<uint64_t> sums(send.count);

@@ -45,21 +45,10 @@ class ThreadCommunicator : public Communicator {
   const Roster& roster() const override { return group_.roster(); }
   std::string_view backend() const override { return "threads"; }
 
-  using Communicator::AllReduce;
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation, const CallOptions& options) override;
+  Status Perform(const OperationRequest& request, const CallOptions& options) override;
   Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
   Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
 
-  Status Barrier(const CallOptions&) override { return Refuse(); }
-  Status Broadcast(Buffer, int, const CallOptions&) override { return Refuse(); }
-  Status Reduce(ConstBuffer, Buffer, ReduceOp, int, const CallOptions&) override { return Refuse(); }
-  Status Gather(ConstBuffer, Buffer, int, const CallOptions&) override { return Refuse(); }
-  Status AllGather(ConstBuffer, Buffer, const CallOptions&) override { return Refuse(); }
-  Status Scatter(ConstBuffer, Buffer, int, const CallOptions&) override { return Refuse(); }
-  Status ReduceScatter(ConstBuffer, Buffer, ReduceOp, const CallOptions&) override { return Refuse(); }
-  Status AllToAll(ConstBuffer, Buffer, const CallOptions&) override { return Refuse(); }
-  Status Send(ConstBuffer, int, const CallOptions&) override { return Refuse(); }
-  Status Recv(Buffer, int, const CallOptions&) override { return Refuse(); }
   Result<Bytes> BroadcastBytes(ByteView, int, const CallOptions&) override { return Refuse(); }
   Result<std::unique_ptr<Communicator>> Split(int, int, const CallOptions&) override { return Refuse(); }
 

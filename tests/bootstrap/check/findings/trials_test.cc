@@ -44,34 +44,8 @@ class Liar final : public Communicator {
   const Roster& roster() const override { return honest_.roster(); }
   std::string_view backend() const override { return honest_.backend(); }
 
-  Status Barrier(const CallOptions& o) override { return honest_.Barrier(o); }
-  Status Broadcast(Buffer b, int root, const CallOptions& o) override {
-    return Spoil(honest_.Broadcast(b, root, o), b);
-  }
-  Status Reduce(ConstBuffer s, Buffer r, ReduceOp op, int root, const CallOptions& o) override {
-    return Spoil(honest_.Reduce(s, r, op, root, o), r);
-  }
-  Status AllReduce(ConstBuffer s, Buffer r, ReduceOp op, const CallOptions& o) override {
-    return Spoil(honest_.AllReduce(s, r, op, o), r);
-  }
-  Status Gather(ConstBuffer s, Buffer r, int root, const CallOptions& o) override {
-    return Spoil(honest_.Gather(s, r, root, o), r);
-  }
-  Status AllGather(ConstBuffer s, Buffer r, const CallOptions& o) override {
-    return Spoil(honest_.AllGather(s, r, o), r);
-  }
-  Status Scatter(ConstBuffer s, Buffer r, int root, const CallOptions& o) override {
-    return Spoil(honest_.Scatter(s, r, root, o), r);
-  }
-  Status ReduceScatter(ConstBuffer s, Buffer r, ReduceOp op, const CallOptions& o) override {
-    return Spoil(honest_.ReduceScatter(s, r, op, o), r);
-  }
-  Status AllToAll(ConstBuffer s, Buffer r, const CallOptions& o) override {
-    return Spoil(honest_.AllToAll(s, r, o), r);
-  }
-  Status Send(ConstBuffer b, int to, const CallOptions& o) override { return honest_.Send(b, to, o); }
-  Status Recv(Buffer b, int from, const CallOptions& o) override {
-    return Spoil(honest_.Recv(b, from, o), b);
+  Status Perform(const OperationRequest& request, const CallOptions& o) override {
+    return Spoil(honest_.Perform(request, o), request.receive);
   }
   Result<std::vector<Bytes>> GatherBytes(ByteView m, int root, const CallOptions& o) override {
     return Spoil(honest_.GatherBytes(m, root, o));
