@@ -4,19 +4,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2154 # the variables are the shells' of the root; `run` sets top, files and accuracy
 
-# In a user namespace the kernel's list of foreign programs is one's own (since Linux 6.7), and goes with it.
 emulated() {
-  # shellcheck disable=SC2016 # the inner shells'
-  unshare --user --map-root-user --mount --pid --fork --kill-child sh -euc '
-    root=$1 files=$2 handler=$3
-    shift 3
-    mount -t proc proc /proc
-    mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
-    printf %s "$handler" >/proc/sys/fs/binfmt_misc/register
-    for place in /proc /sys /dev; do mount --rbind "$place" "$root$place"; done
-    mount --bind /tmp "$root/tmp"
-    exec chroot "$root" sh -c "cd \"\$1\" && PATH=\$PWD/bin:/usr/bin:/bin && shift && exec \"\$@\"" sh "$files" "$@"' \
-    sh "$emulated_root" "$files/aarch64" "$handler" "$@"
+  "$compat/emulate" --chroot "$emulated_root" sh -c 'cd "$1" && PATH=$PWD/bin:/usr/bin:/bin && shift && exec "$@"' \
+    sh "$files/aarch64" "$@"
 }
 
 emulated_digits() {
@@ -42,8 +32,18 @@ work_place_aarch64() {
   cp "$top/deploy/examples/data/digits.csv" "$files/aarch64"
 }
 
+# The unit tests of comm and of the resolver, compiled as the release is.
+emulated_units() {
+  local target case targets=(//tests/comm/... //tests/bootstrap/resolve/...) cases=''
+  while read -r target case _; do
+    if [[ $case == '*' ]]; then targets+=("-$target"); else cases+=:$case; fi
+  done < <(grep '^//' "$compat/not_emulated.txt")
+  "$top/tests/unit" --release aarch64 --run_under="$compat/emulate $emulated_root" --test_timeout=600 \
+    --test_filter="*-${cases#:}" -- "${targets[@]}"
+}
+
 check_on_emulation() {
-  local emulated_root=$2 handler
+  local emulated_root=$2
   if ! type -P qemu-aarch64-static >/dev/null; then
     skip "$1" 'no root: no qemu-aarch64-static on this machine'
     return
@@ -52,13 +52,12 @@ check_on_emulation() {
     skip "$1" 'no root: this kernel has no binfmt_misc in a user namespace (Linux 6.7)'
     return
   fi
-  # ELF, 64 bits, little-endian, executable or shared, aarch64. F: qemu is opened now, not by its name in the root.
-  handler=':aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:'
-  handler+='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'
-  handler+=$(type -P qemu-aarch64-static):F
   check "$1: the release" work_place_aarch64
   check "$1: --version" emulated_version
   check "$1: the digits of one process" emulated_digits
   check "$1: launch -n 4" emulated_launch
   check "$1: launch -n 4, a rank fails" emulated_failure
+  [[ -n ${MUSTER_TESTS_LONG-} ]] || return
+  sed -n 's|^//|not emulated: //|p' "$compat/not_emulated.txt"
+  check "$1: the unit tests of comm and of the resolver" emulated_units
 }
