@@ -1,0 +1,125 @@
+# Sourced by `run`: a queue of items for all ranks (`muster map`), its journal, and how it goes on.
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the variables are the items'
+# shellcheck disable=SC2154 # `run` sets files; `fresh` sets dir
+
+# map_step SRUN-OPTION... -- OPTION... -- CMD...: its lines are in $dir/err.
+map_step() {
+  local options=()
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  shift
+  step "${options[@]}" muster map --items "$dir/items.txt" --output "$dir/out" "$@" 2>"$dir/err"
+}
+
+# forty: q1 to q40, and what one rank would make of them.
+forty() {
+  fresh
+  seq -f 'q%g' 40 >"$dir/items.txt"
+}
+
+journal() { muster journal "$dir/out/journal" "$@"; }
+
+# expect_items COUNT: so many have ended, each once.
+expect_items() {
+  expect 'items that have ended' "$(journal --csv | tail -n +2 | cut -d, -f2 | sort -u | wc -l)" "$1"
+  expect 'records' "$(journal --csv | tail -n +2 | wc -l)" "$1"
+}
+
+shared() {
+  forty
+  map_step -N3 --ntasks-per-node=2 -- -- sh -c 'sleep 0.05; echo "{item} by {rank} on {node}" >answer; echo out of {item}'
+  expect_items 40
+  expect 'answers' "$(cat "$dir"/out/q*/answer | wc -l)" 40
+  expect 'output of q7' "$(cat "$dir/out/q7/stdout")" 'out of q7'
+  expect 'nodes at work' "$(cut -d' ' -f5 "$dir"/out/q*/answer | sort -u | xargs)" 'gpu01 gpu02 gpu03'
+}
+
+given_up() {
+  forty
+  expect_code 79 map_step -N2 --ntasks-per-node=2 -- --retries 1 -- sh -c 'echo no model >&2; [ {item} != q7 ]'
+  expect_items 40
+  expect_like 'who failed' "$(<"$dir/err")" '*error: item q7 failed (2 attempts; rank [0-3] on gpu0[12]): exit 1 *no model*'
+  expect 'tasks that end so' "$(grep -c 'Exited with exit code 79' "$dir/err")" 2
+}
+
+# What is left is done by another number of ranks; what a killed rank had in hand, by another rank.
+goes_on() {
+  forty
+  expect_code 137 map_step -N2 --ntasks-per-node=2 -- -- sh -c 'sleep 0.05; echo {item} >answer
+    [ {item}{attempt} != q151 ] || kill -9 $PPID'
+  expect_items 40
+  expect_like 'who was lost' "$(<"$dir/err")" '*rank [0-3] on gpu0[12] ended without leaving its group; * of its items go to other ranks*'
+  expect 'answers' "$(cat "$dir"/out/q*/answer | sort -V | xargs)" "$(seq -f 'q%g' 40 | xargs)"
+}
+
+resumed() {
+  forty
+  expect_code 137 map_step -N1 -n1 -- -- sh -c 'echo {item} >answer; [ {item} != q15 ] || [ -e "$0" ] || kill -9 $PPID' "$dir/again"
+  touch "$dir/again"
+  map_step -N4 --ntasks-per-node=2 -- -- sh -c 'echo {item} >answer; [ {item} != q15 ] || [ -e "$0" ] || kill -9 $PPID' "$dir/again"
+  expect_items 40
+  expect_like 'what was told' "$(<"$dir/err")" '*of 40 items were done by earlier runs*'
+  expect 'runs' "$(find "$dir/out/journal" -name '*.segment' | wc -l)" 2
+  expect_code 76 map_step -N1 -n1 -- -- sh -c 'echo another command'
+}
+
+second_run() {
+  local first
+  forty
+  shut_gate
+  map_step -N1 -n1 -w gpu01 -- -- flock "$dir/gate" true &
+  first=$!
+  until_true 30 test -e "$dir/out/journal/000001.segment"
+  expect_code 64 step -N1 -n1 -w gpu02 muster map --items "$dir/items.txt" --output "$dir/out" -- flock "$dir/gate" true \
+    2>"$dir/second"
+  open_gate
+  wait "$first"
+  expect_like 'who is at work' "$(<"$dir/second")" '*gpu01*'
+  expect_items 40
+}
+
+# `import muster`, with and without muster run.
+resident() {
+  local start
+  for start in '' 'muster run --'; do
+    fresh
+    # shellcheck disable=SC2086 # words
+    step -N2 --ntasks-per-node=2 $start python3 "$top/deploy/examples/map.py" 200 --journal "$dir/journal" >"$dir/said"
+    expect 'what was said' "$(<"$dir/said")" '186 of 200 answers are correct'
+    expect 'records' "$(muster journal "$dir/journal" --csv | tail -n +2 | wc -l)" 200
+  done
+}
+
+job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
+
+# Two minutes are Slurm's least but one: several jobs after each other.
+generations() {
+  fresh
+  (cd "$dir" && ctl sbatch --parsable --time=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" "$1" "$dir/out") >"$dir/job"
+  read -r job <"$dir/job"
+  until_true 900 job_over
+  expect_items "$2"
+  [[ $(find "$dir/out/journal" -name '*.segment' | wc -l) -gt 1 ]] || fail "one job did it all: $(<"$dir/log")"
+}
+
+sweep() {
+  cat >"$files/sweep.yaml" <<'EOF'
+map:
+  items: {model: [small, large], task: [arc, gsm8k, mmlu], part: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
+  command: [sh, -c, 'sleep 6; echo "{\"accuracy\": 1}" >scores.json']
+  expect: ["scores.json:accuracy"]
+EOF
+  generations "$files/sweep.yaml" 60
+}
+
+check_maps() {
+  export PYTHONPATH=$top/bootstrap/python LD_LIBRARY_PATH=$files/root/bazel-bin/bootstrap/c
+  check 'map: items of six ranks' shared
+  check 'map: an item that fails' given_up
+  check 'map: a rank that is killed' goes_on
+  check 'map: resumed by more ranks' resumed
+  check 'map: a second run on one journal' second_run
+  check 'map: import muster' resident
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'map.sbatch: several jobs' sweep
+  unset PYTHONPATH LD_LIBRARY_PATH
+}
