@@ -19,6 +19,7 @@ namespace {
 constexpr auto kTouchEvery = std::chrono::seconds(1);
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr size_t kWriteAtATime = size_t{4} << 20;
+constexpr size_t kMostKept = 2 * kWriteAtATime;
 constexpr mode_t kWritable = S_IWUSR | S_IWGRP | S_IWOTH;
 
 tl::unexpected<Error> CannotWrite(const OwnSegment& segment, int reason) {
@@ -101,7 +102,9 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   bool finished = false;  // the thread's last word
   Status status;          // of the first failure
 
-  uint64_t records = 0;  // written; the thread's
+  // The thread's.
+  uint64_t records = 0;  // written
+  Bytes bytes;           // of a batch; its memory serves the next
 
   struct Work {
     std::optional<Bytes> beginning;
@@ -138,8 +141,8 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     }
   }
 
-  Status BeginNow(ByteView bytes) {
-    MUSTER_CHECK(Write(segment, bytes));
+  Status BeginNow(ByteView first) {
+    MUSTER_CHECK(Write(segment, first));
     MUSTER_CHECK(MakeDurable(segment));
     const std::lock_guard lock(mutex);
     begun = true;
@@ -148,7 +151,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   }
 
   Status CloseNow() {
-    Bytes bytes;
+    bytes.clear();
     AppendFrame(bytes, segment.seed, segment.size, SegmentEnd{records});
     MUSTER_CHECK(Write(segment, bytes));
     return MakeDurable(segment);
@@ -158,7 +161,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   Status Commit(std::vector<Job>& batch) {
     std::vector<Done> done;
     done.reserve(batch.size());
-    Bytes bytes;
+    bytes.clear();
     for (const Job& job : batch) {
       const uint64_t offset = segment.size + bytes.size();
       if (offset >= JournalIndex::kMostBytes) return CannotWrite(segment, EFBIG);
@@ -174,6 +177,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     MUSTER_CHECK(MakeDurable(segment));
     for (size_t i = 0; i < batch.size(); ++i) done[i].on_durable = std::move(batch[i].on_durable);
     batch.clear();
+    if (bytes.capacity() > kMostKept) bytes = Bytes();
     Post(std::move(done));
     return {};
   }

@@ -56,13 +56,22 @@ uint64_t Check(uint64_t seed, uint64_t offset, ByteView bytes) {
 }
 
 // marker | u32 length of the body | u64 check of the body | u32 check of the length and the body's check
-Bytes HeadOf(uint64_t seed, uint64_t offset, ByteView body) {
-  WireWriter head;
-  head.Raw(kMarker);
-  head.U32(static_cast<uint32_t>(body.size()));
-  head.U64(Check(seed, offset, body));
-  head.U32(static_cast<uint32_t>(Check(seed, offset, ByteView(head.bytes()).subspan(kMarker.size()))));
-  return head.Take();
+using FrameHead = std::array<uint8_t, kFrameHead>;
+constexpr size_t kCheckedAt = 4;
+constexpr size_t kChecked = 12;
+
+void Put(uint64_t value, std::span<uint8_t> into) {
+  for (size_t i = 0; i < into.size(); ++i) into[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+FrameHead HeadOf(uint64_t seed, uint64_t offset, ByteView body) {
+  FrameHead head{};
+  const std::span<uint8_t> bytes(head);
+  std::ranges::copy(kMarker, head.begin());
+  Put(body.size(), bytes.subspan(kCheckedAt, 4));
+  Put(Check(seed, offset, body), bytes.subspan(kCheckedAt + 4, 8));
+  Put(Check(seed, offset, bytes.subspan(kCheckedAt, kChecked)), bytes.subspan(kCheckedAt + kChecked));
+  return head;
 }
 
 struct Head {
@@ -73,8 +82,8 @@ struct Head {
 std::optional<Head> HeadIn(uint64_t seed, uint64_t offset, ByteView bytes) {
   if (bytes.size() < kFrameHead || !std::ranges::equal(bytes.first(kMarker.size()), kMarker))
     return std::nullopt;
-  const ByteView checked = bytes.subspan(kMarker.size(), 12);
-  WireReader reader(bytes.subspan(kMarker.size(), kFrameHead - kMarker.size()));
+  const ByteView checked = bytes.subspan(kCheckedAt, kChecked);
+  WireReader reader(bytes.subspan(kCheckedAt, kFrameHead - kCheckedAt));
   Head head;
   head.length = reader.U32();
   head.check = reader.U64();
@@ -85,7 +94,7 @@ std::optional<Head> HeadIn(uint64_t seed, uint64_t offset, ByteView bytes) {
 template <typename... T>
 void Append(Bytes& out, uint64_t seed, uint64_t offset, const T&... fields) {
   const Bytes body = EncodeFields(fields...);
-  const Bytes head = HeadOf(seed, offset, body);
+  const FrameHead head = HeadOf(seed, offset, body);
   out.insert(out.end(), head.begin(), head.end());
   out.insert(out.end(), body.begin(), body.end());
 }
