@@ -20,5 +20,6 @@ void AddSecretCommand(CLI::App& app, Run& run);
 void AddStatusCommand(CLI::App& app, Run& run);
 void AddStoreCommand(CLI::App& app, Run& run);
 void AddMapCommand(CLI::App& app, Run& run);
+void AddJournalCommand(CLI::App& app, Run& run);
 
 }  // namespace muster::cli

@@ -31,7 +31,7 @@ constexpr Command kCommands[] = {
     {"run", AddRunCommand},       {"launch", AddLaunchCommand}, {"resolve", AddResolveCommand},
     {"check", AddCheckCommand},   {"config", AddConfigCommand}, {"secret", AddSecretCommand},
     {"status", AddStatusCommand}, {"store", AddStoreCommand},   {"once", AddOnceCommand},
-    {"doctor", AddDoctorCommand}, {"map", AddMapCommand},
+    {"doctor", AddDoctorCommand}, {"map", AddMapCommand},       {"journal", AddJournalCommand},
 };
 
 // The one that is asked for; to describe the flags of the others as well would be a good part of what 2048

@@ -1,0 +1,123 @@
+// muster journal: what a map has done.
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/map/journal_report.h"
+#include "comm/log/log.h"
+#include "comm/map/journal_reader.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "Print what a map has done, from its journal: the items that have ended, the runs, failures, the "
+    "slowest\n"
+    "items. The journal is only read; a run may be writing to it.\n\n"
+    "ACTION verify checks every record's checksum and names each damaged place. ACTION merge writes the "
+    "results\n"
+    "of the committed items in the order of the items, each followed by a newline: the same bytes whatever\n"
+    "ranks and runs computed them.";
+constexpr const char* kFooter =
+    "Exit status: 0; 64 it is no journal, or merge found a pickled Python object; 71 it cannot be read;\n"
+    "79 verify: a record is damaged; merge: an item has no result (the results that exist are written).\n\n"
+    "Examples:\n"
+    "  muster journal out/answers.journal\n"
+    "  muster journal out/answers.journal --json | jq 'select(.ending == \"poisoned\") | .key'\n"
+    "  muster journal out/answers.journal --csv > answers.csv\n"
+    "  muster journal out/answers.journal verify\n"
+    "  muster journal out/answers.journal merge > answers.jsonl";
+
+struct JournalFlags {
+  std::string directory;
+  std::string action;
+  bool json = false;
+  bool csv = false;
+  bool zero = false;
+};
+
+Status ToStandardOutput(std::string_view part) {
+  if (std::fwrite(part.data(), 1, part.size(), stdout) == part.size()) return {};
+  return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(errno));
+}
+
+Status Flush() {
+  if (std::fflush(stdout) == 0) return {};
+  return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(errno));
+}
+
+// Beside output that has no place for it.
+void WarnOfDamage(const map::JournalReader& journal) {
+  for (const map::JournalFlaw& flaw : journal.flaws()) {
+    if (map::IsDamage(flaw)) LogWarning("{}", map::Describe(flaw));
+  }
+}
+
+Result<int> Verify(const map::JournalReader& journal, const JournalFlags& flags) {
+  MUSTER_CHECK(ToStandardOutput(flags.json ? map::VerifyJson(journal, flags.directory)
+                                           : map::VerifyText(journal, flags.directory)));
+  MUSTER_CHECK(Flush());
+  return map::IsWhole(journal) ? 0 : ExitStatus(Code::kWorkFailed);
+}
+
+Result<int> Merge(map::JournalReader& journal, const JournalFlags& flags) {
+  WarnOfDamage(journal);
+  MUSTER_CHECK(map::WriteMerged(journal, flags.zero ? '\0' : '\n', ToStandardOutput));
+  MUSTER_CHECK(Flush());
+  const uint64_t items = journal.identity().items;
+  const uint64_t committed = journal.index().committed();
+  if (committed == items) return 0;
+  const uint64_t poisoned = journal.index().poisoned();
+  return WithHint(Fail(Code::kWorkFailed, "{} of {} items have no result: {} given up, {} left",
+                       items - committed, items, poisoned, items - committed - poisoned),
+                  "run the map again with this journal");
+}
+
+Result<int> ShowJournal(const JournalFlags& flags) {
+  MUSTER_TRY(map::JournalReader journal, map::JournalReader::Open(flags.directory));
+  if (flags.action == "verify") return Verify(journal, flags);
+  if (flags.action == "merge") return Merge(journal, flags);
+  if (flags.json || flags.csv) {
+    WarnOfDamage(journal);
+    MUSTER_CHECK(flags.json ? map::WriteJsonLines(journal, ToStandardOutput)
+                            : map::WriteCsv(journal, ToStandardOutput));
+  } else {
+    MUSTER_TRY(const std::string summary, map::JournalSummary(journal, flags.directory));
+    MUSTER_CHECK(ToStandardOutput(summary));
+  }
+  MUSTER_CHECK(Flush());
+  return 0;
+}
+
+}  // namespace
+
+void AddJournalCommand(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("journal", "print what a map has done, from its journal");
+  command->description(kHelp);
+  command->footer(kFooter);
+  const auto flags = std::make_shared<JournalFlags>();
+  command->add_option("DIRECTORY", flags->directory, "the journal of a map (--journal)")
+      ->required()
+      ->type_name("");
+  command->add_option("ACTION", flags->action, "verify or merge, instead of a summary")
+      ->type_name("")
+      ->check(CLI::IsMember({"verify", "merge"}).description(""));
+  CLI::Option* json = command->add_flag("--json", flags->json,
+                                        "a JSON object for each item, a line each; with verify one object "
+                                        "(bootstrap/map/README.md)");
+  command->add_flag("--csv", flags->csv, "the same as CSV")->excludes(json);
+  command->add_flag("-0,--zero", flags->zero,
+                    "with merge: a NUL byte after each result instead of a newline");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> status = ShowJournal(*flags);
+      // Lines of records are on standard output already when merge finds an item without one.
+      return status ? *status : ReportError(status.error(), flags->json && flags->action != "merge");
+    };
+  });
+}
+
+}  // namespace muster::cli
