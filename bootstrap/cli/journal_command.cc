@@ -8,7 +8,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/map/journal_report.h"
 #include "comm/log/log.h"
-#include "comm/map/journal_reader.h"
+#include "comm/map/journal/reader.h"
 
 namespace muster::cli {
 namespace {

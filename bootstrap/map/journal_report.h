@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "comm/base/error.h"
-#include "comm/map/journal_reader.h"
+#include "comm/map/journal/reader.h"
 
 namespace muster::map {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "comm/base/blocking_worker.h"
-#include "comm/map/journal_writer.h"
+#include "comm/map/journal/writer.h"
 #include "comm/map/ledger.h"
 #include "comm/map/messages.h"
 #include "comm/map/progress_log.h"

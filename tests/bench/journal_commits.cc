@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/map/journal_writer.h"
+#include "comm/map/journal/writer.h"
 #include "comm/net/event_loop.h"
 
 namespace {

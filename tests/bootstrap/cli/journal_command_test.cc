@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/bootstrap/cli/launched.h"
-#include "tests/comm/map/journal_files.h"
+#include "tests/comm/map/journal/files.h"
 
 namespace muster::cli {
 namespace {

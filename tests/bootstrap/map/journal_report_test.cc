@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/comm/map/journal_files.h"
+#include "tests/comm/map/journal/files.h"
 
 namespace muster::map {
 namespace {

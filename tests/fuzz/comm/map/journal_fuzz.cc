@@ -2,7 +2,7 @@
 // accounted for.
 #include <algorithm>
 
-#include "comm/map/journal_format.h"
+#include "comm/map/journal/format.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

@@ -1,4 +1,4 @@
-#include "comm/map/journal_directory.h"
+#include "comm/map/journal/directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>

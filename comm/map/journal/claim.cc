@@ -1,4 +1,4 @@
-#include "comm/map/journal_claim.h"
+#include "comm/map/journal/claim.h"
 
 #include <fmt/format.h>
 #include <poll.h>

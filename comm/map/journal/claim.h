@@ -11,7 +11,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
-#include "comm/map/journal_directory.h"
+#include "comm/map/journal/directory.h"
 #include "comm/map/journal_record.h"
 
 namespace muster::map {

@@ -1,4 +1,4 @@
-#include "comm/map/journal_reader.h"
+#include "comm/map/journal/reader.h"
 
 #include <fmt/format.h>
 

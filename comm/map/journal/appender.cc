@@ -1,4 +1,4 @@
-#include "comm/map/journal_appender.h"
+#include "comm/map/journal/appender.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "comm/base/start_thread.h"
-#include "comm/map/journal_format.h"
-#include "comm/map/journal_index.h"
+#include "comm/map/journal/format.h"
+#include "comm/map/journal/index.h"
 
 namespace muster::map {
 namespace {

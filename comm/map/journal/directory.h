@@ -10,7 +10,7 @@
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
-#include "comm/map/journal_format.h"
+#include "comm/map/journal/format.h"
 
 namespace muster::map {
 

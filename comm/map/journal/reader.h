@@ -15,9 +15,9 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/map/identity.h"
-#include "comm/map/journal_directory.h"
-#include "comm/map/journal_format.h"
-#include "comm/map/journal_index.h"
+#include "comm/map/journal/directory.h"
+#include "comm/map/journal/format.h"
+#include "comm/map/journal/index.h"
 #include "comm/map/journal_record.h"
 
 namespace muster::map {

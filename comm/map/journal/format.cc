@@ -1,4 +1,4 @@
-#include "comm/map/journal_format.h"
+#include "comm/map/journal/format.h"
 
 #include <sodium.h>
 

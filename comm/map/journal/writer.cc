@@ -1,4 +1,4 @@
-#include "comm/map/journal_writer.h"
+#include "comm/map/journal/writer.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "comm/base/system_calls.h"
-#include "comm/map/journal_appender.h"
-#include "comm/map/journal_claim.h"
-#include "comm/map/journal_directory.h"
-#include "comm/map/journal_format.h"
-#include "comm/map/journal_reader.h"
+#include "comm/map/journal/appender.h"
+#include "comm/map/journal/claim.h"
+#include "comm/map/journal/directory.h"
+#include "comm/map/journal/format.h"
+#include "comm/map/journal/reader.h"
 
 namespace muster::map {
 namespace {

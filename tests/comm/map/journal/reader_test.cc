@@ -1,8 +1,8 @@
-#include "comm/map/journal_reader.h"
+#include "comm/map/journal/reader.h"
 
 #include <gmock/gmock.h>
 
-#include "tests/comm/map/journal_files.h"
+#include "tests/comm/map/journal/files.h"
 
 namespace muster::map {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
-#include "comm/map/journal_claim.h"
-#include "comm/map/journal_directory.h"
+#include "comm/map/journal/claim.h"
+#include "comm/map/journal/directory.h"
 #include "comm/map/journal_record.h"
 #include "comm/net/event_loop.h"
 

@@ -1,4 +1,4 @@
-#include "comm/map/journal_writer.h"
+#include "comm/map/journal/writer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,9 +9,9 @@
 #include <csignal>
 #include <thread>
 
-#include "comm/map/journal_claim.h"
+#include "comm/map/journal/claim.h"
 #include "tests/comm/base/another_user.h"
-#include "tests/comm/map/journal_files.h"
+#include "tests/comm/map/journal/files.h"
 
 namespace muster::map {
 namespace {

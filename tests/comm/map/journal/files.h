@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "comm/map/journal_format.h"
-#include "comm/map/journal_reader.h"
-#include "comm/map/journal_writer.h"
+#include "comm/map/journal/format.h"
+#include "comm/map/journal/reader.h"
+#include "comm/map/journal/writer.h"
 #include "tests/comm/base/print_error.h"
 #include "tests/comm/net/test_loop.h"
 
