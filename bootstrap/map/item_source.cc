@@ -131,6 +131,26 @@ Result<std::unique_ptr<ItemSource>> ItemSource::Open(const config::MapItems& ite
                   "write muster map --items FILE -- CMD {item}");
 }
 
+// The first item whose key another has had is named.
+Status ItemSource::CheckKeys(std::vector<std::pair<uint64_t, uint64_t>> hashes) const {
+  std::ranges::sort(hashes);
+  uint64_t first = 0;
+  uint64_t second = size();
+  for (size_t i = 1; i < hashes.size(); ++i) {
+    if (hashes[i - 1].first != hashes[i].first || hashes[i].second >= second) continue;
+    MUSTER_TRY(const SourceItem one, Read(hashes[i - 1].second));
+    MUSTER_TRY(const SourceItem other, Read(hashes[i].second));
+    if (one.key != other.key) continue;
+    first = hashes[i - 1].second;
+    second = hashes[i].second;
+  }
+  if (second == size()) return {};
+  MUSTER_TRY(const SourceItem item, Read(first));
+  return WithHint(Fail(Code::kConfiguration, "{}: the key {} a second time; the first is at {}",
+                       Where(second), config::JsonQuoted(item.key), Where(first)),
+                  "the key is the field key or id, else all fields together");
+}
+
 Status ItemSource::Survey() {
   KeyDigest digest;
   NameCounter names;
@@ -146,18 +166,7 @@ Status ItemSource::Survey() {
     Remember(i, hash);
     hashes.emplace_back(hash, i);
   }
-  std::ranges::sort(hashes);
-  for (size_t i = 1; i < hashes.size(); ++i) {
-    if (hashes[i - 1].first != hashes[i].first) continue;
-    const uint64_t first = hashes[i - 1].second;
-    const uint64_t second = hashes[i].second;
-    MUSTER_TRY(const SourceItem one, Read(first));
-    MUSTER_TRY(const SourceItem other, Read(second));
-    if (one.key != other.key) continue;
-    return WithHint(Fail(Code::kConfiguration, "{}: the key {} a second time; the first is at {}",
-                         Where(second), config::JsonQuoted(one.key), Where(first)),
-                    "the key is the field key or id, else all fields together");
-  }
+  MUSTER_CHECK(CheckKeys(std::move(hashes)));
   keys_ = digest.Finish();
   for (const std::string& name : names.order()) {
     const uint64_t leading = names.Leading(name);

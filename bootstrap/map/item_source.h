@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bootstrap/config/config.h"
@@ -57,6 +58,9 @@ class ItemSource {
   virtual void Remember(uint64_t /*index*/, uint64_t /*hash*/) {}
 
  private:
+  // `hashes`: of each key, with its item.
+  Status CheckKeys(std::vector<std::pair<uint64_t, uint64_t>> hashes) const;
+
   std::vector<std::string> names_;
   std::vector<PartialName> partial_names_;
   Digest keys_{};

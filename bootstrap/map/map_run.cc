@@ -26,8 +26,10 @@
 namespace muster::map {
 namespace {
 
-// What a rank that was told to end may take beyond run.grace: the kernel ends killed processes, the root hears of it.
+// A rank that was told to end waits so long, beyond run.grace, for killed processes; and so long for the end of the
+// map once its own programs have ended: the other ranks may have been told as well, or may go on.
 constexpr Duration kBeyondGrace = std::chrono::seconds(8);
+constexpr Duration kFarewell = std::chrono::seconds(4);
 constexpr uint64_t kMostGivenUp = 10;
 
 // The variables of every item's program: a world of one, whatever this rank is one of.
@@ -113,6 +115,9 @@ class MapWork {
     return end;
   }
 
+  // Readable once this rank's programs have ended for the last time.
+  int served_fd() const { return served_.fd(); }
+
   // Whether there was something to stop: before that the process may simply end.
   bool Stop() {
     const std::lock_guard lock(mutex_);
@@ -167,6 +172,7 @@ class MapWork {
     const std::lock_guard lock(mutex_);
     worker_ = nullptr;
     over_ = true;
+    served_.Raise();
     return served;
   }
 
@@ -190,14 +196,15 @@ class MapWork {
   MapPlan& plan_;
   std::mutex mutex_;
   Worker* worker_ = nullptr;  // while it works
+  const StopFlag served_;
   bool over_ = false;
 };
 
 // The main thread meanwhile: signals, and orphans.
 class SignalWatch {
  public:
-  SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace)
-      : relay_(std::move(relay)), work_(work), grace_(grace) {}
+  SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace, bool speaks)
+      : relay_(std::move(relay)), work_(work), grace_(grace), speaks_(speaks) {}
 
   // A signal that comes now has no effect any more.
   void KeepBlocked() const { relay_->KeepBlocked(); }
@@ -205,10 +212,15 @@ class SignalWatch {
   // Until `done` is readable. The signal that asked to end, or 0.
   int Serve(int done) {
     for (;;) {
-      std::array<pollfd, 2> fds = {{{relay_->fd(), POLLIN, 0}, {done, POLLIN, 0}}};
+      const int served = signal_ == 0 || farewell_ ? -1 : work_.served_fd();
+      std::array<pollfd, 3> fds = {{{relay_->fd(), POLLIN, 0}, {done, POLLIN, 0}, {served, POLLIN, 0}}};
       poll(fds.data(), fds.size(), end_by_.PollMilliseconds());
       while (const auto event = relay_->Next()) Take(*event);
       if ((fds[1].revents & POLLIN) != 0) return signal_;
+      if ((fds[2].revents & POLLIN) != 0) {
+        farewell_ = true;
+        end_by_ = end_by_.EarlierOf(Deadline::After(kFarewell));
+      }
       if (end_by_.Expired()) GiveUp();
     }
   }
@@ -225,14 +237,14 @@ class SignalWatch {
     if (signal_ != 0 && event.number == SIGINT) end_by_ = Deadline::After({});  // a second Ctrl-C
     if (signal_ != 0) return;
     signal_ = event.number;
-    LogInfo("{}: the items in hand are given back", process::DescribeRequest(signal_, ""));
+    if (speaks_) LogInfo("{}: the items in hand are given back", process::DescribeRequest(signal_, ""));
     end_by_ = Deadline::After(grace_ + kBeyondGrace);
   }
 
   [[noreturn]] void GiveUp() const {
     static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(1))));
     MapEnd end;
-    end.outcome.items = 1;
+    end.outcome.items = 1;  // some are left
     end.signal = signal_;
     _exit(ExitStatusOf(end));
   }
@@ -240,7 +252,9 @@ class SignalWatch {
   std::unique_ptr<process::SignalRelay> relay_;
   MapWork& work_;
   const Duration grace_;
+  const bool speaks_;  // for all ranks
   int signal_ = 0;
+  bool farewell_ = false;                // nothing is left but to wait for the other ranks
   Deadline end_by_ = Deadline::Never();  // a signal bounds it
 };
 
@@ -256,11 +270,18 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
                end = work.Run();
                done.Raise();
              }));
-  SignalWatch watch(std::move(relay), work, plan.attempt.grace);
+  SignalWatch watch(std::move(relay), work, plan.attempt.grace, start.resolution.tuple.rank == 0);
   const int signal = watch.Serve(done.fd());
   thread.join();
   watch.KeepBlocked();
   static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(5))));
+  // Once this rank is told to end, others are too, the root perhaps first: no failure of theirs.
+  if (!end && signal != 0) {
+    LogDebug("{}", ToString(end.error()));
+    end = MapEnd{};
+    end->outcome.items = plan.items->size();
+    end->outcome.time_is_up = true;
+  }
   if (end) end->signal = signal;
   return end;
 }

@@ -1,0 +1,127 @@
+// muster map, in a world of one: the whole command, with its journal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/bootstrap/cli/launched.h"
+
+namespace muster::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class MapCommand : public testing::Test {
+ protected:
+  // `muster map WORDS...` with "@" for a directory that stays.
+  Launched& Start(std::vector<std::string> words) {
+    for (std::string& word : words) {
+      for (size_t at = word.find('@'); at != std::string::npos; at = word.find('@', at)) {
+        word.replace(at, 1, directory_);
+        at += directory_.size();
+      }
+    }
+    words.insert(words.begin(), "map");
+    muster_ = std::make_unique<Launched>(words);
+    return *muster_;
+  }
+  int Run(std::vector<std::string> words) { return Start(std::move(words)).Wait(); }
+
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/maps.XXXXXX";
+    directory_ = mkdtemp(name.data());
+    std::ofstream(File("items.txt")) << "a\nb\nc d\n";
+  }
+  void TearDown() override {
+    muster_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  std::string File(const std::string& name) const { return directory_ + "/" + name; }
+
+  std::string directory_;
+  std::unique_ptr<Launched> muster_;
+};
+
+TEST_F(MapCommand, RunsItsCommandForEachItem) {
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "sh", "-c",
+                 "echo \"{item}\" $RANK/$WORLD_SIZE"}),
+            0)
+      << muster_->Err();
+  EXPECT_EQ(ContentOf(File("out/c%20d/stdout")), "c d 0/1\n");
+  EXPECT_EQ(ContentOf(File("out/a/stdout")), "a 0/1\n");
+  EXPECT_EQ(muster_->Out(), "");
+  EXPECT_THAT(muster_->Err(), HasSubstr("3 of 3 items are done"));
+  EXPECT_FALSE(std::filesystem::exists(File("out/.attempts")));
+}
+
+TEST_F(MapCommand, GoesOnWithWhatIsLeft) {
+  const std::vector<std::string> words = {"--items",
+                                          "@/items.txt",
+                                          "--output",
+                                          "@/out",
+                                          "--retries",
+                                          "0",
+                                          "--json",
+                                          "--",
+                                          "sh",
+                                          "-c",
+                                          "echo {index} >>@/ran; test {index} != 1"};
+  EXPECT_EQ(Run(words), 79);
+  EXPECT_THAT(muster_->Out(), HasSubstr(R"("items":3,"committed":2,"resumed":0,"failed":1,"left":0)"));
+  EXPECT_THAT(muster_->Err(), HasSubstr("item b failed (1 attempts; rank 0 on "));
+  EXPECT_EQ(Run(words), 79);
+  EXPECT_THAT(muster_->Out(), HasSubstr(R"("committed":2,"resumed":3,"failed":1)"));
+  EXPECT_EQ(ContentOf(File("ran")).size(), 6u) << "the items that had ended were run again";
+}
+
+TEST_F(MapCommand, RefusesAnotherMapsJournal) {
+  ASSERT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "true"}), 0) << muster_->Err();
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "true", "{item}"}), 76)
+      << muster_->Err();
+}
+
+TEST_F(MapCommand, GivesBackItsItemsWhenItIsTerminated) {
+  Launched& muster = Start({"--items", "@/items.txt", "--output", "@/out", "--slots", "2", "--", "sh", "-c",
+                            "touch @/up{slot}; sleep 1000"});
+  while (!std::filesystem::exists(File("up0")) || !std::filesystem::exists(File("up1")))
+    std::this_thread::yield();
+  muster.Send(SIGTERM);
+  EXPECT_EQ(muster.Wait(), 80);
+  EXPECT_THAT(muster.Err(),
+              HasSubstr("0 of 3 items are done, 3 are left: the same command goes on with them"));
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--slots", "2", "--", "sh", "-c",
+                 "touch @/up{slot}; sleep 1000", "never"}),
+            76);
+}
+
+TEST_F(MapCommand, PrintsItsPlan) {
+  std::ofstream(File("sweep.yaml"))
+      << "map:\n  items: {model: [a, b], task: [x]}\n  command: [eval, '{model}']\n";
+  EXPECT_EQ(Run({"-c", "@/sweep.yaml", "--dry-run"}), 0) << muster_->Err();
+  EXPECT_THAT(muster_->Out(), StartsWith("2 items; results in "));
+  EXPECT_THAT(muster_->Out(), HasSubstr("model=a,task=x: eval a\nmodel=b,task=x: eval b\n"));
+  EXPECT_EQ(Run({"-c", "@/sweep.yaml", "--dry-run", "--json"}), 0);
+  EXPECT_THAT(muster_->Out(), HasSubstr(R"("key":"model=b,task=x","command":["eval","b"])"));
+}
+
+TEST_F(MapCommand, RefusesWhatCannotBe) {
+  EXPECT_EQ(Run({"--items", "@/items.txt"}), 64);
+  EXPECT_EQ(Run({"--", "true"}), 64);
+  EXPECT_EQ(Run({"--items", "-", "--", "true"}), 78);
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--", "true", "{modle}"}), 78);
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "no-such-program-here"}), 64);
+  EXPECT_THAT(muster_->Err(), HasSubstr("\"no-such-program-here\", cannot be found"));
+  EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/items.txt/x", "--", "true"}), 71);
+}
+
+}  // namespace
+}  // namespace muster::cli
