@@ -102,10 +102,7 @@ Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map
   std::error_code unknown;
   if (!options.journal.empty())
     options.journal = std::filesystem::absolute(options.journal, unknown).string();
-  const Deadline latest = process.timeouts.latest;
-  // Zero would mean that this rank does not know.
-  if (!latest.IsNever())
-    options.time_left = std::max<Duration>(latest.Remaining(), std::chrono::milliseconds(1));
+  options.EndBefore(process.timeouts.latest);
   return map::Member::Join(*process.group, identity, options, Deadline::After(process.timeouts.collective));
 }
 

@@ -109,6 +109,7 @@ class MapWork {
     MUSTER_TRY(join::Membership membership,
                join::EnterGroup(start_.environment, start_.config, start_.asked, start_.resolution));
     Group& group = *membership.group;
+    plan_.options.EndBefore(membership.timeouts.latest);
     MUSTER_TRY(MapEnd end, WorkIn(group, Deadline::After(membership.timeouts.init)));
     end.reports = group.rank() == 0;
     MUSTER_CHECK(group.Leave(Deadline::After(membership.timeouts.shutdown)));

@@ -1,6 +1,7 @@
 // What a caller asks of a map, and what came of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ struct Options {
   Duration time_left{};         // until this job's end, where this rank knows it; zero: it does not
   int slots = 1;                // items that this rank works on at a time; may differ by rank
 
+  // At most until then, where it is known. Zero would mean that this rank does not know.
+  void EndBefore(Deadline latest) {
+    if (!latest.IsNever()) time_left = std::max<Duration>(latest.Remaining(), std::chrono::milliseconds(1));
+  }
   // What all ranks of a map must have in common.
   bool Agrees(const Options& other) const {
     return journal == other.journal && retries == other.retries && timeout == other.timeout &&
