@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "comm/base/start_thread.h"
@@ -85,8 +86,9 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   struct Job {
     JournalRecord record;
     OnDurable on_durable;
-    Status refused;
+    std::optional<Error> refused;
   };
+  static_assert(std::is_nothrow_move_constructible_v<Job>, "a queue that grows would copy results");
 
   OwnSegment segment;  // of the thread; others read what does not change
   std::shared_ptr<net::Mailbox> mailbox;
@@ -157,6 +159,11 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     return MakeDurable(segment);
   }
 
+  static Status StatusOf(const Job& job) {
+    if (job.refused) return Fail(*job.refused);
+    return {};
+  }
+
   // Empties the batch once it is durable.
   Status Commit(std::vector<Job>& batch) {
     std::vector<Done> done;
@@ -165,8 +172,8 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     for (const Job& job : batch) {
       const uint64_t offset = segment.size + bytes.size();
       if (offset >= JournalIndex::kMostBytes) return CannotWrite(segment, EFBIG);
-      done.push_back({job.record.item, job.record.ending, offset, job.refused, {}});
-      if (!job.refused) continue;
+      done.push_back({job.record.item, job.record.ending, offset, StatusOf(job), {}});
+      if (job.refused) continue;
       AppendFrame(bytes, segment.seed, offset, job.record);
       ++records;
       if (bytes.size() < kWriteAtATime) continue;
@@ -237,7 +244,8 @@ void JournalAppender::Append(JournalRecord record, OnDurable on_durable) {
   if (bytes > kMostBody) {
     job.refused =
         Fail(Code::kUsage, "the result of item {} has {} bytes, more than a journal takes in one record",
-             job.record.item, job.record.payload.size());
+             job.record.item, job.record.payload.size())
+            .value();
   }
   const std::lock_guard lock(core_->mutex);
   if (!core_->finished && !core_->closing) {

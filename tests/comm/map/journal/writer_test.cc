@@ -181,6 +181,60 @@ TEST_F(JournalWriterTest, ARunThatWasSucceededCommitsNothing) {
   EXPECT_THAT(last->resumed, SizeIs(2));
 }
 
+constexpr uint64_t kManyItems = 100'000;
+
+// Commits one item after the other until an error; writes each that is durable to `out`, and then the error.
+[[noreturn]] void CommitUntilRefused(const std::string& path, int out) {
+  const auto loop = net::EventLoop::Create();
+  auto opened = JournalWriter::Open(path, IdentityOf(kManyItems), {"gpu01", getpid(), "job", ""}, false,
+                                    (*loop)->mailbox());
+  if (!opened) _exit(1);
+  bool refused = false;
+  std::function<void(uint64_t)> commit = [&](uint64_t item) {
+    opened->writer->Append(RecordOf(item, "of the first run"), [&, item](const Status& status) {
+      const std::string line = status ? std::to_string(item) + "\n" : status.error().message + "\n";
+      refused = !status || write(out, line.data(), line.size()) < 0;
+      if (!refused && item + 1 < kManyItems) return commit(item + 1);
+      refused = true;
+      [[maybe_unused]] const ssize_t written = write(out, line.data(), line.size());
+    });
+  };
+  commit(0);
+  (*loop)->RunUntil([&] { return refused; }, Deadline::Never());
+  _exit(0);
+}
+
+TEST_F(JournalWriterTest, AStoppedRunThatWakesHasReportedNothingThatDoesNotCount) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t first = fork();
+  if (first == 0) CommitUntilRefused(path_, ends[1]);
+  close(ends[1]);
+  const std::unique_ptr<FILE, int (*)(FILE*)> out(fdopen(ends[0], "r"), fclose);
+  char line[1024] = "";
+  for (int i = 0; i < 5; ++i) EXPECT_NE(fgets(line, sizeof line, out.get()), nullptr);
+  kill(first, SIGSTOP);
+  int status = 0;
+  EXPECT_EQ(waitpid(first, &status, WUNTRACED), first);
+  const auto refused = Open(IdentityOf(kManyItems));
+  EXPECT_FALSE(refused) << "a stopped run holds its lock";
+  EXPECT_EQ(unlink((path_ + "/lock").c_str()), 0);
+  const auto next = Open(IdentityOf(kManyItems));
+  EXPECT_TRUE(next) << ToString(next.error());
+  kill(first, SIGCONT);
+  uint64_t reported = std::strtoull(line, nullptr, 10);
+  std::string last;
+  while (fgets(line, sizeof line, out.get()) != nullptr) {
+    last = line;
+    if (std::isdigit(line[0]) != 0) reported = std::strtoull(line, nullptr, 10);
+  }
+  EXPECT_EQ(waitpid(first, &status, 0), first);
+  EXPECT_THAT(last, HasSubstr("a later run has taken over the journal " + path_));
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->resumed.size(), reported) << "items 0 to that one are durable";
+  EXPECT_EQ(next->writer->Read(reported), RecordOf(reported, "of the first run"));
+}
+
 TEST_F(JournalWriterTest, AFullDiskIsFinalAndNothingElseIsAcknowledged) {
   auto opened = Open(IdentityOf(100));
   ASSERT_TRUE(opened);
