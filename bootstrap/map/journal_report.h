@@ -21,8 +21,8 @@ Result<std::string> JournalSummary(JournalReader& journal, std::string_view path
 // A line for each item that has ended, in the order of the items; README.md has the fields.
 Status WriteJsonLines(JournalReader& journal, const TextSink& sink);
 Status WriteCsv(JournalReader& journal, const TextSink& sink);
-// The results of the committed items in their order, each followed by `separator`. Error: kUsage: a result that is not
-// text (Python's pickle), by item and key.
+// The results of the committed items in their order, each followed by `separator`. Error: kUsage: a result
+// that is not text (Python's pickle), by item and key.
 Status WriteMerged(JournalReader& journal, char separator, const TextSink& sink);
 
 // Whether all records are as they were written; everything that does not count.

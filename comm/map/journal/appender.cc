@@ -40,8 +40,8 @@ tl::unexpected<Error> TakenOver(const OwnSegment& segment, uint32_t later) {
   return Fail(Code::kUsage, "a later run has taken over the journal {}: {}", segment.directory->path(), who);
 }
 
-// The next run takes the permission to write from the segment (journal_writer.cc). NFS shows that immediately, and a new
-// file after some seconds.
+// The next run takes the permission to write from the segment (journal_writer.cc). NFS shows that
+// immediately, and a new file after some seconds.
 Status CheckOwn(const OwnSegment& segment) {
   struct stat status {};
   if (fstat(segment.fd.get(), &status) != 0) return CannotWrite(segment, errno);

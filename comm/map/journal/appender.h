@@ -1,8 +1,8 @@
-// The thread that writes a journal's segment: it appends what has come meanwhile, calls fdatasync once for all of it, and
-// then posts the completions.
+// The thread that writes a journal's segment: it appends what has come meanwhile, calls fdatasync once for
+// all of it, and then posts the completions.
 //
-// Threads: Start on any; the rest on one other than its own. Ownership: the thread keeps what it needs, since a file
-// system may hold it for longer than its owner lives.
+// Threads: Start on any; the rest on one other than its own. Ownership: the thread keeps what it needs, since
+// a file system may hold it for longer than its owner lives.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ struct OwnSegment {
 
 // Appends bytes at the end of the segment. Error: kSystem.
 Status Write(OwnSegment& segment, ByteView bytes);
-// What was written is durable, and no later run has begun. Error: kSystem: the disk, a segment that was removed; kUsage: a
-// later run has begun, by node, pid and job.
+// What was written is durable, and no later run has begun. Error: kSystem: the disk, a segment that was
+// removed; kUsage: a later run has begun, by node, pid and job.
 Status MakeDurable(OwnSegment& segment);
 
 class JournalAppender {
@@ -51,7 +51,8 @@ class JournalAppender {
   // Runs on the mailbox's thread, in the order of Append.
   using OnDone = std::function<void(std::vector<Done>& done)>;
 
-  // From now on the segment changes every second, so that other nodes see that this run is at work. Error: kSystem.
+  // From now on the segment changes every second, so that other nodes see that this run is at work. Error:
+  // kSystem.
   static Result<std::unique_ptr<JournalAppender>> Start(OwnSegment segment,
                                                         std::shared_ptr<net::Mailbox> mailbox,
                                                         OnDone on_done);

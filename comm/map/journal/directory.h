@@ -49,7 +49,8 @@ class JournalDirectory {
 ByteSource SourceOf(int fd, std::string name);
 Result<uint64_t> SizeOf(int fd, std::string_view name);
 
-// What a segment begins with; absent: its run ended before it began, and it has no records. Error: FindHeader's.
+// What a segment begins with; absent: its run ended before it began, and it has no records. Error:
+// FindHeader's.
 struct SegmentStart {
   FoundHeader found;
   std::optional<SegmentBounds> bounds;  // absent: not written yet, or damaged

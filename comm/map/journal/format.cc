@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <limits>
 #include <utility>
 
 #include "comm/base/fields.h"
@@ -40,8 +38,8 @@ constexpr uint64_t kHeadersEnd = 4 * (kLongestSubject + 4 * kLongestName);  // b
 
 enum class Kind : uint8_t { kHeader = 1, kBounds = 2, kItem = 3, kEnd = 4 };
 
-// SipHash-2-4 (libsodium's crypto_shorthash), keyed with the segment's seed and the place in it: a frame that was
-// copied to another place, or lies inside a result, is not valid there.
+// SipHash-2-4 (libsodium's crypto_shorthash), keyed with the segment's seed and the place in it: a frame that
+// was copied to another place, or lies inside a result, is not valid there.
 uint64_t Check(uint64_t seed, uint64_t offset, ByteView bytes) {
   std::array<uint8_t, crypto_shorthash_KEYBYTES> key{};
   for (size_t i = 0; i < 8; ++i) {

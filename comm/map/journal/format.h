@@ -47,7 +47,8 @@ struct SegmentEnd {
 
 using SegmentRecord = std::variant<SegmentHeader, SegmentBounds, JournalRecord, SegmentEnd>;
 
-// Appends the frame of a record that begins at byte `offset` of its segment. A body has at most kMostBody bytes.
+// Appends the frame of a record that begins at byte `offset` of its segment. A body has at most kMostBody
+// bytes.
 void AppendFrame(Bytes& out, uint64_t seed, uint64_t offset, const SegmentHeader& record);
 void AppendFrame(Bytes& out, uint64_t seed, uint64_t offset, const SegmentBounds& record);
 void AppendFrame(Bytes& out, uint64_t seed, uint64_t offset, const JournalRecord& record);
@@ -58,12 +59,12 @@ size_t EndFrameBytes();
 // Error: kConfiguration: a header of a newer format; kInternal: malformed.
 Result<SegmentRecord> DecodeBody(ByteView body);
 
-// Where a segment's bytes come from: fills `into` from `offset` on and returns how many bytes there were. Fewer than
-// asked for: the file ends there.
+// Where a segment's bytes come from: fills `into` from `offset` on and returns how many bytes there were.
+// Fewer than asked for: the file ends there.
 using ByteSource = std::function<Result<size_t>(uint64_t offset, std::span<uint8_t> into)>;
 
-// Goes through a segment from frame to frame. Damaged bytes do not end it: it goes on at the next valid frame.
-// It holds the largest frame in memory.
+// Goes through a segment from frame to frame. Damaged bytes do not end it: it goes on at the next valid
+// frame. It holds the largest frame in memory.
 class SegmentScanner {
  public:
   struct Piece {
@@ -123,8 +124,9 @@ struct FoundHeader {
   uint64_t records_at = 0;    // what follows the copies
   bool damaged_copy = false;  // one of the copies
 };
-// Absent: the run ended before it had written a whole header, so that the segment has no record. Error: kSystem: no copy is
-// valid although records follow; kConfiguration: a newer format. `name`: the file's, for the error.
+// Absent: the run ended before it had written a whole header, so that the segment has no record. Error:
+// kSystem: no copy is valid although records follow; kConfiguration: a newer format. `name`: the file's, for
+// the error.
 Result<std::optional<FoundHeader>> FindHeader(const ByteSource& source, uint64_t size, std::string_view name);
 
 }  // namespace muster::map

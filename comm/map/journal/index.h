@@ -24,8 +24,8 @@ class JournalIndex {
     uint64_t offset = 0;
   };
 
-  // In the order of the journal. The first commit of an item counts; as long as there is none, its last error does.
-  // False: the item had been committed before.
+  // In the order of the journal. The first commit of an item counts; as long as there is none, its last error
+  // does. False: the item had been committed before.
   bool Add(uint64_t item, const Place& place) {
     auto& page = pages_[item / kPage];
     if (!page) page = std::make_unique<Page>();

@@ -1,5 +1,5 @@
-// Reads a journal: the records that count, each item once, in the order of the terms. Also while a run writes to it: what
-// is there when Open is called.
+// Reads a journal: the records that count, each item once, in the order of the terms. Also while a run writes
+// to it: what is there when Open is called.
 //
 // Memory: eight bytes for each item that has ended, and the largest record.
 // Threads: one at a time. Every function that returns a Result blocks for the file system.
@@ -58,8 +58,8 @@ class JournalReader {
 
   // Of no file: no item has ended.
   JournalReader() = default;
-  // Error: kSystem: the path and why; kUsage: no map has written there; kDisagreement: its segments are of several maps;
-  // kConfiguration: a newer muster wrote it.
+  // Error: kSystem: the path and why; kUsage: no map has written there; kDisagreement: its segments are of
+  // several maps; kConfiguration: a newer muster wrote it.
   static Result<JournalReader> Open(const std::string& path);
   // The segments below `term`; there may be none.
   static Result<JournalReader> OpenBelow(std::shared_ptr<const JournalDirectory> directory, uint32_t term);

@@ -95,8 +95,7 @@ Status CheckEarlier(const JournalDirectory& directory, const std::vector<uint32_
   return {};
 }
 
-// A segment that is this run's, with its header: from then on the run is named to others. What it finds of an earlier run goes
-// to `notes`.
+// A segment of this run's own, still empty. What is to be logged of the run before goes to `notes`.
 Result<OwnSegment> MakeSegment(const std::shared_ptr<const JournalDirectory>& directory,
                                const Identity& identity, const JournalOwner& owner,
                                std::vector<std::string>& notes) {
@@ -122,8 +121,9 @@ Result<OwnSegment> MakeSegment(const std::shared_ptr<const JournalDirectory>& di
   return Fail(Code::kUsage, "other runs begin on the journal {} again and again", directory->path());
 }
 
-// What a run that has not closed its segment has written, but perhaps not made durable, is about to count. Its segment
-// loses the permission to write, which that run finds if it is stopped and wakes (journal_appender.cc).
+// What a run that has not closed its segment has written, but perhaps not made durable, is about to count.
+// Its segment loses the permission to write, which that run finds if it is stopped and wakes
+// (journal_appender.cc).
 Status Settle(const JournalReader& earlier) {
   for (const JournalReader::Segment& segment : earlier.segments()) {
     struct stat status {};

@@ -1,15 +1,17 @@
-// The root's side of a map's journal: a directory with one segment for each run that wrote to it. README.md has the
-// format, and what happens to torn and damaged bytes.
+// The root's side of a map's journal: a directory with one segment for each run that wrote to it. README.md
+// has the format, and what happens to torn and damaged bytes.
 //
 // A record counts once it is durable: a thread of the writer's own appends what has come meanwhile and calls
-// fdatasync once for all of it. A segment has a term, its number: one more than the highest that was there. A segment
-// begins with the byte up to which each earlier segment counts. A root that was stopped, and wakes after the next run
-// has begun, thus adds nothing: it finds the later segment after its next fdatasync, and fails.
+// fdatasync once for all of it. A segment has a term, its number: one more than the highest that was there. A
+// segment begins with the byte up to which each earlier segment counts. A root that was stopped, and wakes
+// after the next run has begun, thus adds nothing: it finds the later segment after its next fdatasync, and
+// fails.
 //
-// An empty path: an anonymous file of this process, which no other process can read and which is never synchronised.
+// An empty path: an anonymous file of this process, which no other process can read and which is never
+// synchronised.
 //
-// Threads: Open on any thread; the rest on one, which runs the mailbox. Destruction drops what is not durable, without a
-// completion; it BLOCKS for the write under way, 5 s at most.
+// Threads: Open on any thread; the rest on one, which runs the mailbox. Destruction drops what is not
+// durable, without a completion; it BLOCKS for the write under way, 5 s at most.
 #pragma once
 
 #include <functional>
@@ -39,22 +41,23 @@ class JournalWriter {
     std::vector<std::string> notes;  // what was cut off or ignored, in words for the log
   };
 
-  // BLOCKS: reads the earlier segments, and waits up to 5 s if another run may be at work and no lock shows it.
-  // `poisoned_again`: items that earlier runs gave up are to be tried again, and do not count as ended.
-  // Error: kSystem (path and why); kDisagreement: the journal is another map's, with both digests; kUsage: another run
-  // is at work on it, by node, pid and job; kConfiguration: a newer muster wrote it.
+  // BLOCKS: reads the earlier segments, and waits up to 5 s if another run may be at work and no lock shows
+  // it. `poisoned_again`: items that earlier runs gave up are to be tried again, and do not count as ended.
+  // Error: kSystem (path and why); kDisagreement: the journal is another map's, with both digests; kUsage:
+  // another run is at work on it, by node, pid and job; kConfiguration: a newer muster wrote it.
   static Result<Opened> Open(const std::string& path, const Identity& identity, const JournalOwner& owner,
                              bool poisoned_again, std::shared_ptr<net::Mailbox> mailbox);
   virtual ~JournalWriter() = default;
 
-  // Takes the record; `on_durable` follows in the order of the calls, and never within one. An error (a full disk; a
-  // later run has begun) is final: every later Append gets it too. Only a record of more than 1 GiB is refused alone
-  // (kUsage).
+  // Takes the record; `on_durable` follows in the order of the calls, and never within one. An error (a full
+  // disk; a later run has begun) is final: every later Append gets it too. Only a record of more than 1 GiB
+  // is refused alone (kUsage).
   virtual void Append(JournalRecord record, std::function<void(const Status&)> on_durable) = 0;
-  // The record of an item that has ended, of whichever run; kUsage where it has not. BLOCKS for a read of the file.
+  // The record of an item that has ended, of whichever run; kUsage where it has not. BLOCKS for a read of the
+  // file.
   virtual Result<JournalRecord> Read(uint64_t item) = 0;
-  // Everything that was appended is durable, and the segment says that its run has ended. BLOCKS. Completions that are
-  // still in the mailbox come when it runs. Read works afterwards.
+  // Everything that was appended is durable, and the segment says that its run has ended. BLOCKS. Completions
+  // that are still in the mailbox come when it runs. Read works afterwards.
   virtual Status Close() = 0;
 };
 
