@@ -127,10 +127,9 @@ TEST(RunEvaluation, FailsEverywhereWhenOneRankDoes) {
 class WrongSum : public ThreadCommunicator {
  public:
   WrongSum(ThreadGroup& group, size_t index) : ThreadCommunicator(group, 0), index_(index) {}
-  Status AllReduce(ConstBuffer send, Buffer receive, ReduceOp operation,
-                   const CallOptions& options) override {
-    MUSTER_CHECK(ThreadCommunicator::AllReduce(send, receive, operation, options));
-    static_cast<uint64_t*>(receive.data)[index_] -= 1;
+  Status Perform(const OperationRequest& request, const CallOptions& options) override {
+    MUSTER_CHECK(ThreadCommunicator::Perform(request, options));
+    static_cast<uint64_t*>(request.receive.data)[index_] -= 1;
     return {};
   }
 

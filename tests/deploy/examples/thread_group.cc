@@ -39,8 +39,8 @@ void ThreadGroup::Leave(int rank) {
 
 Status ThreadCommunicator::Perform(const OperationRequest& request, const CallOptions&) {
   const auto& [operation, send, receive, reduce, root] = request;
-  const bool sums = operation == Operation::kAllReduce && reduce == ReduceOp::kSum;
-  if (!sums || send.type != DataType::kU64) return Refuse();
+  const bool adds = operation == Operation::kAllReduce && reduce == ReduceOp::kSum;
+  if (!adds || send.type != DataType::kU64) return Refuse();
   const auto* bytes = static_cast<const uint8_t*>(send.data);
   MUSTER_TRY(const std::vector<Bytes> all, group_.KeyedAllGather(rank_, Bytes(bytes, bytes + send.bytes())));
   std::vector<uint64_t> sums(send.count);
