@@ -25,8 +25,14 @@ WORKER = os.path.join(BIN, "tests/faults/map_at_work")
 MARK = "MUSTER_MAP_ROUND"
 ITEMS = 600
 LAYOUTS = ["-N3 -n3", "-N4 -n7", "-N2 -n8", "-N4 -n16", "-N1 -n4"]
-# A silent node, and a rank that does not answer, are given up after this.
-SOON = {"MUSTER_LIVENESS_HEARTBEAT": "200ms", "MUSTER_LIVENESS_SUSPECT_AFTER": "600ms", "MUSTER_LIVENESS_DEAD_AFTER": "1500ms"}
+# How soon a silent node, and a rank that does not answer, are given up.
+SOON = {
+    "MUSTER_LIVENESS_HEARTBEAT": "200ms",
+    "MUSTER_LIVENESS_SUSPECT_AFTER": "600ms",
+    "MUSTER_LIVENESS_DEAD_AFTER": "1500ms",
+    # Some are killed before their group has formed.
+    "MUSTER_TIMEOUTS_RENDEZVOUS": "20s",
+}
 MOST_RUNS = 40
 RUN_ENDS_WITHIN = 120
 
