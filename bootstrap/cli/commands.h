@@ -19,5 +19,6 @@ void AddConfigCommand(CLI::App& app, Run& run);
 void AddSecretCommand(CLI::App& app, Run& run);
 void AddStatusCommand(CLI::App& app, Run& run);
 void AddStoreCommand(CLI::App& app, Run& run);
+void AddMapCommand(CLI::App& app, Run& run);
 
 }  // namespace muster::cli

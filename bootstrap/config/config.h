@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -47,6 +48,39 @@ struct RunOptions {
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };
 
+// What a map has items of (bootstrap/map): nothing, a file, a list, or all combinations of some lists.
+struct MapItems {
+  using Fields = std::vector<std::pair<std::string, std::string>>;  // name, text; in the order of writing
+  std::string file;
+  std::vector<Fields> list;  // a bare value is the field "item"
+  std::vector<std::pair<std::string, std::vector<std::string>>> product;
+
+  bool empty() const { return file.empty() && list.empty() && product.empty(); }
+  friend bool operator==(const MapItems&, const MapItems&) = default;
+};
+
+// How many items a rank works on at a time, and what each of them has to itself; 0: all of the rank's.
+struct MapSlots {
+  int count = 1;
+  int gpus = 0;
+  int cores = 0;
+
+  friend bool operator==(const MapSlots&, const MapSlots&) = default;
+};
+
+struct MapOptions {
+  MapItems items;
+  std::vector<std::string> command;    // argv with placeholders; empty: CMD after -- is needed
+  std::optional<std::string> output;   // a directory; absent: muster-map
+  std::optional<std::string> journal;  // absent: OUTPUT/journal
+  int retries = 2;
+  std::optional<Duration> timeout;  // of one item
+  std::vector<std::string> expect;  // FILE or FILE:JSON.PATH, with placeholders
+  MapSlots slots;
+
+  friend bool operator==(const MapOptions&, const MapOptions&) = default;
+};
+
 struct Config {
   std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/resolve knows which there are
   Backend backend = Backend::kAuto;
@@ -55,6 +89,7 @@ struct Config {
   LivenessOptions liveness;
   NcclOptions nccl;
   RunOptions run;
+  MapOptions map;
   LogOptions log;
 
   friend bool operator==(const Config&, const Config&) = default;

@@ -25,30 +25,63 @@ constexpr auto kPlaceholders = std::to_array<Placeholder>({
     {"job_key", "the launch: `slurm:JOB.STEP:RESTART`"},
 });
 
-constexpr std::string_view kOpen = "${";
+// Cuts one text. Its state is what is left of it, and the piece in the making.
+class Cutter {
+ public:
+  Cutter(std::string_view text, PlaceholderStyle style) : rest_(text), style_(style) {}
 
-struct Piece {
-  std::string_view literal;              // as it is
-  std::optional<std::string_view> name;  // then this placeholder
-  bool closed = true;                    // it ends with a brace
-};
-
-// Takes the next piece off `text`.
-Piece TakePiece(std::string_view& text) {
-  const size_t open = text.find(kOpen);
-  if (open == std::string_view::npos) return {std::exchange(text, {}), {}};
-  Piece piece{text.substr(0, open), {}};
-  if (open > 0 && text[open - 1] == '$') {
-    text.remove_prefix(open + 1);  // of "$${" the first $ is in the literal already
-    return piece;
+  Result<std::vector<TextPiece>> Run() {
+    while (!rest_.empty()) MUSTER_CHECK(Step());
+    if (!piece_.literal.empty()) pieces_.push_back(std::move(piece_));
+    return std::move(pieces_);
   }
-  text.remove_prefix(open + kOpen.size());
-  const size_t close = text.find('}');
-  piece.closed = close != std::string_view::npos;
-  piece.name = text.substr(0, close);
-  text.remove_prefix(piece.closed ? close + 1 : text.size());
-  return piece;
-}
+
+ private:
+  Status Step() {
+    const bool dollar = style_ != PlaceholderStyle::kBraces;
+    const bool braces = style_ != PlaceholderStyle::kDollar;
+    if (dollar && rest_.starts_with("$${")) {
+      ++escaped_;
+      return Literal("${", 3);
+    }
+    if (dollar && rest_.starts_with("${")) return Name("${", "write $${ for ${ itself");
+    if (braces && rest_.starts_with("{{")) return Literal("{", 2);
+    if (braces && rest_.starts_with("}}")) return Literal("}", 2);
+    if (braces && rest_.starts_with("{")) return Name("{", "write {{ for { itself");
+    if (braces && rest_.starts_with("}") && escaped_ == 0) {
+      return WithHint(Fail(Code::kConfiguration, "a closing brace without an opening one"),
+                      "write }} for } itself");
+    }
+    if (escaped_ > 0 && rest_.starts_with("}")) --escaped_;
+    const size_t special = rest_.find_first_of("${}", 1);
+    return Literal(rest_.substr(0, special), std::min(special, rest_.size()));
+  }
+
+  Status Literal(std::string_view literal, size_t taken) {
+    piece_.literal += literal;
+    rest_.remove_prefix(taken);
+    return {};
+  }
+
+  Status Name(std::string_view open, std::string hint) {
+    const size_t close = rest_.find('}');
+    if (close == std::string_view::npos) {
+      return WithHint(Fail(Code::kConfiguration, "{} has no closing brace", JsonQuoted(rest_)),
+                      std::move(hint));
+    }
+    piece_.name = rest_.substr(open.size(), close - open.size());
+    piece_.named = true;
+    rest_.remove_prefix(close + 1);
+    pieces_.push_back(std::exchange(piece_, {}));
+    return {};
+  }
+
+  std::string_view rest_;
+  PlaceholderStyle style_;
+  int escaped_ = 0;  // ${ that are themselves and not closed yet
+  TextPiece piece_;
+  std::vector<TextPiece> pieces_;
+};
 
 bool IsKnown(std::string_view name) {
   return std::ranges::find(kPlaceholders, name, &Placeholder::name) != kPlaceholders.end();
@@ -75,30 +108,29 @@ std::string Advice(std::string_view name) {
 
 std::span<const Placeholder> Placeholders() { return kPlaceholders; }
 
+Result<std::vector<TextPiece>> CutPlaceholders(std::string_view text, PlaceholderStyle style) {
+  return Cutter(text, style).Run();
+}
+
 Status CheckPlaceholders(std::string_view text) {
-  while (!text.empty()) {
-    const Piece piece = TakePiece(text);
-    if (!piece.name) continue;
-    if (!piece.closed) {
-      return WithHint(Fail(Code::kConfiguration, "{} has no closing brace",
-                           JsonQuoted(fmt::format("${{{}", *piece.name))),
-                      "write $${ for ${ itself");
-    }
-    if (IsKnown(*piece.name)) continue;
+  MUSTER_TRY(const std::vector<TextPiece> pieces, CutPlaceholders(text, PlaceholderStyle::kDollar));
+  for (const TextPiece& piece : pieces) {
+    if (!piece.named || IsKnown(piece.name)) continue;
     return WithHint(
-        Fail(Code::kConfiguration, "there is no {}", JsonQuoted(fmt::format("${{{}}}", *piece.name))),
-        Advice(*piece.name));
+        Fail(Code::kConfiguration, "there is no {}", JsonQuoted(fmt::format("${{{}}}", piece.name))),
+        Advice(piece.name));
   }
   return {};
 }
 
 std::string FillPlaceholders(std::string_view text,
                              const std::function<std::string(std::string_view name)>& value) {
+  const Result<std::vector<TextPiece>> pieces = CutPlaceholders(text, PlaceholderStyle::kDollar);
+  if (!pieces) return std::string(text);
   std::string filled;
-  while (!text.empty()) {
-    const Piece piece = TakePiece(text);
+  for (const TextPiece& piece : *pieces) {
     filled += piece.literal;
-    if (piece.name) filled += value(*piece.name);
+    if (piece.named) filled += value(piece.name);
   }
   return filled;
 }

@@ -1,13 +1,16 @@
-// ${rank} and its like in the values of run.env: what differs from program to program. Pure.
+// Placeholders in texts of the configuration: what differs from program to program, or from item to item. Pure.
 //
-//   ${name}    one of Placeholders
+//   ${name}    in run.env and run.expect: one of Placeholders
 //   $${        ${ itself; every other $ is itself
+//   {name}     in the texts of a map (bootstrap/map), where {{ and }} are braces
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/base/error.h"
 
@@ -19,7 +22,26 @@ struct Placeholder {
 };
 std::span<const Placeholder> Placeholders();
 
-// Error: kConfiguration: a name that is none of them, with the nearest, or a ${ that is not closed.
+// Which of them a text has.
+enum class PlaceholderStyle : uint8_t {
+  kDollar,  // ${name}; braces without a dollar are themselves
+  kBraces,  // {name}
+  kBoth,    // ${name} and {name}
+};
+
+// A text is a sequence of these: literal text, then what a placeholder stands for.
+struct TextPiece {
+  std::string literal;
+  std::string name;
+  bool named = false;  // off: there is no placeholder
+
+  friend bool operator==(const TextPiece&, const TextPiece&) = default;
+};
+
+// Error: kConfiguration: a placeholder that is not closed, a brace that is part of none.
+Result<std::vector<TextPiece>> CutPlaceholders(std::string_view text, PlaceholderStyle style);
+
+// Error: kConfiguration: a ${name} that is none of Placeholders, with the nearest, or a ${ that is not closed.
 Status CheckPlaceholders(std::string_view text);
 
 // `text` has passed CheckPlaceholders. `value` is asked for names of Placeholders only.

@@ -59,6 +59,25 @@ std::string Constraint(const Key&, const RunThreads&, const resolve::LauncherTab
 std::string Constraint(const Key&, const Duration&, const resolve::LauncherTable&) {
   return R"("$ref": "#/$defs/duration")";
 }
+std::string Constraint(const Key&, const std::optional<Duration>&, const resolve::LauncherTable&) {
+  return R"("anyOf": [{"$ref": "#/$defs/duration"}, {"type": "null"}])";
+}
+std::string Constraint(const Key&, const int&, const resolve::LauncherTable&) {
+  return R"("type": "integer", "minimum": 0, "maximum": 1000000)";
+}
+std::string Constraint(const Key&, const MapItems&, const resolve::LauncherTable&) {
+  return R"("anyOf": [{"type": ["string", "null"], "minLength": 1}, )"
+         R"({"type": "array", "minItems": 1, "items": {"anyOf": [{"$ref": "#/$defs/scalar"}, )"
+         R"({"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/scalar"}}]}}, )"
+         R"({"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [{"$ref": "#/$defs/scalar"}, )"
+         R"({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/scalar"}}]}}])";
+}
+std::string Constraint(const Key&, const MapSlots&, const resolve::LauncherTable&) {
+  return R"("type": ["integer", "object"], "minimum": 1, "maximum": 4096, "additionalProperties": false, )"
+         R"("properties": {"count": {"type": "integer", "minimum": 1, "maximum": 4096}, )"
+         R"("gpus": {"type": "integer", "minimum": 0, "maximum": 4096}, )"
+         R"("cores": {"type": "integer", "minimum": 0, "maximum": 4096}})";
+}
 std::string Constraint(const Key&, const bool&, const resolve::LauncherTable&) {
   return R"("type": "boolean")";
 }

@@ -164,6 +164,29 @@ constexpr auto kKeys = std::to_array<Key>({
           "OMP_NUM_THREADS, unless the environment sets it: auto (the usable CPUs divided by the ranks that "
           "share them, at most SLURM_CPUS_PER_TASK), a number, or none (not set)"),
 
+    Plain("map.items", MUSTER_FIELD(map.items), kOwn,
+          "the items of `muster map`: a file (.jsonl, .csv, .txt), a list of values or of maps, or a map of "
+          "lists, whose combinations are the items"),
+    Plain("map.command", MUSTER_FIELD(map.command), kOwn,
+          "the program for each item and its arguments, if none follow --; {NAME} is a field of the item"),
+    Plain("map.output", MUSTER_FIELD(map.output), kGroupWide,
+          "the directory of the results, which all nodes share: a directory for each item; null: muster-map"),
+    Plain("map.journal", MUSTER_FIELD(map.journal), kGroupWide,
+          "the journal, from which a later run goes on; null: the directory journal in map.output"),
+    Plain("map.retries", MUSTER_FIELD(map.retries), kGroupWide,
+          "further attempts at an item that failed, before it is given up"),
+    Time(
+        "map.timeout", MUSTER_FIELD(map.timeout), kGroupWide, kShortestTimeout,
+        "the limit for one attempt: SIGTERM then, SIGKILL after run.grace, and the attempt has failed; null: "
+        "none"),
+    Plain("map.expect", MUSTER_FIELD(map.expect), kGroupWide,
+          "files that each item's program writes into its directory: FILE exists and is not empty, "
+          "FILE:JSON.PATH is there and not null, else the attempt has failed"),
+    Plain(
+        "map.slots", MUSTER_FIELD(map.slots), kOwn,
+        "the items that a rank works on at a time: a number, or {count: N, gpus: K, cores: C} with GPUs and "
+        "cores for each"),
+
     Choice("log.level", MUSTER_FIELD(log.level), kOwn, kLogLevels,
            "the least important message that is written"),
     Choice("log.format", MUSTER_FIELD(log.format), kOwn, kLogFormats,
@@ -172,8 +195,8 @@ constexpr auto kKeys = std::to_array<Key>({
 });
 #undef MUSTER_FIELD
 
-constexpr std::array<std::string_view, 6> kSections = {"rendezvous", "timeouts", "liveness",
-                                                       "nccl",       "run",      "log"};
+constexpr std::array<std::string_view, 7> kSections = {"rendezvous", "timeouts", "liveness", "nccl",
+                                                       "run",        "map",      "log"};
 
 }  // namespace
 
@@ -208,6 +231,10 @@ std::string VariableName(const Key& key) {
 }
 
 std::string_view NearestKey(std::string_view unknown) {
+  // A section with one letter wrong: "timeout" is also the name of a key.
+  for (const std::string_view section : kSections) {
+    if (EditDistance(section, unknown) == 1) return section;
+  }
   // The right name in the wrong section is a likelier slip than any spelling.
   for (const Key& key : kKeys) {
     if (NameOf(key.path) == NameOf(unknown)) return key.path;

@@ -47,6 +47,10 @@ std::string NameOfType(const Key&, const std::optional<Endpoint>&) { return "hos
 std::string NameOfType(const Key&, const PortRange&) { return "first-last or one port"; }
 std::string NameOfType(const Key&, const RunThreads&) { return "auto, none or a number"; }
 std::string NameOfType(const Key&, const Duration&) { return "a duration"; }
+std::string NameOfType(const Key&, const std::optional<Duration>&) { return "a duration or null"; }
+std::string NameOfType(const Key&, const int&) { return "a number"; }
+std::string NameOfType(const Key&, const MapItems&) { return "a file, a list, a map of lists, or null"; }
+std::string NameOfType(const Key&, const MapSlots&) { return "a number, or a map of count, gpus, cores"; }
 std::string NameOfType(const Key&, const bool&) { return "true or false"; }
 std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
 std::string NameOfType(const Key&, const TextMap&) { return "a map of text"; }
@@ -130,6 +134,58 @@ Status Read(const Key& key, const YamlNode& value, Duration& out) {
   return {};
 }
 
+Status Read(const Key& key, const YamlNode& value, std::optional<Duration>& out) {
+  if (value.kind == Kind::kNull) {
+    out.reset();
+    return {};
+  }
+  Duration duration{};
+  MUSTER_CHECK(Read(key, value, duration));
+  out = duration;
+  return {};
+}
+
+Result<int> Number(const YamlNode& value, std::string_view subject, int least, int most) {
+  MUSTER_TRY(const std::string text, Scalar(fmt::format("{}a number", subject), value));
+  const auto number = ParseInteger<int>(text);
+  if (!number || *number < least || *number > most) {
+    return Fail(Code::kConfiguration, "{}a number from {} to {} is expected, not {}", subject, least, most,
+                JsonQuoted(text));
+  }
+  return *number;
+}
+
+Status Read(const Key&, const YamlNode& value, int& out) {
+  MUSTER_TRY(out, Number(value, "", 0, 1'000'000));
+  return {};
+}
+
+Status Read(const Key&, const YamlNode& value, MapSlots& out) {
+  constexpr int kMost = 4096;
+  MapSlots slots;
+  if (value.kind != Kind::kMap) {
+    MUSTER_TRY(slots.count, Number(value, "", 1, kMost));
+    out = slots;
+    return {};
+  }
+  for (size_t i = 0; i < value.keys.size(); ++i) {
+    const std::string& name = value.keys[i].text;
+    MUSTER_TRY(const int number, Number(value.items[i], name + ": ", name == "count" ? 1 : 0, kMost));
+    if (name == "count") {
+      slots.count = number;
+    } else if (name == "gpus") {
+      slots.gpus = number;
+    } else if (name == "cores") {
+      slots.cores = number;
+    } else {
+      return WithHint(Fail(Code::kConfiguration, "there is no {} of slots", JsonQuoted(name)),
+                      "write for example {count: 2, gpus: 1, cores: 8}");
+    }
+  }
+  out = slots;
+  return {};
+}
+
 Status Read(const Key&, const YamlNode& value, bool& out) {
   constexpr std::array<std::string_view, 3> kTrue = {"true", "True", "TRUE"};
   constexpr std::array<std::string_view, 3> kFalse = {"false", "False", "FALSE"};
@@ -144,13 +200,14 @@ Status Read(const Key&, const YamlNode& value, bool& out) {
 }
 
 Status CheckList(const Key& key, const TextList& list) {
-  if (key.path == "run.command") {
+  if (key.path == "run.command" || key.path == "map.command") {
     if (!list.empty() && list.front().empty())
       return Fail(Code::kConfiguration, "the program's name is empty");
     return {};
   }
   for (const std::string& path : list) {
     if (path.empty()) return Fail(Code::kConfiguration, "the name of a file is empty");
+    if (key.path == "map.expect") continue;  // its placeholders are the items' (bootstrap/map)
     MUSTER_CHECK(CheckPlaceholders(path));
     // Chosen anew for each run.
     if (path.find("${master_") != std::string::npos) {
@@ -164,7 +221,7 @@ Status CheckList(const Key& key, const TextList& list) {
 
 Status Read(const Key& key, const YamlNode& value, TextList& out) {
   if (value.kind != Kind::kList) {
-    const bool command = key.path == "run.command";
+    const bool command = key.path.ends_with(".command");
     return WithHint(WrongType("a list of text", value), command ? "write for example [python, -m, lmms_eval]"
                                                                 : "write for example [results/scores.json]");
   }
@@ -199,6 +256,59 @@ Status Read(const Key&, const YamlNode& value, TextMap& out) {
     map[name] = *std::move(text);
   }
   out = std::move(map);
+  return {};
+}
+
+// --- map.items ---
+
+Result<MapItems::Fields> FieldsOf(const YamlNode& item, std::string_view subject) {
+  if (item.kind != Kind::kMap) {
+    MUSTER_TRY(std::string text, Scalar(fmt::format("{}text or a map of text", subject), item));
+    return MapItems::Fields{{"item", std::move(text)}};
+  }
+  MapItems::Fields fields;
+  for (size_t i = 0; i < item.keys.size(); ++i) {
+    const std::string& name = item.keys[i].text;
+    MUSTER_TRY(std::string text, Scalar(fmt::format("{}{}: text", subject, name), item.items[i]));
+    fields.emplace_back(name, std::move(text));
+  }
+  if (fields.empty()) return Fail(Code::kConfiguration, "{}the map is empty", subject);
+  return fields;
+}
+
+// One dimension of a product; a single value is a list of one.
+Result<std::vector<std::string>> DimensionOf(const std::string& name, const YamlNode& value) {
+  TextList texts;
+  const bool list = value.kind == Kind::kList;
+  for (size_t i = 0; i < (list ? value.items.size() : 1); ++i) {
+    MUSTER_TRY(std::string text,
+               Scalar(fmt::format("{}: a list of text", name), list ? value.items[i] : value));
+    texts.push_back(std::move(text));
+  }
+  if (texts.empty()) return Fail(Code::kConfiguration, "{}: the list is empty", name);
+  return texts;
+}
+
+Status Read(const Key&, const YamlNode& value, MapItems& out) {
+  MapItems items;
+  if (value.kind == Kind::kList) {
+    for (const YamlNode& item : value.items) {
+      MUSTER_TRY(MapItems::Fields fields, FieldsOf(item, fmt::format("item {}: ", items.list.size() + 1)));
+      items.list.push_back(std::move(fields));
+    }
+  } else if (value.kind == Kind::kMap) {
+    for (size_t i = 0; i < value.keys.size(); ++i) {
+      MUSTER_TRY(TextList texts, DimensionOf(value.keys[i].text, value.items[i]));
+      items.product.emplace_back(value.keys[i].text, std::move(texts));
+    }
+  } else if (value.kind != Kind::kNull) {
+    MUSTER_TRY(items.file, Scalar("a file", value));
+  }
+  if (items.empty() && value.kind != Kind::kNull) {
+    return WithHint(Fail(Code::kConfiguration, "there are no items"),
+                    "write a file, [a, b], or {model: [a, b], task: [x, y]}");
+  }
+  out = std::move(items);
   return {};
 }
 
@@ -248,6 +358,14 @@ std::string Write(const Key&, const RunThreads& value, Quote quote) {
   return quote(value.choice == RunThreads::Choice::kAuto ? "auto" : "none");
 }
 std::string Write(const Key&, const Duration& value, Quote quote) { return quote(FormatDuration(value)); }
+std::string Write(const Key&, const std::optional<Duration>& value, Quote quote) {
+  return value ? quote(FormatDuration(*value)) : "null";
+}
+std::string Write(const Key&, const int& value, Quote) { return std::to_string(value); }
+std::string Write(const Key&, const MapSlots& value, Quote quote) {
+  return fmt::format("{{{}: {}, {}: {}, {}: {}}}", quote("count"), value.count, quote("gpus"), value.gpus,
+                     quote("cores"), value.cores);
+}
 std::string Write(const Key&, const bool& value, Quote) { return value ? "true" : "false"; }
 std::string Write(const Key&, const TextList& value, Quote quote) {
   std::string text;
@@ -258,6 +376,24 @@ std::string Write(const Key&, const TextMap& value, Quote quote) {
   std::string text;
   for (const auto& [name, item] : value)
     text += (text.empty() ? "" : ", ") + quote(name) + ": " + quote(item);
+  return "{" + text + "}";
+}
+std::string WriteFields(const MapItems::Fields& fields, Quote quote) {
+  if (fields.size() == 1 && fields.front().first == "item") return quote(fields.front().second);
+  std::string text;
+  for (const auto& [name, value] : fields)
+    text += (text.empty() ? "" : ", ") + quote(name) + ": " + quote(value);
+  return "{" + text + "}";
+}
+std::string Write(const Key& key, const MapItems& value, Quote quote) {
+  if (value.empty()) return "null";
+  if (!value.file.empty()) return quote(value.file);
+  std::string text;
+  for (const MapItems::Fields& fields : value.list)
+    text += (text.empty() ? "" : ", ") + WriteFields(fields, quote);
+  if (!value.list.empty()) return "[" + text + "]";
+  for (const auto& [name, texts] : value.product)
+    text += (text.empty() ? "" : ", ") + quote(name) + ": " + Write(key, texts, quote);
   return "{" + text + "}";
 }
 template <typename Enum>
@@ -289,12 +425,16 @@ std::string TypeName(const Key& key) {
 
 bool IsNullable(const Key& key) {
   return std::holds_alternative<FieldOf<std::optional<std::string>>>(key.field) ||
-         std::holds_alternative<FieldOf<std::optional<Endpoint>>>(key.field);
+         std::holds_alternative<FieldOf<std::optional<Endpoint>>>(key.field) ||
+         std::holds_alternative<FieldOf<std::optional<Duration>>>(key.field) ||
+         std::holds_alternative<FieldOf<MapItems>>(key.field);
 }
 
 bool IsCollection(const Key& key) {
   return std::holds_alternative<FieldOf<TextList>>(key.field) ||
-         std::holds_alternative<FieldOf<TextMap>>(key.field);
+         std::holds_alternative<FieldOf<TextMap>>(key.field) ||
+         std::holds_alternative<FieldOf<MapItems>>(key.field) ||
+         std::holds_alternative<FieldOf<MapSlots>>(key.field);
 }
 
 }  // namespace muster::config

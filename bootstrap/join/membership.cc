@@ -42,6 +42,14 @@ Result<Membership> Form(const Environment& environment, const config::Config& co
                         const LimitTimeouts& limit) {
   Membership membership;
   membership.timeouts = Limited(config.timeouts, limit, environment);
+  if (asked.group_only) {
+    const auto began = Clock::now();
+    Result<rendezvous::JoinRequest> request = MakeJoinRequest(environment, config, asked, resolution, {});
+    if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
+    MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
+    membership.formed_in = Clock::now() - began;
+    return membership;
+  }
   auto endpoint = OpenEndpoint(environment);
   if (!endpoint) return Fail(TellOthers(environment, asked, resolution, endpoint.error()).error);
   const auto began = Clock::now();
@@ -62,7 +70,10 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
                          const LimitTimeouts& limit) {
   const std::string control(environment.Get("MUSTER_CONTROL").value_or(""));
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
-  MUSTER_TRY(auto endpoint, OpenEndpoint(environment));
+  std::unique_ptr<socket::SocketEndpoint> endpoint;
+  if (!asked.group_only) {
+    MUSTER_TRY(endpoint, OpenEndpoint(environment));
+  }
   const auto began = Clock::now();
   MUSTER_TRY(rendezvous::AdoptedGroup adopted,
              rendezvous::AdoptGroup(control, group_id, resolution.tuple.rank, environment.process()->uid,
@@ -76,6 +87,7 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
   membership.formed_in = Clock::now() - began;
   membership.group = std::move(adopted.group);
   membership.group->activity().set_straggler_after(effective.config.liveness.straggler_after);
+  if (asked.group_only) return membership;
   const DataOptions options = DataOptionsOf(environment, effective.config, asked, membership);
   // The configuration was not known before; the time it took to get it counts all the same.
   const Duration left = std::max(Duration::zero(), membership.timeouts.init - membership.formed_in);
@@ -94,6 +106,7 @@ Result<Membership> EnterGroup(const Environment& environment, const config::Conf
     membership.timeouts = Limited(config.timeouts, limit, environment);
     membership.group =
         rendezvous::MakeGroupOfOne(resolution.tuple.node.value_or(environment.process()->host_name));
+    if (asked.group_only) return membership;
     const DataOptions options = DataOptionsOf(environment, config, asked, membership);
     MUSTER_CHECK(
         Take(BuildCommunicatorOfOne(*membership.group, options, Deadline::After(membership.timeouts.init)),

@@ -23,6 +23,7 @@ struct StartOptions {
   bool stands_for_node = false;   // --nproc-per-node: what is a rank to the launcher is all ranks of its node
   int ranks_of_node = 0;          // how many those are; 0: not known
   bool host_memory_only = false;  // DataOptions::host_only
+  bool group_only = false;        // no data plane: EnterGroup's membership has no communicator
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.

@@ -88,8 +88,8 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
                             options.environment,
                             options.directory,
                             options.stdin_end,
-                            out.write_end.get(),
-                            err.write_end.get(),
+                            out.write_end ? out.write_end.get() : options.stdout_end,
+                            err.write_end ? err.write_end.get() : options.stderr_end,
                             options.own_process_group,
                             net::DescriptorLimitBefore()};
   ExecOutcome outcome;

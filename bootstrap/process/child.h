@@ -32,7 +32,9 @@ struct ChildOptions {
   // Off where the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal);
   // then Signal reaches the program alone, not what it started.
   bool own_process_group = true;
-  int stdin_end = -1;        // becomes the program's standard input; -1: it has ours
+  int stdin_end = -1;   // becomes the program's standard input; -1: it has ours
+  int stdout_end = -1;  // the same for its standard output and error, where they are not piped
+  int stderr_end = -1;
   bool pipe_stdout = false;  // on: what the program writes comes out of TakeStdout
   bool pipe_stderr = true;   // off: the program writes to our standard error itself
 };

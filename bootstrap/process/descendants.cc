@@ -70,6 +70,26 @@ Status KillDescendants(Deadline deadline) {
   }
 }
 
+Status KillOrphansWith(const std::string& variable, Deadline deadline) {
+  for (bool tried = false;; tried = true) {
+    if (HasNoChild()) return {};
+    MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
+    DropClaims(children);
+    ReapUnclaimed(children);
+    std::erase_if(children, [&](pid_t pid) {
+      const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
+      return !environment || !HasVariable(*environment, variable);
+    });
+    if (children.empty()) return {};
+    if (tried && deadline.Expired()) {
+      return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", children.front(),
+                  ProcessName(children.front()));
+    }
+    MUSTER_CHECK(KillChildren(children));
+    ProcessEnd::Of(children.front()).Await(deadline);
+  }
+}
+
 void KillProcessesOfRank(const std::string& group_id, int rank) {
   const std::string group = "MUSTER_GROUP=" + group_id;
   const std::string of_rank = fmt::format("MUSTER_RANK={}", rank);

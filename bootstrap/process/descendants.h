@@ -32,6 +32,11 @@ void ReapOrphans();
 // child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
 Status KillDescendants(Deadline deadline);
 
+// Kills the orphans that have come to this process and have this NAME=VALUE in their environment, then those that
+// these leave to it, until none is left. Claimed children (reaper.h) are none. Costs one system call if there is no
+// child. Error: kDeadline or kSystem, as KillDescendants.
+Status KillOrphansWith(const std::string& variable, Deadline deadline);
+
 // What a supervisor that was killed leaves behind on its node: its program dies with it, the program's own
 // children do not. Kills this user's processes whose environment has this rank of this group. For the
 // surviving supervisors of the node. The group id is random, so nothing else can be meant. Reads /proc; does

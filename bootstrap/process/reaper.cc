@@ -113,6 +113,12 @@ void ReapUnclaimed(std::span<const pid_t> children) {
   }
 }
 
+void DropClaims(std::vector<pid_t>& children) {
+  Claims& claims = AllClaims();
+  const std::lock_guard lock(claims.mutex);
+  std::erase_if(children, [&](pid_t pid) { return claims.pids.contains(pid); });
+}
+
 void DropEndedClaims(std::vector<pid_t>& children) {
   Claims& claims = AllClaims();
   const std::lock_guard lock(claims.mutex);

@@ -68,6 +68,9 @@ class ClaimedChild {
 // which is not claimed yet, none. Does not block.
 void ReapUnclaimed(std::span<const pid_t> children);
 
+// Takes those out that are claimed.
+void DropClaims(std::vector<pid_t>& children);
+
 // Takes those out that are claimed and have ended: theirs is the claimant's business.
 void DropEndedClaims(std::vector<pid_t>& children);
 

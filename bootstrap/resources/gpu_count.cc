@@ -78,7 +78,8 @@ class Counter {
             fmt::format(
                 "there is no {0}/dev/nvidia0 (NVIDIA), no GPU of {0}/dev/kfd (AMD), and no discrete GPU of "
                 "Intel in {0}/dev/dri",
-                root_)};
+                root_),
+            ""};
   }
 
  private:
@@ -94,17 +95,17 @@ class Counter {
       const int named = NamedIn(list->second);
       left = known ? std::min(left, named) : named;
       known = true;
-      if (left == 0) return {0, fmt::format("{}=\"{}\" names none", name, list->second)};
+      if (left == 0) return {0, fmt::format("{}=\"{}\" names none", name, list->second), ""};
     }
-    return {left, ""};
+    return {left, "", std::string(names.begin()[names.size() - 1])};
   }
 
   // "0.0,0.1": two tiles of one GPU are two devices.
   GpuCount WithTiles(int files) const {
     const auto mask = environment_.find("ZE_AFFINITY_MASK");
     if (mask == environment_.end() || mask->second.empty())
-      return {files, files > 0 ? "" : "ZE_AFFINITY_MASK is empty"};
-    return {NamedIn(mask->second), ""};
+      return {files, files > 0 ? "" : "ZE_AFFINITY_MASK is empty", "ZE_AFFINITY_MASK"};
+    return {NamedIn(mask->second), "", "ZE_AFFINITY_MASK"};
   }
 
   int NvidiaFiles() const {

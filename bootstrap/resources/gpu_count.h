@@ -8,7 +8,8 @@ namespace muster {
 
 struct GpuCount {
   int gpus = 0;
-  std::string reason;  // why there is none; else empty
+  std::string reason;    // why there is none; else empty
+  std::string variable;  // gives a program some of them: CUDA_VISIBLE_DEVICES, ...; empty: there is none
 };
 
 // Of NVIDIA, else AMD, else Intel:

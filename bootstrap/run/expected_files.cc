@@ -128,7 +128,7 @@ FileStates LookAtFiles(const std::vector<std::string>& patterns) {
   return states;
 }
 
-std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before) {
+std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before) {
   std::string text;
   size_t missing = 0;
   for (const std::string& pattern : patterns) {
@@ -136,10 +136,15 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
     if (sentence.empty()) continue;
     if (++missing <= kMostNamed) text += (text.empty() ? "" : "; ") + sentence;
   }
-  if (missing == 0) return std::nullopt;
   if (missing > kMostNamed) text += fmt::format("; and {} more", missing - kMostNamed);
+  return text;
+}
+
+std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before) {
+  const std::string missing = MissingFiles(patterns, before);
+  if (missing.empty()) return std::nullopt;
   return Error{Code::kWorkFailed,
-               fmt::format("all programs exited with 0, but run.expect is not met: {}", text),
+               fmt::format("all programs exited with 0, but run.expect is not met: {}", missing),
                "look for an error in their output"};
 }
 

@@ -44,6 +44,10 @@ std::vector<std::string> ExpandExpected(
 // the file system.
 FileStates LookAtFiles(const std::vector<std::string>& patterns);
 
+// The patterns for which there is no file that counts, in words: the first few and why; "": none. Reads the file
+// system.
+std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before);
+
 // Absent where for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);

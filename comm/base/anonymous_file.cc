@@ -53,18 +53,6 @@ Result<UniqueFd> MakeAnonymousFile(size_t bytes) {
   return Fail(Code::kSystem, "{}", problems);
 }
 
-Result<UniqueFd> MakeGrowingFile() {
-  UniqueFd memory = CreateMemoryFile("muster", MFD_CLOEXEC);
-  if (memory) return memory;
-  std::string problems = "memfd_create: " + ErrnoText(errno);
-  for (const char* directory : kDirectories) {
-    UniqueFd file = Unnamed(directory);
-    if (file) return file;
-    problems += fmt::format("; {}: {}", directory, ErrnoText(errno));
-  }
-  return Fail(Code::kSystem, "{}", problems);
-}
-
 bool IsAnonymousFile(int fd, size_t bytes) {
   struct stat status {};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;

@@ -16,10 +16,6 @@ namespace muster {
 // no SIGBUS later. Error: kSystem.
 Result<UniqueFd> MakeAnonymousFile(size_t bytes);
 
-// Empty, and open for reading and writing: it grows as it is written, until memory or the file system is full. Error:
-// kSystem.
-Result<UniqueFd> MakeGrowingFile();
-
 // Whether a descriptor that came along is such a file of that size, of this user where it is no memfd.
 bool IsAnonymousFile(int fd, size_t bytes);
 

@@ -3,6 +3,7 @@
 // Pure, except that a scanner calls its source.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -84,7 +85,11 @@ class SegmentScanner {
 
   // `window`: how many bytes it reads at a time, if a frame is not larger.
   SegmentScanner(ByteSource source, uint64_t seed, uint64_t begin, uint64_t end, size_t window = kWindow)
-      : source_(std::move(source)), seed_(seed), at_(begin), end_(end), least_(window) {}
+      : source_(std::move(source)),
+        seed_(seed),
+        at_(begin),
+        end_(end),
+        least_(std::max(window, kFrameHead)) {}
 
   // Error: the source's.
   Result<Piece> Next();

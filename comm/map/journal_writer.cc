@@ -1,5 +1,6 @@
 #include "comm/map/journal_writer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -9,7 +10,6 @@
 #include <limits>
 #include <utility>
 
-#include "comm/base/anonymous_file.h"
 #include "comm/base/system_calls.h"
 #include "comm/map/journal_appender.h"
 #include "comm/map/journal_claim.h"
@@ -174,11 +174,22 @@ JournalAppender::OnDone TakenBy(const std::shared_ptr<Journal>& journal) {
   };
 }
 
+// It grows as it is written, unlike those of comm/base/anonymous_file.h.
+Result<UniqueFd> MakeFileWithoutName() {
+  UniqueFd fd = CreateMemoryFile("muster journal", MFD_CLOEXEC);
+  const std::string problem = ErrnoText(errno);
+  // The filters of some containers do not know that call.
+  if (!fd) fd.Reset(open("/tmp", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (fd) return fd;
+  return Fail(Code::kSystem, "cannot have a file in memory: memfd_create: {}; in /tmp: {}", problem,
+              ErrnoText(errno));
+}
+
 Result<JournalWriter::Opened> OpenAnonymous(const Identity& identity, const JournalOwner& owner,
                                             std::shared_ptr<net::Mailbox> mailbox) {
   OwnSegment segment;
   segment.file = "in memory";
-  MUSTER_TRY(segment.fd, MakeGrowingFile());
+  MUSTER_TRY(segment.fd, MakeFileWithoutName());
   MUSTER_TRY(segment.seed, RandomSeed());
   MUSTER_CHECK(Write(segment, TwoHeaders(HeaderOf(segment, identity, owner))));
   const auto journal = std::make_shared<Journal>();

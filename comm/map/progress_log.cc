@@ -49,7 +49,7 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
 
 void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
   const std::string text = DescribeProgress(progress, now - begun_);
-  if (terminal_) SetStatusLine(text);
+  if (terminal_) return SetStatusLine(text);
   if (now - begun_ < next_) return;
   next_ += std::min<Duration>(next_ * 2, kLongestPause);
   LogEvent(LogLevel::kInfo, "map_progress",

@@ -3,6 +3,7 @@
 // outside: it is strict, and nothing is allocated before its length was checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -139,6 +140,10 @@ struct Adoption {
 struct RankMessage {
   int rank = 0;
   ByteView content;
+
+  friend bool operator==(const RankMessage& a, const RankMessage& b) {
+    return a.rank == b.rank && std::ranges::equal(a.content, b.content);
+  }
 };
 
 struct RanksLost {

@@ -70,6 +70,14 @@ constexpr KeyCase kKeyCases[] = {
     {"run.report", "null", "out/run.html", "out/run.html"},
     {"run.threads", "auto", "16", "16"},
     {"log.file", "null", "out/m.log", "out/m.log"},
+    {"map.items", "null", "{model: [a, 7], shots: 5}", "{model: [a, 7], shots: [5]}"},
+    {"map.command", "[]", "[python, eval.py, '{model}']", "[python, eval.py, \"{model}\"]"},
+    {"map.output", "null", "out", "out"},
+    {"map.journal", "null", "/shared/j", "/shared/j"},
+    {"map.retries", "2", "0", "0"},
+    {"map.timeout", "null", "90", "1m30s"},
+    {"map.expect", "[]", "['scores.json:acc']", "[scores.json:acc]"},
+    {"map.slots", "{count: 1, gpus: 0, cores: 0}", "{cores: 8, count: 2}", "{count: 2, gpus: 0, cores: 8}"},
 };
 
 class EveryKey : public testing::TestWithParam<KeyCase> {

@@ -49,5 +49,33 @@ TEST(Placeholders, WhatIsNoneIsRefusedWithTheNearest) {
   EXPECT_EQ(open.error().message, "\"${rank\" has no closing brace");
 }
 
+// Pieces as text: a placeholder in angle brackets.
+std::string Cut(std::string_view text, PlaceholderStyle style) {
+  const auto pieces = CutPlaceholders(text, style);
+  if (!pieces) return pieces.error().message + "; " + pieces.error().hint;
+  std::string shown;
+  for (const TextPiece& piece : *pieces) shown += piece.literal + (piece.named ? "<" + piece.name + ">" : "");
+  return shown;
+}
+
+TEST(CutPlaceholders, TakesBracesAsTheStyleSays) {
+  const std::string_view text = "a{b}${c}{{d}}";
+  EXPECT_EQ(Cut(text, PlaceholderStyle::kBraces), "a<b>$<c>{d}");
+  EXPECT_EQ(Cut(text, PlaceholderStyle::kBoth), "a<b><c>{d}");
+  EXPECT_EQ(Cut(text, PlaceholderStyle::kDollar), "a{b}<c>{{d}}");
+  EXPECT_EQ(Cut("", PlaceholderStyle::kBraces), "");
+}
+
+TEST(CutPlaceholders, ADoubledDollarTakesItsBracesAlong) {
+  EXPECT_EQ(Cut("$${HOME}/{b}", PlaceholderStyle::kBoth), "${HOME}/<b>");
+  EXPECT_EQ(Cut("$${a}}", PlaceholderStyle::kDollar), "${a}}");
+}
+
+TEST(CutPlaceholders, ALoneBraceIsRefused) {
+  EXPECT_EQ(Cut("x{y", PlaceholderStyle::kBraces), "\"{y\" has no closing brace; write {{ for { itself");
+  EXPECT_EQ(Cut("x}y", PlaceholderStyle::kBoth),
+            "a closing brace without an opening one; write }} for } itself");
+}
+
 }  // namespace
 }  // namespace muster::config

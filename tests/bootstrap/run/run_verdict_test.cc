@@ -136,6 +136,30 @@ TEST(RunVerdict, AProgramThatDropsOutOfItsGroupFails) {
   EXPECT_FALSE(verdict.MayStartAgain());
 }
 
+// While a map is at work.
+TEST(RunVerdict, AnExcusedProgramCountsAsDone) {
+  RunVerdict verdict = VerdictOf(2);
+  EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
+  EXPECT_FALSE(verdict.may_report());
+  EXPECT_EQ(verdict.Excuse(2, true), RunSteps{RunStep::kLeave});
+  EXPECT_TRUE(verdict.IsExcused(2));
+  EXPECT_FALSE(verdict.IsExcused(3));
+  EXPECT_TRUE(verdict.may_report());
+  // Its connections close as well.
+  EXPECT_EQ(verdict.Excuse(2, true), RunSteps{});
+  verdict.Released();
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
+  verdict.Finish();
+  EXPECT_EQ(verdict.status(), 0);
+}
+
+TEST(RunVerdict, AnExcusedProgramWaitsForTheOthersOfItsProcess) {
+  RunVerdict verdict = VerdictOf(2);
+  verdict.ProgramEnded({2, kExit1}, false, kStart);
+  EXPECT_EQ(verdict.Excuse(2, false), RunSteps{});
+  EXPECT_EQ(verdict.ProgramEnded({3, kOk}, true, kStart), RunSteps{RunStep::kLeave});
+}
+
 TEST(RunVerdict, WhatFollowsTheLastProgram) {
   struct Case {
     const char* name;

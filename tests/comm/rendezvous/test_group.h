@@ -48,6 +48,8 @@ class TestRank {
   OwnerInquiry::Look whose;
   std::vector<RankEnd> ends;
   int ends_told = 0;
+  std::vector<std::pair<int, Bytes>> map_messages;
+  std::vector<int> ranks_lost;
 
  private:
   void OnDone(tl::expected<Joined, Failure> joined);

@@ -111,6 +111,14 @@ TEST(WireFormat, Owner) {
             "15070000000000000003e80300000300000002000000");
 }
 
+TEST(WireFormat, Maps) {
+  const Bytes content = {1, 2, 3};
+  EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRoot)), "190500000003000000010203");
+  EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRank)), "1a0500000003000000010203");
+  EXPECT_EQ(Hex(EncodeTolerate(true)), "1b01");
+  EXPECT_EQ(Hex(Encode(RanksLost{{3, 4}, "died", true})), "1c020000000300000004000000040000006469656401");
+}
+
 TEST(WireFormat, Versions) {
   EXPECT_EQ(Hex(Encode(Versions{2, 3, "0.2.0"})), "180200030005000000302e322e30");
 }

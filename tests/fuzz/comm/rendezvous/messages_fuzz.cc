@@ -160,6 +160,10 @@ rendezvous::GroupStatus MakeStatus(ValueSource& source) {
   return status;
 }
 
+Bytes EncodeToRoot(const rendezvous::RankMessage& message) {
+  return muster::rendezvous::Encode(message, rendezvous::ControlType::kToRoot);
+}
+
 void FuzzValues(rendezvous::ControlType type, ValueSource source) {
   switch (type) {
     case rendezvous::ControlType::kHello:
@@ -209,12 +213,23 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
       return CheckValue<rendezvous::OwnerAnswer>(answer, rendezvous::DecodeOwnerAnswer,
                                                  muster::rendezvous::Encode);
     }
+    case rendezvous::ControlType::kToRoot: {
+      const Bytes content = Payload(source);
+      return CheckValue<rendezvous::RankMessage>({source.Number(), content}, rendezvous::DecodeRankMessage,
+                                                 EncodeToRoot);
+    }
+    case rendezvous::ControlType::kRanksLost: {
+      const std::vector<int> ranks = Numbers(source);
+      return CheckValue<rendezvous::RanksLost>({ranks, source.Text(), source.Flag()},
+                                               rendezvous::DecodeRanksLost, muster::rendezvous::Encode);
+    }
     default:
       Require(rendezvous::FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
               "a time on the wire is none before now");
   }
 }
 
+Bytes EncodeTolerateOf(const bool& on) { return rendezvous::EncodeTolerate(on); }
 Bytes EncodeAcceptedOf(const uint64_t& left) { return rendezvous::EncodeAccepted(left); }
 Bytes EncodeJobEndOf(const uint64_t& left) { return rendezvous::EncodeJobEnd(left); }
 Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
@@ -250,6 +265,14 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kOwnerAsked:
       return CheckFrame<rendezvous::OwnerQuestion>(frame, rendezvous::DecodeOwnerQuestion,
                                                    muster::rendezvous::Encode);
+    case rendezvous::ControlType::kToRoot:
+    case rendezvous::ControlType::kToRank:
+      return CheckFrame<rendezvous::RankMessage>(frame, rendezvous::DecodeRankMessage, EncodeToRoot);
+    case rendezvous::ControlType::kTolerate:
+      return CheckFrame<bool>(frame, rendezvous::DecodeTolerate, EncodeTolerateOf);
+    case rendezvous::ControlType::kRanksLost:
+      return CheckFrame<rendezvous::RanksLost>(frame, rendezvous::DecodeRanksLost,
+                                               muster::rendezvous::Encode);
     case rendezvous::ControlType::kVersions:
       return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerTold:
@@ -295,6 +318,8 @@ std::vector<Bytes> Seeds() {
       muster::rendezvous::Encode(rendezvous::Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
       muster::rendezvous::Encode(rendezvous::Survey{1, 2000, {3, 4}}),
       muster::rendezvous::Encode(rendezvous::Versions{2, 3, "0.2.0"}),
+      muster::rendezvous::Encode(rendezvous::RanksLost{{1, 2}, "rank 1 on gpu02 ended", true}),
+      rendezvous::EncodeTolerate(true),
       muster::rendezvous::Encode(rendezvous::OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
       muster::rendezvous::Encode(rendezvous::OwnerAnswer{7, rendezvous::OwnerKind::kProgram, 1000, 3, 2})};
   rendezvous::RankReport report;

@@ -1,0 +1,222 @@
+#include "bootstrap/map/attempt.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+
+#include "bootstrap/config/quote.h"
+#include "bootstrap/map/expectation.h"
+#include "bootstrap/output/line_tail.h"
+#include "bootstrap/process/child.h"
+#include "bootstrap/process/descendants.h"
+#include "bootstrap/process/exec_child.h"
+#include "comm/base/parse.h"
+#include "comm/base/process_end.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster::map {
+namespace {
+
+using Kind = AttemptEnd::Kind;
+
+// What a killed process may take to end; beyond it the kernel holds it.
+constexpr Duration kKilledWithin = std::chrono::seconds(5);
+// Where the kernel has no event for the end of a process (process_end.h).
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+
+enum class Woken : uint8_t { kExited, kLate, kStopped };
+
+// `stop`: -1: not waited for.
+Woken Await(const ProcessEnd& end, int stop, Deadline deadline) {
+  for (;;) {
+    const Deadline look = end.fd() >= 0 ? deadline : deadline.EarlierOf(Deadline::After(kLookAgain));
+    std::array<pollfd, 2> fds = {{{end.fd(), POLLIN, 0}, {stop, POLLIN, 0}}};
+    if (poll(fds.data(), fds.size(), look.PollMilliseconds()) < 0 && errno != EINTR) return Woken::kLate;
+    if (end.HasEnded()) return Woken::kExited;
+    if ((fds[1].revents & POLLIN) != 0) return Woken::kStopped;
+    if (deadline.Expired()) return Woken::kLate;
+  }
+}
+
+Result<UniqueFd> OpenStream(const std::string& path) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file) return Fail(Code::kSystem, "cannot open {}: {}", path, ErrnoText(errno));
+  return file;
+}
+
+// The last lines of a file; empty where there are none.
+std::string TailOf(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || status.st_size == 0) return "";
+  std::string bytes(2 * output::LineTail::kMostBytes, '\0');
+  const off_t begin = std::max<off_t>(0, status.st_size - static_cast<off_t>(bytes.size()));
+  const ssize_t got = pread(file.get(), bytes.data(), bytes.size(), begin);
+  output::LineTail tail;
+  if (got > 0) tail.Append(std::string_view(bytes).substr(0, static_cast<size_t>(got)));
+  return tail.Text();
+}
+
+class Attempt {
+ public:
+  Attempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item, uint32_t attempt,
+          AttemptDirectory directory)
+      : plan_(plan), slot_(slot), item_(item), own_(plan.own), directory_(std::move(directory)) {
+    own_["attempt"] = std::to_string(attempt);
+    own_["slot"] = std::to_string(slot.number);
+    own_["dir"] = directory_.path();
+    own_["pwd"] = plan.working_directory;
+  }
+
+  Result<AttemptEnd> Run(const StopFlag& stop) {
+    auto ended = RunProgram(stop);
+    if (!ended) {
+      directory_.Remove();
+      return ended;
+    }
+    ended->took = Clock::now() - began_;
+    if (ended->kind == Kind::kInterrupted) directory_.Remove();
+    if (ended->kind == Kind::kFailed) DescribeFailure(*ended);
+    if (ended->kind == Kind::kDone) MUSTER_CHECK(directory_.MoveToResults());
+    return ended;
+  }
+
+ private:
+  // Whether the failure may be due to the end of this rank: some schedulers send their signal to the programs as well,
+  // which then end before muster has read its own.
+  static bool IsInterrupted(const process::ChildExit& exit, const StopFlag& stop) {
+    constexpr int kSoon = 1000;  // ms
+    const bool told = exit.signal == SIGTERM || exit.signal == SIGINT || exit.signal == SIGHUP;
+    pollfd flag = {stop.fd(), POLLIN, 0};
+    return poll(&flag, 1, told ? kSoon : 0) > 0;
+  }
+
+  static AttemptEnd Failed(std::string why) { return {Kind::kFailed, std::move(why), {}}; }
+
+  Result<AttemptEnd> RunProgram(const StopFlag& stop) {
+    MUSTER_TRY(const UniqueFd out, OpenStream(directory_.path() + "/stdout"));
+    MUSTER_TRY(const UniqueFd err, OpenStream(directory_.path() + "/stderr"));
+    const UniqueFd none(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    process::ChildOptions options;
+    options.command = Command();
+    options.environment = Environment();
+    options.directory = directory_.path();
+    options.stdin_end = none.get();
+    options.stdout_end = out.get();
+    options.stderr_end = err.get();
+    options.pipe_stderr = false;
+    auto child = process::Child::Start(options);
+    if (!child) {
+      if (child.error().exit_status == ExitStatus(Code::kSystem)) return Fail(child.error().error);
+      return Failed(ToString(child.error().error));
+    }
+    return AwaitProgram(**child, stop);
+  }
+
+  Result<AttemptEnd> AwaitProgram(process::Child& child, const StopFlag& stop) const {
+    const ProcessEnd end = ProcessEnd::Of(child.pid());
+    const Deadline late = plan_.timeout ? Deadline::After(*plan_.timeout) : Deadline::Never();
+    const Woken woken = Await(end, stop.fd(), late);
+    if (woken != Woken::kExited) {
+      MUSTER_CHECK(child.Signal(SIGTERM));
+      Await(end, -1, Deadline::After(plan_.grace));
+    }
+    // Also those of its group that it has left behind.
+    MUSTER_CHECK(child.Signal(SIGKILL));
+    if (Await(end, -1, Deadline::After(kKilledWithin)) != Woken::kExited) {
+      return Fail(Code::kSystem, "process {} does not end although it was killed", child.pid());
+    }
+    const auto exit = child.Exited();
+    child.Reap();
+    MUSTER_CHECK(
+        process::KillOrphansWith("MUSTER_ITEM_DIR=" + directory_.path(), Deadline::After(kKilledWithin)));
+    if (woken == Woken::kStopped) return AttemptEnd{Kind::kInterrupted, "", {}};
+    if (woken == Woken::kLate)
+      return Failed(fmt::format("not finished after {} (map.timeout)", FormatDuration(*plan_.timeout)));
+    if (!exit) return Failed("unknown exit status");
+    if (exit->ok()) return Judge();
+    if (IsInterrupted(*exit, stop)) return AttemptEnd{Kind::kInterrupted, "", {}};
+    return Failed(exit->Describe());
+  }
+
+  // On a program that has exited with 0.
+  AttemptEnd Judge() const {
+    auto found = CheckExpectations(directory_.path(), FillAll(plan_.expect, item_, own_));
+    if (!found) return Failed(fmt::format("exit 0, but {}", found.error()));
+    std::string values;
+    for (const auto& [name, value] : *found)
+      values += fmt::format("{}{}:{}", values.empty() ? "" : ",", config::JsonQuoted(name), value);
+    std::string text = fmt::format(R"({{"exit":0,"directory":{})", config::JsonQuoted(directory_.name()));
+    if (!values.empty()) text += fmt::format(R"(,"values":{{{}}})", values);
+    return {Kind::kDone, text + "}", {}};
+  }
+
+  void DescribeFailure(AttemptEnd& ended) const {
+    std::string tail = TailOf(directory_.path() + "/stderr");
+    if (tail.empty()) tail = TailOf(directory_.path() + "/stdout");
+    ended.text += fmt::format(" (files: {})", directory_.MoveToFailed());
+    if (!tail.empty()) ended.text += "\n" + tail;
+  }
+
+  // The program runs elsewhere: a path to it that began at muster's directory still does.
+  std::vector<std::string> Command() const {
+    std::vector<std::string> command = FillAll(plan_.command, item_, own_);
+    std::string& program = command.front();
+    if (program.find('/') != std::string::npos && !program.starts_with('/'))
+      program = plan_.working_directory + "/" + program;
+    return command;
+  }
+
+  std::vector<std::string> Environment() const {
+    std::vector<std::string> environment = slot_.environment;
+    const auto set = [&](std::string_view name, std::string_view value) {
+      environment.push_back(fmt::format("{}={}", name, value));
+    };
+    set("MUSTER_ITEM", item_.text);
+    set("MUSTER_ITEM_INDEX", std::to_string(item_.index));
+    set("MUSTER_ITEM_KEY", item_.key);
+    set("MUSTER_ITEM_DIR", directory_.path());
+    set("MUSTER_ITEM_ATTEMPT", own_.at("attempt"));
+    set("PWD", directory_.path());
+    for (const auto& [name, value] : plan_.variables) set(name, value.Fill(item_, own_));
+    return environment;
+  }
+
+  const AttemptPlan& plan_;
+  const AttemptSlot& slot_;
+  const SourceItem& item_;
+  OwnValues own_;
+  const AttemptDirectory directory_;
+  const Clock::time_point began_ = Clock::now();
+};
+
+}  // namespace
+
+Result<AttemptEnd> RunAttempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item,
+                              uint32_t attempt, const StopFlag& stop) {
+  MUSTER_TRY(AttemptDirectory directory,
+             AttemptDirectory::Create(plan.output, plan.run, item.key, attempt, plan.rank));
+  return Attempt(plan, slot, item, attempt, std::move(directory)).Run(stop);
+}
+
+Status CheckProgram(const AttemptPlan& plan, const AttemptSlot& slot) {
+  if (!plan.command.front().IsPlain()) return {};
+  const std::string program = plan.command.front().Fill({}, {});
+  for (const std::string& candidate : process::ExecCandidates(program, slot.environment)) {
+    if (access(candidate.c_str(), X_OK) == 0) return {};
+  }
+  const bool is_path = program.find('/') != std::string::npos;
+  return WithHint(
+      Fail(Code::kUsage, "the program of the map, \"{}\", cannot be found", program),
+      is_path ? "its path is taken from muster's working directory" : "it is in no directory of PATH");
+}
+
+}  // namespace muster::map

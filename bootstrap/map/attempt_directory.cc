@@ -1,0 +1,101 @@
+#include "bootstrap/map/attempt_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>  // renameat2
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "bootstrap/map/item_key.h"
+
+namespace muster::map {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int error_number) {
+  auto failure = Fail(Code::kSystem, "cannot {} {}: {}", what, path, ErrnoText(error_number));
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    return WithHint(std::move(failure), "free space there; the same command then goes on with what is left");
+  }
+  return failure;
+}
+
+Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return Cannot("make the directory", path, error.value());
+  return {};
+}
+
+// A file server may not know how to exchange; then there is a moment without `to`.
+int Replace(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) == 0) return 0;
+  if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return 0;
+  const std::string old = from + ".old";
+  if (rename(to.c_str(), old.c_str()) != 0 && errno != ENOENT) return errno;
+  const int error = rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  std::error_code ignored;
+  fs::remove_all(old, ignored);
+  return error;
+}
+
+}  // namespace
+
+Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std::string_view run,
+                                                  std::string_view key, uint32_t attempt, int rank) {
+  const std::string name = DirectoryNameOf(key);
+  const std::string parent = fmt::format("{}/.attempts/{}", output, run);
+  const std::string path = fmt::format("{}/{}.{}.{}", parent, name, attempt, rank);
+  if (mkdir(path.c_str(), 0777) == 0) return AttemptDirectory(output, name, path);
+  if (errno == EEXIST) {  // of an attempt that was given back
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  } else {
+    MUSTER_CHECK(MakeDirectories(parent));
+  }
+  if (mkdir(path.c_str(), 0777) != 0) return Cannot("make the directory", path, errno);
+  return AttemptDirectory(output, name, path);
+}
+
+Status AttemptDirectory::MoveToResults() const {
+  const std::string result = output_ + "/" + name_;
+  if (const int error = Replace(path_, result); error != 0) return Cannot("rename to", result, error);
+  Remove();  // what was there before, after an exchange
+  std::error_code ignored;
+  fs::remove_all(output_ + "/.failed/" + name_, ignored);
+  return {};
+}
+
+std::string AttemptDirectory::MoveToFailed() const {
+  const std::string failed = output_ + "/.failed";
+  const std::string place = failed + "/" + name_;
+  if (!MakeDirectories(failed) || Replace(path_, place) != 0) return path_;
+  Remove();
+  return place;
+}
+
+void AttemptDirectory::Remove() const {
+  if (access(path_.c_str(), F_OK) != 0) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void RemoveOldAttempts(const std::string& output, std::string_view run) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(output + "/.attempts", ignored)) {
+    if (entry.path().filename() != run) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void RemoveAttemptsOf(const std::string& output, std::string_view run) {
+  rmdir(fmt::format("{}/.attempts/{}", output, run).c_str());
+  rmdir((output + "/.attempts").c_str());
+  rmdir((output + "/.failed").c_str());
+}
+
+}  // namespace muster::map

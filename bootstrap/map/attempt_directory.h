@@ -1,0 +1,48 @@
+// The directory of an attempt, and its place among the results once the attempt has ended:
+//
+//   OUTPUT/KEY                                the result of an item (DirectoryNameOf)
+//   OUTPUT/.failed/KEY                        the latest attempt at an item that failed
+//   OUTPUT/.attempts/RUN/KEY.ATTEMPT.RANK     an attempt at work
+//
+// A directory in OUTPUT is always whole: it comes there by rename(2). Another attempt's result in its place is
+// replaced: that run did not come to commit it, or commits the same.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "comm/base/error.h"
+
+namespace muster::map {
+
+class AttemptDirectory {
+ public:
+  // `output`: absolute; `run`: the name of this run. Makes what is missing. Error: kSystem.
+  static Result<AttemptDirectory> Create(const std::string& output, std::string_view run,
+                                         std::string_view key, uint32_t attempt, int rank);
+
+  const std::string& path() const { return path_; }
+  // What the result is called in OUTPUT.
+  const std::string& name() const { return name_; }
+
+  // OUTPUT/KEY. Error: kSystem.
+  Status MoveToResults() const;
+  // OUTPUT/.failed/KEY, which is given; where that fails, the path as it is.
+  std::string MoveToFailed() const;
+  void Remove() const;
+
+ private:
+  AttemptDirectory(std::string output, std::string name, std::string path)
+      : output_(std::move(output)), name_(std::move(name)), path_(std::move(path)) {}
+
+  std::string output_;
+  std::string name_;
+  std::string path_;
+};
+
+// What earlier runs have left below OUTPUT/.attempts, once no other run is at work there. This run's stays.
+void RemoveOldAttempts(const std::string& output, std::string_view run);
+// This run's, where nothing is left in it.
+void RemoveAttemptsOf(const std::string& output, std::string_view run);
+
+}  // namespace muster::map

@@ -1,0 +1,35 @@
+// What `muster map` is to do, from its configuration: known, and checked, before anything is started.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/config/config.h"
+#include "bootstrap/map/attempt.h"
+#include "bootstrap/map/item_source.h"
+#include "comm/base/error.h"
+#include "comm/map/identity.h"
+#include "comm/map/member.h"
+
+namespace muster::map {
+
+struct MapPlan {
+  std::unique_ptr<ItemSource> items;
+  std::vector<std::string> command;  // as it is written
+  AttemptPlan attempt;               // all but what a rank adds: run, rank, own
+  Identity identity;
+  Options options;                    // all but the slots
+  std::vector<std::string> warnings;  // of what is seldom meant; once for all ranks
+};
+
+// `command`: after --; else map.command. BLOCKS while it reads the items. Error: kUsage, kConfiguration: no items, no
+// command, what ItemSource::Open and ItemTemplate::Parse refuse.
+Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
+                            const std::vector<std::string>& command);
+
+// What would be done: the number of items, and the commands of the first. Text for people, or one object of JSON.
+// What differs from rank to rank stays a placeholder. Error: kSystem, of a file of items.
+Result<std::string> DescribePlan(const MapPlan& plan, bool json);
+
+}  // namespace muster::map

@@ -1,0 +1,268 @@
+#include "bootstrap/map/map_run.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "bootstrap/join/membership.h"
+#include "bootstrap/map/slots.h"
+#include "bootstrap/map/worker.h"
+#include "bootstrap/process/descendants.h"
+#include "bootstrap/process/end_request.h"
+#include "bootstrap/process/signals.h"
+#include "bootstrap/resources/threads.h"
+#include "bootstrap/run/program_environment.h"
+#include "comm/base/start_thread.h"
+#include "comm/log/log.h"
+
+namespace muster::map {
+namespace {
+
+// What a rank that was told to end may take beyond run.grace: the kernel ends killed processes, the root hears of it.
+constexpr Duration kBeyondGrace = std::chrono::seconds(8);
+constexpr uint64_t kMostGivenUp = 10;
+
+// The variables of every item's program: a world of one, whatever this rank is one of.
+run::Variables ProgramVariables(const MapStart& start, const MapPlan& plan, const Roster& roster, int rank,
+                                std::optional<int> threads) {
+  Roster alone;
+  alone.nodes.push_back({roster.NodeName(rank), {}});
+  alone.members.push_back({0, 0, getpid(), {}});
+  run::ProgramFacts facts{alone};
+  facts.job_key = start.resolution.tuple.job.key;
+  facts.master_host = "127.0.0.1";
+  facts.several_ranks = roster.size() > 1;  // the launcher's variables become those of one task
+  facts.threads = threads;
+  run::Variables variables;
+  for (const std::string& variable : run::ProgramEnvironment(start.environment.All(), facts)) {
+    const size_t equals = variable.find('=');
+    variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  for (const char* own : {"MUSTER_ITEM", "MUSTER_ITEM_INDEX", "MUSTER_ITEM_KEY", "MUSTER_ITEM_DIR",
+                          "MUSTER_ITEM_ATTEMPT", "PWD", "OLDPWD"})
+    variables.erase(own);
+  for (const auto& [name, text] : plan.attempt.variables) variables.erase(name);
+  return variables;
+}
+
+// The share of one slot.
+std::optional<int> ThreadsOfSlot(const MapStart& start, const Roster& roster, int rank) {
+  const config::MapSlots& slots = start.config.map.slots;
+  if (slots.cores > 0) return slots.cores;
+  auto threads = ThreadsOfRank(start.config.run.threads, roster, rank, start.environment.All());
+  if (slots.count == 1 || start.config.run.threads.choice != config::RunThreads::Choice::kAuto)
+    return threads;
+  return std::max(1, threads.value_or(UsableCpus()) / slots.count);
+}
+
+OwnValues OwnOf(const Roster& roster, int rank, const std::string& job_key) {
+  const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
+  return {
+      {"rank", std::to_string(rank)},
+      {"local_rank", std::to_string(member.local_rank)},
+      {"node", roster.NodeName(rank)},
+      {"world_size", std::to_string(roster.size())},
+      {"local_world_size", std::to_string(roster.LocalSize(member.node))},
+      {"node_rank", std::to_string(member.node)},
+      {"num_nodes", std::to_string(roster.nodes.size())},
+      {"job_key", job_key},
+  };
+}
+
+Result<std::vector<Worker::Slot>> MakeSlots(const MapStart& start, const MapPlan& plan, const Roster& roster,
+                                            int rank) {
+  const RankResources resources = ResourcesOfThisProcess(start.environment.All());
+  const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
+  MUSTER_TRY(const std::vector<SlotResources> shares,
+             ShareOut(start.config.map.slots, resources, member.local_rank, roster.LocalSize(member.node)));
+  const run::Variables variables =
+      ProgramVariables(start, plan, roster, rank, ThreadsOfSlot(start, roster, rank));
+  std::vector<Worker::Slot> slots;
+  for (const SlotResources& share : shares) {
+    run::Variables own = variables;
+    own["MUSTER_SLOT"] = std::to_string(slots.size());
+    if (!share.gpus.empty()) own[resources.gpu_variable] = fmt::format("{}", fmt::join(share.gpus, ","));
+    Worker::Slot slot{{static_cast<int>(slots.size()), {}}, share.cores};
+    for (const auto& [name, value] : own)
+      slot.attempt.environment.push_back(fmt::format("{}={}", name, value));
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+// The work, on a thread of its own; the main thread has the signals.
+class MapWork {
+ public:
+  MapWork(const MapStart& start, MapPlan& plan) : start_(start), plan_(plan) {}
+
+  Result<MapEnd> Run() {
+    MUSTER_TRY(join::Membership membership,
+               join::EnterGroup(start_.environment, start_.config, start_.asked, start_.resolution));
+    Group& group = *membership.group;
+    MUSTER_TRY(MapEnd end, WorkIn(group, Deadline::After(membership.timeouts.init)));
+    end.reports = group.rank() == 0;
+    MUSTER_CHECK(group.Leave(Deadline::After(membership.timeouts.shutdown)));
+    return end;
+  }
+
+  // Whether there was something to stop: before that the process may simply end.
+  bool Stop() {
+    const std::lock_guard lock(mutex_);
+    if (worker_ == nullptr) return over_;
+    worker_->Stop();
+    return true;
+  }
+
+ private:
+  Result<MapEnd> WorkIn(Group& group, Deadline joined) {
+    const Roster& roster = group.roster();
+    const int rank = group.rank();
+    plan_.attempt.rank = rank;
+    plan_.attempt.own = OwnOf(roster, rank, start_.resolution.tuple.job.key);
+    plan_.attempt.run = roster.group_id.empty()
+                            ? fmt::format("{}-{}", getpid(), Clock::now().time_since_epoch().count())
+                            : roster.group_id;
+    Result<std::vector<Worker::Slot>> prepared = Prepare(roster, rank);
+    if (!prepared) {
+      // The other ranks need not wait for this one to learn why it does not come.
+      Error error = prepared.error();
+      error.message = fmt::format("{}: {}", DescribeRank(roster, rank), error.message);
+      group.Fail(error);
+      return Fail(std::move(prepared).error());
+    }
+    std::vector<Worker::Slot> slots = *std::move(prepared);
+    plan_.options.slots = static_cast<int>(slots.size());
+    MUSTER_TRY(const std::unique_ptr<Member> member,
+               start_.join(group, plan_.identity, plan_.options, joined));
+    if (rank == 0) RemoveOldAttempts(plan_.attempt.output, plan_.attempt.run);
+    MUSTER_CHECK(Serve(group, *member, std::move(slots)));
+    MUSTER_TRY(MapEnd end, Finish(*member, rank));
+    return end;
+  }
+
+  Result<std::vector<Worker::Slot>> Prepare(const Roster& roster, int rank) const {
+    MUSTER_TRY(std::vector<Worker::Slot> slots, MakeSlots(start_, plan_, roster, rank));
+    MUSTER_CHECK(CheckProgram(plan_.attempt, slots.front().attempt));
+    std::error_code error;
+    std::filesystem::create_directories(plan_.attempt.output, error);
+    if (!error) return slots;
+    return Fail(Code::kSystem, "cannot make the directory {}: {}", plan_.attempt.output, error.message());
+  }
+
+  Status Serve(Group& group, Member& member, std::vector<Worker::Slot> slots) {
+    Worker worker(member, *plan_.items, plan_.attempt, std::move(slots));
+    {
+      const std::lock_guard lock(mutex_);
+      worker_ = &worker;
+    }
+    const Status served = worker.Run(&group);
+    const std::lock_guard lock(mutex_);
+    worker_ = nullptr;
+    over_ = true;
+    return served;
+  }
+
+  Result<MapEnd> Finish(Member& member, int rank) const {
+    MapEnd end;
+    MUSTER_TRY(end.outcome, member.Finish());
+    if (rank != 0) return end;
+    for (const uint64_t item : end.outcome.first_poisoned) {
+      if (end.given_up.size() == kMostGivenUp) break;
+      MUSTER_TRY(const std::vector<JournalRecord> records, member.Read(item, 1));
+      for (const JournalRecord& record : records) {
+        end.given_up.push_back(
+            {record.key, record.node, record.rank, record.attempts, std::string(AsText(record.payload))});
+      }
+    }
+    RemoveAttemptsOf(plan_.attempt.output, plan_.attempt.run);
+    return end;
+  }
+
+  const MapStart& start_;
+  MapPlan& plan_;
+  std::mutex mutex_;
+  Worker* worker_ = nullptr;  // while it works
+  bool over_ = false;
+};
+
+// The main thread meanwhile: signals, and orphans.
+class SignalWatch {
+ public:
+  SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace)
+      : relay_(std::move(relay)), work_(work), grace_(grace) {}
+
+  // A signal that comes now has no effect any more.
+  void KeepBlocked() const { relay_->KeepBlocked(); }
+
+  // Until `done` is readable. The signal that asked to end, or 0.
+  int Serve(int done) {
+    for (;;) {
+      std::array<pollfd, 2> fds = {{{relay_->fd(), POLLIN, 0}, {done, POLLIN, 0}}};
+      poll(fds.data(), fds.size(), end_by_.PollMilliseconds());
+      while (const auto event = relay_->Next()) Take(*event);
+      if ((fds[1].revents & POLLIN) != 0) return signal_;
+      if (end_by_.Expired()) GiveUp();
+    }
+  }
+
+ private:
+  void Take(const process::SignalEvent& event) {
+    if (event.number == SIGCHLD) return process::ReapOrphans();
+    if (!process::AsksToEnd(event.number) || event.number == SIGQUIT) return;
+    if (!work_.Stop()) {
+      relay_.reset();  // the signal has its effect
+      raise(event.number);
+      return;
+    }
+    if (signal_ != 0 && event.number == SIGINT) end_by_ = Deadline::After({});  // a second Ctrl-C
+    if (signal_ != 0) return;
+    signal_ = event.number;
+    LogInfo("{}: the items in hand are given back", process::DescribeRequest(signal_, ""));
+    end_by_ = Deadline::After(grace_ + kBeyondGrace);
+  }
+
+  [[noreturn]] void GiveUp() const {
+    static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(1))));
+    MapEnd end;
+    end.outcome.items = 1;
+    end.signal = signal_;
+    _exit(ExitStatusOf(end));
+  }
+
+  std::unique_ptr<process::SignalRelay> relay_;
+  MapWork& work_;
+  const Duration grace_;
+  int signal_ = 0;
+  Deadline end_by_ = Deadline::Never();  // a signal bounds it
+};
+
+}  // namespace
+
+Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
+  MUSTER_TRY(std::unique_ptr<process::SignalRelay> relay, process::SignalRelay::Start());
+  MUSTER_CHECK(process::BecomeSubreaper());
+  MapWork work(start, plan);
+  const StopFlag done;
+  Result<MapEnd> end = MapEnd{};
+  MUSTER_TRY(std::thread thread, StartThread("the map", [&] {
+               end = work.Run();
+               done.Raise();
+             }));
+  SignalWatch watch(std::move(relay), work, plan.attempt.grace);
+  const int signal = watch.Serve(done.fd());
+  thread.join();
+  watch.KeepBlocked();
+  static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(5))));
+  if (end) end->signal = signal;
+  return end;
+}
+
+}  // namespace muster::map

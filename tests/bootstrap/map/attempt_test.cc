@@ -1,0 +1,216 @@
+#include "bootstrap/map/attempt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "bootstrap/process/descendants.h"
+#include "tests/bootstrap/map/commands.h"
+
+namespace muster::map {
+namespace {
+
+using Kind = AttemptEnd::Kind;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Attempts : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(process::BecomeSubreaper()); }
+  void TearDown() override { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+};
+
+TEST_F(Attempts, LeaveADirectoryWithTheStreams) {
+  const Commands commands("echo to out; echo to err >&2; echo {item} >result; pwd -P");
+  const auto end = commands.Run();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->kind, Kind::kDone);
+  EXPECT_EQ(end->text, R"({"exit":0,"directory":"i0"})");
+  EXPECT_EQ(commands.folder.Read("out/i0/result"), "i0\n");
+  EXPECT_EQ(commands.folder.Read("out/i0/stderr"), "to err\n");
+  EXPECT_THAT(commands.folder.Read("out/i0/stdout"), StartsWith("to out\n"));
+  EXPECT_THAT(commands.folder.Read("out/i0/stdout"), EndsWith("out/.attempts/run/i0.1.5\n"));
+  EXPECT_FALSE(commands.folder.Has("out/.attempts/run/i0.1.5"));
+}
+
+TEST_F(Attempts, HaveVariablesOfTheItem) {
+  Commands commands(
+      "echo $MUSTER_ITEM $MUSTER_ITEM_KEY $MUSTER_ITEM_INDEX $MUSTER_SLOT $A; test $PWD = {dir} && "
+      "test $MUSTER_ITEM_DIR = {dir} && ! read line && test $MUSTER_ITEM_ATTEMPT = 3");
+  commands.plan.variables.emplace_back("A",
+                                       *ItemTemplate::Parse("A", "${rank}-{node}", *commands.source, true));
+  const auto end = commands.Run({}, 0, 3);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->kind, Kind::kDone) << end->text;
+  EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "i0 i0 0 0 5-gpu01\n");
+}
+
+TEST_F(Attempts, ThatFailSayWhyAndKeepTheirFiles) {
+  const Commands commands("echo half >result; echo no model >&2; exit 3");
+  const auto end = commands.Run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->kind, Kind::kFailed);
+  EXPECT_EQ(end->text, "exit 3 (files: " + commands.folder.File("out/.failed/i0") + ")\nno model");
+  EXPECT_EQ(commands.folder.Read("out/.failed/i0/result"), "half\n");
+  EXPECT_FALSE(commands.folder.Has("out/i0"));
+}
+
+TEST_F(Attempts, ThatSucceedLaterRemoveTheFilesOfTheFailure) {
+  const Commands commands("test {attempt} = 2");
+  EXPECT_EQ(commands.Run({}, 0, 1)->kind, Kind::kFailed);
+  EXPECT_TRUE(commands.folder.Has("out/.failed/i0"));
+  EXPECT_EQ(commands.Run({}, 0, 2)->kind, Kind::kDone);
+  EXPECT_FALSE(commands.folder.Has("out/.failed/i0"));
+  EXPECT_TRUE(commands.folder.Has("out/i0/stdout"));
+}
+
+TEST_F(Attempts, ReplaceAResultThatWasNotCommitted) {
+  const Commands commands("echo new >result");
+  std::filesystem::create_directories(commands.folder.File("out/i0"));
+  commands.folder.Write("out/i0/old", "old");
+  EXPECT_EQ(commands.Run()->kind, Kind::kDone);
+  EXPECT_FALSE(commands.folder.Has("out/i0/old"));
+  EXPECT_EQ(commands.folder.Read("out/i0/result"), "new\n");
+  EXPECT_FALSE(commands.folder.Has("out/.attempts/run/i0.1.5"));
+}
+
+TEST_F(Attempts, WithoutTheirProgramHaveFailed) {
+  Commands commands("");
+  commands.plan.command = *ParseTemplates("the command", {"no-such-{item}"}, *commands.source);
+  const auto end = commands.Run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->kind, Kind::kFailed);
+  EXPECT_THAT(end->text, StartsWith("cannot start \"no-such-i0\": No such file or directory"));
+}
+
+TEST_F(Attempts, FindAProgramByItsPathFromWhereMusterBegan) {
+  Commands commands("");
+  commands.folder.Write("tool", "#!/bin/sh\necho tool\n");
+  std::filesystem::permissions(commands.folder.File("tool"), std::filesystem::perms::owner_all);
+  commands.plan.command = *ParseTemplates("the command", {"./tool"}, *commands.source);
+  EXPECT_EQ(commands.Run()->kind, Kind::kDone);
+  EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "tool\n");
+}
+
+TEST_F(Attempts, EndAtTheirLimitWithAllThatTheyStarted) {
+  Commands commands("echo $$ >{pwd}/pids; setsid sh -c 'echo $$ >>{pwd}/pids; exec sleep 1000' & sleep 1000");
+  commands.plan.timeout = std::chrono::milliseconds(300);
+  const auto end = commands.Run();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->kind, Kind::kFailed);
+  EXPECT_THAT(end->text, StartsWith("not finished after 300ms (map.timeout) (files: "));
+  EXPECT_TRUE(process::ChildProcesses()->empty());
+}
+
+TEST_F(Attempts, ThatIgnoreSigtermAreKilledAfterTheGrace) {
+  Commands commands("trap '' TERM; while :; do sleep 0.01; done");
+  commands.plan.timeout = std::chrono::milliseconds(100);
+  commands.plan.grace = std::chrono::milliseconds(100);
+  EXPECT_EQ(commands.Run()->kind, Kind::kFailed);
+  EXPECT_TRUE(process::ChildProcesses()->empty());
+}
+
+TEST_F(Attempts, LeaveNothingBehindThatTheyStarted) {
+  const Commands commands("sleep 1000 & setsid setsid sleep 1000 & exit 0");
+  EXPECT_EQ(commands.Run()->kind, Kind::kDone);
+  EXPECT_TRUE(process::ChildProcesses()->empty());
+}
+
+TEST_F(Attempts, OfOtherSlotsStayWhenOneEnds) {
+  const Commands commands("if test {item} = i0; then setsid sleep 1000 & sleep 1000; fi; touch {pwd}/up", {},
+                          2);
+  const StopFlag stop;
+  std::thread other([&] { EXPECT_EQ(commands.Run(stop, 0)->kind, Kind::kInterrupted); });
+  const auto quick = commands.Run(stop, 1);
+  EXPECT_EQ(quick->kind, Kind::kDone);
+  stop.Raise();
+  other.join();
+  EXPECT_TRUE(process::ChildProcesses()->empty());
+}
+
+TEST_F(Attempts, AreInterruptedByTheFlagWithoutATrace) {
+  const Commands commands("touch {pwd}/up; sleep 1000");
+  const StopFlag stop;
+  std::thread stopper([&] {
+    while (!commands.folder.Has("up")) std::this_thread::yield();
+    stop.Raise();
+  });
+  const auto end = commands.Run(stop);
+  stopper.join();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->kind, Kind::kInterrupted);
+  EXPECT_TRUE(std::filesystem::is_empty(commands.folder.File("out/.attempts/run")));
+}
+
+// Some schedulers send the signal to the programs as well.
+TEST_F(Attempts, ThatEndByTheSignalOfTheRankAreInterrupted) {
+  const Commands commands("kill -TERM $$");
+  const StopFlag stop;
+  stop.Raise();
+  EXPECT_EQ(commands.Run(stop)->kind, Kind::kInterrupted);
+}
+
+TEST_F(Attempts, MustWriteWhatIsExpected) {
+  const Commands commands(
+      R"(echo '{{"acc": {{"norm": 0.5}}, "a.b": [1, null]}}' >s.json; echo x >{item}.txt)",
+      {"{item}.txt", "*.json", "s.json:acc.norm", "s.json:a.b.0"});
+  const auto end = commands.Run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->text, R"({"exit":0,"directory":"i0","values":{"s.json:acc.norm":0.5,"s.json:a.b.0":1}})");
+}
+
+TEST_F(Attempts, ThatLackWhatIsExpectedHaveFailed) {
+  const std::string line = R"(echo '{{"a": null, "l": [1]}}' >s.json; : >empty; echo no >text)";
+  const auto failed = [&](const std::string& expected) {
+    const auto end = Commands(line, {expected}).Run();
+    if (!end) return end.error().message;
+    EXPECT_EQ(end->kind, Kind::kFailed) << expected;
+    return end->text.substr(0, end->text.find(" (files"));
+  };
+  EXPECT_EQ(failed("scores.json"), "exit 0, but scores.json does not exist");
+  EXPECT_EQ(failed("empty"), "exit 0, but empty is empty");
+  EXPECT_EQ(failed("*.csv"), "exit 0, but no file matches *.csv");
+  EXPECT_EQ(failed("s.json:a"), "exit 0, but a in s.json is null");
+  EXPECT_EQ(failed("s.json:l.1"), "exit 0, but s.json has no l.1");
+  EXPECT_EQ(failed("text:a"), "exit 0, but text is not JSON");
+}
+
+// It is no fault of the item: the rank can attempt nothing.
+TEST_F(Attempts, WithoutADirectoryAreAnErrorOfTheRank) {
+  Commands commands("true");
+  commands.plan.output = commands.folder.Write("file", "");
+  const auto end = commands.Run();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kSystem);
+  EXPECT_THAT(end.error().message, HasSubstr("cannot make the directory"));
+}
+
+TEST_F(Attempts, AreNotBegunWithoutTheirProgram) {
+  Commands commands("true");
+  EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));
+  commands.plan.command = *ParseTemplates("the command", {"no-such-program"}, *commands.source);
+  EXPECT_EQ(CheckProgram(commands.plan, commands.slot).error().hint, "it is in no directory of PATH");
+  commands.plan.command = *ParseTemplates("the command", {"{item}"}, *commands.source);
+  EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));
+}
+
+TEST(OldAttempts, AreRemovedExceptThoseOfThisRun) {
+  const Folder folder;
+  for (const char* name : {"out/.attempts/old/a.1.0/x", "out/.attempts/run/b.1.0", "out/a"})
+    std::filesystem::create_directories(folder.File(name));
+  RemoveOldAttempts(folder.File("out"), "run");
+  EXPECT_FALSE(folder.Has("out/.attempts/old"));
+  EXPECT_TRUE(folder.Has("out/.attempts/run/b.1.0"));
+  EXPECT_TRUE(folder.Has("out/a"));
+  RemoveAttemptsOf(folder.File("out"), "run");
+  EXPECT_TRUE(folder.Has("out/.attempts/run/b.1.0"));
+}
+
+}  // namespace
+}  // namespace muster::map

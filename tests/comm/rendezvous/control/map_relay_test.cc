@@ -1,0 +1,163 @@
+// Maps on the control plane of a whole group: messages reach the root and come back, and a rank that ends is no failure of
+// the group while a map is at work.
+#include "comm/rendezvous/control/map_relay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/map/messages.h"
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using map::MessageType;
+using testing::ElementsAre;
+
+// Rank 0 is the root, on a with rank 1; rank 2 leads b with rank 3; rank 4 is alone on c.
+class MapRelayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    group = std::make_unique<TestGroup>(loop, std::vector<std::string>{"a", "a", "b", "b", "c"});
+    ASSERT_TRUE(group->AllFormed());
+  }
+  TestRank& rank(size_t number) { return (*group)[number]; }
+
+  void Send(size_t from, const Bytes& message) {
+    rank(from).plane().SendToMaps(static_cast<int>(from), message);
+  }
+  void Join(size_t from, uint64_t items = 10) {
+    Send(from, map::Encode(0, map::Join{{items, {}, {}, "test"}, {}}));
+    ASSERT_TRUE(loop.Until([&] { return Received(from, MessageType::kOpened); }));
+  }
+  bool Received(size_t by, MessageType type) {
+    return std::ranges::any_of(rank(by).map_messages, [&](const auto& message) {
+      return message.first == static_cast<int>(by) && map::HeadingOf(message.second)->type == type;
+    });
+  }
+  std::vector<uint64_t> GrantedTo(size_t by) {
+    std::vector<uint64_t> items;
+    for (const auto& [to, message] : rank(by).map_messages) {
+      if (const auto granted = map::Decode<map::Granted>(message)) {
+        for (const auto& item : granted->items) items.push_back(item.index);
+      }
+    }
+    return items;
+  }
+  void Want(size_t from) { Send(from, map::EncodeBare(MessageType::kWant, 0)); }
+  bool AllTolerate(bool on) {
+    return loop.Until([&] {
+      for (size_t i = 0; i < group->size(); ++i) {
+        if (group->alive(i) && rank(i).plane().tolerates_losses() != on) return false;
+      }
+      return true;
+    });
+  }
+  bool NobodyFailed() {
+    for (size_t i = 0; i < group->size(); ++i) {
+      if (group->alive(i) && !rank(i).failures.empty()) return false;
+    }
+    return true;
+  }
+
+  net::TestLoop loop;
+  LogCapture log;
+  std::unique_ptr<TestGroup> group;
+};
+
+TEST_F(MapRelayTest, MessagesOfEachRankReachTheRootAndComeBack) {
+  for (size_t i = 0; i < 5; ++i) Join(i);
+  for (size_t i = 0; i < 5; ++i) {
+    Want(i);
+    ASSERT_TRUE(loop.Until([&] { return !GrantedTo(i).empty(); }));
+  }
+  EXPECT_THAT(GrantedTo(0), ElementsAre(0));
+  EXPECT_THAT(GrantedTo(3), ElementsAre(3));
+  EXPECT_TRUE(AllTolerate(true));
+}
+
+TEST_F(MapRelayTest, AGroupWithoutAMapToleratesNothing) {
+  EXPECT_TRUE(AllTolerate(false));
+  group->Kill(3);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without leaving its group", ""}));
+}
+
+struct Loss {
+  const char* name;
+  size_t killed;
+  size_t heir;
+  std::vector<int> lost;
+};
+class MapLossTest : public MapRelayTest, public testing::WithParamInterface<Loss> {};
+
+TEST_P(MapLossTest, ItemsGoToAnotherRankAndNobodyFails) {
+  const Loss& loss = GetParam();
+  for (size_t i = 0; i < 5; ++i) Join(i, 1);
+  ASSERT_TRUE(AllTolerate(true));
+  Want(loss.killed);
+  ASSERT_TRUE(loop.Until([&] { return GrantedTo(loss.killed) == std::vector<uint64_t>{0}; }));
+  Want(loss.heir);
+  group->Kill(loss.killed);
+  ASSERT_TRUE(loop.Until([&] { return GrantedTo(loss.heir) == std::vector<uint64_t>{0}; }));
+  EXPECT_THAT(rank(0).ranks_lost, testing::UnorderedElementsAreArray(loss.lost));
+  for (size_t i = 0; i < 5; ++i) {
+    const bool is_lost = std::ranges::count(loss.lost, static_cast<int>(i)) > 0;
+    if (!group->alive(i) || is_lost) continue;
+    EXPECT_TRUE(rank(i).failures.empty()) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MapLossTest,
+                         testing::Values(Loss{"FollowerOfRoot", 1, 4, {1}}, Loss{"Follower", 3, 2, {3}},
+                                         Loss{"LeaderAndItsNode", 2, 1, {2, 3}}, Loss{"Alone", 4, 0, {4}}),
+                         [](const auto& given) { return given.param.name; });
+
+TEST_F(MapRelayTest, TheEndOfTheRootIsAFailure) {
+  for (size_t i = 0; i < 5; ++i) Join(i);
+  ASSERT_TRUE(AllTolerate(true));
+  group->Kill(0);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 0 on a ended without leaving its group", ""}));
+}
+
+TEST_F(MapRelayTest, ALossAfterTheMapIsAFailure) {
+  for (size_t i = 0; i < 5; ++i) Join(i, 0);
+  for (size_t i = 0; i < 5; ++i) Send(i, map::EncodeBare(MessageType::kLeave, 0));
+  ASSERT_TRUE(AllTolerate(false));
+  group->Kill(3);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without leaving its group", ""}));
+}
+
+TEST_F(MapRelayTest, TheOthersLeaveWithoutTheLost) {
+  for (size_t i = 0; i < 5; ++i) Join(i, 1);
+  ASSERT_TRUE(AllTolerate(true));
+  group->Kill(4);
+  ASSERT_TRUE(loop.Until([&] { return rank(0).ranks_lost.size() == 1; }));
+  for (size_t i = 0; i < 4; ++i) rank(i).plane().Leave();
+  EXPECT_TRUE(loop.Until(
+      [&] { return rank(0).released + rank(1).released + rank(2).released + rank(3).released == 4; }));
+  EXPECT_TRUE(NobodyFailed());
+}
+
+TEST_F(MapRelayTest, AProgramThatEndsKeepsItsProcessInTheGroup) {
+  for (size_t i = 0; i < 5; ++i) Join(i, 1);
+  ASSERT_TRUE(AllTolerate(true));
+  Want(3);
+  ASSERT_TRUE(loop.Until([&] { return GrantedTo(3).size() == 1; }));
+  Want(1);
+  rank(3).plane().LoseProgram(3, "rank 3 on b failed: signal 9 (Killed)");
+  ASSERT_TRUE(loop.Until([&] { return GrantedTo(1).size() == 1; }));
+  EXPECT_TRUE(rank(0).ranks_lost.empty());
+  EXPECT_TRUE(log.Has("rank 3 on b failed: signal 9 (Killed); 1 of its items go to other ranks"));
+}
+
+TEST_F(MapRelayTest, AnotherRanksNameIsNotBelieved) {
+  for (size_t i = 0; i < 5; ++i) Join(i);
+  rank(4).plane().SendToMaps(1, map::EncodeBare(MessageType::kWant, 0));
+  Want(2);
+  ASSERT_TRUE(loop.Until([&] { return GrantedTo(2).size() == 1; }));
+  EXPECT_THAT(GrantedTo(1), ElementsAre());
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
