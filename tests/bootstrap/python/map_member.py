@@ -321,14 +321,43 @@ def exits_in_a_thread():
 
 
 def killed():
-    """The rank that gets item 20 first is killed while at work on it."""
+    """Rank 1 is killed while at work on an item from 20 on; the others begin theirs when it is."""
+    gone = os.path.join(FOLDER, "killed")
 
     def work(item):
-        if item == 20 and once("killed"):
+        if item >= 20 and muster.rank() == 1:
+            note("killed", item)
             os.kill(os.getpid(), signal.SIGKILL)
+        while item >= 20 and muster.size() > 1 and not os.path.exists(gone):
+            threading.Event().wait(0.02)
         return square(item)
 
     show(muster.map(work, ITEMS, journal=journal()))
+
+
+def without_first(gather):
+    """Rank 0 is killed while at work on an item."""
+
+    def work(item):
+        if muster.rank() == 0:
+            note("begun", item)
+            os.kill(os.getpid(), signal.SIGKILL)
+        while not os.path.exists(os.path.join(FOLDER, "begun")):
+            threading.Event().wait(0.02)
+        return item
+
+    return muster.map(work, ITEMS, gather=gather)
+
+
+def first_is_killed():
+    try:
+        without_first("root")
+    except muster.PeerLostError as error:
+        print(error, flush=True)
+
+
+def first_is_killed_and_all_read():
+    print(without_first("all") == ITEMS, flush=True)
 
 
 def killers():
