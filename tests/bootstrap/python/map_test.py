@@ -26,8 +26,10 @@ class Maps(unittest.TestCase):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.addCleanup(shutil.rmtree, self.folder)
 
+    program = "map_member.py"
+
     def member(self, function):
-        return [sys.executable, os.path.join(HERE, "map_member.py"), function, self.folder]
+        return [sys.executable, os.path.join(HERE, self.program), function, self.folder]
 
     def alone(self, function, **more):
         return cases.run(self.member(function), **more)
@@ -67,6 +69,10 @@ class Results(Maps):
     def test_go_to_every_rank_or_to_none(self):
         self.passes("every_rank_reads", 3)
         self.assertEqual(len(self.notes("done")), 120)
+
+
+class Values(Maps):
+    program = "map_values.py"
 
     def test_come_back_as_they_were(self):
         self.passes("kinds")
@@ -261,6 +267,14 @@ class Journals(Maps):
         )
         self.assertEqual(self.notes("done"), [])
         self.assertEqual(self.alone("time_is_up").returncode, 0)
+
+
+class Example(Maps):
+    def test_counts_the_same_and_is_resumed(self):
+        program = [sys.executable, os.path.join(cases.TOP, "deploy/examples/map.py"), "500"]
+        path = ["--journal", os.path.join(self.folder, "answers.journal")]
+        for done in (cases.run(program), cases.launch(3, program + path), cases.run(program + path)):
+            self.assertEqual((done.returncode, done.stdout), (0, "453 of 500 answers are correct\n"), done.stderr)
 
 
 class Names(unittest.TestCase):
