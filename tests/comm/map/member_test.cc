@@ -303,6 +303,16 @@ TEST(Map, ALossIsAFailureOfTheGroupOnceTheMapIsOver) {
   EXPECT_FALSE(groups.tolerates());
 }
 
+TEST(Map, TheLowestRankThatIsLeftIsKnown) {
+  GroupsInProcess groups(3);
+  const auto first = Join(groups, 0, Of(5));
+  const auto second = Join(groups, 1, Of(5));
+  ASSERT_TRUE(*first->Next());
+  groups.Kill(0);
+  EXPECT_EQ(Work(*second), 5);
+  EXPECT_EQ(second->Finish()->first_rank, 1);
+}
+
 TEST(Map, EndsAlthoughTheGroupFailsAfterIt) {
   GroupsInProcess groups(1);
   const auto member = Join(groups, 0, Of(5));
