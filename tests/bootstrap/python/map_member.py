@@ -261,14 +261,8 @@ def first_is_killed_and_all_read():
 
 
 def killers():
-    """Each rank that gets item 20 is killed."""
-
-    def work(item):
-        if item == 20:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return square(item)
-
-    muster.map(work, ITEMS, retries=1)
+    """The item kills each rank that begins it."""
+    muster.map(lambda item: os.kill(os.getpid(), signal.SIGKILL), [20], retries=1, name="killers")
 
 
 def runs(pid):
