@@ -82,6 +82,7 @@ Status Finish(const muster_map* map, muster_map_outcome* result) {
              outcome.resumed,
              outcome.second_commits,
              outcome.time_is_up ? 1 : 0,
+             outcome.first_rank,
              0,
              {}};
   result->listed = std::min<size_t>(outcome.first_poisoned.size(), MUSTER_MAP_LISTED);

@@ -23,7 +23,7 @@ void Fields(auto& wire, Is<GrantedItem> auto& item) { wire(item.index, item.atte
 
 void Fields(auto& wire, Is<Outcome> auto& outcome) {
   wire(outcome.items, outcome.committed, outcome.resumed, outcome.poisoned, outcome.time_is_up,
-       outcome.second_commits, outcome.first_poisoned);
+       outcome.second_commits, outcome.first_poisoned, outcome.first_rank);
 }
 
 void Fields(auto& wire, Is<Join> auto& join) { wire(join.identity, join.options); }

@@ -298,8 +298,11 @@ void Root::CheckOver() {
 
 Outcome Root::OutcomeNow() const {
   const Progress& progress = ledger_->progress();
+  // Not ranks_.begin(): rank 0 may not have begun yet.
+  int first_rank = 0;
+  while (done_.contains(first_rank)) ++first_rank;
   return {progress.items,      progress.committed,      progress.resumed, progress.poisoned,
-          progress.left() > 0, progress.second_commits, poisoned_};
+          progress.left() > 0, progress.second_commits, poisoned_,        first_rank};
 }
 
 void Root::OnRead(int rank, const ReadRecords& read) {

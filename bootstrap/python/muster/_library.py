@@ -53,6 +53,7 @@ class MapOutcome(ctypes.Structure):
         ("resumed", ctypes.c_uint64),
         ("second_commits", ctypes.c_uint64),
         ("time_is_up", _Int),
+        ("first_rank", _Int),
         ("listed", _Size),
         ("listed_items", ctypes.c_uint64 * MAP_LISTED),
     ]

@@ -68,6 +68,7 @@ class Queue:
         self.threads: list[threading.Thread] = []  # those that call it, beside the main thread
         self.outcome: MapOutcome | None = None
         self.listed: list[int] = []  # the first items that were given up
+        self.first_rank = 0  # the lowest that was neither lost nor has left the map
         world = _world.world()
         self._alone = world.size == 1
         pointer = ctypes.c_void_p()
@@ -143,6 +144,7 @@ class Queue:
         if self.outcome is None:
             out = _library.MapOutcome()
             self._call(self._library.muster_map_finish, ctypes.byref(out))
+            self.first_rank = out.first_rank
             self.listed = list(out.listed_items[: out.listed])
             self.outcome = MapOutcome(
                 out.items, out.committed, out.given_up, out.resumed, out.second_commits, bool(out.time_is_up)

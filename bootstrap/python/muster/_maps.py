@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Callable, Generic, Literal, TypeVar, Union, overload
 
 from . import _exit_status, _library, _results, _world
-from ._errors import FailedItem, MapError, TimeIsUpError, UsageError
+from ._errors import FailedItem, MapError, PeerLostError, TimeIsUpError, UsageError
 from ._map_plan import Items, Key, Plan, main_name, name_of
 from ._map_queue import MapOutcome, Queue
 from ._waiting import LOOK_S
@@ -115,7 +115,8 @@ def map(
 
     An exception of the function is a failed try, and so is the end of the rank that is at work on the item; other ranks go on. When all
     items have ended, and some were given up, MapError is raised on the ranks that get results (with "none" on rank 0). TimeIsUpError is
-    raised on all ranks if the job ends too soon for the items that are left. KeyboardInterrupt and SystemExit end the map on this rank.
+    raised on all ranks if the job ends too soon for the items that are left. If rank 0 is lost and should have the results, the other
+    ranks raise PeerLostError when the items have ended. KeyboardInterrupt and SystemExit end the map on this rank.
     """
     if gather not in ("root", "all", "none"):
         raise UsageError(f"map: gather={gather!r}", 'it must be "root", "all" or "none"')
@@ -136,7 +137,10 @@ def map(
         _raise_if_time_is_up(outcome, plan, journal)
         reads = _world.world().rank == 0 if gather == "root" else gather == "all"
         if not reads:
-            _raise_if_failed(queue, plan, journal)
+            if gather == "none":
+                _raise_if_failed(queue, plan, journal)
+            else:
+                _raise_if_lost(queue, journal)
             return None
         results, failed = _read(queue, plan)
         if failed:
@@ -448,10 +452,19 @@ def _raise_if_time_is_up(outcome: MapOutcome, plan: Plan[Any], journal: Journal)
         )
 
 
+def _raise_if_lost(queue: Queue, journal: Journal) -> None:
+    """Its rank was lost while the others went on: without this, the program ends well and has saved nothing."""
+    if queue.first_rank > 0:
+        raise PeerLostError(
+            "rank 0 is lost: no rank has the results of the map",
+            "pass journal=, so that the next run has them" if journal is None else "start it again: the journal has them",
+        )
+
+
 def _raise_if_failed(queue: Queue, plan: Plan[Any], journal: Journal) -> None:
-    """On rank 0, for ranks that have not read the results."""
+    """On one rank, without the results: rank 0 unless it is lost."""
     outcome = queue.finish()
-    if outcome.given_up == 0 or _world.world().rank > 0:
+    if outcome.given_up == 0 or _world.world().rank != queue.first_rank:
         return
     failed = [_failed_item(plan, record) for number in sorted(queue.listed) for record in queue.read(number, 1)]
     raise _map_error(outcome, plan, journal, failed, None)

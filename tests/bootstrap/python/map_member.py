@@ -1,9 +1,5 @@
 """What the ranks of map_test.py run: map_member.py FUNCTION [FOLDER], alone or under a launcher. FOLDER is the test's own."""
 
-import array
-import collections
-import dataclasses
-import datetime
 import json
 import os
 import signal
@@ -63,57 +59,6 @@ def every_rank_reads():
     assert muster.map(square, ITEMS, gather="all", journal=journal()) == [item * item for item in ITEMS]
 
 
-@dataclasses.dataclass
-class Answer:
-    text: str
-    score: float
-
-
-class Words(dict):
-    pass
-
-
-VALUES = [
-    None,
-    True,
-    1,
-    10**30,
-    10**5000,
-    -0.0,
-    1.5,
-    float("inf"),
-    "h\u00e4\u0000\ud800",
-    b"\x00bytes",
-    bytearray(b"x"),
-    [1, [2.5, {"a": None}]],
-    (1, 2),
-    [(1, 2)],
-    {1: 2},
-    {"z": 1, "a": [b"x"]},
-    {1, 2},
-    datetime.date(2026, 1, 2),
-    Answer("yes", 0.5),
-    Words(a=1),
-    collections.OrderedDict(a=1),
-    array.array("d", [1.5]),
-]
-
-
-def kinds():
-    """A result comes back as it was, also from the journal."""
-    for _ in range(2):
-        results = muster.map(lambda item: VALUES[item], range(len(VALUES)), journal=journal(), name="kinds")
-        if results is not None:
-            for result, value in zip(results, VALUES):
-                assert type(result) is type(value) and result == value, (result, value)
-                assert value == 10**5000 or repr(result) == repr(value), (result, value)
-            nested = results[13][0]
-            assert type(nested) is tuple
-    assert muster._results.encode({"a": [1, 2.5, "\u00e4"]}) == (1, '{"a":[1,2.5,"\u00e4"]}'.encode())
-    assert muster._results.encode(b"x") == (0, b"x")
-    assert muster._results.encode([float("nan")])[0] == 2
-
-
 def fails_twice(item):
     note("tries", item)
     if item == 7 and (once("first") or once("second")):
@@ -153,39 +98,6 @@ def caught():
         raise AssertionError("no MapError")
     results = muster.map(lambda item: -item, ITEMS, journal=journal(), gather="all", name=muster._map_plan.name_of(bad), retry_failed=True)
     assert [r for r in results if r <= 0] == [-item for item in ITEMS if item % 5 == 0]
-
-
-def batched():
-    sizes = []
-
-    def halves(batch):
-        note("batches", batch)
-        sizes.append(len(batch))
-        return (item / 2 for item in batch)
-
-    results = muster.map(halves, range(10), batch_size=4, name="halves")
-    assert results is None or results == [item / 2 for item in range(10)], results
-    assert set(sizes) <= {4, 2}
-
-
-def short_batch():
-    try:
-        muster.map(lambda batch: batch[1:], range(10), batch_size=4, retries=0)
-    except muster.MapError as error:
-        assert error.results == [None] * 10 and [one.index for one in error.failed] == [0, 4, 8]
-        assert "3 of 3 batches of the map were given up:" in error.message, error.message
-        assert "ValueError: 3 results of a batch of 4 items" in error.message, error.message
-
-
-def letters(word):
-    yield from word
-
-
-def generated():
-    results = muster.map(letters, ["ab", "", "c"])
-    assert results is None or results == [["a", "b"], [], ["c"]]
-    results = muster.map(lambda word: (letter for letter in word), ["ab", "c"])
-    assert results is None or results == [["a", "b"], ["c"]]
 
 
 def looped():
@@ -267,7 +179,6 @@ def all_leave():
         item.commit(item.value)
         done.append(item.value)
         break
-    assert work.outcome is None
     results = work.results()
     assert 1 <= work.outcome.committed <= muster.size() and not work.outcome.given_up, work.outcome
     assert all(results[item] == item for item in done) and len([r for r in results if r is not None]) == work.outcome.committed
@@ -302,18 +213,6 @@ def nested():
         assert "a map within a map" in error.failed[0].reason, error
 
 
-def in_threads():
-    """All slots are at work at the same time."""
-    together = threading.Barrier(4)
-
-    def wait(item):
-        together.wait(60)
-        return threading.current_thread().name
-
-    results = muster.map(wait, range(8), slots=4)
-    assert results is None or set(results) == {f"muster map {i}" for i in range(4)}, results
-
-
 def exits_in_a_thread():
     def leave(item):
         sys.exit(5)
@@ -322,33 +221,71 @@ def exits_in_a_thread():
 
 
 def killed():
-    """The rank that gets item 20 first is killed while at work on it."""
+    """Rank 1 is killed while at work on an item from 20 on; the others begin theirs when it is."""
+    gone = os.path.join(FOLDER, "killed")
 
     def work(item):
-        if item == 20 and once("killed"):
+        if item >= 20 and muster.rank() == 1:
+            note("killed", item)
             os.kill(os.getpid(), signal.SIGKILL)
+        while item >= 20 and muster.size() > 1 and not os.path.exists(gone):
+            threading.Event().wait(0.02)
         return square(item)
 
     show(muster.map(work, ITEMS, journal=journal()))
 
 
-def killers():
-    """Each rank that gets item 20 is killed."""
+def without_first(gather):
+    """Rank 0 is killed while at work on an item."""
 
     def work(item):
-        if item == 20:
+        if muster.rank() == 0:
+            note("begun", item)
             os.kill(os.getpid(), signal.SIGKILL)
-        return square(item)
+        while not os.path.exists(os.path.join(FOLDER, "begun")):
+            threading.Event().wait(0.02)
+        return item
 
-    muster.map(work, ITEMS, retries=1)
+    return muster.map(work, ITEMS, gather=gather)
+
+
+def first_is_killed():
+    try:
+        without_first("root")
+    except muster.PeerLostError as error:
+        print(error, flush=True)
+
+
+def first_is_killed_and_all_read():
+    print(without_first("all") == ITEMS, flush=True)
+
+
+def killers():
+    """The item kills each rank that begins it."""
+    muster.map(lambda item: os.kill(os.getpid(), signal.SIGKILL), [20], retries=1, name="killers")
+
+
+def runs(pid):
+    """Its supervisor may not have reaped it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def raises():
-    """One rank ends with an exception of its loop; the others do its items."""
+    """One rank ends with an exception of its loop; the others do its items when it has ended."""
     work = muster.map_items(ITEMS)
     for item in work:
         if item.value == 20 and once("raised"):
+            note("pid", os.getpid())
             raise LookupError("of the program, not of an item")
+        if item.value == 20:
+            with open(os.path.join(FOLDER, "pid"), encoding="ascii") as file:
+                pid = int(file.read())
+            while runs(pid):
+                threading.Event().wait(0.02)
         item.commit(item.value)
     print(sorted(work.results()) == ITEMS, flush=True)
 
@@ -408,84 +345,6 @@ def other_items():
 
 def time_is_up():
     muster.map(square, ITEMS, journal=journal())
-
-
-def numpy_results():
-    import numpy
-
-    results = muster.map(lambda item: numpy.arange(item, dtype="f4"), range(5), journal=journal(), gather="all")
-    assert [result.tolist() for result in results] == [list(range(item)) for item in range(5)]
-    assert {result.dtype.name for result in results} == {"float32"}
-    scalars = muster.map(lambda item: numpy.float64(item), numpy.arange(3), gather="all", name="scalars")
-    assert [type(one) for one in scalars] == [numpy.float64] * 3
-    rows = muster.map(lambda batch: numpy.array(batch) * 2, [1, 2, 3], batch_size=2, gather="all", name="rows")
-    assert rows == [2, 4, 6]
-
-
-def torch_results():
-    import torch
-
-    large = torch.arange(1000, dtype=torch.bfloat16).reshape(10, 100)
-    values = [large[3], large.T, torch.tensor(1.5), torch.zeros(0, 3), torch.tensor([True]), torch.ones(2, requires_grad=True) * 2]
-    values += [torch.view_as_complex(torch.ones(3, 2)), torch.nn.Parameter(torch.ones(2)), torch.eye(3).to_sparse()]
-    results = muster.map(lambda item: {"logits": values[item]}, range(len(values)), journal=journal(), gather="all", name="torch")
-    for result, value in zip(results, values):
-        assert result["logits"].dtype == value.dtype and result["logits"].shape == value.shape
-        assert torch.equal(result["logits"].to_dense(), value.to_dense())
-    # A row of a large tensor has its own bytes alone, and they are the same each time.
-    form, data = muster._results.encode(values[0])
-    assert len(data) < 400 and muster._results.encode(large.clone()[3]) == (form, data)
-
-
-class Rows:
-    """A dataset: it has its items by number, and makes them when they are needed."""
-
-    def __init__(self):
-        self.asked = 0
-
-    def __len__(self):
-        return 5
-
-    def __getitem__(self, index):
-        assert 0 <= index < 5
-        self.asked += 1
-        return {"row": index}
-
-
-def dataset():
-    rows = Rows()
-    assert muster.map(lambda row: row["row"], rows, gather="all") == [0, 1, 2, 3, 4]
-    assert muster.map(lambda row: row["row"], iter([{"row": 1}]), gather="all") == [1]
-    assert muster.map(lambda name: name, {"a": 1, "b": 2}, gather="all") == ["a", "b"]
-    assert muster.map(square, [], gather="all") == []
-    assert muster.map(lambda item: str(item), [object, 1, 1], gather="all") == ["<class 'object'>", "1", "1"]
-
-
-def mistakes():
-    def message(*arguments, **options):
-        try:
-            muster.map(*arguments, **options)
-        except muster.UsageError as error:
-            return str(error)
-        raise AssertionError("not refused")
-
-    async def coroutine(item):
-        return item
-
-    path = journal()
-    assert message(square, {1, 2}) == "a map over a set: its order differs by process (pass sorted(items))"
-    duplicates = "items 0 and 2 have the same key: 1 (pass key=, or leave one of them out)"
-    assert message(square, [1, 2, 1], journal=path) == duplicates
-    assert message(square, [1, 2, 3], key=lambda item: str(item % 2)) == duplicates
-    assert message(square, [object()], journal=path).startswith("item 0 (object) is not JSON, and has no key of its own (pass key=")
-    assert message(square, [1], key=lambda item: item) == "the key of item 0 is 1: it must be a str, without zero characters"
-    assert message(square, [1], batch_size=0) == "a map with batches of 0 items (batch_size must be at least 1)"
-    assert message(square, [1], gather="some").startswith("map: gather='some'")
-    assert message(square, [1], retries=31).startswith("a map with 31 retries and 1 slots")
-    assert message(square, [1], slots=0).startswith("a map with 2 retries and 0 slots")
-    assert message(square, [1], timeout=0) == "a map with a timeout of 0 (it must be more than 0)"
-    assert message(coroutine, [1]).startswith("map: the function is a coroutine function")
-    assert not os.path.exists(path)
 
 
 if __name__ == "__main__":

@@ -299,8 +299,18 @@ TEST(Map, ALossIsAFailureOfTheGroupOnceTheMapIsOver) {
   const auto second = Join(groups, 1, Of(5));
   EXPECT_TRUE(groups.tolerates());
   EXPECT_EQ(Work(*first), 5);
-  ASSERT_TRUE(second->Finish());
+  EXPECT_EQ(second->Finish()->first_rank, 0);
   EXPECT_FALSE(groups.tolerates());
+}
+
+TEST(Map, TheLowestRankThatIsLeftIsKnown) {
+  GroupsInProcess groups(3);
+  const auto first = Join(groups, 0, Of(5));
+  const auto second = Join(groups, 1, Of(5));
+  ASSERT_TRUE(*first->Next());
+  groups.Kill(0);
+  EXPECT_EQ(Work(*second), 5);
+  EXPECT_EQ(second->Finish()->first_rank, 1);
 }
 
 TEST(Map, EndsAlthoughTheGroupFailsAfterIt) {
