@@ -288,7 +288,7 @@ typedef struct muster_map_options {
   const char* work;
   const char* journal; /* a directory that the root's node can write; NULL: results live as long as the map */
   int retries;         /* tries after the first, before an item is given up: 0 to 30 */
-  int64_t timeout_ns;  /* of one item; 0: none */
+  int64_t timeout_ns;  /* of one item; 0: none. A process that takes longer is ended with status 75 */
   int retry_given_up;  /* not 0: items that an earlier run gave up are tried again */
   int slots;           /* items that this rank works on at a time; may differ by rank; at least 1 */
 } muster_map_options;

@@ -1,5 +1,7 @@
 #include "comm/map/member.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -7,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "comm/log/log.h"
 #include "comm/map/local_root.h"
 #include "comm/map/messages.h"
 
@@ -25,6 +28,7 @@ struct Shared {
   std::optional<Error> error;
   std::optional<Outcome> outcome;
   std::deque<GrantedItem> queue;  // granted, not begun
+  std::set<uint64_t> held;        // given to the caller, not ended
   bool wants = false;             // the root knows it
   bool stopped = false;
   std::deque<size_t> on_the_way;  // sizes of commits that are not durable
@@ -89,6 +93,10 @@ class Inbox {
       case MessageType::kDurable:
         if (const auto durable = Decode<Durable>(message)) shared_->TakeDurable(durable->count);
         return;
+      case MessageType::kExpired:
+        if (const auto expired = Decode<Expired>(message); expired && shared_->held.contains(expired->item))
+          End(expired->item);
+        return;
       case MessageType::kOver:
         if (auto over = Decode<Over>(message)) shared_->outcome = std::move(over->outcome);
         return;
@@ -98,6 +106,12 @@ class Inbox {
       default:
         return;
     }
+  }
+
+  // No thread can be made to leave the caller's code.
+  [[noreturn]] static void End(uint64_t item) {
+    LogError("this process ends: item {} of the map is out of time, and goes to another rank", item);
+    _exit(ExitStatus(Code::kDeadline));
   }
 
   std::shared_ptr<Shared> shared_;
@@ -144,7 +158,7 @@ class GroupMember : public Member {
     }
     const GrantedItem item = shared_->queue.front();
     shared_->queue.pop_front();
-    held_.insert(item.index);
+    shared_->held.insert(item.index);
     // The next batch comes while this item is worked on.
     if (shared_->queue.empty()) Want();
     return Item{item.index, item.attempt};
@@ -193,7 +207,8 @@ class GroupMember : public Member {
     Stop();
     std::unique_lock lock(shared_->mutex);
     // A caller that left its loop early.
-    for (const uint64_t item : std::exchange(held_, {})) link_.SendToRoot(Encode(map_, GivenBack{{item}}));
+    for (const uint64_t item : std::exchange(shared_->held, {}))
+      link_.SendToRoot(Encode(map_, GivenBack{{item}}));
     shared_->changed.wait(lock, [&] { return shared_->outcome || shared_->error; });
     if (!shared_->outcome) MUSTER_CHECK(ErrorSoFar());
     return *shared_->outcome;
@@ -223,7 +238,7 @@ class GroupMember : public Member {
     if (!std::exchange(shared_->wants, true)) link_.SendToRoot(EncodeBare(MessageType::kWant, map_));
   }
   Status Release(uint64_t item) {
-    if (held_.erase(item) > 0) return {};
+    if (shared_->held.erase(item) > 0) return {};
     return muster::Fail(Code::kUsage, "item {} is not one that this rank has in hand", item);
   }
 
@@ -231,7 +246,6 @@ class GroupMember : public Member {
   const std::unique_ptr<RootLink> own_link_;  // in a world of one
   RootLink& link_;
   const uint32_t map_;
-  std::set<uint64_t> held_;
 };
 
 }  // namespace

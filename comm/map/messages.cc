@@ -37,6 +37,7 @@ void Fields(auto& wire, Is<Refused> auto& refused) { wire(refused.error); }
 void Fields(auto& wire, Is<Granted> auto& granted) { wire(granted.items); }
 void Fields(auto& wire, Is<Durable> auto& durable) { wire(durable.count); }
 void Fields(auto& wire, Is<Over> auto& over) { wire(over.outcome); }
+void Fields(auto& wire, Is<Expired> auto& expired) { wire(expired.item); }
 void Fields(auto& wire, Is<Records> auto& records) { wire(records.next, records.records); }
 
 std::optional<Heading> HeadingOf(ByteView message) {
@@ -46,7 +47,7 @@ std::optional<Heading> HeadingOf(ByteView message) {
   reader(type, heading.map);
   heading.type = static_cast<MessageType>(type);
   const bool to_root = heading.type >= MessageType::kJoin && heading.type <= MessageType::kLeave;
-  const bool to_rank = heading.type >= MessageType::kOpened && heading.type <= MessageType::kRecords;
+  const bool to_rank = heading.type >= MessageType::kOpened && heading.type <= MessageType::kExpired;
   if (!reader.ok() || (!to_root && !to_rank)) return std::nullopt;
   return heading;
 }
@@ -81,6 +82,7 @@ MUSTER_MAP_MESSAGE(Granted)
 MUSTER_MAP_MESSAGE(Durable)
 MUSTER_MAP_MESSAGE(Over)
 MUSTER_MAP_MESSAGE(Records)
+MUSTER_MAP_MESSAGE(Expired)
 #undef MUSTER_MAP_MESSAGE
 
 }  // namespace muster::map

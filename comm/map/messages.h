@@ -37,6 +37,7 @@ enum class MessageType : uint8_t {
   kDurable,      // so many of the rank's results are durable
   kOver,         // all items have ended, or the time is up
   kRecords,      // the answer to kRead
+  kExpired,      // an item took longer than its time: this process is to end
 };
 
 struct Join {
@@ -80,6 +81,10 @@ struct Durable {
 struct Over {
   static constexpr MessageType kType = MessageType::kOver;
   Outcome outcome;
+};
+struct Expired {
+  static constexpr MessageType kType = MessageType::kExpired;
+  uint64_t item = 0;
 };
 struct Records {
   static constexpr MessageType kType = MessageType::kRecords;

@@ -13,7 +13,7 @@ namespace muster::map {
 struct Options {
   std::string journal;          // an absolute path of the root's node; "": results live as long as the group
   int retries = 2;              // tries after the first, before an item is given up
-  Duration timeout{};           // of one item; zero: none
+  Duration timeout{};           // of one item; zero: none. A process that takes longer is ended (75)
   bool retry_poisoned = false;  // items that an earlier run gave up are tried again
   Duration time_left{};         // until this job's end, where this rank knows it; zero: it does not
   int slots = 1;                // items that this rank works on at a time; may differ by rank

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 
 namespace muster::map {
@@ -9,6 +10,8 @@ namespace {
 
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kAskAgain = std::chrono::seconds(1);
+// A rank may end an item that is out of time by itself, and tell of it.
+constexpr Duration kOverdue = std::chrono::seconds(2);
 // Beyond what 95 of 100 items took, for the journal and the way back.
 constexpr Duration kSlack = std::chrono::seconds(5);
 constexpr double kUsually = 0.95;
@@ -247,7 +250,20 @@ void Root::OnTick() {
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
   log_.Tell(ledger_->progress(), Clock::now());
   CheckSilent();
+  CheckOverdue();
   Dispatch();
+}
+
+void Root::CheckOverdue() {
+  const Duration limit = first_->options.timeout;
+  if (limit <= Duration::zero()) return;
+  for (const auto& [rank, item] : ledger_->FindOverdue(Clock::now(), limit + kOverdue)) {
+    Send(rank, Expired{item});
+    Lose(rank, fmt::format("{} has worked on item {} for more than {}", DescribeRank(params_.roster, rank),
+                           item, FormatDuration(limit)));
+    // It may have been the last one.
+    if (state_ != State::kOpen) return;
+  }
 }
 
 void Root::CheckSilent() {

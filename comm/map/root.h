@@ -71,6 +71,7 @@ class Root {
   void Dispatch();
   void CheckTime();
   void CheckSilent();
+  void CheckOverdue();
   bool AllHaveStopped() const;
   void CheckOver();
   void OnTick();

@@ -87,6 +87,14 @@ class GroupsInProcess {
       return 0;
     });
   }
+  // Ranks are told to end, as in life.
+  void ObeyOrdersToEnd() {
+    OnLoop([&] { return obeys_ = true; });
+  }
+  // Else it is kept from the rank; how often it came.
+  int TakeOrdersToEnd(int rank) {
+    return OnLoop([&] { return std::exchange(groups_[static_cast<size_t>(rank)]->orders_to_end, 0); });
+  }
   bool tolerates() {
     return OnLoop([this] { return tolerates_; });
   }
@@ -114,6 +122,7 @@ class GroupsInProcess {
     Listener listener;
     bool cut = false;
     bool stalled = false;
+    int orders_to_end = 0;
     std::vector<std::function<void()>> kept;
 
    private:
@@ -137,6 +146,10 @@ class GroupsInProcess {
 
   void Deliver(int rank, Bytes message) {
     OneGroup& group = *groups_[static_cast<size_t>(rank)];
+    if (HeadingOf(message)->type == MessageType::kExpired && !obeys_) {
+      ++group.orders_to_end;
+      return;
+    }
     const auto hear = [&group, message = std::move(message)] {
       if (!group.cut && group.listener.on_message) group.listener.on_message(message);
     };
@@ -153,6 +166,7 @@ class GroupsInProcess {
   std::unique_ptr<Service> service_;
   std::thread thread_;
   bool tolerates_ = false;
+  bool obeys_ = false;
   std::optional<Error> failure_;
   bool stop_ = false;
 };

@@ -199,6 +199,36 @@ TEST(Map, ItemsOfASilentRankGoToTheOthersAndItsLateResultIsDropped) {
   EXPECT_EQ(ResultsOf(*other, 3), ExpectedResults(3));
 }
 
+TEST(Map, ARankThatNeedsTooLongIsEndedAndItsItemGoesToAnother) {
+  GroupsInProcess groups(2);
+  Options options;
+  options.timeout = milliseconds(1);
+  const auto hangs = Join(groups, 0, Of(3), options);
+  const auto other = Join(groups, 1, Of(3), options);
+  const uint64_t kept = (*hangs->Next())->index;
+  EXPECT_EQ(Work(*other), 3);
+  EXPECT_EQ(groups.TakeOrdersToEnd(0), 1);
+  EXPECT_EQ(groups.TakeOrdersToEnd(1), 0);
+  EXPECT_EQ(other->Finish()->committed, 3);
+  EXPECT_EQ(other->Read(kept, 1)->front().attempts, 2);
+}
+
+TEST(MapDeathTest, AnItemOutOfTimeEndsItsProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        GroupsInProcess groups(1);
+        groups.ObeyOrdersToEnd();
+        Options options;
+        options.timeout = milliseconds(1);
+        const auto member = Join(groups, 0, Of(1), options);
+        (void)member->Next();
+        // There is no other item: this waits.
+        (void)member->Next();
+      },
+      testing::ExitedWithCode(75), "this process ends: item 0 of the map is out of time");
+}
+
 TEST(Map, FailedItemIsTriedAgainAndGivenUp) {
   GroupsInProcess groups(1);
   Options options;

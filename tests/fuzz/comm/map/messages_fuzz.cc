@@ -43,6 +43,8 @@ void FuzzOne(ByteView input) {
       return Check<map::Durable>(input, heading->map);
     case map::MessageType::kOver:
       return Check<map::Over>(input, heading->map);
+    case map::MessageType::kExpired:
+      return Check<map::Expired>(input, heading->map);
     case map::MessageType::kRecords:
       return Check<map::Records>(input, heading->map);
     default:
@@ -66,6 +68,7 @@ std::vector<Bytes> Seeds() {
           map::Encode(0, map::Refused{{Code::kUsage, "another run is at work", "wait"}}),
           map::Encode(0, map::Granted{{{1, 1}, {2, 3}}}),
           map::Encode(0, map::Durable{5}),
+          map::Encode(0, map::Expired{5}),
           map::Encode(0, map::Over{outcome}),
           map::Encode(0, map::Records{2, {record}})};
 }
