@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "comm/map/identity.h"
+#include "comm/map/journal/identity.h"
 
 namespace muster::map {
 namespace {

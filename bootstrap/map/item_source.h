@@ -13,7 +13,7 @@
 #include "bootstrap/config/config.h"
 #include "bootstrap/map/item_key.h"
 #include "comm/base/error.h"
-#include "comm/map/identity.h"
+#include "comm/map/journal/identity.h"
 
 namespace muster::map {
 

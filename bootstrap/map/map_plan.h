@@ -9,7 +9,7 @@
 #include "bootstrap/map/attempt.h"
 #include "bootstrap/map/item_source.h"
 #include "comm/base/error.h"
-#include "comm/map/identity.h"
+#include "comm/map/journal/identity.h"
 #include "comm/map/member.h"
 
 namespace muster::map {

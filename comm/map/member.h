@@ -18,8 +18,8 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/group/group.h"
-#include "comm/map/identity.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/identity.h"
+#include "comm/map/journal/record.h"
 #include "comm/map/options.h"
 
 namespace muster::map {

@@ -15,7 +15,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/map/journal/claim.h"
 #include "comm/map/journal/directory.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/record.h"
 #include "comm/net/event_loop.h"
 
 namespace muster::map {

@@ -12,7 +12,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/map/journal/directory.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/record.h"
 
 namespace muster::map {
 

@@ -15,8 +15,8 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
-#include "comm/map/identity.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/identity.h"
+#include "comm/map/journal/record.h"
 
 namespace muster::map {
 

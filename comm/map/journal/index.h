@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/record.h"
 
 namespace muster::map {
 

@@ -14,11 +14,11 @@
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
-#include "comm/map/identity.h"
 #include "comm/map/journal/directory.h"
 #include "comm/map/journal/format.h"
+#include "comm/map/journal/identity.h"
 #include "comm/map/journal/index.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/record.h"
 
 namespace muster::map {
 

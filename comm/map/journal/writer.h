@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "comm/base/error.h"
-#include "comm/map/identity.h"
-#include "comm/map/journal_record.h"
+#include "comm/map/journal/identity.h"
+#include "comm/map/journal/record.h"
 #include "comm/net/event_loop.h"
 
 namespace muster::map {

@@ -1,4 +1,4 @@
-#include "comm/map/identity.h"
+#include "comm/map/journal/identity.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
