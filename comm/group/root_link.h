@@ -24,6 +24,9 @@ class RootLink {
 
   // From any thread; does not wait.
   virtual void SendToRoot(Bytes message) = 0;
+  // BLOCKS until what was sent is with the system, so that it arrives even if this process is killed: some
+  // microseconds. Not for the group's own thread.
+  virtual void AwaitSent() = 0;
   // One at a time, empty: none. From any thread; a call of the one before may still be running when this returns.
   virtual void SetListener(Listener listener) = 0;
 };

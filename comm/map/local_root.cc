@@ -39,6 +39,8 @@ class LocalLink : public RootLink {
   void SendToRoot(Bytes message) override {
     loop_->Post([this, message = std::move(message)] { service_->Hear(0, message); });
   }
+  // The root ends with this process.
+  void AwaitSent() override {}
   void SetListener(Listener listener) override {
     loop_->Post([this, listener = std::move(listener)] { listener_ = listener; });
   }

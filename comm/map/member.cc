@@ -161,6 +161,10 @@ class GroupMember : public Member {
     shared_->held.insert(item.index);
     // The next batch comes while this item is worked on.
     if (shared_->queue.empty()) Want();
+    const bool unsent = std::exchange(unsent_, false);
+    lock.unlock();
+    // If this item kills the process, the root must know that the ones before have ended.
+    if (unsent) link_.AwaitSent();
     return Item{item.index, item.attempt};
   }
 
@@ -176,6 +180,7 @@ class GroupMember : public Member {
     muster::map::Commit commit{
         {Ending::kCommitted, item, std::move(key), -1, "", 1, took, format, std::move(payload)}};
     Bytes message = Encode(map_, commit);
+    unsent_ = true;
     shared_->on_the_way.push_back(message.size());
     shared_->bytes_on_the_way += message.size();
     link_.SendToRoot(std::move(message));
@@ -246,6 +251,7 @@ class GroupMember : public Member {
   const std::unique_ptr<RootLink> own_link_;  // in a world of one
   RootLink& link_;
   const uint32_t map_;
+  bool unsent_ = false;  // results that may still be in this process
 };
 
 }  // namespace

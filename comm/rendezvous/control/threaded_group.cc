@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include <cerrno>
+#include <future>
 
 #include "comm/base/parse.h"
 #include "comm/base/start_thread.h"
@@ -102,6 +103,12 @@ void ThreadedGroup::set_incarnation(int incarnation) {
 
 void ThreadedGroup::SendToRoot(Bytes message) {
   loop_->Post([this, message = std::move(message)] { plane_->SendToMaps(rank_, message); });
+}
+
+void ThreadedGroup::AwaitSent() {
+  const auto sent = std::make_shared<std::promise<void>>();
+  loop_->Post([sent] { sent->set_value(); });
+  sent->get_future().wait();
 }
 
 void ThreadedGroup::SetListener(Listener listener) {

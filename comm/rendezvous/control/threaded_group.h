@@ -49,6 +49,7 @@ class ThreadedGroup : public Group, private RootLink {
  private:
   ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank);
   void SendToRoot(Bytes message) override;
+  void AwaitSent() override;
   void SetListener(Listener listener) override;
   void Abandon();
   void OnFailure(const Failure& failure);

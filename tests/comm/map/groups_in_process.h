@@ -135,6 +135,7 @@ class GroupsInProcess {
         }
       });
     }
+    void AwaitSent() override {}
     void SetListener(Listener next) override {
       all_.loop_->Post([this, next = std::move(next)] { listener = next; });
     }
