@@ -1,0 +1,458 @@
+"""lm-eval on all ranks, as one process: python -m muster.lm_eval ARGUMENTS OF lm-eval
+
+    srun muster run -- python -m muster.lm_eval --model hf --model_args pretrained=NAME --tasks TASKS --batch_size 8 --output_path out
+
+Rank 0 runs lm-eval, which finds one process. The model is on every rank; whichever is free does the next batch of requests. The
+batches are cut once, as the model cuts them in one process: scores and samples do not depend on the number of ranks. A rank that
+ends gives its batch to another.
+
+    --muster_journal DIR    keep the results of all batches there: the next run with the same model and requests does what is left
+    --muster_retries N      tries after the first, before a batch is given up; default: 2
+    --muster_retry_failed   try again what an earlier run gave up
+
+Exit status: lm-eval's; 79: batches were given up; 80: the job ends soon, start it again with the same journal.
+
+A program that registers a model of its own calls `main()` instead. Every rank is to have the model whole: tensor parallelism over
+several ranks is not for this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Callable
+
+from . import _world
+from ._dispatch import (
+    BrokenRankError,
+    Call,
+    Ranks,
+    Settings,
+    digest_of,
+    hide_the_group,
+    in_pieces,
+    only_once,
+    own_devices,
+    take_settings,
+)
+from ._errors import UsageError
+
+METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
+
+# Requests of a batch if the model itself cuts none, as vLLM does.
+_PIECE = 128
+
+# (arguments, index, metadata) of lm-eval's Instance; its document stays on rank 0.
+_Request = tuple[Any, int, Any]
+
+
+def main() -> None:
+    """lm-eval's command line, from sys.argv. Every rank calls it."""
+    settings = take_settings(sys.argv)
+    ranks = Ranks()
+    take_own_gpus()
+    hide_the_group(os.environ)
+    _import_harness()
+    if not ranks.is_root:
+        ranks.serve(_begin)
+        return
+    try:
+        _run_harness(ranks, settings)
+    finally:
+        ranks.end()
+    if ranks.error is not None:
+        raise ranks.error
+
+
+def _import_harness() -> None:
+    try:
+        import lm_eval
+    except ImportError as error:
+        raise UsageError(f"lm-eval cannot be imported: {error}", "pip install lm-eval") from error
+    if not callable(getattr(_registry(), "get_model", None)):
+        raise UsageError(f"lm-eval {getattr(lm_eval, '__version__', '')} has no lm_eval.api.registry.get_model")
+
+
+def _registry() -> Any:
+    import lm_eval.api.registry
+
+    return lm_eval.api.registry
+
+
+def _run_harness(ranks: Ranks, settings: Settings) -> None:
+    from lm_eval.__main__ import cli_evaluate
+
+    registry = _registry()
+    own = registry.get_model
+
+    def get_model(name: str) -> _Factory:
+        return _Factory(own(name), name, ranks, settings)
+
+    registry.get_model = get_model
+    try:
+        cli_evaluate()
+    finally:
+        registry.get_model = own
+
+
+# ---- rank 0
+
+
+class _Factory:
+    """The model's class, as simple_evaluate uses it."""
+
+    def __init__(self, kind: Any, name: str, ranks: Ranks, settings: Settings) -> None:
+        self._kind = kind
+        self._name = name
+        self._ranks = ranks
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+    def create_from_arg_obj(self, arguments: Any, more: Any = None) -> Dispatcher:
+        return self._create("create_from_arg_obj", arguments, more)
+
+    def create_from_arg_string(self, arguments: Any, more: Any = None) -> Dispatcher:
+        return self._create("create_from_arg_string", arguments, more)
+
+    def _create(self, how: str, arguments: Any, more: Any) -> Dispatcher:
+        # The others load theirs meanwhile.
+        self._ranks.announce((self._name, how, arguments, more, _seeds()))
+        model = getattr(self._kind, how)(arguments, more)
+        return Dispatcher(model, _work_of(self._name, arguments, more), self._ranks, self._settings)
+
+
+class Dispatcher:
+    """Stands for the model in lm-eval: its requests go to the models of all ranks; for all else it is the model of rank 0."""
+
+    rank = 0
+    world_size = 1
+
+    def __init__(self, model: Any, work: str, ranks: Ranks, settings: Settings) -> None:
+        self._model = model
+        self._work = work
+        self._ranks = ranks
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def set_cache_hook(self, hook: Any) -> None:
+        """With a journal the cache gets the results when all are there: what it had before that would be left out of the requests,
+        and the journal be another's."""
+        if self._settings.journal is None:
+            self._model.set_cache_hook(hook)
+
+    def loglikelihood(self, requests: list[Any], **_: Any) -> list[Any]:
+        return self._dispatch("loglikelihood", requests)
+
+    def loglikelihood_rolling(self, requests: list[Any], **_: Any) -> list[Any]:
+        return self._dispatch("loglikelihood_rolling", requests)
+
+    def generate_until(self, requests: list[Any], **_: Any) -> list[Any]:
+        return self._dispatch("generate_until", requests)
+
+    def _dispatch(self, method: str, requests: list[Any]) -> list[Any]:
+        if not requests:
+            return []
+        size = _batch_size(self._model)
+        batches = cut(self._model, method, requests, size)
+        keys = list(only_once(_key([requests[i] for i in batch]) for batch in batches))
+        journal = self._settings.journal
+        if journal is not None:
+            journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
+            os.makedirs(os.path.dirname(journal), exist_ok=True)
+        call = Call(
+            method,
+            f"{self._work} batch_size={size}",
+            keys,
+            [[_sent(requests[i]) for i in batch] for batch in batches],
+            journal,
+            self._settings.retries,
+            self._settings.retry_failed,
+        )
+        results: list[Any] = [None] * len(requests)
+        every = self._ranks.call(call, _worker(self._model, size))
+        for batch, answers in zip(batches, every):
+            for i, answer in zip(batch, answers):
+                results[i] = answer
+        return results
+
+
+def _work_of(name: str, arguments: Any, more: Any) -> str:
+    """The model and what its results depend on; not its device."""
+    kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
+    import lm_eval
+
+    return f"lm-eval {getattr(lm_eval, '__version__', '')} {name} {_text([arguments, kept, _seeds()[2]])}"
+
+
+def _batch_size(model: Any) -> int | str | None:
+    """`auto` of Hugging Face models is found here, once: found by each rank, batches would depend on it."""
+    size = getattr(model, "batch_size", None)
+    if size == "auto" and hasattr(model, "_detect_batch_size") and hasattr(model, "batch_size_per_gpu"):
+        size = model.batch_size_per_gpu = int(model._detect_batch_size())
+        logging.getLogger(__name__).info("batch size of all ranks: %d", size)
+    return size
+
+
+def _key(requests: list[Any]) -> str:
+    """Of a batch: its first request, how many follow, and a digest of all of them."""
+    first = requests[0]
+    more = f" +{len(requests) - 1}" if len(requests) > 1 else ""
+    texts = [_text([one.task_name, one.doc_id, one.idx, one.args]) for one in requests]
+    return f"{first.task_name}/{first.doc_id}/{first.idx}{more} {digest_of(texts)}"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=_content)
+
+
+def _content(value: Any) -> Any:
+    """What JSON has not: pictures, arrays and tensors by their bytes."""
+    if isinstance(value, (bytes, bytearray)):
+        return digest_of([value.hex()])
+    if hasattr(value, "tobytes"):
+        return [str(getattr(value, "size", "")), digest_of([value.tobytes().hex()])]
+    if hasattr(value, "numpy"):
+        return digest_of([value.numpy().tobytes().hex()])
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return type(value).__qualname__
+
+
+def _sent(request: Any) -> _Request:
+    return request.arguments, request.idx, request.metadata
+
+
+# ---- batches
+
+
+class _Cut(Exception):
+    def __init__(self, collator: Any, size: int) -> None:
+        super().__init__()
+        self.collator = collator
+        self.size = size
+
+
+def cut(model: Any, method: str, requests: list[Any], batch_size: Any = None) -> list[list[int]]:
+    """The requests in batches, by number, each in its order: as the model cuts them. Each rank's model then finds a batch of its own
+    size, and cuts it no further: its arithmetic is that of one process."""
+    size = int(batch_size) if str(batch_size).isdigit() and int(batch_size) > 0 else 0
+    found = None if method == "loglikelihood_rolling" else _collator(model, method, requests)
+    if found is None:
+        return in_pieces(range(len(requests)), size or _PIECE)
+    try:
+        groups = _groups(found.collator)
+    except (AttributeError, TypeError, ValueError, IndexError):
+        groups = []
+    if sorted(i for part in groups for group in part for i in group) != list(range(len(requests))):
+        return in_pieces(range(len(requests)), size or _PIECE)
+    batches = []
+    for part in groups:
+        for chunk in in_pieces(range(len(part)), found.size or size or _PIECE):
+            batches.append(sorted(i for place in chunk for i in part[place]))
+    return batches
+
+
+def _collator(model: Any, method: str, requests: list[Any]) -> _Cut | None:
+    """The model's call until it cuts its batches; nothing is computed. None: it cuts none that way."""
+    import lm_eval.models.utils as utils
+
+    kind = getattr(utils, "Collator", None)
+    own = getattr(kind, "get_batched", None)
+    if kind is None or own is None or not isinstance(getattr(model, "tokenizer", None), object):
+        return None
+    module = sys.modules.get(type(model).__module__)
+    if getattr(module, "Collator", None) is not kind:
+        return None
+
+    def get_batched(self: Any, n: Any = 1, batch_fn: Any = None) -> Iterator[Any]:
+        raise _Cut(self, n if isinstance(n, int) and batch_fn is None else 0)
+
+    kind.get_batched = get_batched
+    try:
+        with quiet():
+            getattr(model, method)(requests)
+    except _Cut as found:
+        return found
+    finally:
+        kind.get_batched = own
+    return None
+
+
+def _groups(collator: Any) -> list[list[list[int]]]:
+    """As Collator.get_batched has them: parts that share no batch, of groups that do not come apart, of requests."""
+    entries = collator._arr_with_indices
+    if collator._group_by == "gen_kwargs":
+        return [[[i] for i, _ in sorted(values, key=collator._sort_fn)] for values in entries.values()]
+    if collator._group_by == "contexts":
+        # The one whose continuation is the longest is computed, for all of its group.
+        chosen = [(max(values, key=lambda x: len(x[1][-1])), values) for values in entries.values()]
+        chosen.sort(key=lambda pair: collator._sort_fn(pair[0]))
+        return [[[i for i, _ in values] for _, values in chosen]]
+    return [[[i] for i, _ in sorted(entries, key=collator._sort_fn)]]
+
+
+# ---- every rank
+
+
+def _begin(announced: Any) -> Callable[[str, list[Any], str], list[Any]]:
+    """The same model as rank 0's."""
+    name, how, arguments, more, seeds = announced
+    _seed(seeds)
+    model = getattr(_registry().get_model(name), how)(arguments, more)
+    return _worker(model, None)
+
+
+def _worker(model: Any, size: Any) -> Callable[[str, list[Any], str], list[Any]]:
+    """Does one batch; with progress bars for none: that of the map is for all ranks."""
+    from lm_eval.api.instance import Instance
+
+    quiet_words = {
+        method: {"disable_tqdm": True} if _takes(getattr(model, method, None), "disable_tqdm") else {} for method in METHODS
+    }
+    # "auto" would be found anew for each batch: a batch is what its size is.
+    whole = size is None and getattr(model, "batch_size", None) == "auto" and hasattr(model, "batch_size_per_gpu")
+
+    def work(method: str, batch: list[_Request], key: str) -> list[Any]:
+        requests = [Instance(method, {}, arguments, index, metadata) for arguments, index, metadata in batch]  # type: ignore[arg-type]
+        if whole:
+            model.batch_size_per_gpu = len(requests)
+        try:
+            with quiet(), _sampling(method, batch, key):
+                return list(getattr(model, method)(requests, **quiet_words[method]))
+        except Exception as error:
+            if _is_broken(error):
+                raise BrokenRankError(f"its device has failed: {_first_line(error)}") from error
+            raise
+
+    return work
+
+
+def _takes(method: Any, name: str) -> bool:
+    try:
+        return name in inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+def _is_broken(error: BaseException) -> bool:
+    """Every further call on the device fails as well; running out of memory is none of it."""
+    return type(error).__name__ == "AcceleratorError" or "CUDA error:" in str(error)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the model's own progress bars."""
+    from tqdm import tqdm
+
+    own: Any = tqdm.__init__
+
+    def init(self: Any, *words: Any, **more: Any) -> None:
+        more["disable"] = True
+        own(self, *words, **more)
+
+    kind: Any = tqdm
+    kind.__init__ = init
+    try:
+        yield
+    finally:
+        kind.__init__ = own
+
+
+@contextlib.contextmanager
+def _sampling(method: str, batch: list[_Request], key: str) -> Iterator[None]:
+    """What is drawn at random depends on the batch, and neither on its rank nor on what that did before."""
+    if method != "generate_until" or not any(_samples(arguments) for arguments, _, _ in batch):
+        yield
+        return
+    import torch
+
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed((torch.initial_seed() ^ int(digest_of([key]), 16)) % 2**63)
+        yield
+
+
+def _samples(arguments: Any) -> bool:
+    settings = arguments[1] if isinstance(arguments, tuple) and len(arguments) > 1 else None
+    return isinstance(settings, dict) and bool(settings.get("do_sample"))
+
+
+_Seeds = tuple[Any, Any, Any]
+
+
+def _seeds() -> _Seeds:
+    """As simple_evaluate has left them: of random, numpy and torch."""
+    import numpy
+    import torch
+
+    return random.getstate(), numpy.random.get_state(), torch.initial_seed()
+
+
+def _seed(seeds: _Seeds) -> None:
+    import numpy
+    import torch
+
+    random.setstate(seeds[0])
+    numpy.random.set_state(seeds[1])
+    torch.manual_seed(seeds[2])
+
+
+# ---- GPUs
+
+
+def take_own_gpus() -> None:
+    """If ranks of a node have the same GPUs, each uses its part of them. Every rank calls it, before CUDA is used."""
+    world = _world.world()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    mine = _gpus(visible)
+    if world.size == 1:
+        return
+    every = world.all_gather((world.node_rank, mine))
+    here = [rank for rank, (node, _) in enumerate(every) if node == world.node_rank]
+    own = own_devices(here.index(world.rank), [every[rank][1] for rank in here])
+    if own is None:
+        return
+    names = visible.split(",") if visible else [str(i) for i in range(len(mine))]
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[i] for i in own)
+
+
+def _gpus(visible: str | None) -> list[str]:
+    """The GPUs of this rank, by a name that is theirs on the whole node."""
+    try:
+        command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    found = [line.strip() for line in done.stdout.splitlines() if line.startswith("GPU-")]
+    if visible is None:
+        return found
+    chosen = []
+    for name in filter(None, (word.strip() for word in visible.split(","))):
+        if name.isdigit() and int(name) < len(found):
+            chosen.append(found[int(name)])
+        else:
+            chosen.append(name)
+    return chosen
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UsageError as error:
+        print(f"muster.lm_eval: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_status) from error
