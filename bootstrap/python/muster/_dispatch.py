@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any, Callable
 
-from . import _library, _maps, _results, _world
+from . import _exit_status, _library, _maps, _results, _world
 from ._errors import Error, PeerLostError, TimeIsUpError
 from ._map_queue import MapOutcome, Queue
 
@@ -147,6 +147,7 @@ class Ranks:
 
     def __init__(self) -> None:
         self._world = _world.init()
+        _exit_status.install()
         self._channel = Channel() if self._world.size > 1 else None
         self._broken: BaseException | None = None
         self.error: Error | None = None  # of a call; the harness may have swallowed it
@@ -237,18 +238,19 @@ class Ranks:
                 item.commit(results)
             except BrokenRankError as error:
                 item.fail(error.__cause__ or error)
-                if not self.is_root:
-                    # The map goes on without it; its exit is logged with its rank and node.
-                    raise
                 self._broken = error
-                print(f"muster: rank 0 on {self._world.node} takes no more requests: {error}", file=sys.stderr)
+                print(f"muster: {self._here()} takes no more requests: {error}", file=sys.stderr, flush=True)
                 return
             except Exception as error:
                 item.fail(error)
 
     def _raise_if_all_are_broken(self) -> None:
-        if self._broken is not None and self._world.size == 1:
+        """Items are left, and this rank is broken: so are all others, else they would have done them."""
+        if self._broken is not None:
             raise self._broken
+
+    def _here(self) -> str:
+        return f"rank {self._world.rank} on {self._world.node}"
 
 
 def _shortened(name: str) -> str:

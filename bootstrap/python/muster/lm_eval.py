@@ -19,7 +19,6 @@ several ranks is not for this.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 import logging
 import os
@@ -42,7 +41,7 @@ from ._dispatch import (
     own_devices,
     take_settings,
 )
-from ._errors import UsageError
+from ._errors import PeerLostError, UsageError
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
 
@@ -61,7 +60,7 @@ def main() -> None:
     hide_the_group(os.environ)
     _import_harness()
     if not ranks.is_root:
-        ranks.serve(_begin)
+        _serve(ranks)
         return
     try:
         _run_harness(ranks, settings)
@@ -69,6 +68,14 @@ def main() -> None:
         ranks.end()
     if ranks.error is not None:
         raise ranks.error
+
+
+def _serve(ranks: Ranks) -> None:
+    try:
+        ranks.serve(_begin)
+    except PeerLostError as error:
+        print(f"muster: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_status) from None
 
 
 def _import_harness() -> None:
@@ -267,12 +274,10 @@ def _collator(model: Any, method: str, requests: list[Any]) -> _Cut | None:
     """The model's call until it cuts its batches; nothing is computed. None: it cuts none that way."""
     import lm_eval.models.utils as utils
 
-    kind = getattr(utils, "Collator", None)
+    kind: Any = getattr(utils, "Collator", None)
     own = getattr(kind, "get_batched", None)
-    if kind is None or own is None or not isinstance(getattr(model, "tokenizer", None), object):
-        return None
-    module = sys.modules.get(type(model).__module__)
-    if getattr(module, "Collator", None) is not kind:
+    # Else the call would compute.
+    if own is None or not any(_uses(base, kind) for base in type(model).__mro__):
         return None
 
     def get_batched(self: Any, n: Any = 1, batch_fn: Any = None) -> Iterator[Any]:
@@ -287,6 +292,10 @@ def _collator(model: Any, method: str, requests: list[Any]) -> _Cut | None:
     finally:
         kind.get_batched = own
     return None
+
+
+def _uses(kind: type, collator: Any) -> bool:
+    return getattr(sys.modules.get(kind.__module__), "Collator", None) is collator
 
 
 def _groups(collator: Any) -> list[list[list[int]]]:
@@ -317,32 +326,22 @@ def _worker(model: Any, size: Any) -> Callable[[str, list[Any], str], list[Any]]
     """Does one batch; with progress bars for none: that of the map is for all ranks."""
     from lm_eval.api.instance import Instance
 
-    quiet_words = {
-        method: {"disable_tqdm": True} if _takes(getattr(model, method, None), "disable_tqdm") else {} for method in METHODS
-    }
     # "auto" would be found anew for each batch: a batch is what its size is.
     whole = size is None and getattr(model, "batch_size", None) == "auto" and hasattr(model, "batch_size_per_gpu")
 
     def work(method: str, batch: list[_Request], key: str) -> list[Any]:
-        requests = [Instance(method, {}, arguments, index, metadata) for arguments, index, metadata in batch]  # type: ignore[arg-type]
+        requests = [Instance(method, {}, arguments, index, metadata) for arguments, index, metadata in batch]
         if whole:
             model.batch_size_per_gpu = len(requests)
         try:
             with quiet(), _sampling(method, batch, key):
-                return list(getattr(model, method)(requests, **quiet_words[method]))
+                return list(getattr(model, method)(requests))
         except Exception as error:
             if _is_broken(error):
                 raise BrokenRankError(f"its device has failed: {_first_line(error)}") from error
             raise
 
     return work
-
-
-def _takes(method: Any, name: str) -> bool:
-    try:
-        return name in inspect.signature(method).parameters
-    except (TypeError, ValueError):
-        return False
 
 
 def _first_line(error: BaseException) -> str:
@@ -357,15 +356,17 @@ def _is_broken(error: BaseException) -> bool:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Without the model's own progress bars."""
-    from tqdm import tqdm
-
-    own: Any = tqdm.__init__
+    module = sys.modules.get("tqdm")
+    if module is None:
+        yield
+        return
+    kind: Any = module.tqdm
+    own = kind.__init__
 
     def init(self: Any, *words: Any, **more: Any) -> None:
         more["disable"] = True
         own(self, *words, **more)
 
-    kind: Any = tqdm
     kind.__init__ = init
     try:
         yield
@@ -397,19 +398,20 @@ _Seeds = tuple[Any, Any, Any]
 
 def _seeds() -> _Seeds:
     """As simple_evaluate has left them: of random, numpy and torch."""
-    import numpy
-    import torch
-
-    return random.getstate(), numpy.random.get_state(), torch.initial_seed()
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    return random.getstate(), numpy and numpy.random.get_state(), torch and torch.initial_seed()
 
 
 def _seed(seeds: _Seeds) -> None:
-    import numpy
-    import torch
-
     random.setstate(seeds[0])
-    numpy.random.set_state(seeds[1])
-    torch.manual_seed(seeds[2])
+    if seeds[1] is not None:
+        import numpy
+
+        numpy.random.set_state(seeds[1])
+    if seeds[2] is not None:
+        import torch
+
+        torch.manual_seed(seeds[2])
 
 
 # ---- GPUs
