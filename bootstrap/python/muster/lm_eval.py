@@ -18,32 +18,15 @@ several ranks is not for this.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
 import os
-import random
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from . import _world
-from ._dispatch import (
-    BrokenRankError,
-    Call,
-    Ranks,
-    Settings,
-    digest_of,
-    hide_the_group,
-    in_pieces,
-    only_once,
-    own_devices,
-    take_settings,
-)
-from ._errors import PeerLostError, UsageError
-
-METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
+from ._dispatch import Call, Ranks, Settings, digest_of, hide_the_group, in_pieces, only_once, take_settings
+from ._errors import UsageError
+from ._harness import alone, key_of, quiet, run_program, seed, seeds, serve, take_own_gpus, text_of
 
 # Requests of a batch if the model itself cuts none, as vLLM does.
 _PIECE = 128
@@ -60,7 +43,7 @@ def main() -> None:
     hide_the_group(os.environ)
     _import_harness()
     if not ranks.is_root:
-        _serve(ranks)
+        serve(ranks, _begin)
         return
     try:
         _run_harness(ranks, settings)
@@ -68,14 +51,6 @@ def main() -> None:
         ranks.end()
     if ranks.error is not None:
         raise ranks.error
-
-
-def _serve(ranks: Ranks) -> None:
-    try:
-        ranks.serve(_begin)
-    except PeerLostError as error:
-        print(f"muster: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_status) from None
 
 
 def _import_harness() -> None:
@@ -132,7 +107,7 @@ class _Factory:
 
     def _create(self, how: str, arguments: Any, more: Any) -> Dispatcher:
         # The others load theirs meanwhile.
-        self._ranks.announce((self._name, how, arguments, more, _seeds()))
+        self._ranks.announce((self._name, how, arguments, more, seeds()))
         model = getattr(self._kind, how)(arguments, more)
         return Dispatcher(model, _work_of(self._name, arguments, more), self._ranks, self._settings)
 
@@ -172,7 +147,7 @@ class Dispatcher:
             return []
         size = _batch_size(self._model)
         batches = cut(self._model, method, requests, size)
-        keys = list(only_once(_key([requests[i] for i in batch]) for batch in batches))
+        keys = list(only_once(key_of([requests[i] for i in batch]) for batch in batches))
         journal = self._settings.journal
         if journal is not None:
             journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
@@ -199,7 +174,7 @@ def _work_of(name: str, arguments: Any, more: Any) -> str:
     kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
     import lm_eval
 
-    return f"lm-eval {getattr(lm_eval, '__version__', '')} {name} {_text([arguments, kept, _seeds()[2]])}"
+    return f"lm-eval {getattr(lm_eval, '__version__', '')} {name} {text_of([arguments, kept, seeds()[2]])}"
 
 
 def _batch_size(model: Any) -> int | str | None:
@@ -209,31 +184,6 @@ def _batch_size(model: Any) -> int | str | None:
         size = model.batch_size_per_gpu = int(model._detect_batch_size())
         logging.getLogger(__name__).info("batch size of all ranks: %d", size)
     return size
-
-
-def _key(requests: list[Any]) -> str:
-    """Of a batch: its first request, how many follow, and a digest of all of them."""
-    first = requests[0]
-    more = f" +{len(requests) - 1}" if len(requests) > 1 else ""
-    texts = [_text([one.task_name, one.doc_id, one.idx, one.args]) for one in requests]
-    return f"{first.task_name}/{first.doc_id}/{first.idx}{more} {digest_of(texts)}"
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=_content)
-
-
-def _content(value: Any) -> Any:
-    """What JSON has not: pictures, arrays and tensors by their bytes."""
-    if isinstance(value, (bytes, bytearray)):
-        return digest_of([value.hex()])
-    if hasattr(value, "tobytes"):
-        return [str(getattr(value, "size", "")), digest_of([value.tobytes().hex()])]
-    if hasattr(value, "numpy"):
-        return digest_of([value.numpy().tobytes().hex()])
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    return type(value).__qualname__
 
 
 def _sent(request: Any) -> _Request:
@@ -316,8 +266,8 @@ def _groups(collator: Any) -> list[list[list[int]]]:
 
 def _begin(announced: Any) -> Callable[[str, list[Any], str], list[Any]]:
     """The same model as rank 0's."""
-    name, how, arguments, more, seeds = announced
-    _seed(seeds)
+    name, how, arguments, more, state = announced
+    seed(state)
     model = getattr(_registry().get_model(name), how)(arguments, more)
     return _worker(model, None)
 
@@ -333,59 +283,11 @@ def _worker(model: Any, size: Any) -> Callable[[str, list[Any], str], list[Any]]
         requests = [Instance(method, {}, arguments, index, metadata) for arguments, index, metadata in batch]
         if whole:
             model.batch_size_per_gpu = len(requests)
-        try:
-            with quiet(), _sampling(method, batch, key):
-                return list(getattr(model, method)(requests))
-        except Exception as error:
-            if _is_broken(error):
-                raise BrokenRankError(f"its device has failed: {_first_line(error)}") from error
-            raise
+        samples = method == "generate_until" and any(_samples(arguments) for arguments, _, _ in batch)
+        with alone(samples, key):
+            return list(getattr(model, method)(requests))
 
     return work
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__
-
-
-def _is_broken(error: BaseException) -> bool:
-    """Every further call on the device fails as well; running out of memory is none of it."""
-    return type(error).__name__ == "AcceleratorError" or "CUDA error:" in str(error)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Without the model's own progress bars."""
-    module = sys.modules.get("tqdm")
-    if module is None:
-        yield
-        return
-    kind: Any = module.tqdm
-    own = kind.__init__
-
-    def init(self: Any, *words: Any, **more: Any) -> None:
-        more["disable"] = True
-        own(self, *words, **more)
-
-    kind.__init__ = init
-    try:
-        yield
-    finally:
-        kind.__init__ = own
-
-
-@contextlib.contextmanager
-def _sampling(method: str, batch: list[_Request], key: str) -> Iterator[None]:
-    """What is drawn at random depends on the batch, and neither on its rank nor on what that did before."""
-    if method != "generate_until" or not any(_samples(arguments) for arguments, _, _ in batch):
-        yield
-        return
-    import torch
-
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(devices):
-        torch.manual_seed((torch.initial_seed() ^ int(digest_of([key]), 16)) % 2**63)
-        yield
 
 
 def _samples(arguments: Any) -> bool:
@@ -393,68 +295,5 @@ def _samples(arguments: Any) -> bool:
     return isinstance(settings, dict) and bool(settings.get("do_sample"))
 
 
-_Seeds = tuple[Any, Any, Any]
-
-
-def _seeds() -> _Seeds:
-    """As simple_evaluate has left them: of random, numpy and torch."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    return random.getstate(), numpy and numpy.random.get_state(), torch and torch.initial_seed()
-
-
-def _seed(seeds: _Seeds) -> None:
-    random.setstate(seeds[0])
-    if seeds[1] is not None:
-        import numpy
-
-        numpy.random.set_state(seeds[1])
-    if seeds[2] is not None:
-        import torch
-
-        torch.manual_seed(seeds[2])
-
-
-# ---- GPUs
-
-
-def take_own_gpus() -> None:
-    """If ranks of a node have the same GPUs, each uses its part of them. Every rank calls it, before CUDA is used."""
-    world = _world.world()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    mine = _gpus(visible)
-    if world.size == 1:
-        return
-    every = world.all_gather((world.node_rank, mine))
-    here = [rank for rank, (node, _) in enumerate(every) if node == world.node_rank]
-    own = own_devices(here.index(world.rank), [every[rank][1] for rank in here])
-    if own is None:
-        return
-    names = visible.split(",") if visible else [str(i) for i in range(len(mine))]
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[i] for i in own)
-
-
-def _gpus(visible: str | None) -> list[str]:
-    """The GPUs of this rank, by a name that is theirs on the whole node."""
-    try:
-        command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    found = [line.strip() for line in done.stdout.splitlines() if line.startswith("GPU-")]
-    if visible is None:
-        return found
-    chosen = []
-    for name in filter(None, (word.strip() for word in visible.split(","))):
-        if name.isdigit() and int(name) < len(found):
-            chosen.append(found[int(name)])
-        else:
-            chosen.append(name)
-    return chosen
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except UsageError as error:
-        print(f"muster.lm_eval: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_status) from error
+    run_program("muster.lm_eval", main)
