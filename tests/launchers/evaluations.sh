@@ -99,6 +99,16 @@ resumed_evaluation() {
   python same_run.py "$files/stock" "$dir/scores"
 }
 
+# The same of lmms-eval, on 4 ranks.
+lmms_eval_as_one_process() {
+  fresh
+  cd "$files/evaluation" || return
+  on gpu01 python "${letters[@]}" --output_path "$dir/stock" >"$dir/out" 2>&1 || fail "$(tail -n 5 "$dir/out")"
+  two_by_two muster run -c "$top/configs/eval.yaml" -- python -m muster.lmms_eval "${letters[@]:2}" --output_path "$dir/scores" \
+    >"$dir/out" 2>&1 || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  python same_run.py "$dir/stock" "$dir/scores"
+}
+
 check_evaluations() {
   local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
   export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
@@ -144,6 +154,7 @@ objects and barriers of 4 ranks' \
     check 'lm-eval: 1 rank' harness 1 1 "${sums[@]}"
     check 'lmms-eval: 1 rank' harness 1 1 "${letters[@]}"
     patience=600 check 'muster.lm_eval: 4 ranks' as_one_process 4
+    patience=600 check 'muster.lmms_eval: 4 ranks' lmms_eval_as_one_process
     patience=600 check 'muster.lm_eval: all ranks are killed, and 4 go on' resumed_evaluation
   fi
 }

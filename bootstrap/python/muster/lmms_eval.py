@@ -101,12 +101,12 @@ class _Run:
         self.error: BaseException | None = None  # that lmms-eval has logged, and swallowed
 
     def harness(self) -> None:
+        import lmms_eval.__main__ as program
         import lmms_eval.evaluator
         import lmms_eval.models
-        from lmms_eval.__main__ import cli_evaluate
 
         own_model, own_tasks = lmms_eval.models.get_model, lmms_eval.evaluator.get_task_dict
-        own_evaluate = lmms_eval.evaluator.simple_evaluate
+        own_evaluate = program.cli_evaluate_single
 
         def get_model(name: str, *more: Any) -> _Factory:
             return _Factory(own_model(name, *more), (name, *more), self)
@@ -117,7 +117,7 @@ class _Run:
             self.tasks = _Tasks(loaded)
             return loaded
 
-        def simple_evaluate(*words: Any, **more: Any) -> Any:
+        def cli_evaluate_single(*words: Any, **more: Any) -> Any:
             try:
                 return own_evaluate(*words, **more)
             except Exception as error:
@@ -126,13 +126,13 @@ class _Run:
 
         lmms_eval.models.get_model = get_model
         lmms_eval.evaluator.get_task_dict = get_task_dict
-        lmms_eval.evaluator.simple_evaluate = simple_evaluate
+        program.cli_evaluate_single = cli_evaluate_single
         try:
-            cli_evaluate()
+            program.cli_evaluate()
         finally:
             lmms_eval.models.get_model = own_model
             lmms_eval.evaluator.get_task_dict = own_tasks
-            lmms_eval.evaluator.simple_evaluate = own_evaluate
+            program.cli_evaluate_single = own_evaluate
 
 
 def _of_manager(manager: Any) -> tuple[Any, Any]:
@@ -158,7 +158,10 @@ class _Factory:
         kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
         version = getattr(lmms_eval, "__version__", "")
         work = f"lmms-eval {version} {text_of([self._chosen, arguments, kept, seeds()[2]])}"
-        return Dispatcher(model, work, kept.get("batch_size"), self._run)
+        # The results name the model's class.
+        kind = type(model.__class__.__name__, (Dispatcher,), {"__module__": model.__class__.__module__})
+        dispatcher: Dispatcher = kind(model, work, kept.get("batch_size"), self._run)
+        return dispatcher
 
 
 class Dispatcher:

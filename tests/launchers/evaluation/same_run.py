@@ -1,8 +1,9 @@
-"""Says whether two runs of lm-eval have the same results and the same samples: python same_run.py FOLDER FOLDER
+"""Says whether two runs of lm-eval or lmms-eval have the same results and the same samples: python same_run.py FOLDER FOLDER
 
 Times, dates and where results lie differ; everything else, to the last bit, may not.
 """
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -18,14 +19,17 @@ def newest(folder, pattern):
 
 
 def results(folder):
-    found = json.loads(newest(folder, "results_*.json").read_text())
+    text = newest(folder, "*results*.json").read_text().replace(str(folder), "FOLDER")
+    found = json.loads(re.sub(r" at 0x[0-9a-f]+>", ">", text))
     return {name: value for name, value in found.items() if name not in DIFFERENT}
 
 
 def samples(folder):
     latest = {}
-    for path in sorted(Path(folder).rglob("samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
-        latest[path.name.rpartition("_")[0]] = path.read_text()
+    for path in sorted(Path(folder).rglob("*samples_*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
+        # samples_TASK_DATE.jsonl and DATE_samples_TASK.jsonl
+        name = re.sub(r"\d{4}[-\d]*[T_][\d.-]+", "", path.stem).strip("_")
+        latest[name] = path.read_text()
     return latest
 
 
