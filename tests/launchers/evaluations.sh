@@ -65,6 +65,53 @@ harness() {
   python check_run.py "$dir/scores" $(($1 * $2))
 }
 
+readonly three_tasks=(run --model hf --model_args 'pretrained=tiny,dtype=float32' --device cpu --include_path lm_tasks
+  --tasks 'muster_sums,muster_words,muster_text' --batch_size 4 --log_samples)
+
+# What lm-eval itself has to say in one process: of each set of arguments once.
+stock_lm_eval() {
+  [[ -d $files/stock ]] || on gpu01 python -m lm_eval "${three_tasks[@]}" --output_path "$files/stock" >"$dir/stock" 2>&1 ||
+    fail "$(tail -n 5 "$dir/stock")"
+}
+
+# dispatched RANKS KILLED ARGUMENT...: through muster.lm_eval on two nodes; the ranks KILLED end in the middle.
+dispatched() {
+  step -N2 -n "$1" -w 'gpu[01-02]' muster run -c "$top/configs/eval.yaml" -- python "$here/dispatched.py" "$dir" "$2" "${three_tasks[@]}" \
+    --output_path "$dir/scores" "${@:3}" >"$dir/out" 2>&1
+}
+
+# as_one_process RANKS [KILLED]: scores and samples are those of lm-eval in one process, to the last bit.
+as_one_process() {
+  fresh
+  cd "$files/evaluation" || return
+  stock_lm_eval
+  dispatched "$1" "${2-}" || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  [[ ! ${2-} ]] || expect_like 'what was said' "$(cat "$dir/out")" "*rank $2 on gpu0? failed: signal 9*"
+  python same_run.py "$files/stock" "$dir/scores"
+}
+
+# All ranks end; others go on with the journal, and no batch is done twice.
+resumed_evaluation() {
+  fresh
+  cd "$files/evaluation" || return
+  stock_lm_eval
+  ! dispatched 3 0,1,2 --muster_journal "$dir/journal" || fail 'a run without ranks ended with 0'
+  expect_like 'what was said' "$(cat "$dir/out")" '*start it again with the same journal*'
+  dispatched 4 '' --muster_journal "$dir/journal" || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  expect 'batches that were done twice' "$(cut -d' ' -f2- "$dir/done" | sort | uniq -d)" ''
+  python same_run.py "$files/stock" "$dir/scores"
+}
+
+# The same of lmms-eval, on 4 ranks.
+lmms_eval_as_one_process() {
+  fresh
+  cd "$files/evaluation" || return
+  on gpu01 python "${letters[@]}" --output_path "$dir/stock" >"$dir/out" 2>&1 || fail "$(tail -n 5 "$dir/out")"
+  two_by_two muster run -c "$top/configs/eval.yaml" -- python -m muster.lmms_eval "${letters[@]:2}" --output_path "$dir/scores" \
+    >"$dir/out" 2>&1 || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  python same_run.py "$dir/stock" "$dir/scores"
+}
+
 check_evaluations() {
   local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
   export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
@@ -102,10 +149,14 @@ objects and barriers of 4 ranks' \
 
   check 'harnesses: a tiny model' harness_place
   check 'lm-eval: 2 ranks' harness 2 1 "${sums[@]}"
+  patience=600 check 'muster.lm_eval: 3 ranks, one is killed' as_one_process 3 1
   # lmms-eval: templates.sh.
   if [[ ${MUSTER_TESTS_LONG-} ]]; then
     patience=600 check 'lm-eval: 4 ranks' harness 2 2 "${sums[@]}"
     check 'lm-eval: 1 rank' harness 1 1 "${sums[@]}"
     check 'lmms-eval: 1 rank' harness 1 1 "${letters[@]}"
+    patience=600 check 'muster.lm_eval: 4 ranks' as_one_process 4
+    patience=600 check 'muster.lmms_eval: 4 ranks' lmms_eval_as_one_process
+    patience=600 check 'muster.lm_eval: all ranks are killed, and 4 go on' resumed_evaluation
   fi
 }
