@@ -66,6 +66,7 @@ Status EndWorld() {
     }
     handles.world.communicator = nullptr;
   }
+  EndMaps();
   return Shutdown();
 }
 

@@ -25,6 +25,9 @@ namespace muster::c {
 // The communicator behind it. Error: kUsage (null, after Shutdown, in a forked child).
 Result<Communicator*> Alive(const muster_comm* comm);
 
+// A map ends before its group.
+void EndMaps();
+
 inline CallOptions Within(int64_t timeout_ns) {
   if (timeout_ns < 0) return {};
   return {Duration(timeout_ns), nullptr};

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/error.h"
 #include "bootstrap/c/handles.h"
 #include "comm/map/member.h"
 
+// Null member: the group is gone.
 struct muster_map {
   std::unique_ptr<muster::map::Member> member;
   pid_t pid = 0;
@@ -20,12 +23,24 @@ struct muster_map_records {
 namespace muster::c {
 namespace {
 
+// The maps that were given out and not freed.
+struct Maps {
+  std::mutex mutex;
+  std::set<muster_map*> all;
+};
+
+Maps& TheMaps() {
+  static Maps& maps = *new Maps;
+  return maps;
+}
+
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
 Result<map::Member*> MemberOf(const muster_map* map) {
   if (map == nullptr) return Fail(Code::kUsage, "the map is null");
   if (map->pid != getpid())
     return Fail(Code::kUsage, "a map in a forked child: it belongs to the parent, pid {}", map->pid);
+  if (!map->member) return Fail(Code::kUsage, "the map is not there any more: muster was shut down");
   return map->member.get();
 }
 
@@ -45,9 +60,14 @@ Status Begin(const muster_comm* world, const muster_map_options* options, muster
                      options->retry_given_up != 0,
                      {},
                      options->slots};
+  Maps& maps = TheMaps();
+  const std::lock_guard lock(maps.mutex);
+  if (std::ranges::any_of(maps.all, [](const muster_map* other) { return other->member != nullptr; }))
+    return Fail(Code::kUsage, "another map of this process is at work");
   auto handle = std::make_unique<muster_map>();
   MUSTER_TRY(handle->member, BeginMap(identity, std::move(asked)));
   handle->pid = getpid();
+  maps.all.insert(handle.get());
   *map = handle.release();
   return {};
 }
@@ -91,6 +111,13 @@ Status Finish(const muster_map* map, muster_map_outcome* result) {
 }
 
 }  // namespace
+
+void EndMaps() {
+  Maps& maps = TheMaps();
+  const std::lock_guard lock(maps.mutex);
+  for (muster_map* map : maps.all) map->member.reset();
+}
+
 }  // namespace muster::c
 
 using muster::ByteView;
@@ -182,5 +209,8 @@ void muster_map_records_free(muster_map_records* records) { delete records; }
 void muster_map_free(muster_map* map) {
   // A forked child may not speak for its parent.
   if (map == nullptr || map->pid != getpid()) return;
+  muster::c::Maps& maps = muster::c::TheMaps();
+  const std::lock_guard lock(maps.mutex);
+  maps.all.erase(map);
   delete map;
 }

@@ -44,10 +44,16 @@ bool RunVerdict::Failed(const rendezvous::Failure& failure) {
 
 RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, Clock::time_point now) {
   ended_at_ = now;
-  // A leave message after a reported failure would let this process go with 0.
-  if (!may_report()) return {};
+  // Its connections had closed before.
+  if (excused_.contains(program.rank)) return all_ended && may_report() ? ProgramsDone() : RunSteps{};
   const process::ChildExit& exit = program.exit;
-  if (exit.ok() && !lost_.contains(program.rank)) return all_ended ? ProgramsDone() : RunSteps{};
+  const bool failed = !exit.ok() || lost_.contains(program.rank);
+  // A leave message after a reported failure would let this process go with 0.
+  if (!may_report()) {
+    if (failed && !failure_) failed_meanwhile_.push_back(program);
+    return {};
+  }
+  if (!failed) return all_ended ? ProgramsDone() : RunSteps{};
   reported_ = true;
   failed_program_ = program;
   // A signal to a whole step or terminal reaches the program and its supervisor in either order.
@@ -59,7 +65,11 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
   if (!excused_.insert(rank).second) return {};
   reported_ = false;
   failed_program_.reset();
-  return all_ended ? ProgramsDone() : RunSteps{};
+  std::erase_if(failed_meanwhile_, [this](const EndedProgram& program) { return IsExcused(program.rank); });
+  if (failed_meanwhile_.empty()) return all_ended ? ProgramsDone() : RunSteps{};
+  reported_ = true;
+  failed_program_ = failed_meanwhile_.front();
+  return {RunStep::kReport};
 }
 
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) const {

@@ -149,6 +149,7 @@ class RunVerdict {
   Clock::time_point ended_at_{};  // the latest program
   std::set<int> lost_;            // ranks whose program closed its connections without leaving the group
   std::set<int> excused_;
+  std::vector<EndedProgram> failed_meanwhile_;  // while an earlier failure is on its way
   std::optional<EndedProgram> failed_program_;
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;

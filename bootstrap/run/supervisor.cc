@@ -229,8 +229,10 @@ void Supervisor::Do(RunStep step) {
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
+  contributed_.emplace(exchange);
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : verdict_.own_ranks()) part.entries.emplace_back(rank, Bytes{});
+  for (const int rank : lost_ranks_) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
 
@@ -261,23 +263,20 @@ void Supervisor::OnProgramLost(int rank) {
 
 // A map goes on without the rank.
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
+  if (failure.as_told) return false;
   if (verdict_.IsExcused(failure.rank)) return true;
-  return plane_ && plane_->tolerates_losses() && !failure.as_told && programs_->Find(failure.rank) != nullptr;
+  return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
 }
 
 // Their supervisors are gone: the exchanges at the end do not wait for them.
 void Supervisor::OnRanksLost(const std::vector<int>& ranks) {
-  for (const std::string_view exchange : {kAllDone, kFilesAreThere}) {
-    rendezvous::KeyedAllGather part{
-        std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
-    for (const int rank : ranks) part.entries.emplace_back(rank, Bytes{});
-    plane_->Contribute(part);
-  }
+  lost_ranks_.insert(ranks.begin(), ranks.end());
+  for (const std::string& exchange : std::set(contributed_)) ContributeNothingTo(exchange);
 }
 
 void Supervisor::Report(rendezvous::Failure failure) {
   if (IsTolerated(failure)) {
-    if (!verdict_.IsExcused(failure.rank)) plane_->LoseProgram(failure.rank, failure.error.message);
+    if (!verdict_.IsExcused(failure.rank)) plane_->LoseProgram(failure);
     Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
     return CheckDone();
   }

@@ -11,6 +11,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "bootstrap/process/signals.h"
@@ -84,6 +86,8 @@ class Supervisor {
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<ProgramReports> reports_;
+  std::set<int> lost_ranks_;           // the root's: with their supervisors, while a map was at work
+  std::set<std::string> contributed_;  // exchanges among supervisors
   std::unique_ptr<store::StoreUsers> store_users_;
   std::unique_ptr<store::StoreKeeper> store_keeper_;    // rank 0's
   std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended

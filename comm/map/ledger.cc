@@ -8,19 +8,21 @@ namespace {
 
 // Shares a batch is of: half of what is left, divided among the ranks.
 constexpr uint64_t kBatchesLeft = 2;
+constexpr Duration kLongestItem = std::chrono::hours(24 * 365);
 
 size_t BucketOf(Duration took) {
   const auto ns = static_cast<uint64_t>(std::max<Duration::rep>(took.count(), 1));
   const auto octave = static_cast<size_t>(std::bit_width(ns) - 1);
   const uint64_t quarter = octave < 2 ? 0 : (ns >> (octave - 2)) & 3;
-  return std::min<size_t>(octave * 4 + quarter, 159);
+  return octave * 4 + quarter;
 }
 
 // The longest time of the bucket.
 Duration EndOf(size_t bucket) {
   const uint64_t octave = bucket / 4;
   const uint64_t start = uint64_t{1} << octave;
-  return Duration(static_cast<Duration::rep>(start + start / 4 * (bucket % 4 + 1)));
+  const uint64_t end = start + start / 4 * (bucket % 4 + 1);
+  return Duration(static_cast<Duration::rep>(std::min<uint64_t>(end, Duration::max().count())));
 }
 
 }  // namespace
@@ -127,8 +129,12 @@ uint64_t Ledger::Share(int rank) {
   }
   found->second.items.clear();
   found->second.order.clear();
-  found->second.wants = false;
+  found->second.silent = true;
   return shared;
+}
+
+void Ledger::Hear(int rank) {
+  if (const auto worker = workers_.find(rank); worker != workers_.end()) worker->second.silent = false;
 }
 
 // Whether it was this rank's.
@@ -146,7 +152,7 @@ Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::ti
   if (const auto worker = workers_.find(rank); worker != workers_.end()) {
     Remove(worker->second, item, now);
     ++worker->second.done;
-    worker->second.busy += took;
+    worker->second.busy += std::clamp<Duration>(took, {}, kLongestItem);
   }
   const State state = StateOf(item);
   if (state == State::kCommitted || state == State::kPoisoned) {
@@ -202,30 +208,38 @@ uint64_t Ledger::BatchFor(const Worker& worker) const {
   return std::clamp<uint64_t>(std::min(guided, in_time), slots, std::max(kLongestBatch, slots));
 }
 
-std::optional<uint64_t> Ledger::TakePending(int rank) {
-  // What failed here before comes last.
-  const auto elsewhere = std::ranges::find_if(returned_, [&](uint64_t item) {
-    const auto failed = failed_at_.find(item);
-    return failed == failed_at_.end() || failed->second != rank;
+bool Ledger::OthersWork(int rank) const {
+  return std::ranges::any_of(workers_, [rank](const auto& entry) {
+    return entry.first != rank && !entry.second.stopped && !entry.second.silent;
   });
-  if (elsewhere != returned_.end()) {
-    const uint64_t item = *elsewhere;
-    returned_.erase(elsewhere);
-    return item;
+}
+
+uint64_t Ledger::TakeReturned(std::set<uint64_t>::iterator place) {
+  const uint64_t item = *place;
+  returned_.erase(place);
+  return item;
+}
+
+// What failed on this rank is for another one, if there is one.
+std::optional<uint64_t> Ledger::TakePending(int rank) {
+  constexpr int kMostLooks = 64;
+  auto item = returned_.begin();
+  for (int looks = 0; item != returned_.end() && looks < kMostLooks; ++item, ++looks) {
+    const auto failed = failed_at_.find(*item);
+    if (failed == failed_at_.end() || failed->second != rank) return TakeReturned(item);
   }
   while (fresh_ < states_.size() && StateOf(fresh_) != State::kPending) ++fresh_;
   if (fresh_ < states_.size()) return fresh_++;
-  if (returned_.empty()) return std::nullopt;
-  const uint64_t item = *returned_.begin();
-  returned_.erase(returned_.begin());
-  return item;
+  if (returned_.empty() || OthersWork(rank)) return std::nullopt;
+  return TakeReturned(returned_.begin());
 }
 
 std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
   std::vector<Grant> grants;
   if (closed_) return grants;
   for (auto& [rank, worker] : workers_) {
-    if (!worker.wants || Pending() == 0) continue;
+    if (Pending() == 0) break;
+    if (!worker.wants || worker.silent) continue;
     Grant grant{rank, {}};
     for (uint64_t left = BatchFor(worker); left > 0; --left) {
       const auto item = TakePending(rank);
@@ -237,6 +251,8 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
       worker.items[worker.next_order++] = *item;
       grant.items.push_back({*item, AttemptsOf(*item) + 1});
     }
+    // Only what has failed here is left.
+    if (grant.items.empty()) continue;
     worker.wants = false;
     worker.asked = {};
     grants.push_back(std::move(grant));
@@ -246,8 +262,11 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
 
 std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
   std::vector<int> asked;
-  const bool waits = std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.wants; });
-  if (!waits || closed_ || Pending() > 0) return asked;
+  if (!closed_) {
+    if (Pending() > 0) return asked;
+    const bool waits = std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.wants; });
+    if (!waits) return asked;
+  }
   for (auto& [rank, worker] : workers_) {
     if (worker.items.empty() || now - worker.asked < again) continue;
     worker.asked = now;

@@ -27,6 +27,7 @@ namespace muster::map {
 inline constexpr Duration kBatchTime = std::chrono::milliseconds(200);
 inline constexpr uint64_t kLongestBatch = 4096;
 inline constexpr int kMostRetries = 30;
+inline constexpr uint64_t kMostItems = 1'000'000'000;
 
 struct GrantedItem {
   uint64_t index = 0;
@@ -43,7 +44,7 @@ class Durations {
   Duration Quantile(double share) const;
 
  private:
-  std::array<uint64_t, 160> buckets_{};
+  std::array<uint64_t, 256> buckets_{};
   uint64_t count_ = 0;
 };
 
@@ -91,8 +92,9 @@ class Ledger {
     std::vector<GrantedItem> poisoned;
   };
   Lost Lose(int rank);
-  // Nothing is heard from it, but it may come back: its items go to others too.
+  // Nothing is heard from it, but it may come back: its items go to others too. It is granted nothing until Hear.
   uint64_t Share(int rank);
+  void Hear(int rank);
 
   Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);
   Verdict Fail(int rank, uint64_t item, Clock::time_point now);
@@ -128,6 +130,7 @@ class Ledger {
     int slots = 1;
     bool wants = false;
     bool stopped = false;
+    bool silent = false;
     std::map<uint64_t, uint64_t> items;  // by the order in which they were granted
     std::unordered_map<uint64_t, uint64_t> order;
     uint64_t next_order = 0;
@@ -146,6 +149,8 @@ class Ledger {
   uint64_t Pending() const { return progress_.left() - progress_.granted; }
   uint64_t BatchFor(const Worker& worker) const;
   std::optional<uint64_t> TakePending(int rank);
+  uint64_t TakeReturned(std::set<uint64_t>::iterator place);
+  bool OthersWork(int rank) const;
 
   const int retries_;
   // State and tries of each item in a byte: ten million items are ten megabytes.

@@ -16,9 +16,9 @@
 namespace muster::map {
 namespace {
 
-constexpr size_t kMostOnTheWay = 32 << 20;
-// The control plane's messages have 256 MiB at most.
-constexpr size_t kLargestResult = 128 << 20;
+constexpr size_t kMostOnTheWay = 4 << 20;
+// What a leader sends up for its ranks at once must stay below FrameStream::kMostQueued.
+constexpr size_t kLargestResult = 8 << 20;
 
 // What the caller's threads and the group's thread share. The listener may outlive the member.
 struct Shared {
@@ -41,6 +41,9 @@ struct Shared {
       bytes_on_the_way -= on_the_way.front();
       on_the_way.pop_front();
     }
+  }
+  bool Has(uint64_t item) const {
+    return held.contains(item) || std::ranges::find(queue, item, &GrantedItem::index) != queue.end();
   }
   // What was granted and not begun.
   GivenBack TakeQueue() {
@@ -83,7 +86,10 @@ class Inbox {
       case MessageType::kGrant:
         if (const auto granted = Decode<Granted>(message)) {
           shared_->wants = false;
-          shared_->queue.insert(shared_->queue.end(), granted->items.begin(), granted->items.end());
+          for (const GrantedItem& item : granted->items) {
+            // This rank was thought to be gone, and has it still.
+            if (!shared_->Has(item.index)) shared_->queue.push_back(item);
+          }
           // Nobody takes them any more.
           if (shared_->stopped) link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
         }
@@ -96,7 +102,7 @@ class Inbox {
       case MessageType::kExpired:
         if (const auto expired = Decode<Expired>(message); expired && shared_->held.contains(expired->item))
           End(expired->item);
-        return;
+        return link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
       case MessageType::kOver:
         if (auto over = Decode<Over>(message)) shared_->outcome = std::move(over->outcome);
         return;
@@ -184,7 +190,9 @@ class GroupMember : public Member {
     shared_->on_the_way.push_back(message.size());
     shared_->bytes_on_the_way += message.size();
     link_.SendToRoot(std::move(message));
-    shared_->changed.wait(lock, [&] { return shared_->bytes_on_the_way <= kMostOnTheWay || shared_->error; });
+    shared_->changed.wait(lock, [&] {
+      return shared_->bytes_on_the_way <= kMostOnTheWay || shared_->error || shared_->outcome;
+    });
     return ErrorSoFar();
   }
 
@@ -260,6 +268,8 @@ Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& ident
                                              Deadline deadline) {
   if (options.retries < 0 || options.retries > kMostRetries || options.slots < 1)
     return muster::Fail(Code::kUsage, "a map has 0 to {} retries and at least one slot", kMostRetries);
+  if (identity.items > kMostItems)
+    return muster::Fail(Code::kUsage, "a map of {} items: {} at most", identity.items, kMostItems);
   const uint32_t number = group.TakeMapNumber();
   RootLink* link = group.root_link();
   std::unique_ptr<RootLink> own_link;

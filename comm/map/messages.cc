@@ -26,7 +26,10 @@ void Fields(auto& wire, Is<Outcome> auto& outcome) {
        outcome.second_commits, outcome.first_poisoned, outcome.first_rank);
 }
 
-void Fields(auto& wire, Is<Join> auto& join) { wire(join.identity, join.options); }
+void Fields(auto& wire, Is<Join> auto& join) {
+  wire(join.identity, join.options);
+  wire.Require(join.identity.items <= kMostItems);
+}
 void Fields(auto& wire, Is<Commit> auto& commit) { wire(commit.record); }
 void Fields(auto& wire, Is<Failed> auto& failed) {
   wire(failed.item, failed.key, AtMost(failed.error, kLongestError), failed.took);

@@ -18,6 +18,7 @@ constexpr double kUsually = 0.95;
 // A map that one rank cannot begin is logged for each rank; 100 of what is listed is enough for anybody.
 constexpr size_t kFirstPoisoned = 100;
 constexpr size_t kRecordsAtOnce = 1 << 20;
+constexpr size_t kOtherFields = 128;
 
 Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank, const Join& first) {
   const auto describe = [](const Join& one) {
@@ -40,7 +41,11 @@ Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank,
 
 Root::Root(Params params) : params_(std::move(params)) {}
 
-Root::~Root() { params_.loop.Cancel(tick_); }
+Root::~Root() {
+  params_.loop.Cancel(tick_);
+  // Its end waits for the disk.
+  if (journal_) params_.worker.Run([journal = std::move(journal_)]() mutable { journal.reset(); }, [] {});
+}
 
 void Root::Hear(int rank, MessageType type, ByteView message) {
   if (const auto known = ranks_.find(rank); known != ranks_.end()) known->second.asked.reset();
@@ -54,6 +59,7 @@ void Root::Hear(int rank, MessageType type, ByteView message) {
     return;
   }
   if (state_ != State::kOpen || !ranks_.contains(rank)) return;
+  ledger_->Hear(rank);
   const auto now = Clock::now();
   if (type == MessageType::kWant) {
     ledger_->Want(rank);
@@ -76,7 +82,9 @@ void Root::OnJoin(int rank, const Join& join) {
     first_ = join;
     first_rank_ = rank;
   } else if (!(join.identity == first_->identity) || !join.options.Agrees(first_->options)) {
-    return Send(rank, Refused{OtherMap(params_.roster, rank, join, first_rank_, *first_)});
+    const Error error = OtherMap(params_.roster, rank, join, first_rank_, *first_);
+    if (state_ != State::kOver) GiveUp(error);
+    return Send(rank, Refused{error});
   }
   ranks_[rank] = {};
   done_.erase(rank);
@@ -102,6 +110,7 @@ void Root::Open() {
 }
 
 void Root::OnOpened(Result<JournalWriter::Opened> opened) {
+  if (state_ != State::kOpening) return;
   if (!opened) return GiveUp(opened.error());
   for (const std::string& note : opened->notes) LogWarning("{}", note);
   journal_ = std::move(opened->writer);
@@ -232,7 +241,8 @@ void Root::Lose(int rank, const std::string& why) {
 }
 
 void Root::CheckAbandoned(const std::string& why) {
-  if (state_ != State::kOpen || ledger_->IsOver()) return;
+  const bool over = state_ == State::kOpen ? ledger_->IsOver() : state_ != State::kOpening;
+  if (over) return;
   const Progress& progress = ledger_->progress();
   const Error error{
       Code::kWorkFailed,
@@ -258,11 +268,10 @@ void Root::CheckOverdue() {
   const Duration limit = first_->options.timeout;
   if (limit <= Duration::zero()) return;
   for (const auto& [rank, item] : ledger_->FindOverdue(Clock::now(), limit + kOverdue)) {
+    // The process ends, or gives back what it has not begun; else it is stopped, and counts as silent.
     Send(rank, Expired{item});
-    Lose(rank, fmt::format("{} has worked on item {} for more than {}", DescribeRank(params_.roster, rank),
-                           item, FormatDuration(limit)));
-    // It may have been the last one.
-    if (state_ != State::kOpen) return;
+    Rank& state = ranks_[rank];
+    if (!state.asked) state.asked = Clock::now();
   }
 }
 
@@ -337,7 +346,7 @@ void Root::OnRead(int rank, const ReadRecords& read) {
             *failed = tl::unexpected<Error>(record.error());
             return;
           }
-          bytes += record->payload.size() + record->key.size();
+          bytes += record->payload.size() + record->key.size() + kOtherFields;
           answer->records.push_back(*std::move(record));
         }
       },

@@ -43,8 +43,8 @@ void Service::Remove(uint32_t map) {
   });
 }
 
-void Service::Lose(int rank, const std::string& why) {
-  if (!gone_.insert(rank).second) return;
+void Service::Lose(int rank, const std::string& why, bool process) {
+  if (process && !gone_.insert(rank).second) return;
   for (const auto& [map, root] : maps_) root->Lose(rank, why);
 }
 

@@ -32,7 +32,8 @@ class Service {
 
   void Hear(int rank, ByteView message);
   // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
-  void Lose(int rank, const std::string& why);
+  // `process`: no program of this rank will come any more.
+  void Lose(int rank, const std::string& why, bool process);
   void SetLatest(Deadline latest);
 
  private:

@@ -87,7 +87,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       // A program's leave message ends here: its supervisor's own comes when it has ended.
       if (ChildLinks::Child* child = programs_.Find(source)) {
         // Items of a map that it has kept go to other ranks.
-        if (plane_.tolerates_losses() && !child->ranks.empty()) plane_.LoseProgram(child->ranks.front(), "");
+        if (plane_.tolerates_losses() && !child->ranks.empty()) plane_.LoseProgram(child->ranks.front());
         child->ranks.clear();
       }
       return programs_.Send(source, EncodeBare(ControlType::kReleased));

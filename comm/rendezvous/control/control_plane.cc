@@ -81,9 +81,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
              [this](ByteView frame) { return SendUp(frame); },
              [this](int rank, ByteView message) { events_.on_map_message(rank, message); },
              [this](const std::vector<int>& ranks) { events_.on_ranks_lost(ranks); },
-             [this](const Error& error) {
-               Fail({error, -1, -1, ""});
-             }}),
+             [this](const Failure& failure) { Fail(failure); }}),
       job_clock_(loop, *children_, [this](Deadline latest) {
         maps_.SetLatest(latest);
         events_.on_job_end(latest);
@@ -292,6 +290,8 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
     case ControlType::kReleased:
       return Released();
     case ControlType::kRetired:
+      // The root's service of maps has ended with it.
+      if (maps_.tolerates()) return LoseUpstream(peers_->LostUpstream({}));
       // Those below stay: their own node goes on being watched.
       LogEvent(LogLevel::kWarning, "retired", {},
                "the group's control plane has ended; a rank that dies is no longer noticed");
@@ -371,17 +371,21 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
 }
 
 void ControlPlane::OnChildClosed(Source source, const ChildLinks::Child& child, const Error& reason) {
+  Forget(source);
+  if (leaves_.AllHaveLeft(child.ranks)) return CheckReleased();
+  if (failure()) return;
+  const Failure loss = peers_->LostChild(child, reason);
+  if (!maps_.tolerates()) return Fail(loss);
+  Lose(child.ranks, loss);
+}
+
+void ControlPlane::Forget(Source source) {
   peers_->Forget(source);
   leaves_.Forget(source);
   inquiry_.Forget(source);
   failures_.Confirm(source);
   CheckEveryoneKnows();
   exit_reports_.GiveUp(source);
-  if (leaves_.AllHaveLeft(child.ranks)) return CheckReleased();
-  if (failure()) return;
-  const Failure loss = peers_->LostChild(child, reason);
-  if (!maps_.tolerates()) return Fail(loss);
-  Lose(child.ranks, loss);
 }
 
 // A map goes on without them.
@@ -413,11 +417,14 @@ void ControlPlane::OnProcessEnded(Source source) {
 
 void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
   if (silent.above) return LoseUpstream(silent.failure);
-  const bool cut_off = std::ranges::count(own_ranks_, silent.failure.rank) > 0;
+  // This node itself is cut off: nobody's fault.
+  const bool cut_off = silent.failure.rank < 0;
   if (maps_.tolerates() && !failure() && !cut_off) {
     for (const Source source : silent.below) {
-      if (auto node = children_->all().extract(source); !node.empty())
-        Lose(node.mapped().ranks, silent.failure);
+      auto node = children_->all().extract(source);
+      if (node.empty()) continue;
+      Forget(source);
+      Lose(node.mapped().ranks, silent.failure);
     }
     return CheckReleased();
   }

@@ -82,8 +82,11 @@ class ControlPlane {
   void SendToMaps(int rank, ByteView message) { maps_.SendToRoot(rank, message); }
   // While a map is at work the end of a rank's program is no failure of the group.
   bool tolerates_losses() const { return maps_.tolerates(); }
-  // `why` is empty where it has left in order.
-  void LoseProgram(int rank, const std::string& why) { maps_.Lose({{rank}, why}); }
+  // In order, or as a failure.
+  void LoseProgram(int rank) { maps_.Lose({{rank}, ""}); }
+  void LoseProgram(const Failure& failure) {
+    maps_.Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
+  }
   // What this process found out. The root decides whether it was the first.
   void Fail(const Failure& failure);
   // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
@@ -119,6 +122,7 @@ class ControlPlane {
   void OnSilent(const PeerWatch::Silent& silent);
   void OnHopeless(const WaitingCall& call);
   void Lose(const std::vector<int>& ranks, const Failure& failure);
+  void Forget(Source source);
 
   void CheckHopeless(const std::set<int>& left);
   void Publish(const KeyedAllGather& whole);

@@ -4,12 +4,15 @@ namespace muster::rendezvous {
 
 map::Service& MapRelay::TheService() {
   if (!service_) {
-    service_ = std::make_unique<map::Service>(
-        map::Service::Params{params_.loop, params_.roster, params_.owner, params_.silent_after,
-                             [this](int rank, ByteView message) { SendToRank(rank, message); },
-                             [this](bool on) { Tolerate(on); }, params_.fail});
+    service_ = std::make_unique<map::Service>(map::Service::Params{
+        params_.loop, params_.roster, params_.owner, params_.silent_after,
+        [this](int rank, ByteView message) { SendToRank(rank, message); }, [this](bool on) { Tolerate(on); },
+        // The work of programs: the group may start again.
+        [this](const Error& error) {
+          params_.fail({error, -1, ExitStatus(error.code), ""});
+        }});
     service_->SetLatest(latest_);
-    for (const int rank : params_.leaves.left()) service_->Lose(rank, "");
+    for (const int rank : params_.leaves.left()) service_->Lose(rank, "", true);
   }
   return *service_;
 }
@@ -54,13 +57,16 @@ void MapRelay::Lose(const RanksLost& lost) {
     params_.send_up(Encode(lost));
     return;
   }
+  // The maps were over before the process below had learned of it.
+  if (!lost.why.empty() && !tolerates_)
+    return params_.fail({{Code::kPeerLost, lost.why, ""}, lost.ranks.front(), lost.exit_status, ""});
   if (lost.process) params_.on_lost(lost.ranks);
-  for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);
+  for (const int rank : lost.ranks) TheService().Lose(rank, lost.why, lost.process);
 }
 
 void MapRelay::Leave(const std::set<int>& ranks) {
   if (!service_) return;
-  for (const int rank : ranks) service_->Lose(rank, "");
+  for (const int rank : ranks) service_->Lose(rank, "", true);
 }
 
 void MapRelay::SetLatest(Deadline latest) {

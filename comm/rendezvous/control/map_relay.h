@@ -33,7 +33,7 @@ class MapRelay {
     std::function<bool(ByteView frame)> send_up;
     std::function<void(int rank, ByteView message)> deliver;     // to an own rank, or its program
     std::function<void(const std::vector<int>& ranks)> on_lost;  // processes, at the root
-    std::function<void(const Error& error)> fail;  // at the root: nobody is left to work on the map
+    std::function<void(const Failure& failure)> fail;            // at the root
   };
 
   explicit MapRelay(Params params) : params_(std::move(params)) {}

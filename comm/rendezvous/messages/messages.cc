@@ -82,7 +82,9 @@ void Fields(auto& wire, Is<Adoption> auto& adoption) {
 
 void Fields(auto& wire, Is<RankMessage> auto& message) { wire(message.rank, message.content); }
 
-void Fields(auto& wire, Is<RanksLost> auto& lost) { wire(lost.ranks, lost.why, lost.process); }
+void Fields(auto& wire, Is<RanksLost> auto& lost) {
+  wire(lost.ranks, lost.why, lost.process, lost.exit_status);
+}
 
 namespace {
 

@@ -150,6 +150,7 @@ struct RanksLost {
   std::vector<int> ranks;
   std::string why;       // empty: the program has left in order
   bool process = false;  // the group's own process, not only the program below it
+  int exit_status = -1;  // as in Failure
 
   friend bool operator==(const RanksLost&, const RanksLost&) = default;
 };

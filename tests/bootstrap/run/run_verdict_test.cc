@@ -160,6 +160,23 @@ TEST(RunVerdict, AnExcusedProgramWaitsForTheOthersOfItsProcess) {
   EXPECT_EQ(verdict.ProgramEnded({3, kOk}, true, kStart), RunSteps{RunStep::kLeave});
 }
 
+// It ends long after its connections.
+TEST(RunVerdict, AnExcusedProgramMayEndLater) {
+  RunVerdict verdict = VerdictOf(2);
+  verdict.Lost(2);
+  EXPECT_EQ(verdict.Excuse(2, false), RunSteps{});
+  EXPECT_EQ(verdict.ProgramEnded({2, kExit1}, true, kStart), RunSteps{RunStep::kLeave});
+}
+
+TEST(RunVerdict, TwoProgramsThatFailTogetherAreExcusedOneByOne) {
+  RunVerdict verdict = VerdictOf(2);
+  EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, false, kStart), RunSteps{RunStep::kReportSoon});
+  EXPECT_EQ(verdict.ProgramEnded({3, kSigterm}, true, kStart), RunSteps{});
+  EXPECT_EQ(verdict.Excuse(2, true), RunSteps{RunStep::kReport});
+  EXPECT_EQ(verdict.failed_program()->rank, 3);
+  EXPECT_EQ(verdict.Excuse(3, true), RunSteps{RunStep::kLeave});
+}
+
 TEST(RunVerdict, WhatFollowsTheLastProgram) {
   struct Case {
     const char* name;

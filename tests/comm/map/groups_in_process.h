@@ -57,7 +57,7 @@ class GroupsInProcess {
   void Kill(int rank) {
     OnLoop([&] {
       groups_[static_cast<size_t>(rank)]->cut = true;
-      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed");
+      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed", true);
       return 0;
     });
   }
@@ -91,10 +91,8 @@ class GroupsInProcess {
   void ObeyOrdersToEnd() {
     OnLoop([&] { return obeys_ = true; });
   }
-  // Else it is kept from the rank; how often it came.
-  int TakeOrdersToEnd(int rank) {
-    return OnLoop([&] { return std::exchange(groups_[static_cast<size_t>(rank)]->orders_to_end, 0); });
-  }
+  // Else the order is kept from the rank. BLOCKS until it has come.
+  void AwaitOrderToEnd(int rank) { groups_[static_cast<size_t>(rank)]->ordered_to_end.get_future().wait(); }
   bool tolerates() {
     return OnLoop([this] { return tolerates_; });
   }
@@ -122,7 +120,8 @@ class GroupsInProcess {
     Listener listener;
     bool cut = false;
     bool stalled = false;
-    int orders_to_end = 0;
+    std::promise<void> ordered_to_end;
+    bool ordered = false;
     std::vector<std::function<void()>> kept;
 
    private:
@@ -148,7 +147,7 @@ class GroupsInProcess {
   void Deliver(int rank, Bytes message) {
     OneGroup& group = *groups_[static_cast<size_t>(rank)];
     if (HeadingOf(message)->type == MessageType::kExpired && !obeys_) {
-      ++group.orders_to_end;
+      if (!std::exchange(group.ordered, true)) group.ordered_to_end.set_value();
       return;
     }
     const auto hear = [&group, message = std::move(message)] {

@@ -97,12 +97,37 @@ TEST(Ledger, FailedItemGoesToAnotherRankFirstAndIsGivenUpInTheEnd) {
   EXPECT_EQ(ledger.progress(), (Progress{2, 1, 1, 0, 0, 0}));
 }
 
-TEST(Ledger, ARankThatFailedAnItemReceivesItWhenNothingElseIsLeft) {
+TEST(Ledger, ARankReceivesItsOwnFailuresOnlyIfNobodyElseWorks) {
   Ledger ledger = OfRanks(1, 2);
   Ask(ledger, 0);
   ledger.Fail(0, 0, kStart);
   ledger.Want(0);
+  EXPECT_THAT(ledger.TakeGrants(kStart), IsEmpty());
+  ledger.Stop(1);
   EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{0, 2}}}));
+}
+
+TEST(Ledger, ASilentRankIsGrantedWhatItWantedOnceItIsHeard) {
+  Ledger ledger = OfRanks(3, 2);
+  Ask(ledger, 0);
+  ledger.Want(0);
+  EXPECT_EQ(ledger.Share(0), 1);
+  EXPECT_THAT(ledger.TakeGrants(kStart), IsEmpty());
+  ledger.Hear(0);
+  EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{0, 1}}}));
+}
+
+TEST(Ledger, WhatIsNotBegunGoesBackWhenTheTimeIsUp) {
+  Ledger ledger = OfRanks(10, 2);
+  Ask(ledger, 0);
+  Ask(ledger, 0);
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), IsEmpty());
+  ledger.Close();
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), ElementsAre(0));
+  ledger.GiveBack(0, {1}, kStart);
+  EXPECT_FALSE(ledger.IsOver());
+  ledger.Commit(0, 0, milliseconds(1), kStart);
+  EXPECT_TRUE(ledger.IsOver());
 }
 
 TEST(Ledger, LostRankCountsATryOnlyForItemsAtWork) {

@@ -206,11 +206,27 @@ TEST(Map, ARankThatNeedsTooLongIsEndedAndItsItemGoesToAnother) {
   const auto hangs = Join(groups, 0, Of(3), options);
   const auto other = Join(groups, 1, Of(3), options);
   const uint64_t kept = (*hangs->Next())->index;
-  EXPECT_EQ(Work(*other), 3);
-  EXPECT_EQ(groups.TakeOrdersToEnd(0), 1);
-  EXPECT_EQ(groups.TakeOrdersToEnd(1), 0);
+  std::thread worker([&] { EXPECT_EQ(Work(*other), 3); });
+  groups.AwaitOrderToEnd(0);
+  groups.Kill(0);
+  worker.join();
   EXPECT_EQ(other->Finish()->committed, 3);
   EXPECT_EQ(other->Read(kept, 1)->front().attempts, 2);
+}
+
+// It does something else between two items.
+TEST(Map, AnItemOutOfTimeThatWasNotBegunGoesBack) {
+  GroupsInProcess groups(2);
+  groups.ObeyOrdersToEnd();
+  Options options;
+  options.timeout = milliseconds(1);
+  const auto busy = Join(groups, 0, Of(3), options);
+  const auto other = Join(groups, 1, Of(3), options);
+  const uint64_t first = (*busy->Next())->index;
+  EXPECT_TRUE(busy->Commit(first, Key(first), Format::kJson, Square(first), milliseconds(1)));
+  EXPECT_EQ(Work(*other), 2);
+  EXPECT_EQ(*busy->Next(), std::nullopt);
+  EXPECT_EQ(busy->Finish()->committed, 3);
 }
 
 TEST(MapDeathTest, AnItemOutOfTimeEndsItsProcess) {
@@ -275,6 +291,8 @@ TEST(Map, AnotherMapIsRefusedByBothNames) {
   EXPECT_THAT(second.error().message,
               AllOf(HasSubstr("rank 1 on gpu02 maps 11 items"), HasSubstr("\"cube\""),
                     HasSubstr("rank 0 on gpu01 maps 10 items"), HasSubstr("\"square\"")));
+  // No rank goes on alone with a list that may be the wrong one.
+  EXPECT_EQ(first->Finish().error(), second.error());
 }
 
 TEST(Map, OtherOptionsAreRefused) {
@@ -359,7 +377,7 @@ TEST(Map, ResultThatIsTooLargeIsRefusedAlone) {
   const Status refused =
       member->Commit(item->index, Key(item->index), Format::kBytes, Bytes((128 << 20) + 1), milliseconds(1));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "the result of item 0 has 134217729 bytes: more than 128 MiB");
+  EXPECT_EQ(refused.error().message, "the result of item 0 has 8388609 bytes: more than 8 MiB");
   EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, Text("ok"), milliseconds(1)));
   EXPECT_EQ(member->Finish()->committed, 1);
 }

@@ -145,7 +145,8 @@ TEST_F(MapRelayTest, AProgramThatEndsKeepsItsProcessInTheGroup) {
   Want(3);
   ASSERT_TRUE(loop.Until([&] { return GrantedTo(3).size() == 1; }));
   Want(1);
-  rank(3).plane().LoseProgram(3, "rank 3 on b failed: signal 9 (Killed)");
+  rank(3).plane().LoseProgram(
+      Failure{{Code::kPeerLost, "rank 3 on b failed: signal 9 (Killed)", ""}, 3, 137, ""});
   ASSERT_TRUE(loop.Until([&] { return GrantedTo(1).size() == 1; }));
   EXPECT_TRUE(rank(0).ranks_lost.empty());
   EXPECT_TRUE(log.Has("rank 3 on b failed: signal 9 (Killed); 1 of its items go to other ranks"));

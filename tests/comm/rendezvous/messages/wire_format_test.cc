@@ -116,7 +116,8 @@ TEST(WireFormat, Maps) {
   EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRoot)), "190500000003000000010203");
   EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRank)), "1a0500000003000000010203");
   EXPECT_EQ(Hex(EncodeTolerate(true)), "1b01");
-  EXPECT_EQ(Hex(Encode(RanksLost{{3, 4}, "died", true})), "1c020000000300000004000000040000006469656401");
+  EXPECT_EQ(Hex(Encode(RanksLost{{3, 4}, "died", true, 7})),
+            "1c02000000030000000400000004000000646965640107000000");
 }
 
 TEST(WireFormat, Versions) {

@@ -220,7 +220,7 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
     }
     case rendezvous::ControlType::kRanksLost: {
       const std::vector<int> ranks = Numbers(source);
-      return CheckValue<rendezvous::RanksLost>({ranks, source.Text(), source.Flag()},
+      return CheckValue<rendezvous::RanksLost>({ranks, source.Text(), source.Flag(), source.Number()},
                                                rendezvous::DecodeRanksLost, muster::rendezvous::Encode);
     }
     default:
