@@ -12,6 +12,8 @@ void Service::Hear(int rank, ByteView message) {
   if (!heading || rank < 0 || rank >= params_.roster.size()) return;
   // A map that is over for all: what is still on its way.
   if (heading->type != MessageType::kJoin && !maps_.contains(heading->map)) return;
+  // The next program of a rank whose last one has ended.
+  if (heading->type == MessageType::kJoin) gone_.erase(rank);
   Find(heading->map).Hear(rank, heading->type, message);
 }
 
@@ -43,8 +45,8 @@ void Service::Remove(uint32_t map) {
   });
 }
 
-void Service::Lose(int rank, const std::string& why, bool process) {
-  if (process && !gone_.insert(rank).second) return;
+void Service::Lose(int rank, const std::string& why) {
+  if (!gone_.insert(rank).second) return;
   for (const auto& [map, root] : maps_) root->Lose(rank, why);
 }
 

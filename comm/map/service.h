@@ -32,8 +32,7 @@ class Service {
 
   void Hear(int rank, ByteView message);
   // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
-  // `process`: no program of this rank will come any more.
-  void Lose(int rank, const std::string& why, bool process);
+  void Lose(int rank, const std::string& why);
   void SetLatest(Deadline latest);
 
  private:

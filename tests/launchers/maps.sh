@@ -90,14 +90,14 @@ resident() {
   done
 }
 
-job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
+map_job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
 
 # Two minutes are Slurm's least but one: several jobs after each other.
 generations() {
   fresh
   (cd "$dir" && ctl sbatch --parsable --time=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" "$1" "$dir/out") >"$dir/job"
   read -r job <"$dir/job"
-  until_true 900 job_over
+  until_true 900 map_job_over
   expect_items "$2"
   [[ $(find "$dir/out/journal" -name '*.segment' | wc -l) -gt 1 ]] || fail "one job did it all: $(<"$dir/log")"
 }

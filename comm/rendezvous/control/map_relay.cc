@@ -12,7 +12,7 @@ map::Service& MapRelay::TheService() {
           params_.fail({error, -1, ExitStatus(error.code), ""});
         }});
     service_->SetLatest(latest_);
-    for (const int rank : params_.leaves.left()) service_->Lose(rank, "", true);
+    for (const int rank : params_.leaves.left()) service_->Lose(rank, "");
   }
   return *service_;
 }
@@ -61,12 +61,12 @@ void MapRelay::Lose(const RanksLost& lost) {
   if (!lost.why.empty() && !tolerates_)
     return params_.fail({{Code::kPeerLost, lost.why, ""}, lost.ranks.front(), lost.exit_status, ""});
   if (lost.process) params_.on_lost(lost.ranks);
-  for (const int rank : lost.ranks) TheService().Lose(rank, lost.why, lost.process);
+  for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);
 }
 
 void MapRelay::Leave(const std::set<int>& ranks) {
   if (!service_) return;
-  for (const int rank : ranks) service_->Lose(rank, "", true);
+  for (const int rank : ranks) service_->Lose(rank, "");
 }
 
 void MapRelay::SetLatest(Deadline latest) {

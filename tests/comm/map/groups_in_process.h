@@ -57,7 +57,7 @@ class GroupsInProcess {
   void Kill(int rank) {
     OnLoop([&] {
       groups_[static_cast<size_t>(rank)]->cut = true;
-      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed", true);
+      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed");
       return 0;
     });
   }
