@@ -2,6 +2,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # run sets here, work and bin
 
-kills=8
+kills=4
 [[ -z ${MUSTER_TESTS_LONG-} ]] || kills=500
 part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" "$here/map_kills.py" --kills "$kills"
