@@ -315,7 +315,7 @@ MUSTER_FALLIBLE muster_error* muster_map_begin(muster_comm* world, const muster_
 /* The next item, and which try it is (from 1; `attempt` may be NULL); MUSTER_MAP_END when all have ended or the time is
  * up. Waits, without a limit, while other ranks have the last items. */
 MUSTER_FALLIBLE muster_error* muster_map_next(muster_map* map, uint64_t* item, uint32_t* attempt);
-/* The result of an item that muster_map_next gave. Does not wait for the disk; while more than 4 MiB are on their way it
+/* The result of an item that muster_map_next gave. Does not wait for the disk; while more than 1 MiB is on its way it
  * waits for the root. A result that is too late, because the item went to another rank, is dropped and counted. */
 MUSTER_FALLIBLE muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key,
                                                 muster_map_format format, const void* data, size_t size,

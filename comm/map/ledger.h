@@ -106,8 +106,8 @@ class Ledger {
 
   // What to grant now.
   std::vector<Grant> TakeGrants(Clock::time_point now);
-  // Ranks to ask for what they have not begun, because others wait: those that have items and were not asked
-  // within `again`.
+  // Ranks to ask for what they have not begun, because others wait or the time is up: those that have items and were
+  // not asked within `again`.
   std::vector<int> TakeRecalls(Clock::time_point now, Duration again);
   // Ranks with an item that has been at work for longer than `limit`, and that item.
   std::vector<std::pair<int, uint64_t>> FindOverdue(Clock::time_point now, Duration limit) const;

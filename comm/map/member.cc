@@ -16,9 +16,9 @@
 namespace muster::map {
 namespace {
 
-constexpr size_t kMostOnTheWay = 4 << 20;
-// What a leader sends up for its ranks at once must stay below FrameStream::kMostQueued.
-constexpr size_t kLargestResult = 8 << 20;
+constexpr size_t kMostOnTheWay = 1 << 20;
+// A leader may have both for each of its ranks on the way: for 12 that is less than FrameStream::kMostQueued.
+constexpr size_t kLargestResult = 4 << 20;
 
 // What the caller's threads and the group's thread share. The listener may outlive the member.
 struct Shared {

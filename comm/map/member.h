@@ -5,7 +5,7 @@
 // the group while the map runs.
 //
 // Threads: all functions may be called from any thread, several at a time (a rank with several slots has a thread
-// for each). Blocking: Join, Next, Finish and Read, as each says; Commit while more than 4 MiB wait for the root.
+// for each). Blocking: Join, Next, Finish and Read, as each says; Commit while more than 1 MiB wait for the root.
 #pragma once
 
 #include <cstdint>

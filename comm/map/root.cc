@@ -15,7 +15,7 @@ constexpr Duration kOverdue = std::chrono::seconds(2);
 // Beyond what 95 of 100 items took, for the journal and the way back.
 constexpr Duration kSlack = std::chrono::seconds(5);
 constexpr double kUsually = 0.95;
-// A map that one rank cannot begin is logged for each rank; 100 of what is listed is enough for anybody.
+// As options.h says.
 constexpr size_t kFirstPoisoned = 100;
 constexpr size_t kRecordsAtOnce = 1 << 20;
 constexpr size_t kOtherFields = 128;

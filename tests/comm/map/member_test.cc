@@ -375,9 +375,9 @@ TEST(Map, ResultThatIsTooLargeIsRefusedAlone) {
   const auto member = Join(groups, 0, Of(1));
   const auto item = *member->Next();
   const Status refused =
-      member->Commit(item->index, Key(item->index), Format::kBytes, Bytes((8 << 20) + 1), milliseconds(1));
+      member->Commit(item->index, Key(item->index), Format::kBytes, Bytes((4 << 20) + 1), milliseconds(1));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "the result of item 0 has 8388609 bytes: more than 8 MiB");
+  EXPECT_EQ(refused.error().message, "the result of item 0 has 4194305 bytes: more than 4 MiB");
   EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, Text("ok"), milliseconds(1)));
   EXPECT_EQ(member->Finish()->committed, 1);
 }
