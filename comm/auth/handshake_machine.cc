@@ -1,5 +1,6 @@
 #include "comm/auth/handshake_machine.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::auth {
@@ -20,6 +21,8 @@ void HandshakeMachine::OnMessage(ByteView message) {
   if (message.size() > kMaxHandshakeMessage) return RejectAsMalformed(*type);
   if (*type == MessageType::kReject) return OnReject(message);
   if (type != expected_) {
+    if (std::ranges::equal(message, last_sent_))
+      return EndAsStranger(fmt::format("{} sends back what it is sent", peer()));
     return Reject(RejectReason::kMalformed,
                   {Code::kAuthentication,
                    fmt::format("{} sent a handshake {} out of turn", peer(), MessageTypeName(*type)),
@@ -30,7 +33,9 @@ void HandshakeMachine::OnMessage(ByteView message) {
 }
 
 void HandshakeMachine::Transmit(Bytes message) {
-  if (!over_) send_(std::move(message));
+  if (over_) return;
+  last_sent_ = message;
+  send_(std::move(message));
 }
 
 bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key, const Digest& transcript) {

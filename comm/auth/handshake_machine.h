@@ -81,6 +81,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   Prover::Pending pending_;  // what the prover was asked
   Outcome outcome_ = Outcome::kInProgress;
   std::optional<MessageType> expected_;
+  Bytes last_sent_;
   Digest transcript_{};
   std::optional<KeySchedule> keys_;
   std::optional<SealedChannel> sealed_;

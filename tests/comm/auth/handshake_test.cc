@@ -242,14 +242,28 @@ TEST(Handshake, WhatSpeaksSomethingElseIsAStranger) {
 TEST(Handshake, TwoClientsAndTwoServersPart) {
   const auto prover = MakeNoneProver();
   HandshakePair pair(*prover, *prover);
+  HandshakePair other(*prover, *prover);
   pair.client.handshake->Start();
-  const Bytes hello = pair.client.TakeSent();
-  pair.client.handshake->OnMessage(hello);
+  other.client.handshake->Start();
+  pair.client.handshake->OnMessage(other.client.TakeSent());
   ExpectRejected(pair.client, {Code::kAuthentication, "root:61001 sent a handshake hello out of turn", ""});
   pair.server.handshake->Start();
   pair.server.handshake->OnMessage(EncodeSealed(MessageType::kVerdict, AsBytes("x")));
   ExpectRejected(pair.server,
                  {Code::kAuthentication, "gpu02:40000 sent a handshake verdict out of turn", ""});
+}
+
+TEST(Handshake, AnEchoIsAStranger) {
+  const auto prover = MakeNoneProver();
+  HandshakePair pair(*prover, *prover);
+  pair.client.handshake->Start();
+  const Bytes hello = pair.client.TakeSent();
+  pair.client.handshake->OnMessage(hello);
+  ExpectStranger(pair.client, "root:61001 sends back what it is sent");
+  pair.server.handshake->Start();
+  pair.server.handshake->OnMessage(hello);
+  pair.server.handshake->OnMessage(pair.server.TakeSent());
+  ExpectStranger(pair.server, "gpu02:40000 sends back what it is sent");
 }
 
 TEST(Handshake, OwnMissingProofIsToldToThePeer) {
