@@ -146,8 +146,11 @@ until_true() {
   done
 }
 
-# words FILE...: what was said, but for the progress of a wait that is a long one on a busy machine alone.
-words() { sed '/: waiting [0-9.]* s: /d' "$@"; }
+# words FILE...: what was said, but for what is said on a busy machine alone: the progress of a wait that is long there,
+# and a job of srun that waits until the one before has given back its nodes.
+words() {
+  sed -E '/: waiting [0-9.]* s: /d; /^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' "$@"
+}
 
 # Ends the suite: the line that tests/run reads, and the exit code.
 summary() {

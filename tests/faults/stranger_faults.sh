@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # lib.sh sets muster
 
 # A handshake that is waited for would end the rendezvous: whoever forms the group did not wait.
-patient=(--set timeouts.handshake=60s --set timeouts.rendezvous=25s --set timeouts.connect=60s)
+patient=(--set timeouts.handshake=600s --set timeouts.rendezvous=120s --set timeouts.connect=600s)
 
 # stranger NAME ON-OPTION... -- STRANGER-OPTION...: runs until end_stranger. It writes its pid to NAME/ready.
 stranger() {
