@@ -236,18 +236,21 @@ void Root::Lose(int rank, const std::string& why) {
     }
     Dispatch();
   }
-  if (takes_part && ranks_.empty() && !why.empty()) CheckAbandoned(why);
+  if (takes_part) last_loss_ = why;
+  CheckAbandoned();
   CheckDone();
 }
 
-void Root::CheckAbandoned(const std::string& why) {
+// Not while ranks of the group may still come to the map: they may be loading their models.
+void Root::CheckAbandoned() {
+  if (last_loss_.empty() || !ranks_.empty() || !AllAreDone()) return;
   const bool over = state_ == State::kOpen ? ledger_->IsOver() : state_ != State::kOpening;
   if (over) return;
   const Progress& progress = ledger_->progress();
   const Error error{
       Code::kWorkFailed,
-      fmt::format("no rank is left to work on the map: {}; {} of {} items are left", why, progress.left(),
-                  progress.items),
+      fmt::format("no rank is left to work on the map: {}; {} of {} items are left", last_loss_,
+                  progress.left(), progress.items),
       first_->options.journal.empty() ? "" : "start it again with the same journal: it goes on from there"};
   GiveUp(error);
   params_.fail(error);
@@ -366,8 +369,10 @@ void Root::GiveUp(const Error& error) {
   for (const auto& [rank, state] : ranks_) Send(rank, Refused{error});
 }
 
+bool Root::AllAreDone() const { return std::cmp_greater_equal(done_.size(), params_.roster.size()); }
+
 void Root::CheckDone() {
-  if (std::cmp_greater_equal(done_.size(), params_.roster.size())) params_.on_done();
+  if (AllAreDone()) params_.on_done();
 }
 
 }  // namespace muster::map

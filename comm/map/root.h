@@ -30,7 +30,7 @@ class Root {
     JournalOwner owner;
     Duration silent_after{};  // liveness.dead_after: then a rank's items go to others as well
     std::function<void(int rank, ByteView message)> send;
-    std::function<void(const Error& error)> fail;  // every rank that took part was lost
+    std::function<void(const Error& error)> fail;  // every rank was lost, or left the group
     std::function<void()> on_over;                 // before the ranks are told so, or that the map has failed
     std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
   };
@@ -76,7 +76,8 @@ class Root {
   void CheckOver();
   void OnTick();
   void GiveUp(const Error& error);
-  void CheckAbandoned(const std::string& why);
+  void CheckAbandoned();
+  bool AllAreDone() const;
   void CheckDone();
   Outcome OutcomeNow() const;
   template <typename Message>
@@ -90,6 +91,7 @@ class Root {
   int first_rank_ = -1;
   std::map<int, Rank> ranks_;  // those that take part
   std::set<int> done_;         // left, or lost
+  std::string last_loss_;      // of a rank that took part; empty: the last one has left in order
   std::shared_ptr<JournalWriter> journal_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<uint64_t> poisoned_;

@@ -166,6 +166,31 @@ TEST(Map, FailsTheGroupWhenTheLastRankIsLost) {
             "no rank is left to work on the map: rank 1 on gpu02 was killed; 10 of 10 items are left");
 }
 
+TEST(Map, GoesOnWithRanksThatComeAfterTheLossOfTheOnlyOne) {
+  GroupsInProcess groups(3);
+  const auto first = Join(groups, 0, Of(10));
+  ASSERT_TRUE(*first->Next());
+  groups.Kill(0);
+  groups.Kill(1);
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  EXPECT_TRUE(groups.tolerates());
+  const auto last = Join(groups, 2, Of(10));
+  EXPECT_EQ(Work(*last), 10);
+  EXPECT_EQ(last->Finish()->committed, 10);
+}
+
+TEST(Map, FailsTheGroupWhenNoneComesAfterTheLossOfTheOnlyOne) {
+  GroupsInProcess groups(2);
+  const auto first = Join(groups, 0, Of(10));
+  ASSERT_TRUE(*first->Next());
+  groups.Kill(0);
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  groups.Kill(1);
+  ASSERT_TRUE(groups.failure());
+  EXPECT_EQ(groups.failure()->message,
+            "no rank is left to work on the map: rank 0 on gpu01 was killed; 10 of 10 items are left");
+}
+
 TEST(Map, IdleRankTakesWhatAnotherHasNotBegun) {
   GroupsInProcess groups(2);
   const auto slow = Join(groups, 0, Of(4));
