@@ -1,5 +1,6 @@
 #include "bootstrap/process/descendants.h"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 namespace muster::process {
 namespace {
 
+// There is no event for the end of an execve.
+constexpr int kLookAgainMilliseconds = 1;
+
 // Most often so, and a look into /proc costs ten times as much.
 bool HasNoChild() {
   siginfo_t info{};
@@ -27,6 +31,18 @@ bool HasNoChild() {
 bool HasVariable(std::string_view environment, std::string_view variable) {
   const auto variables = Split(environment, '\0');
   return std::ranges::find(variables, variable) != variables.end();
+}
+
+enum class Orphan : uint8_t { kWithVariable, kOther, kUnknown };
+
+// Between two programs (execve), and while it ends, a process has neither an environment nor arguments.
+Orphan Classify(pid_t pid, std::string_view variable) {
+  const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
+  if (!environment) return Orphan::kOther;
+  if (!environment->empty())
+    return HasVariable(*environment, variable) ? Orphan::kWithVariable : Orphan::kOther;
+  const auto arguments = ReadProcFile(fmt::format("/proc/{}/cmdline", pid));
+  return arguments && arguments->empty() ? Orphan::kUnknown : Orphan::kOther;
 }
 
 }  // namespace
@@ -76,11 +92,17 @@ Status KillOrphansWith(const std::string& variable, Deadline deadline) {
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
     DropClaims(children);
     ReapUnclaimed(children);
+    bool unknown = false;
     std::erase_if(children, [&](pid_t pid) {
-      const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
-      return !environment || !HasVariable(*environment, variable);
+      const Orphan orphan = Classify(pid, variable);
+      unknown = unknown || orphan == Orphan::kUnknown;
+      return orphan != Orphan::kWithVariable;
     });
-    if (children.empty()) return {};
+    if (children.empty()) {
+      if (!unknown || deadline.Expired()) return {};
+      poll(nullptr, 0, kLookAgainMilliseconds);
+      continue;
+    }
     if (tried && deadline.Expired()) {
       return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", children.front(),
                   ProcessName(children.front()));
