@@ -37,6 +37,7 @@ constexpr Command kCommands[] = {
 // The one that is asked for; to describe the flags of the others as well would be a good part of what 2048
 // `muster run` cost. All of them where it is none, for the help.
 void AddCommands(CLI::App& app, Run& run, std::string_view name) {
+  if (name == "--version") return;
   const bool known = std::ranges::count(kCommands, name, &Command::name) > 0;
   for (const Command& command : kCommands) {
     if (!known || command.name == name) command.add(app, run);

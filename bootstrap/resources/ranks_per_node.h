@@ -1,6 +1,7 @@
 // How many ranks a node is to have: "8", "gpu", "cpu" or "auto", as torchrun's --nproc-per-node reads it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ struct Processors {
 // GPUs: CountGpus.
 Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::less<>>& environment);
 
-// auto: the GPUs, where there is one, else the CPUs. Error: kUsage; "gpu" where there is none.
-Result<int> ParseRanksPerNode(std::string_view text, const Processors& processors);
+// auto: the GPUs, where there is one, else the CPUs. `look` is called for what is not a number. Error: kUsage; "gpu"
+// where there is none.
+Result<int> ParseRanksPerNode(std::string_view text, const std::function<Processors()>& look);
 
 }  // namespace muster

@@ -8,24 +8,38 @@ namespace {
 const Processors kGpuNode{8, 64, ""};
 const Processors kCpuNode{0, 12, "there is none"};
 
+Result<int> Parse(std::string_view text, const Processors& processors) {
+  return ParseRanksPerNode(text, [&] { return processors; });
+}
+
 TEST(RanksPerNode, IsANumberOrWhatTheNodeHas) {
-  EXPECT_EQ(ParseRanksPerNode("3", kCpuNode), 3);
-  EXPECT_EQ(ParseRanksPerNode("gpu", kGpuNode), 8);
-  EXPECT_EQ(ParseRanksPerNode("cpu", kGpuNode), 64);
-  EXPECT_EQ(ParseRanksPerNode("auto", kGpuNode), 8);
-  EXPECT_EQ(ParseRanksPerNode("auto", kCpuNode), 12);
+  EXPECT_EQ(Parse("3", kCpuNode), 3);
+  EXPECT_EQ(Parse("gpu", kGpuNode), 8);
+  EXPECT_EQ(Parse("cpu", kGpuNode), 64);
+  EXPECT_EQ(Parse("auto", kGpuNode), 8);
+  EXPECT_EQ(Parse("auto", kCpuNode), 12);
+}
+
+TEST(RanksPerNode, ThatAreANumberNeedNoLookAtTheNode) {
+  bool looked = false;
+  const auto look = [&] {
+    looked = true;
+    return kGpuNode;
+  };
+  EXPECT_EQ(ParseRanksPerNode("3", look), 3);
+  EXPECT_FALSE(looked);
 }
 
 TEST(RanksPerNode, RefusesEverythingElse) {
   for (const char* text : {"", "0", "-1", "4097", "8x", "GPU", "1e3", "99999999999"}) {
-    const auto ranks = ParseRanksPerNode(text, kCpuNode);
+    const auto ranks = Parse(text, kCpuNode);
     ASSERT_FALSE(ranks) << text;
     EXPECT_EQ(ranks.error().code, Code::kUsage);
     EXPECT_EQ(ranks.error().message,
               "--nproc-per-node \"" + std::string(text) + "\" is not a number of ranks (1 to 4096)");
     EXPECT_EQ(ranks.error().hint, "a number, gpu, cpu or auto");
   }
-  EXPECT_EQ(ParseRanksPerNode("gpu", kCpuNode).error().message,
+  EXPECT_EQ(Parse("gpu", kCpuNode).error().message,
             "--nproc-per-node gpu: this node has no GPU that this process may use: there is none");
 }
 
