@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -25,11 +24,16 @@ struct RequestBuffers {
 };
 RequestBuffers BuffersOf(const OperationRequest& request, int rank, int size);
 
-// A check of one buffer by what a backend can use.
-using BufferCheck = std::function<Status(Operation operation, std::string_view name, const ConstBuffer&)>;
-// All but the timeout. `buffers` are those of the request.
+// All but the timeout, and what the buffers are. `buffers` are those of the request.
+Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size);
+// The same with `check(operation, name, buffer)`, of each buffer: whether a backend can use it.
+template <typename Check>
 Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size,
-                    const BufferCheck& check);
+                    const Check& check) {
+  MUSTER_CHECK(check(request.operation, buffers.own_name, buffers.own));
+  if (buffers.other) MUSTER_CHECK(check(request.operation, buffers.other_name, *buffers.other));
+  return CheckRequest(request, buffers, rank, size);
+}
 
 // Host memory that is there.
 Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer);
