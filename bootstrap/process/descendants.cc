@@ -35,14 +35,17 @@ bool HasVariable(std::string_view environment, std::string_view variable) {
 
 enum class Orphan : uint8_t { kWithVariable, kOther, kUnknown };
 
-// Between two programs (execve), and while it ends, a process has neither an environment nor arguments.
+// A process has neither an environment nor arguments between two programs (execve) and while it ends; of one that has
+// ended newer kernels do not even open the files.
 Orphan Classify(pid_t pid, std::string_view variable) {
   const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
-  if (!environment) return Orphan::kOther;
-  if (!environment->empty())
+  if (environment && !environment->empty())
     return HasVariable(*environment, variable) ? Orphan::kWithVariable : Orphan::kOther;
-  const auto arguments = ReadProcFile(fmt::format("/proc/{}/cmdline", pid));
-  return arguments && arguments->empty() ? Orphan::kUnknown : Orphan::kOther;
+  const auto file = environment ? "cmdline" : "stat";
+  const auto text = ReadProcFile(fmt::format("/proc/{}/{}", pid, file));
+  if (!text) return Orphan::kUnknown;
+  const bool between = environment ? text->empty() : IsStatOfEnded(*text);
+  return between ? Orphan::kUnknown : Orphan::kOther;
 }
 
 }  // namespace
@@ -87,28 +90,33 @@ Status KillDescendants(Deadline deadline) {
 }
 
 Status KillOrphansWith(const std::string& variable, Deadline deadline) {
+  std::vector<pid_t> others;
   for (bool tried = false;; tried = true) {
     if (HasNoChild()) return {};
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
     DropClaims(children);
     ReapUnclaimed(children);
     bool unknown = false;
-    std::erase_if(children, [&](pid_t pid) {
+    std::vector<pid_t> orphans;
+    for (const pid_t pid : children) {
       const Orphan orphan = Classify(pid, variable);
       unknown = unknown || orphan == Orphan::kUnknown;
-      return orphan != Orphan::kWithVariable;
-    });
-    if (children.empty()) {
-      if (!unknown || deadline.Expired()) return {};
-      poll(nullptr, 0, kLookAgainMilliseconds);
+      if (orphan == Orphan::kWithVariable) orphans.push_back(pid);
+    }
+    if (orphans.empty()) {
+      // The kernel's list may lack a child while others end: two lists must be the same.
+      const bool settled = tried && !unknown && children == others;
+      if (settled || (unknown && deadline.Expired())) return {};
+      others = std::move(children);
+      if (unknown) poll(nullptr, 0, kLookAgainMilliseconds);
       continue;
     }
     if (tried && deadline.Expired()) {
-      return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", children.front(),
-                  ProcessName(children.front()));
+      return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", orphans.front(),
+                  ProcessName(orphans.front()));
     }
-    MUSTER_CHECK(KillChildren(children));
-    ProcessEnd::Of(children.front()).Await(deadline);
+    MUSTER_CHECK(KillChildren(orphans));
+    ProcessEnd::Of(orphans.front()).Await(deadline);
   }
 }
 
