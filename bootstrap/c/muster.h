@@ -302,7 +302,7 @@ typedef struct muster_map_outcome {
   uint64_t resumed;        /* of both, by earlier runs */
   uint64_t second_commits; /* refused: another rank had committed the item */
   int time_is_up;          /* not 0: the job ends soon, and items are left for the next run */
-  int first_rank;          /* the lowest rank that was neither lost nor has left the map */
+  int first_rank;          /* the lowest that was neither lost nor had left the map when it was over */
   size_t listed;           /* of `listed_items`: the first items that were given up, as they came */
   uint64_t listed_items[MUSTER_MAP_LISTED];
 } muster_map_outcome;

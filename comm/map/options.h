@@ -38,7 +38,7 @@ struct Outcome {
   bool time_is_up = false;               // items are left for the next run
   uint64_t second_commits = 0;           // refused
   std::vector<uint64_t> first_poisoned;  // 100 at most
-  int first_rank = 0;                    // the lowest that was neither lost nor has left the map
+  int first_rank = 0;  // the lowest that was neither lost nor had left the map when it was over
 };
 
 }  // namespace muster::map

@@ -319,6 +319,8 @@ void Root::CheckOver() {
                        if (alive.expired()) return;
                        if (!*closed) return GiveUp(closed->error());
                        state_ = State::kOver;
+                       // Rank 0 may come later. Who leaves from now on has the results.
+                       while (done_.contains(results_at_)) ++results_at_;
                        params_.on_over();
                        for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});
                      });
@@ -326,11 +328,8 @@ void Root::CheckOver() {
 
 Outcome Root::OutcomeNow() const {
   const Progress& progress = ledger_->progress();
-  // Not ranks_.begin(): rank 0 may not have begun yet.
-  int first_rank = 0;
-  while (done_.contains(first_rank)) ++first_rank;
   return {progress.items,      progress.committed,      progress.resumed, progress.poisoned,
-          progress.left() > 0, progress.second_commits, poisoned_,        first_rank};
+          progress.left() > 0, progress.second_commits, poisoned_,        results_at_};
 }
 
 void Root::OnRead(int rank, const ReadRecords& read) {

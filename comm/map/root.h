@@ -91,6 +91,7 @@ class Root {
   int first_rank_ = -1;
   std::map<int, Rank> ranks_;  // those that take part
   std::set<int> done_;         // left, or lost
+  int results_at_ = 0;         // the first rank that was not lost when the map was over
   std::string last_loss_;      // of a rank that took part; empty: the last one has left in order
   std::shared_ptr<JournalWriter> journal_;
   std::unique_ptr<Ledger> ledger_;

@@ -33,6 +33,8 @@ class Service {
   void Hear(int rank, ByteView message);
   // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
   void Lose(int rank, const std::string& why);
+  // Since it has last joined a map.
+  bool HasLost(int rank) const { return gone_.contains(rank); }
   void SetLatest(Deadline latest);
 
  private:

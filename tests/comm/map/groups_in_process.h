@@ -61,6 +61,12 @@ class GroupsInProcess {
       return 0;
     });
   }
+  void Leave(int rank) {
+    OnLoop([&] {
+      service_->Lose(rank, "");
+      return 0;
+    });
+  }
   // What it sends is kept, and what it is sent as well, until Continue.
   void Stall(int rank) {
     OnLoop([&] { return groups_[static_cast<size_t>(rank)]->stalled = true; });

@@ -166,6 +166,19 @@ TEST(Map, FailsTheGroupWhenTheLastRankIsLost) {
             "no rank is left to work on the map: rank 1 on gpu02 was killed; 10 of 10 items are left");
 }
 
+TEST(Map, IsOverInOrderForARankThatComesWhenTheFirstHasLeft) {
+  GroupsInProcess groups(2);
+  {
+    const auto first = Join(groups, 0, Of(10));
+    EXPECT_EQ(Work(*first), 10);
+    EXPECT_EQ(first->Finish()->first_rank, 0);
+  }
+  groups.Leave(0);
+  const auto second = Join(groups, 1, Of(10));
+  EXPECT_EQ(Work(*second), 0);
+  EXPECT_EQ(second->Finish()->first_rank, 0);
+}
+
 TEST(Map, GoesOnWithRanksThatComeAfterTheLossOfTheOnlyOne) {
   GroupsInProcess groups(3);
   const auto first = Join(groups, 0, Of(10));
