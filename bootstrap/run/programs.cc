@@ -167,6 +167,14 @@ std::vector<int> Programs::RunningRanks() const {
   return ranks;
 }
 
+std::vector<int> Programs::ExitedRanks() const {
+  std::vector<int> ranks;
+  for (const auto& program : list_) {
+    if (program->HasExited()) ranks.push_back(program->rank());
+  }
+  return ranks;
+}
+
 bool Programs::all_ended() const {
   return std::ranges::all_of(list_, [](const auto& program) { return program->has_ended(); });
 }

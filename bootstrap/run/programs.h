@@ -48,6 +48,7 @@ class Programs {
   const RankProgram* Find(int rank) const;  // null: none was started
   std::vector<store::RunningProgram> Running() const;
   std::vector<int> RunningRanks() const;
+  std::vector<int> ExitedRanks() const;  // noticed or not
   bool all_ended() const;
   bool written() const { return output_.idle(); }
 

@@ -43,6 +43,8 @@ class RankProgram {
   // hold up the report of a failure. Possibly before this returns.
   bool NoticeExit(std::function<void()> ended);
   const std::optional<process::ChildExit>& exit() const { return exit_; }
+  // Noticed or not.
+  bool HasExited() const { return exit_ || child_->Exited(); }
   // `ended` has been called.
   bool has_ended() const { return exit_ && !on_ended_; }
   void Signal(int number);

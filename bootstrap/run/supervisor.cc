@@ -156,6 +156,11 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   events.on_map_message = [this](int rank, ByteView message) {
     if (server_) server_->Deliver(rank, message);
   };
+  // It may be noticed after that of a map which it has come before.
+  events.on_maps_over = [this] {
+    const std::vector<int> exited = programs_->ExitedRanks();
+    ended_in_map_.insert(exited.begin(), exited.end());
+  };
   events.on_ranks_lost = [this](const std::vector<int>& ranks) { OnRanksLost(ranks); };
   events.on_job_end = [this](Deadline latest) {
     if (server_) server_->TellJobEnd(latest);
@@ -264,7 +269,7 @@ void Supervisor::OnProgramLost(int rank) {
 // A map goes on without the rank.
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
   if (failure.as_told) return false;
-  if (verdict_.IsExcused(failure.rank)) return true;
+  if (verdict_.IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
   return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
 }
 

@@ -86,6 +86,7 @@ class Supervisor {
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<ProgramReports> reports_;
+  std::set<int> ended_in_map_;         // programs of own ranks
   std::set<int> lost_ranks_;           // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;  // exchanges among supervisors
   std::unique_ptr<store::StoreUsers> store_users_;

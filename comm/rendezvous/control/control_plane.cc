@@ -81,7 +81,8 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
              [this](ByteView frame) { return SendUp(frame); },
              [this](int rank, ByteView message) { events_.on_map_message(rank, message); },
              [this](const std::vector<int>& ranks) { events_.on_ranks_lost(ranks); },
-             [this](const Failure& failure) { Fail(failure); }}),
+             [this](const Failure& failure) { Fail(failure); },
+             [this] { events_.on_maps_over(); }}),
       job_clock_(loop, *children_, [this](Deadline latest) {
         maps_.SetLatest(latest);
         events_.on_job_end(latest);

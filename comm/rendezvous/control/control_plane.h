@@ -57,6 +57,8 @@ class ControlPlane {
     std::function<void(Deadline)> on_job_end = [](Deadline) {};  // beyond this no operation is to wait
     // From the root's service of maps, for an own rank or its program.
     std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
+    // No map is at work any longer: the last moment in which the end of a program is no failure for that.
+    std::function<void()> on_maps_over = [] {};
     // At the root, while a map is at work: these ranks are gone, and the group goes on without them.
     std::function<void(const std::vector<int>& ranks)> on_ranks_lost = [](const auto&) {};
   };

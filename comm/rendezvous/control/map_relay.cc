@@ -1,5 +1,7 @@
 #include "comm/rendezvous/control/map_relay.h"
 
+#include <algorithm>
+
 namespace muster::rendezvous {
 
 map::Service& MapRelay::TheService() {
@@ -29,6 +31,7 @@ void MapRelay::SendToRank(int rank, ByteView message) {
 }
 
 void MapRelay::Tolerate(bool on) {
+  if (tolerates_ && !on) params_.on_over();
   tolerates_ = on;
   params_.children.SendAll(EncodeTolerate(on));
 }
@@ -57,8 +60,10 @@ void MapRelay::Lose(const RanksLost& lost) {
     params_.send_up(Encode(lost));
     return;
   }
-  // The maps were over before the process below had learned of it.
-  if (!lost.why.empty() && !tolerates_)
+  // The maps were over before the process below had learned of it. Not so where a map has missed the rank before.
+  const bool missed =
+      service_ && std::ranges::all_of(lost.ranks, [this](int rank) { return service_->HasLost(rank); });
+  if (!lost.why.empty() && !tolerates_ && !missed)
     return params_.fail({{Code::kPeerLost, lost.why, ""}, lost.ranks.front(), lost.exit_status, ""});
   if (lost.process) params_.on_lost(lost.ranks);
   for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);

@@ -34,6 +34,8 @@ class MapRelay {
     std::function<void(int rank, ByteView message)> deliver;     // to an own rank, or its program
     std::function<void(const std::vector<int>& ranks)> on_lost;  // processes, at the root
     std::function<void(const Failure& failure)> fail;            // at the root
+    // The last moment in which the end of a rank is no failure.
+    std::function<void()> on_over = [] {};
   };
 
   explicit MapRelay(Params params) : params_(std::move(params)) {}

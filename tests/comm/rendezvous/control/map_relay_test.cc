@@ -128,6 +128,24 @@ TEST_F(MapRelayTest, ALossAfterTheMapIsAFailure) {
   EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without leaving its group", ""}));
 }
 
+TEST_F(MapRelayTest, TheExitStatusOfARankThatTheMapHadMissedMayComeAfterTheMap) {
+  for (size_t i = 0; i < 5; ++i) Join(i, 1);
+  ASSERT_TRUE(AllTolerate(true));
+  rank(3).plane().LoseProgram(3);
+  for (const size_t i : {0, 1, 2, 4}) Send(i, map::EncodeBare(MessageType::kStop, 0));
+  ASSERT_TRUE(AllTolerate(false));
+  const auto exit_of = [](int rank) {
+    return Failure{{Code::kPeerLost, fmt::format("rank {} on b failed: exit 1", rank), ""}, rank, 1, ""};
+  };
+  rank(3).plane().LoseProgram(exit_of(3));
+  // Behind it on the same way.
+  rank(3).map_messages.clear();
+  Join(3, 1);
+  EXPECT_TRUE(NobodyFailed());
+  rank(2).plane().LoseProgram(exit_of(2));
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 2 on b failed: exit 1", ""}));
+}
+
 TEST_F(MapRelayTest, TheOthersLeaveWithoutTheLost) {
   for (size_t i = 0; i < 5; ++i) Join(i, 1);
   ASSERT_TRUE(AllTolerate(true));
