@@ -98,11 +98,10 @@ Ledger::Lost Ledger::Lose(int rank) {
   const auto found = workers_.find(rank);
   if (found == workers_.end()) return {};
   Lost lost;
-  int at_work = found->second.slots;
-  for (const auto& [order, item] : found->second.items) {
-    const bool begun = at_work-- > 0;
+  for (const auto& [order, lease] : found->second.items) {
+    const uint64_t item = lease.item;
     if (StateOf(item) != State::kGranted) continue;
-    if (begun) {
+    if (order < found->second.next_to_begin) {
       CountAttempt(item);
       failed_at_[item] = rank;
       if (Poison(item)) {
@@ -114,6 +113,9 @@ Ledger::Lost Ledger::Lose(int rank) {
     }
     ++lost.returned;
   }
+  RankShare share = ShareOf(rank, found->second);
+  share.granted = share.at_work = 0;
+  gone_[rank] = share;
   workers_.erase(found);
   return lost;
 }
@@ -121,15 +123,17 @@ Ledger::Lost Ledger::Lose(int rank) {
 uint64_t Ledger::Share(int rank) {
   const auto found = workers_.find(rank);
   if (found == workers_.end()) return 0;
+  Worker& worker = found->second;
   uint64_t shared = 0;
-  for (const auto& [order, item] : found->second.items) {
-    if (StateOf(item) != State::kGranted) continue;
-    Return(item);
+  for (const auto& [order, lease] : worker.items) {
+    if (StateOf(lease.item) != State::kGranted) continue;
+    Return(lease.item);
     ++shared;
   }
-  found->second.items.clear();
-  found->second.order.clear();
-  found->second.silent = true;
+  worker.items.clear();
+  worker.order.clear();
+  worker.at_work = 0;
+  worker.silent = true;
   return shared;
 }
 
@@ -137,13 +141,23 @@ void Ledger::Hear(int rank) {
   if (const auto worker = workers_.find(rank); worker != workers_.end()) worker->second.silent = false;
 }
 
+// A rank works on as many of its items as it has slots.
+void Ledger::BeginNext(Worker& worker, Clock::time_point now) {
+  auto next = worker.items.lower_bound(worker.next_to_begin);
+  for (; next != worker.items.end() && worker.at_work < worker.slots; ++next, ++worker.at_work) {
+    next->second.begun = now;
+    worker.next_to_begin = next->first + 1;
+  }
+}
+
 // Whether it was this rank's.
 bool Ledger::Remove(Worker& worker, uint64_t item, Clock::time_point now) {
   const auto order = worker.order.find(item);
   if (order == worker.order.end()) return false;
-  if (!worker.items.empty() && worker.items.begin()->first == order->second) worker.at_work_since = now;
+  if (order->second < worker.next_to_begin) --worker.at_work;
   worker.items.erase(order->second);
   worker.order.erase(order);
+  BeginNext(worker, now);
   return true;
 }
 
@@ -173,11 +187,13 @@ Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::ti
   return Verdict::kTaken;
 }
 
-Ledger::Verdict Ledger::Fail(int rank, uint64_t item, Clock::time_point now) {
+Ledger::Verdict Ledger::Fail(int rank, uint64_t item, Duration took, Clock::time_point now) {
   const auto worker = workers_.find(rank);
   if (item >= states_.size() || worker == workers_.end() || !Remove(worker->second, item, now) ||
       StateOf(item) != State::kGranted)
     return Verdict::kIgnored;
+  ++worker->second.failed_attempts;
+  worker->second.failing += std::clamp<Duration>(took, {}, kLongestItem);
   CountAttempt(item);
   failed_at_[item] = rank;
   return Poison(item) ? Verdict::kPoisoned : Verdict::kAgain;
@@ -246,13 +262,13 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
       if (!item) break;
       Set(*item, State::kGranted);
       ++progress_.granted;
-      if (worker.items.empty()) worker.at_work_since = now;
       worker.order[*item] = worker.next_order;
-      worker.items[worker.next_order++] = *item;
+      worker.items[worker.next_order++] = {*item, now};
       grant.items.push_back({*item, AttemptsOf(*item) + 1});
     }
     // Only what has failed here is left.
     if (grant.items.empty()) continue;
+    BeginNext(worker, now);
     worker.wants = false;
     worker.asked = {};
     grants.push_back(std::move(grant));
@@ -278,8 +294,9 @@ std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
 std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now, Duration limit) const {
   std::vector<std::pair<int, uint64_t>> overdue;
   for (const auto& [rank, worker] : workers_) {
-    if (!worker.items.empty() && now - worker.at_work_since > limit)
-      overdue.emplace_back(rank, worker.items.begin()->second);
+    if (worker.items.empty()) continue;
+    const Lease& first = worker.items.begin()->second;
+    if (now - first.begun > limit) overdue.emplace_back(rank, first.item);
   }
   return overdue;
 }
@@ -297,9 +314,49 @@ bool Ledger::AllStopped() const {
 std::vector<uint64_t> Ledger::ItemsOf(int rank) const {
   std::vector<uint64_t> items;
   if (const auto worker = workers_.find(rank); worker != workers_.end()) {
-    for (const auto& [order, item] : worker->second.items) items.push_back(item);
+    for (const auto& [order, lease] : worker->second.items) items.push_back(lease.item);
   }
   return items;
+}
+
+// Without the items that are at work now.
+RankShare Ledger::ShareOf(int rank, const Worker& worker) const {
+  const auto before = gone_.find(rank);
+  RankShare share = before == gone_.end() ? RankShare{} : before->second;
+  share.rank = rank;
+  share.slots = worker.slots;
+  share.done += worker.done;
+  share.failed_attempts += worker.failed_attempts;
+  share.granted = static_cast<uint32_t>(worker.items.size());
+  share.at_work = static_cast<uint32_t>(worker.at_work);
+  share.busy += worker.busy + worker.failing;
+  return share;
+}
+
+std::vector<RankShare> Ledger::Shares(Clock::time_point now) const {
+  std::map<int, RankShare> shares = gone_;
+  for (const auto& [rank, worker] : workers_) {
+    RankShare& share = shares[rank] = ShareOf(rank, worker);
+    for (const auto& [order, lease] : worker.items) {
+      if (order >= worker.next_to_begin) break;
+      share.busy += now - lease.begun;
+    }
+  }
+  std::vector<RankShare> all;
+  for (const auto& [rank, share] : shares) all.push_back(share);
+  return all;
+}
+
+LongestItems Ledger::LongestAtWork(Clock::time_point now) const {
+  LongestItems longest;
+  for (const auto& [rank, worker] : workers_) {
+    for (const auto& [order, lease] : worker.items) {
+      if (order >= worker.next_to_begin) break;
+      if (StateOf(lease.item) != State::kGranted) continue;
+      longest.Add({lease.item, "", rank, now - lease.begun});
+    }
+  }
+  return longest;
 }
 
 }  // namespace muster::map

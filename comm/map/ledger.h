@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
+#include "comm/map/state.h"
 
 namespace muster::map {
 
@@ -46,18 +47,6 @@ class Durations {
  private:
   std::array<uint64_t, 256> buckets_{};
   uint64_t count_ = 0;
-};
-
-struct Progress {
-  uint64_t items = 0;
-  uint64_t committed = 0;
-  uint64_t poisoned = 0;
-  uint64_t resumed = 0;  // of both, by earlier runs
-  uint64_t granted = 0;  // at work, or in a rank's batch
-  uint64_t second_commits = 0;
-
-  uint64_t left() const { return items - committed - poisoned; }
-  friend bool operator==(const Progress&, const Progress&) = default;
 };
 
 class Ledger {
@@ -97,7 +86,7 @@ class Ledger {
   void Hear(int rank);
 
   Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);
-  Verdict Fail(int rank, uint64_t item, Clock::time_point now);
+  Verdict Fail(int rank, uint64_t item, Duration took, Clock::time_point now);
   void GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now);
 
   // No more grants: the time is up.
@@ -122,28 +111,40 @@ class Ledger {
   const Durations& durations() const { return durations_; }
   // Unfinished items of a rank, in the order in which it works on them.
   std::vector<uint64_t> ItemsOf(int rank) const;
+  // Of all ranks that have joined, ascending.
+  std::vector<RankShare> Shares(Clock::time_point now) const;
+  LongestItems LongestAtWork(Clock::time_point now) const;
 
  private:
   enum class State : uint8_t { kPending, kGranted, kCommitted, kPoisoned };
   static constexpr int kAttemptShift = 2;
+  struct Lease {
+    uint64_t item = 0;
+    Clock::time_point begun{};
+  };
   struct Worker {
     int slots = 1;
     bool wants = false;
     bool stopped = false;
     bool silent = false;
-    std::map<uint64_t, uint64_t> items;  // by the order in which they were granted
+    std::map<uint64_t, Lease> items;  // by the order in which they were granted
     std::unordered_map<uint64_t, uint64_t> order;
     uint64_t next_order = 0;
-    Clock::time_point at_work_since{};  // the first of them
+    uint64_t next_to_begin = 0;  // by the same order
+    int at_work = 0;
     Clock::time_point asked{};
     uint64_t done = 0;
-    Duration busy{};
+    Duration busy{};  // on these
+    uint64_t failed_attempts = 0;
+    Duration failing{};
   };
 
   State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
   void Set(uint64_t item, State state);
   void CountAttempt(uint64_t item);
-  bool Remove(Worker& worker, uint64_t item, Clock::time_point now);
+  static void BeginNext(Worker& worker, Clock::time_point now);
+  static bool Remove(Worker& worker, uint64_t item, Clock::time_point now);
+  RankShare ShareOf(int rank, const Worker& worker) const;
   void Return(uint64_t item);
   bool Poison(uint64_t item);
   uint64_t Pending() const { return progress_.left() - progress_.granted; }
@@ -159,6 +160,7 @@ class Ledger {
   std::set<uint64_t> returned_;
   std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
   std::map<int, Worker> workers_;
+  std::map<int, RankShare> gone_;
   Progress progress_;
   Durations durations_;
   bool closed_ = false;

@@ -17,6 +17,7 @@ constexpr Duration kSlack = std::chrono::seconds(5);
 constexpr double kUsually = 0.95;
 // As options.h says.
 constexpr size_t kFirstPoisoned = 100;
+constexpr size_t kFailedNamed = 10;
 constexpr size_t kRecordsAtOnce = 1 << 20;
 constexpr size_t kOtherFields = 128;
 
@@ -88,6 +89,7 @@ void Root::OnJoin(int rank, const Join& join) {
   }
   ranks_[rank] = {};
   done_.erase(rank);
+  lost_.erase(rank);
   if (join.options.time_left > Duration::zero())
     latest_ = latest_.EarlierOf(Deadline::After(join.options.time_left));
   if (!ledger_) ledger_ = std::make_unique<Ledger>(first_->identity.items, first_->options.retries);
@@ -119,6 +121,7 @@ void Root::OnOpened(Result<JournalWriter::Opened> opened) {
     if (one.ending == Ending::kPoisoned && poisoned_.size() < kFirstPoisoned) poisoned_.push_back(one.item);
   }
   state_ = State::kOpen;
+  opened_ = Clock::now();
   log_.Begin(ledger_->progress(), Clock::now());
   for (const auto& [rank, state] : ranks_) Welcome(rank);
   OnTick();
@@ -148,6 +151,7 @@ void Root::OnCommit(int rank, Commit commit) {
   const auto verdict = ledger_->Commit(rank, record.item, record.took, Clock::now());
   // A second result of an item: dropped, and the rank need not wait for it.
   if (verdict != Ledger::Verdict::kTaken) return OnDurable(rank, {});
+  if (slowest_.Takes(record.took)) slowest_.Add({record.item, record.key, rank, record.took});
   record.ending = Ending::kCommitted;
   record.rank = rank;
   record.node = params_.roster.NodeName(rank);
@@ -156,7 +160,7 @@ void Root::OnCommit(int rank, Commit commit) {
 }
 
 void Root::OnFailed(int rank, Failed failed) {
-  const auto verdict = ledger_->Fail(rank, failed.item, Clock::now());
+  const auto verdict = ledger_->Fail(rank, failed.item, failed.took, Clock::now());
   if (verdict == Ledger::Verdict::kIgnored) return;
   const std::string_view first_line = std::string_view(failed.error).substr(0, failed.error.find('\n'));
   LogEvent(LogLevel::kWarning, "map_item_failed",
@@ -167,12 +171,14 @@ void Root::OnFailed(int rank, Failed failed) {
            "item {} ({}) failed on {}, try {} of {}: {}", failed.item, failed.key,
            DescribeRank(params_.roster, rank), ledger_->AttemptsOf(failed.item), first_->options.retries + 1,
            first_line);
-  if (verdict == Ledger::Verdict::kPoisoned)
-    Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
+  if (verdict != Ledger::Verdict::kPoisoned) return;
+  if (slowest_.Takes(failed.took)) slowest_.Add({failed.item, failed.key, rank, failed.took});
+  Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
 }
 
 void Root::Poison(int rank, uint64_t item, std::string key, std::string error, Duration took) {
   if (poisoned_.size() < kFirstPoisoned) poisoned_.push_back(item);
+  if (failed_.size() < kFailedNamed) failed_.push_back({item, key, rank, took});
   const ByteView bytes = AsBytes(error);
   Append({Ending::kPoisoned, item, std::move(key), rank, params_.roster.NodeName(rank),
           ledger_->AttemptsOf(item), took, Format::kBytes, Bytes(bytes.begin(), bytes.end())},
@@ -225,6 +231,7 @@ void Root::Lose(int rank, const std::string& why) {
   const bool takes_part = ranks_.erase(rank) > 0;
   done_.insert(rank);
   if (takes_part) {
+    if (!why.empty() && at_work()) lost_.insert(rank);
     const Ledger::Lost lost = ledger_->Lose(rank);
     if (!why.empty() && state_ == State::kOpen) {
       LogEvent(LogLevel::kWarning, "map_rank_lost", {{"rank", rank}, {"items", lost.returned}},
@@ -311,6 +318,7 @@ bool Root::AllHaveStopped() const {
 void Root::CheckOver() {
   if (state_ != State::kOpen || appending_ > 0 || !(ledger_->IsOver() || AllHaveStopped())) return;
   state_ = State::kClosing;
+  ended_ = Clock::now();
   params_.loop.Cancel(tick_);
   log_.End(ledger_->progress(), Clock::now());
   const auto closed = std::make_shared<Status>();
@@ -330,6 +338,41 @@ Outcome Root::OutcomeNow() const {
   const Progress& progress = ledger_->progress();
   return {progress.items,      progress.committed,      progress.resumed, progress.poisoned,
           progress.left() > 0, progress.second_commits, poisoned_,        results_at_};
+}
+
+MapState Root::Look() const {
+  MapState map;
+  map.number = params_.map;
+  map.phase = PhaseNow();
+  if (!first_) return map;
+  const auto now = ended_.value_or(Clock::now());
+  map.subject = first_->identity.subject;
+  map.journal = first_->options.journal;
+  map.time_is_up = ledger_->closed();
+  map.progress = ledger_->progress();
+  if (opened_ != Clock::time_point{}) map.elapsed = now - opened_;
+  map.slowest = slowest_.items();
+  map.longest = ledger_->LongestAtWork(now).items();
+  map.failed = failed_;
+  map.ranks = ledger_->Shares(now);
+  for (RankShare& rank : map.ranks) rank.lost = lost_.contains(rank.rank);
+  return map;
+}
+
+MapPhase Root::PhaseNow() const {
+  switch (state_) {
+    case State::kNew:
+    case State::kOpening:
+      return MapPhase::kOpening;
+    case State::kOpen:
+      return MapPhase::kAtWork;
+    case State::kClosing:
+    case State::kOver:
+      return MapPhase::kOver;
+    case State::kFailed:
+      return MapPhase::kFailed;
+  }
+  return MapPhase::kFailed;
 }
 
 void Root::OnRead(int rank, const ReadRecords& read) {
@@ -362,6 +405,7 @@ void Root::OnRead(int rank, const ReadRecords& read) {
 void Root::GiveUp(const Error& error) {
   if (state_ == State::kFailed) return;
   state_ = State::kFailed;
+  if (!ended_) ended_ = Clock::now();
   params_.loop.Cancel(tick_);
   error_ = error;
   params_.on_over();

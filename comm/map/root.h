@@ -15,6 +15,7 @@
 #include "comm/map/ledger.h"
 #include "comm/map/messages.h"
 #include "comm/map/progress_log.h"
+#include "comm/map/state.h"
 #include "comm/net/event_loop.h"
 #include "comm/roster.h"
 
@@ -46,6 +47,8 @@ class Root {
   void Lose(int rank, const std::string& why);
   // Neither over nor failed.
   bool at_work() const { return state_ != State::kOver && state_ != State::kFailed; }
+  // At any time; costs a look at each rank.
+  MapState Look() const;
   // Nothing is begun that would not be over by then, as far as earlier items tell.
   void SetLatest(Deadline latest) { latest_ = latest_.EarlierOf(latest); }
 
@@ -80,6 +83,7 @@ class Root {
   bool AllAreDone() const;
   void CheckDone();
   Outcome OutcomeNow() const;
+  MapPhase PhaseNow() const;
   template <typename Message>
   void Send(int rank, const Message& message) {
     params_.send(rank, Encode(params_.map, message));
@@ -96,6 +100,11 @@ class Root {
   std::shared_ptr<JournalWriter> journal_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<uint64_t> poisoned_;
+  LongestItems slowest_;
+  std::vector<ItemTime> failed_;  // the first ones of this run
+  std::set<int> lost_;
+  Clock::time_point opened_{};
+  std::optional<Clock::time_point> ended_;
   uint64_t appending_ = 0;  // records that are not durable yet
   std::optional<Error> error_;
   Deadline latest_ = Deadline::Never();

@@ -1,9 +1,15 @@
 #include "comm/map/service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace muster::map {
+namespace {
+
+constexpr size_t kMostEnded = 10;
+
+}  // namespace
 
 Service::Service(Params params) : params_(std::move(params)), worker_(params_.loop.mailbox()) {}
 
@@ -40,7 +46,12 @@ void Service::CheckAtWork() {
 void Service::Remove(uint32_t map) {
   // The map is on the stack.
   params_.loop.Post([this, map, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || maps_.erase(map) == 0) return;
+    if (alive.expired()) return;
+    const auto found = maps_.find(map);
+    if (found == maps_.end()) return;
+    ended_.push_back(found->second->Look());
+    if (ended_.size() > kMostEnded) ended_.erase(ended_.begin());
+    maps_.erase(found);
     CheckAtWork();
   });
 }
@@ -53,6 +64,18 @@ void Service::Lose(int rank, const std::string& why) {
 void Service::SetLatest(Deadline latest) {
   latest_ = latest;
   for (const auto& [map, root] : maps_) root->SetLatest(latest);
+}
+
+std::vector<MapState> Service::Look() const {
+  std::vector<MapState> states;
+  for (const auto& [map, root] : maps_) states.push_back(root->Look());
+  return states;
+}
+
+std::vector<MapState> Service::LookAtAll() const {
+  std::vector<MapState> states = ended_;
+  std::ranges::move(Look(), std::back_inserter(states));
+  return states;
 }
 
 }  // namespace muster::map

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "comm/map/root.h"
 #include "comm/net/thread_worker.h"
@@ -36,6 +37,10 @@ class Service {
   // Since it has last joined a map.
   bool HasLost(int rank) const { return gone_.contains(rank); }
   void SetLatest(Deadline latest);
+  // Those that are not over for all ranks.
+  std::vector<MapState> Look() const;
+  // And before them the last ones that are.
+  std::vector<MapState> LookAtAll() const;
 
  private:
   Root& Find(uint32_t map);
@@ -47,6 +52,7 @@ class Service {
   std::map<uint32_t, std::unique_ptr<Root>> maps_;
   bool at_work_ = false;
   std::set<int> gone_;
+  std::vector<MapState> ended_;
   Deadline latest_ = Deadline::Never();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -102,6 +102,12 @@ class GroupsInProcess {
   bool tolerates() {
     return OnLoop([this] { return tolerates_; });
   }
+  std::vector<MapState> Look() {
+    return OnLoop([this] { return service_->Look(); });
+  }
+  std::vector<MapState> LookAtAll() {
+    return OnLoop([this] { return service_->LookAtAll(); });
+  }
   std::optional<Error> failure() {
     return OnLoop([this] { return failure_; });
   }

@@ -85,11 +85,11 @@ TEST(Ledger, SecondCommitIsCountedAndIgnored) {
 TEST(Ledger, FailedItemGoesToAnotherRankFirstAndIsGivenUpInTheEnd) {
   Ledger ledger = OfRanks(2, 2, 1);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(0));
-  EXPECT_EQ(ledger.Fail(0, 0, kStart), Verdict::kAgain);
+  EXPECT_EQ(ledger.Fail(0, 0, {}, kStart), Verdict::kAgain);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(1));
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
-  EXPECT_EQ(ledger.Fail(0, 0, kStart), Verdict::kIgnored);
-  EXPECT_EQ(ledger.Fail(1, 0, kStart), Verdict::kPoisoned);
+  EXPECT_EQ(ledger.Fail(0, 0, {}, kStart), Verdict::kIgnored);
+  EXPECT_EQ(ledger.Fail(1, 0, {}, kStart), Verdict::kPoisoned);
   EXPECT_EQ(ledger.AttemptsOf(0), 2);
   EXPECT_FALSE(ledger.IsOver());
   ledger.Commit(0, 1, milliseconds(1), kStart);
@@ -100,7 +100,7 @@ TEST(Ledger, FailedItemGoesToAnotherRankFirstAndIsGivenUpInTheEnd) {
 TEST(Ledger, ARankReceivesItsOwnFailuresOnlyIfNobodyElseWorks) {
   Ledger ledger = OfRanks(1, 2);
   Ask(ledger, 0);
-  ledger.Fail(0, 0, kStart);
+  ledger.Fail(0, 0, {}, kStart);
   ledger.Want(0);
   EXPECT_THAT(ledger.TakeGrants(kStart), IsEmpty());
   ledger.Stop(1);
@@ -198,6 +198,56 @@ TEST(Ledger, OverdueItemsAreThoseAtWork) {
   EXPECT_THAT(ledger.FindOverdue(kStart + seconds(9), seconds(8)), ElementsAre(std::pair(0, uint64_t{0})));
   ledger.Commit(0, 0, seconds(9), kStart + seconds(9));
   EXPECT_THAT(ledger.FindOverdue(kStart + seconds(9), seconds(8)), IsEmpty());
+}
+
+TEST(Ledger, OnEachSlotTheNextItemBeginsWhenOneEnds) {
+  Ledger ledger(100, 2);
+  ledger.Join(0, 2);
+  EXPECT_THAT(Ask(ledger, 0, kStart), ElementsAre(0, 1));
+  EXPECT_THAT(Ask(ledger, 0, kStart + seconds(1)), ElementsAre(2, 3));
+  ledger.Commit(0, 1, seconds(2), kStart + seconds(2));
+  // 0 began at 0 s and 2 at 2 s; 3 has not begun.
+  EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(5)).items(),
+              ElementsAre(ItemTime{0, "", 0, seconds(5)}, ItemTime{2, "", 0, seconds(3)}));
+  ledger.GiveBack(0, {3}, kStart + seconds(5));
+  EXPECT_EQ(ledger.Fail(0, 0, seconds(6), kStart + seconds(6)), Verdict::kAgain);
+  EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(6)).items(), ElementsAre(ItemTime{2, "", 0, seconds(4)}));
+  EXPECT_THAT(ledger.FindOverdue(kStart + seconds(6), seconds(3)), ElementsAre(std::pair(0, uint64_t{2})));
+}
+
+TEST(Ledger, ASharedItemIsNotAtWork) {
+  Ledger ledger = OfRanks(3, 2);
+  Ask(ledger, 0);
+  ledger.Share(0);
+  EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(1)).items(), IsEmpty());
+  ledger.Hear(0);
+  EXPECT_THAT(Ask(ledger, 0, kStart + seconds(1)), ElementsAre(0));
+  EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(3)).items(), ElementsAre(ItemTime{0, "", 0, seconds(2)}));
+}
+
+TEST(Ledger, SharesOfTheWorkCountFailuresAndWhatIsAtWork) {
+  Ledger ledger = OfRanks(9, 2);
+  Ask(ledger, 0);
+  ledger.Commit(0, 0, seconds(3), kStart + seconds(3));
+  Ask(ledger, 0, kStart + seconds(3));
+  ledger.Fail(0, 1, seconds(2), kStart + seconds(5));
+  Ask(ledger, 0, kStart + seconds(6));
+  EXPECT_THAT(ledger.Shares(kStart + seconds(10)), ElementsAre(RankShare{0, 1, false, 1, 1, 1, 1, seconds(9)},
+                                                               RankShare{1, 1, false, 0, 0, 0, 0, {}}));
+}
+
+// Also if it comes back.
+TEST(Ledger, TheShareOfARankThatHasGoneStays) {
+  Ledger ledger = OfRanks(9, 2);
+  Ask(ledger, 0);
+  ledger.Commit(0, 0, seconds(3), kStart + seconds(3));
+  Ask(ledger, 0, kStart + seconds(3));
+  ledger.Lose(0);
+  EXPECT_EQ(ledger.Shares(kStart + seconds(4)).front(), (RankShare{0, 1, false, 1, 0, 0, 0, seconds(3)}));
+  ledger.Join(0, 1);
+  EXPECT_THAT(Ask(ledger, 0, kStart + seconds(5)), ElementsAre(2));
+  ledger.Commit(0, 2, seconds(1), kStart + seconds(6));
+  EXPECT_EQ(ledger.Shares(kStart + seconds(6)).front(), (RankShare{0, 1, false, 2, 0, 0, 0, seconds(4)}));
 }
 
 TEST(Ledger, StoppedRankIsGrantedNothing) {

@@ -18,7 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 Identity Of(uint64_t items, std::string work = "square") {
   return {items, {}, DigestOf(AsBytes(work)), work};
@@ -93,6 +96,59 @@ TEST(Map, WorldOfOne) {
   EXPECT_TRUE(groups.tolerates());
   EXPECT_EQ(Work(*member), 10);
   EXPECT_EQ(member->Finish()->committed, 10);
+}
+
+TEST(Map, ItsStateIsKnownAtAnyTime) {
+  GroupsInProcess groups(2);
+  EXPECT_THAT(groups.Look(), IsEmpty());
+  Options options;
+  options.retries = 0;
+  const auto first = Join(groups, 0, Of(4), options);
+  const auto second = Join(groups, 1, Of(4), options);
+  // Each has one more in its batch.
+  ASSERT_EQ((*first->Next())->index, 0);
+  ASSERT_EQ((*second->Next())->index, 2);
+  ASSERT_TRUE(first->Commit(0, "k0", Format::kJson, Text("7"), seconds(9)));
+  ASSERT_EQ((*first->Next())->index, 1);
+  first->Fail(1, "k1", "no model", seconds(4));
+  ASSERT_EQ((*first->Next())->index, 3);
+  ASSERT_EQ(groups.Look().size(), 1);
+  const MapState map = groups.Look().front();
+  EXPECT_EQ(map.subject, "square");
+  EXPECT_EQ(map.phase, MapPhase::kAtWork);
+  EXPECT_EQ(map.progress, (Progress{4, 1, 1, 0, 2, 0}));
+  EXPECT_THAT(map.slowest, ElementsAre(ItemTime{0, "k0", 0, seconds(9)}, ItemTime{1, "k1", 0, seconds(4)}));
+  EXPECT_THAT(map.failed, ElementsAre(ItemTime{1, "k1", 0, seconds(4)}));
+  EXPECT_THAT(map.longest, UnorderedElementsAre(Field(&ItemTime::item, 2), Field(&ItemTime::item, 3)));
+  ASSERT_EQ(map.ranks.size(), 2);
+  EXPECT_GE(map.ranks[0].busy, seconds(13));
+  EXPECT_EQ(map.ranks[1].at_work, 1);
+
+  groups.Kill(1);
+  ASSERT_TRUE(first->Commit(3, "k3", Format::kJson, Text("7"), seconds(1)));
+  EXPECT_EQ(first->Finish()->poisoned, 2);
+  const MapState end = groups.Look().front();
+  EXPECT_EQ(end.phase, MapPhase::kOver);
+  EXPECT_THAT(end.longest, IsEmpty());
+  EXPECT_TRUE(end.ranks[1].lost);
+}
+
+TEST(Map, ItsLastStateIsKept) {
+  GroupsInProcess groups(1);
+  for (uint64_t items = 0; items < 12; ++items) {
+    const auto member = Join(groups, 0, Of(items));
+    EXPECT_EQ(Work(*member), items);
+    EXPECT_TRUE(member->Finish());
+  }
+  // The last one goes in a moment.
+  while (!groups.Look().empty()) std::this_thread::yield();
+  const std::vector<MapState> maps = groups.LookAtAll();
+  ASSERT_EQ(maps.size(), 10);
+  EXPECT_EQ(maps.back().phase, MapPhase::kOver);
+  EXPECT_EQ(maps.back().progress.committed, 11);
+  EXPECT_EQ(maps.back().ranks.front().done, 11);
+  EXPECT_FALSE(maps.back().ranks.front().lost);
+  EXPECT_EQ(maps.front().number, 2);
 }
 
 TEST(Map, NoItems) {
