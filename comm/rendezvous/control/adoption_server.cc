@@ -136,6 +136,7 @@ void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
                 [this, source, number = survey.number, alive = std::weak_ptr<bool>(alive_)](Surveyed answer) {
                   if (alive.expired()) return;
                   answer.number = number;
+                  answer.maps.clear();  // a program of the release before cannot read them
                   programs_.Send(source, Encode(answer));
                 });
 }

@@ -84,6 +84,8 @@ class ControlPlane {
   void SendToMaps(int rank, ByteView message) { maps_.SendToRoot(rank, message); }
   // While a map is at work the end of a rank's program is no failure of the group.
   bool tolerates_losses() const { return maps_.tolerates(); }
+  // At the root: the maps of the group, also the last ones that are over.
+  std::vector<map::MapState> LookAtMaps() const { return maps_.LookAtAll(); }
   // In order, or as a failure.
   void LoseProgram(int rank) { maps_.Lose({{rank}, ""}); }
   void LoseProgram(const Failure& failure) {

@@ -53,6 +53,13 @@ class MapRelay {
   // In order.
   void Leave(const std::set<int>& ranks);
   void SetLatest(Deadline latest);
+  // At the root; elsewhere there are none.
+  std::vector<map::MapState> Look() const {
+    return service_ ? service_->Look() : std::vector<map::MapState>();
+  }
+  std::vector<map::MapState> LookAtAll() const {
+    return service_ ? service_->LookAtAll() : std::vector<map::MapState>();
+  }
 
  private:
   void SendToRank(int rank, ByteView message);

@@ -9,7 +9,52 @@ void Fields(auto& wire, Is<OperationState> auto& operation) {
        operation.sequence, operation.elements, operation.milliseconds, operation.waiting_for);
 }
 
+namespace map {
+
+constexpr size_t kLongestKey = 256;
+constexpr size_t kLongestName = 4096;
+
+void Fields(auto& wire, Is<Progress> auto& progress) {
+  wire(progress.items, progress.committed, progress.poisoned, progress.resumed, progress.granted,
+       progress.second_commits);
+  wire.Require(progress.committed <= progress.items &&
+               progress.poisoned <= progress.items - progress.committed);
+}
+
+void Fields(auto& wire, Is<ItemTime> auto& item) {
+  wire(item.item, AtMost(item.key, kLongestKey), item.rank, item.time);
+}
+
+void Fields(auto& wire, Is<RankShare> auto& share) {
+  wire(share.rank, share.slots, share.lost, share.done, share.failed_attempts, share.granted, share.at_work,
+       share.busy);
+  wire.Require(share.slots >= 1);
+}
+
+void Fields(auto& wire, Is<MapState> auto& map) {
+  wire(map.number, AtMost(map.subject, kLongestName), AtMost(map.journal, kLongestName),
+       UpTo(map.phase, MapPhase::kFailed), map.time_is_up, map.progress, map.elapsed, map.slowest,
+       map.longest, map.failed, map.ranks);
+}
+
+}  // namespace map
+
 namespace rendezvous {
+
+// At the end of a message, if there are any.
+void MapsIfAny(auto& wire, auto& maps) {
+  if constexpr (kReads<decltype(wire)>) {
+    if (wire.remaining() == 0) return;
+    wire(maps);
+    wire.Require(!maps.empty());
+  } else if (!maps.empty()) {
+    wire(maps);
+  }
+}
+
+void RequireRanks(auto& wire, const auto& items, size_t size) {
+  for (const auto& item : items) wire.Require(item.rank >= 0 && std::cmp_less(item.rank, size));
+}
 
 void Fields(auto& wire, Is<ProcessState> auto& process) {
   // A letter that people will see.
@@ -26,6 +71,7 @@ void Fields(auto& wire, Is<Survey> auto& survey) { wire(survey.number, survey.mi
 
 void Fields(auto& wire, Is<Surveyed> auto& surveyed) {
   wire(surveyed.number, surveyed.complete, surveyed.reports);
+  MapsIfAny(wire, surveyed.maps);
 }
 
 void Fields(auto& wire, Is<GroupStatus> auto& status) {
@@ -33,8 +79,13 @@ void Fields(auto& wire, Is<GroupStatus> auto& status) {
        status.answering_rank, status.nodes, status.node_of_rank, status.reports);
   for (const int node : status.node_of_rank)
     wire.Require(node >= 0 && std::cmp_less(node, status.nodes.size()));
-  for (const RankReport& report : status.reports)
-    wire.Require(report.rank >= 0 && std::cmp_less(report.rank, status.node_of_rank.size()));
+  MapsIfAny(wire, status.maps);
+  const size_t size = status.node_of_rank.size();
+  RequireRanks(wire, status.reports, size);
+  for (const map::MapState& map : status.maps) {
+    for (const auto* items : {&map.slowest, &map.longest, &map.failed}) RequireRanks(wire, *items, size);
+    RequireRanks(wire, map.ranks, size);
+  }
 }
 
 Bytes Encode(const Survey& survey) { return EncodeFields(ControlType::kSurvey, survey); }

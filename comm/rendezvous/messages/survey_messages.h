@@ -14,9 +14,13 @@
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/group/activity.h"
+#include "comm/map/state.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
+
+// Before this protocol version Surveyed and GroupStatus had no maps; without a map they still have that layout.
+inline constexpr uint16_t kVersionWithMaps = 3;
 
 enum class RankState : uint8_t {
   kSilent = 0,  // nobody could say: its process does not answer
@@ -61,6 +65,7 @@ struct Surveyed {
   uint64_t number = 0;
   bool complete = true;  // false: the root did not answer, so only those near by were asked
   std::vector<RankReport> reports;
+  std::vector<map::MapState> maps = {};  // from the root
 
   friend bool operator==(const Surveyed&, const Surveyed&) = default;
 };
@@ -76,6 +81,7 @@ struct GroupStatus {
   std::vector<std::string> nodes;
   std::vector<int> node_of_rank;
   std::vector<RankReport> reports;  // by rank
+  std::vector<map::MapState> maps = {};
 
   friend bool operator==(const GroupStatus&, const GroupStatus&) = default;
 };

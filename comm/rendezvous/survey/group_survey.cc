@@ -45,6 +45,7 @@ void GroupSurvey::Answer(const Survey& survey, const StatusServer::Reply& reply)
     for (const Roster::Node& node : roster.nodes) status.nodes.push_back(node.name);
     for (const Roster::Member& member : roster.members) status.node_of_rank.push_back(member.node);
     status.reports = std::move(answer.reports);
+    status.maps = std::move(answer.maps);
     reply(status);
   });
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "comm/log/log.h"
@@ -36,8 +37,9 @@ Result<std::unique_ptr<StatusServer>> StatusServer::Open(net::EventLoop& loop, u
 
 StatusServer::StatusServer(net::EventLoop& loop, uid_t uid, Versions versions)
     : loop_(loop), uid_(uid), versions_(std::move(versions)) {
-  visitors_.SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
-                        [](ChildLinks::Source, const ChildLinks::Child&, const Error&) {});
+  visitors_.SetHandlers(
+      [this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
+      [this](ChildLinks::Source source, const ChildLinks::Child&, const Error&) { newest_.erase(source); });
 }
 
 void StatusServer::Admit(UniqueFd fd) {
@@ -55,12 +57,24 @@ void StatusServer::Admit(UniqueFd fd) {
 
 // The visitor compares the versions, and leaves if it does not speak this one.
 void StatusServer::OnFrame(ChildLinks::Source source, ByteView frame) {
-  if (ControlTypeOf(frame) == ControlType::kVersions) return visitors_.Send(source, Encode(versions_));
-  if (ControlTypeOf(frame) != ControlType::kSurvey || !answer_) return visitors_.Remove(source);
-  const Result<Survey> survey = DecodeSurvey(frame);
-  if (!survey) return visitors_.Remove(source);
-  answer_(*survey, [this, source, alive = std::weak_ptr<bool>(alive_)](const GroupStatus& status) {
-    if (!alive.expired()) visitors_.Send(source, Encode(status));
+  if (ControlTypeOf(frame) == ControlType::kVersions) {
+    if (const auto theirs = DecodeVersions(frame))
+      newest_[source] = std::min(theirs->newest, versions_.newest);
+    return visitors_.Send(source, Encode(versions_));
+  }
+  const Result<Survey> survey = ControlTypeOf(frame) == ControlType::kSurvey
+                                    ? DecodeSurvey(frame)
+                                    : Fail(Code::kInternal, "not a question");
+  if (!survey || !answer_) {
+    newest_.erase(source);
+    return visitors_.Remove(source);
+  }
+  const auto newest = newest_.find(source);
+  const bool takes_maps = newest != newest_.end() && newest->second >= kVersionWithMaps;
+  answer_(*survey, [this, source, takes_maps, alive = std::weak_ptr<bool>(alive_)](GroupStatus status) {
+    if (alive.expired()) return;
+    if (!takes_maps) status.maps.clear();
+    visitors_.Send(source, Encode(status));
   });
 }
 

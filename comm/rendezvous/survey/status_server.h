@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,6 +56,7 @@ class StatusServer {
   Versions versions_;
   Answer answer_;
   ChildLinks visitors_;
+  std::map<ChildLinks::Source, uint16_t> newest_;  // the version that both speak
   RejectionLog rejections_{"connections to the status socket"};
   std::unique_ptr<net::Acceptor> acceptor_;
   net::PrivateName name_;

@@ -39,6 +39,7 @@ void Surveyor::AskAll(const Survey& survey, OnAnswer then) {
   if (at_.is_root) {
     return AskBelow(survey, [this, then = std::move(then)](Surveyed answer) {
       AddAbsent(answer.reports);
+      if (at_.maps) answer.maps = at_.maps();
       then(std::move(answer));
     });
   }

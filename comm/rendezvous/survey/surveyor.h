@@ -30,7 +30,8 @@ class Surveyor {
     std::function<bool(ByteView frame)> send_up;  // false without a process above
     std::function<bool(int rank)> has_left;
     bool is_root = false;
-    ReportOwn report_own;  // empty: the own ranks are in the group
+    ReportOwn report_own;                                        // empty: the own ranks are in the group
+    std::function<std::vector<map::MapState>()> maps = nullptr;  // the root's; empty: there are none
   };
   using OnAnswer = std::function<void(Surveyed answer)>;
 

@@ -19,14 +19,14 @@ TEST(MeetingIdOf, DependsOnTheKey) {
 }
 
 TEST(HandshakeMessages, HelloReadsBack) {
-  const HelloMessage hello{2, AuthMethod::kMunge, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
+  const HelloMessage hello{kProtocolVersion, AuthMethod::kMunge, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
   const Bytes bytes = Encode(hello);
   EXPECT_EQ(bytes.size(), kHelloBytesBeforeMac);
   EXPECT_EQ(AsText(ByteView(bytes).first(6)), "MUSTER");
   ASSERT_EQ(TypeOf(bytes), MessageType::kHello);
   const auto parsed = ParseHello(bytes);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->version, 2);
+  EXPECT_EQ(parsed->version, kProtocolVersion);
   EXPECT_EQ(parsed->method, AuthMethod::kMunge);
   EXPECT_EQ(parsed->meeting, hello.meeting);
   EXPECT_EQ(parsed->nonce, hello.nonce);
@@ -36,7 +36,7 @@ TEST(HandshakeMessages, HelloReadsBack) {
 }
 
 TEST(HandshakeMessages, AHelloWithASecretEndsWithItsMac) {
-  HelloMessage hello{2, AuthMethod::kSecret, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
+  HelloMessage hello{kProtocolVersion, AuthMethod::kSecret, Filled<16>(2), Filled<32>(3), Filled<32>(4)};
   const Bytes without = Encode(hello);
   ASSERT_TRUE(ParseHello(without));
   EXPECT_FALSE(ParseHello(without)->mac);
@@ -68,7 +68,7 @@ TEST(HandshakeMessages, OfAnotherVersionTheCommonPartIsRead) {
 }
 
 TEST(HandshakeMessages, AnswerReadsBack) {
-  const AnswerMessage answer{2, AuthMethod::kNone, Filled<32>(3), Filled<32>(4)};
+  const AnswerMessage answer{kProtocolVersion, AuthMethod::kNone, Filled<32>(3), Filled<32>(4)};
   Bytes bytes = Encode(answer);
   EXPECT_EQ(bytes.size(), kAnswerBytes);
   bytes.push_back(9);

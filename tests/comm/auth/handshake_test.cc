@@ -162,23 +162,25 @@ TEST(Handshake, OtherMeetingComesBeforeOtherMethodAndVersion) {
   ExpectStranger(pair.client, "root:61001 belongs to another launch");
 }
 
+std::string ThisRank() { return fmt::format("this rank {}", kProtocolVersion); }
+
 TEST(Handshake, OtherVersionNamesBoth) {
   const auto prover = MakeNoneProver();
   HandshakePair pair(*prover, *prover);
   pair.Run([](int index, Bytes& message) {
     // A newer client's hello may be longer; a newer server says its own version.
     if (index == 0) {
-      message[7] = 4;
+      message[7] = 9;
       message.resize(200);
     } else {
-      message[7] = 3;
+      message[7] = 8;
     }
   });
   const char* hint = "install the same version of muster on every node";
   ExpectRejected(pair.server,
-                 {Code::kAuthentication, "gpu02:40000 speaks muster protocol 4, this rank 2", hint});
+                 {Code::kAuthentication, "gpu02:40000 speaks muster protocol 9, " + ThisRank(), hint});
   ExpectRejected(pair.client,
-                 {Code::kAuthentication, "root:61001 speaks muster protocol 3, this rank 2", hint});
+                 {Code::kAuthentication, "root:61001 speaks muster protocol 8, " + ThisRank(), hint});
 }
 
 TEST(Handshake, AnAnswerOfAnotherVersionIsRefused) {
@@ -187,7 +189,7 @@ TEST(Handshake, AnAnswerOfAnotherVersionIsRefused) {
   pair.Run([](int index, Bytes& message) {
     if (index == 1) message[7] = 1;
   });
-  EXPECT_EQ(pair.client.error(), "root:61001 speaks muster protocol 1, this rank 2");
+  EXPECT_EQ(pair.client.error(), "root:61001 speaks muster protocol 1, " + ThisRank());
 }
 
 TEST(Handshake, AClientOfTheVersionBeforeIsToldBoth) {
@@ -199,7 +201,7 @@ TEST(Handshake, AClientOfTheVersionBeforeIsToldBoth) {
     message[7] = 1;
     message.resize(kHelloBytesBeforeMac);
   });
-  EXPECT_EQ(pair.server.error(), "gpu02:40000 speaks muster protocol 1, this rank 2");
+  EXPECT_EQ(pair.server.error(), "gpu02:40000 speaks muster protocol 1, " + ThisRank());
 }
 
 TEST(Handshake, AnotherSecretIsRefusedBeforeTheServerProvesItself) {

@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <future>
 
+#include "comm/map/messages.h"
+#include "comm/net/frame_stream.h"
+#include "comm/net/socket.h"
 #include "comm/rendezvous/control/join.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/group/in_barrier.h"
@@ -134,6 +137,28 @@ TEST_F(AdoptionServerTest, ARankOfAnotherSupervisorIsRefused) {
              fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", servers[0]->path()),
              ""}));
   EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
+}
+
+// Also while a map is at work.
+TEST_F(AdoptionServerTest, AProgramsSurveyHasTheLayoutOfTheReleaseBefore) {
+  group[1].plane().SendToMaps(1, map::Encode(0, map::Join{{3, {}, {}, "a map"}, {}}));
+  ASSERT_TRUE(loop.Until([&] { return !group[1].map_messages.empty(); }));
+  ASSERT_EQ(group[0].plane().LookAtMaps().size(), 1U);
+  auto fd = net::StartConnect(*net::SocketAddress::Path(servers[1]->path()));
+  ASSERT_TRUE(fd);
+  net::FrameStream program(*loop, *std::move(fd), kLongestMessage);
+  std::optional<Result<Surveyed>> answer;
+  program.Start(
+      [&](ByteView frame) {
+        if (ControlTypeOf(frame) == ControlType::kSurveyed) answer = DecodeSurveyed(frame);
+      },
+      [](const Error&) {});
+  program.Send(Encode(Versions{2, 2, "0.1.0"}));
+  program.Send(Encode(Survey{7, 60000, {}}));
+  ASSERT_TRUE(loop.Until([&] { return answer.has_value(); }));
+  ASSERT_TRUE(*answer);
+  EXPECT_EQ((*answer)->reports.size(), 2U);
+  EXPECT_TRUE((*answer)->maps.empty());
 }
 
 // A program and a supervisor of neighbouring releases, either of them the newer one.

@@ -77,6 +77,28 @@ TEST_F(MapRelayTest, MessagesOfEachRankReachTheRootAndComeBack) {
   EXPECT_TRUE(AllTolerate(true));
 }
 
+TEST_F(MapRelayTest, ASurveyFromAnyRankHasTheMap) {
+  std::optional<Surveyed> answer;
+  const auto ask = [&](size_t from) {
+    answer.reset();
+    rank(from).plane().AskAll(std::chrono::seconds(30), [&](const Surveyed& surveyed) { answer = surveyed; });
+    return loop.Until([&] { return answer.has_value(); });
+  };
+  ASSERT_TRUE(ask(3));
+  EXPECT_THAT(answer->maps, testing::IsEmpty());
+  for (size_t i = 0; i < 5; ++i) Join(i);
+  Want(4);
+  ASSERT_TRUE(loop.Until([&] { return !GrantedTo(4).empty(); }));
+  for (const size_t from : {0U, 1U, 3U, 4U}) {
+    ASSERT_TRUE(ask(from));
+    ASSERT_EQ(answer->maps.size(), 1U);
+    EXPECT_EQ(answer->maps[0].progress.granted, 1U);
+    ASSERT_EQ(answer->maps[0].longest.size(), 1U);
+    EXPECT_EQ(answer->maps[0].longest[0].rank, 4);
+    EXPECT_EQ(answer->maps[0].ranks.size(), 5U);
+  }
+}
+
 TEST_F(MapRelayTest, AGroupWithoutAMapToleratesNothing) {
   EXPECT_TRUE(AllTolerate(false));
   group->Kill(3);

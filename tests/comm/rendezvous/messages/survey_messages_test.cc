@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/map/map_at_work.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -37,6 +38,50 @@ TEST(SurveyMessages, AreReadBack) {
   const Surveyed surveyed{7, false, {Busy(), Ended()}};
   EXPECT_EQ(DecodeSurveyed(Encode(surveyed)), surveyed);
   EXPECT_EQ(DecodeGroupStatus(Encode(Status())), Status());
+}
+
+GroupStatus StatusWithMap() {
+  GroupStatus status = Status();
+  status.maps = {map::MapAtWork(), {}};
+  return status;
+}
+
+TEST(SurveyMessages, MapsAreReadBack) {
+  const Surveyed surveyed{7, true, {Busy()}, {map::MapAtWork()}};
+  EXPECT_EQ(DecodeSurveyed(Encode(surveyed)), surveyed);
+  EXPECT_EQ(DecodeGroupStatus(Encode(StatusWithMap())), StatusWithMap());
+}
+
+// As before there were maps.
+TEST(SurveyMessages, NoMapsHaveNoBytes) {
+  Bytes frame = Encode(Status());
+  frame.insert(frame.end(), 4, 0);
+  EXPECT_FALSE(DecodeGroupStatus(frame));
+}
+
+TEST(SurveyMessages, LongNamesOfAMapAreCut) {
+  Surveyed surveyed{7, true, {}, {map::MapAtWork()}};
+  surveyed.maps[0].slowest[0].key.assign(1000, 'k');
+  surveyed.maps[0].subject.assign(10000, 's');
+  const auto decoded = DecodeSurveyed(Encode(surveyed));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->maps[0].slowest[0].key, std::string(256, 'k'));
+  EXPECT_EQ(decoded->maps[0].subject, std::string(4096, 's'));
+}
+
+TEST(SurveyMessages, AMapOfRanksThatAreNotThereIsMalformed) {
+  GroupStatus status = StatusWithMap();
+  status.maps[0].ranks[1].rank = 2;
+  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  status = StatusWithMap();
+  status.maps[0].longest[0].rank = -1;
+  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  status = StatusWithMap();
+  status.maps[0].progress.poisoned = 400;
+  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  status = StatusWithMap();
+  status.maps[0].ranks[1].slots = 0;
+  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
 }
 
 TEST(SurveyMessages, HaveTypes) {

@@ -97,6 +97,18 @@ TEST(WireFormat, Survey) {
             "02000000020000006e31020000006e3202000000010000000000000000000000");
 }
 
+TEST(WireFormat, SurveyWithAMap) {
+  map::MapState map{1, "s", "j", map::MapPhase::kAtWork, true, {10, 3, 1, 2, 4, 5}, microseconds(1)};
+  map.slowest = {{6, "k", 2, microseconds(2)}};
+  map.ranks = {{2, 3, true, 7, 8, 4, 1, microseconds(3)}};
+  EXPECT_EQ(Hex(Encode(Surveyed{7, true, {}, {map}})),
+            "110700000000000000010000000001000000010000000100000073010000006a01010a00000000000000"
+            "030000000000000001000000000000000200000000000000040000000000000005000000000000000100"
+            "000000000000010000000600000000000000010000006b02000000020000000000000000000000000000"
+            "000100000002000000030000000107000000000000000800000000000000040000000100000003000000"
+            "00000000");
+}
+
 TEST(WireFormat, ExitReport) {
   const RankEnd end{5, EndCause::kKilled, OutOfMemory::kOwn, 1,
                     9, microseconds(1),   microseconds(2),   microseconds(3)};

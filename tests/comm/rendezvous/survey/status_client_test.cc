@@ -25,6 +25,7 @@ class StatusClientTest : public testing::Test {
     (*server)->SetAnswer([](const Survey&, const StatusServer::Reply& reply) {
       GroupStatus status;
       status.job = "job 7";
+      status.maps.emplace_back().subject = "a map";
       reply(status);
     });
     std::atomic<bool> over = false;
@@ -54,6 +55,19 @@ TEST_F(StatusClientTest, NeighbouringReleasesUnderstandEachOther) {
     EXPECT_EQ(asked.groups.front().job, "job 7");
     EXPECT_TRUE(asked.refused.empty());
   }
+}
+
+TEST_F(StatusClientTest, AReleaseBeforeMapsReceivesNone) {
+  const Versions without{2, 2, "0.1.0"};
+  const Versions with{2, 3, "0.2.0"};
+  for (const auto& [leader, command] : {std::pair(without, with), std::pair(with, without)}) {
+    const AskedGroups asked = Ask(leader, command);
+    ASSERT_EQ(asked.groups.size(), 1U);
+    EXPECT_TRUE(asked.groups.front().maps.empty());
+  }
+  const AskedGroups asked = Ask(with, with);
+  ASSERT_EQ(asked.groups.size(), 1U);
+  EXPECT_EQ(asked.groups.front().maps.front().subject, "a map");
 }
 
 TEST_F(StatusClientTest, OtherReleasesAreNamed) {

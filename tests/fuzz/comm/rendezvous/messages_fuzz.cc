@@ -142,6 +142,51 @@ std::vector<rendezvous::RankReport> MakeReports(ValueSource& source, size_t rank
   return reports;
 }
 
+int RankBelow(ValueSource& source, size_t ranks) { return static_cast<int>(source.Below(ranks)); }
+Duration Time(ValueSource& source) { return std::chrono::microseconds(source.Integer<uint32_t>()); }
+
+std::vector<map::ItemTime> MakeItems(ValueSource& source, size_t ranks) {
+  std::vector<map::ItemTime> items(source.Below(kMostItems));
+  for (map::ItemTime& item : items)
+    item = {source.Integer<uint64_t>(), source.Text(), RankBelow(source, ranks), Time(source)};
+  return items;
+}
+
+std::vector<map::MapState> MakeMaps(ValueSource& source, size_t ranks) {
+  std::vector<map::MapState> maps(ranks == 0 ? 0 : source.Below(3));
+  for (map::MapState& map : maps) {
+    map.number = source.Integer<uint32_t>();
+    map.subject = source.Text();
+    map.journal = source.Text();
+    map.phase = static_cast<map::MapPhase>(source.Below(4));
+    map.time_is_up = source.Flag();
+    const uint64_t committed = source.Integer<uint16_t>();
+    const uint64_t poisoned = source.Integer<uint16_t>();
+    map.progress = {committed + poisoned + source.Byte(),
+                    committed,
+                    poisoned,
+                    source.Integer<uint64_t>(),
+                    source.Integer<uint64_t>(),
+                    source.Integer<uint64_t>()};
+    map.elapsed = Time(source);
+    map.slowest = MakeItems(source, ranks);
+    map.longest = MakeItems(source, ranks);
+    map.failed = MakeItems(source, ranks);
+    map.ranks.resize(source.Below(kMostItems));
+    for (map::RankShare& share : map.ranks) {
+      share = {RankBelow(source, ranks),
+               source.Byte() + 1,
+               source.Flag(),
+               source.Integer<uint64_t>(),
+               source.Integer<uint64_t>(),
+               source.Integer<uint32_t>(),
+               source.Integer<uint32_t>(),
+               Time(source)};
+    }
+  }
+  return maps;
+}
+
 rendezvous::GroupStatus MakeStatus(ValueSource& source) {
   rendezvous::GroupStatus status{source.Text(),
                                  source.Text(),
@@ -157,6 +202,7 @@ rendezvous::GroupStatus MakeStatus(ValueSource& source) {
   status.node_of_rank.resize(source.Below(kMostItems));
   for (int& node : status.node_of_rank) node = static_cast<int>(source.Below(status.nodes.size()));
   status.reports = MakeReports(source, status.node_of_rank.size());
+  status.maps = MakeMaps(source, status.node_of_rank.size());
   return status;
 }
 
@@ -191,8 +237,8 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
       return CheckValue<rendezvous::Survey>(survey, rendezvous::DecodeSurvey, muster::rendezvous::Encode);
     }
     case rendezvous::ControlType::kSurveyed: {
-      const rendezvous::Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(),
-                                          MakeReports(source, 100)};
+      const rendezvous::Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(), MakeReports(source, 100),
+                                          MakeMaps(source, 100)};
       return CheckValue<rendezvous::Surveyed>(surveyed, rendezvous::DecodeSurveyed,
                                               muster::rendezvous::Encode);
     }
@@ -328,6 +374,13 @@ std::vector<Bytes> Seeds() {
   seeds.push_back(muster::rendezvous::Encode(rendezvous::Surveyed{1, true, {report}}));
   seeds.push_back(muster::rendezvous::Encode(
       rendezvous::GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}}));
+  map::MapState map;
+  map.subject = "python eval.py";
+  map.progress = {10, 3, 1, 0, 2, 0};
+  map.slowest = {{3, "q3", 0, std::chrono::seconds(1)}};
+  map.ranks = {{0, 1, false, 3, 1, 2, 1, std::chrono::seconds(2)}};
+  seeds.push_back(muster::rendezvous::Encode(
+      rendezvous::GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}, {map}}));
   for (uint8_t type = 1; type <= static_cast<uint8_t>(rendezvous::ControlType::kOwnerTold); ++type) {
     seeds.push_back(rendezvous::EncodeBare(static_cast<rendezvous::ControlType>(type)));
     Bytes values{static_cast<uint8_t>(kFromValues + type)};
