@@ -23,6 +23,7 @@ using std::chrono::seconds;
 constexpr const char* kHelp =
     "Say what the ranks of the running groups on this node are doing: in which operation, since when, for\n"
     "whom it waits. Asks a group's leader on this node, which asks all other ranks; nobody is disturbed.\n"
+    "Of a map that is at work: items done, failed and at work, the slowest, and how busy the ranks are.\n"
     "Works for `muster run` and for programs that link muster, of the same user. A rank that does not "
     "answer\n"
     "within two seconds is reported as silent.";

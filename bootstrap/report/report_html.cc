@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bootstrap/report/map_report.h"
 #include "bootstrap/report/report.h"
 #include "bootstrap/report/summary.h"
 #include "bootstrap/report/timeline.h"
@@ -231,11 +232,18 @@ std::string Phases(const RunRecord& record) {
   return text + "</table>\n";
 }
 
+std::string Maps(const RunRecord& record) {
+  std::string text;
+  for (const map::MapState& map : record.maps)
+    text += MapText(map, [&](int rank) { return record.ranks[static_cast<size_t>(rank)].node; });
+  return text.empty() ? "" : fmt::format("<h2>Maps</h2>\n<pre>{}</pre>\n", Escape(text));
+}
+
 }  // namespace
 
 std::string ReportHtml(const RunRecord& record, std::string_view version) {
-  return Head(record, version) + FailureBox(record) + Timeline(record) + Outcomes(record) + Phases(record) +
-         Slowest(record, "Last to arrive", ArrivalsInOrder(record)) +
+  return Head(record, version) + FailureBox(record) + Timeline(record) + Outcomes(record) + Maps(record) +
+         Phases(record) + Slowest(record, "Last to arrive", ArrivalsInOrder(record)) +
          Slowest(record, "Last to end", EndsInOrder(record)) + "</body></html>\n";
 }
 

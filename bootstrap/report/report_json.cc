@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/report/map_report.h"
 #include "bootstrap/report/report.h"
 #include "comm/base/parse.h"
 #include "comm/log/log_json.h"
@@ -140,6 +141,11 @@ std::string ReportJson(const RunRecord& record, std::string_view version) {
     report["outcomes"][std::string(OutcomeName(outcome))] = FormatRanges(ranks);
   }
   report["phases"] = PhasesJson(record);
+  report["maps"] = Json::array();
+  for (const map::MapState& map : record.maps) {
+    report["maps"].push_back(
+        MapJson(map, [&](int rank) { return record.ranks[static_cast<size_t>(rank)].node; }));
+  }
   report["ranks"] = Json::array();
   for (size_t rank = 0; rank < record.ranks.size(); ++rank) report["ranks"].push_back(RankJson(record, rank));
   return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

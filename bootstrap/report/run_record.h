@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
+#include "comm/map/state.h"
 #include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 
@@ -49,7 +50,8 @@ struct RunRecord {
   Duration ended{};
   std::optional<rendezvous::Failure> failure;
   int exit_status = 0;
-  std::vector<RankRecord> ranks;  // index: rank
+  std::vector<RankRecord> ranks;    // index: rank
+  std::vector<map::MapState> maps;  // the last ones of the programs
 
   RankOutcome OutcomeOf(int rank) const;
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <csignal>
+#include <utility>
 
 namespace muster::report {
 
@@ -105,10 +106,12 @@ void RunRecorder::Hear(const std::vector<rendezvous::RankEnd>& ends) {
   }
 }
 
-RunRecord RunRecorder::Finish(int exit_status, const std::function<bool(int)>& has_left) {
+RunRecord RunRecorder::Finish(int exit_status, const std::function<bool(int)>& has_left,
+                              std::vector<map::MapState> maps) {
   Hear(own_ends_);
   record_.ended = Now();
   record_.exit_status = exit_status;
+  record_.maps = std::move(maps);
   for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
     record_.ranks[rank].left = has_left(static_cast<int>(rank));
   }

@@ -49,7 +49,8 @@ class RunRecorder {
   void Hear(const std::vector<rendezvous::RankEnd>& ends);
 
   // All of it. `has_left`: whether a rank has left.
-  RunRecord Finish(int exit_status, const std::function<bool(int)>& has_left);
+  RunRecord Finish(int exit_status, const std::function<bool(int)>& has_left,
+                   std::vector<map::MapState> maps = {});
 
  private:
   Duration Now() const { return Clock::now() - began_; }

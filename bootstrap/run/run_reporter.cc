@@ -1,6 +1,7 @@
 #include "bootstrap/run/run_reporter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bootstrap/report/report.h"
 #include "bootstrap/report/summary.h"
@@ -73,10 +74,10 @@ void RunReporter::Failed(const rendezvous::Failure& failure, bool received) {
            "{}", verdict_.FailureLine(log));
 }
 
-void RunReporter::Conclude(const std::function<bool(int)>& has_left) {
+void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps) {
   // For one program of all ranks its own output and the line of its failure are enough.
   if (!verdict_.is_root() || plan_.who != WhoRuns::kEveryRank) return;
-  const report::RunRecord record = recorder_.Finish(*verdict_.status(), has_left);
+  const report::RunRecord record = recorder_.Finish(*verdict_.status(), has_left, std::move(maps));
   if (verdict_.LogsSummary(Clock::now())) {
     LogLine(LogLevel::kError, "summary", report::SummaryFields(record), report::SummaryText(record));
   }

@@ -24,8 +24,8 @@ class RunReporter {
   void Interrupted(int signal, const rendezvous::Joiner* joiner);
   // `received`: another process sent the failure, and logs it.
   void Failed(const rendezvous::Failure& failure, bool received);
-  // The run is over. `has_left`: RunRecorder::Finish.
-  void Conclude(const std::function<bool(int)>& has_left);
+  // The run is over. `has_left`, `maps`: RunRecorder::Finish.
+  void Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps);
 
  private:
   void NoteArrivals(const rendezvous::Joiner* joiner);

@@ -81,7 +81,8 @@ Result<int> Supervisor::Run() {
   programs_->Drain(Deadline::After(kExitStatusWithin));
   // Its connections close a moment before it counts as ended.
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
-  reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); });
+  reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); },
+                     plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>());
   ender_.reset();
   programs_.reset();
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "bootstrap/report/map_report.h"
 #include "bootstrap/resolve/slurm/hostlist.h"
 #include "comm/base/parse.h"
 #include "comm/rendezvous/survey/stragglers.h"
@@ -95,6 +96,12 @@ void AddWaits(std::string& out, const rendezvous::GroupStatus& status) {
   for (size_t i = 0; i < std::min(calls.size(), kMostLines); ++i) out += Describe(roster, calls[i]) + "\n";
 }
 
+void AddMaps(std::string& out, const rendezvous::GroupStatus& status) {
+  const Roster roster = RosterOf(status);
+  for (const map::MapState& map : status.maps)
+    out += "\n" + report::MapText(map, [&](int rank) { return roster.NodeName(rank); });
+}
+
 void AddStacks(std::string& out, const rendezvous::GroupStatus& status) {
   const Roster roster = RosterOf(status);
   for (const rendezvous::RankReport& report : status.reports) {
@@ -131,6 +138,7 @@ std::string StatusText(const rendezvous::GroupStatus& status) {
   }
   AddTable(out, status);
   AddWaits(out, status);
+  AddMaps(out, status);
   AddStacks(out, status);
   return out;
 }

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/report/map_report.h"
 #include "bootstrap/status/report.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
@@ -78,6 +79,9 @@ Json ToJson(const rendezvous::GroupStatus& status) {
        rendezvous::FindWaitingCalls(status.reports, std::chrono::seconds(1))) {
     object["waiting"].push_back(Describe(roster, call));
   }
+  object["maps"] = Json::array();
+  for (const map::MapState& map : status.maps)
+    object["maps"].push_back(report::MapJson(map, [&](int rank) { return roster.NodeName(rank); }));
   object["ranks"] = Json::array();
   for (const rendezvous::RankReport& report : status.reports)
     object["ranks"].push_back(ToJson(status, report));

@@ -92,6 +92,48 @@ resident() {
   done
 }
 
+# What `status --json`, or a report, has of the one map.
+map_numbers='import json, sys
+top = json.load(sys.stdin)
+[one] = (top["groups"][0] if "groups" in top else top)["maps"]
+ranks = one["ranks"]
+assert all(0 <= rank["utilisation"] <= 1 for rank in ranks), ranks
+assert one["seconds"] > 0 and one["utilisation"]["min"] <= one["utilisation"]["max"], one
+print(one["state"], one["committed"], one["left"], one["at_work"], [item["index"] for item in one["longest_at_work"]],
+    len(one["slowest"]), sum(rank["committed"] for rank in ranks), sorted({rank["node"] for rank in ranks}))'
+
+# seen COMMAND...: a map whose item 6 waits for the gate, asked for on a node without the root.
+seen() {
+  local map
+  shut_gate
+  step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' sh -c "$note_job" sh "$dir" "$@" 2>"$dir/err" &
+  map=$!
+  job_starts 4
+  asked=gpu02 until_true 30 says '39 of 40 done; 1 at work, 0 more'
+  expect_like 'what is at work' "$(grep -F '  at work ' "$dir/status")" '  at work   number 6: * (rank [0-3] on gpu0[12])'
+  expect_like 'who is busy' "$(grep -F '  busy ' "$dir/status")" '  busy      * % of the time (median; * %); least: rank * %'
+  expect 'numbers' "$(asked=gpu02 status --json | python3 -c "$map_numbers")" "at_work 39 1 1 [6] 5 39 ['gpu01', 'gpu02']"
+  open_gate
+  wait "$map"
+}
+
+seen_at_work() {
+  forty
+  seen muster map --items "$dir/items.txt" --output "$dir/out" -- sh -c '[ {item} != q7 ] || exec flock "$0" true' "$dir/gate"
+  expect_items 40
+}
+
+seen_in_report() {
+  fresh
+  seen muster run --report "$dir/report.json" -- python3 -c 'import fcntl, sys, muster
+def work(item):
+    if item == 6:
+        with open(sys.argv[1]) as gate: fcntl.flock(gate, fcntl.LOCK_EX)
+with muster.init():
+    muster.map(work, range(40), name="seen")' "$dir/gate"
+  expect 'the report' "$(python3 -c "$map_numbers" <"$dir/report.json")" "over 40 0 0 [] 5 40 ['gpu01', 'gpu02']"
+}
+
 map_job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
 
 # Two minutes are Slurm's least but one: several jobs after each other.
@@ -122,6 +164,8 @@ check_maps() {
   check 'map: resumed by more ranks' resumed
   check 'map: a second run on one journal' second_run
   check 'map: import muster' resident
+  check 'map: in muster status' seen_at_work
+  check 'map: in muster status, and in the report' seen_in_report
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'map.sbatch: several jobs' sweep
   unset PYTHONPATH LD_LIBRARY_PATH
 }

@@ -17,6 +17,7 @@
 #include "tests/bootstrap/run/records.h"
 #include "tests/comm/base/another_user.h"
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/map/map_at_work.h"
 
 namespace muster::report {
 namespace {
@@ -96,6 +97,24 @@ TEST(ReportJson, SaysWhoNeverCame) {
   EXPECT_EQ(report["phases"]["run"], nullptr);
   EXPECT_EQ(report["ranks"][8]["node"], "gpu03");
   EXPECT_EQ(report["ranks"][8]["arrived_s"], nullptr);
+}
+
+TEST(ReportJson, HasTheMaps) {
+  RunRecord record = run::GoodRun(2, 1);
+  EXPECT_EQ(json::parse(ReportJson(record, "0.1.0"))["maps"], json::array());
+  record.maps = {map::MapAtWork()};
+  const json map = json::parse(ReportJson(record, "0.1.0"))["maps"][0];
+  EXPECT_EQ(map["name"], "python eval.py {model}");
+  EXPECT_EQ(map["ranks"][1]["node"], "gpu02");
+}
+
+TEST(ReportHtml, HasTheMaps) {
+  RunRecord record = run::GoodRun(2, 1);
+  EXPECT_THAT(ReportHtml(record, "0.1.0"), Not(HasSubstr("<h2>Maps</h2>")));
+  record.maps = {map::MapAtWork()};
+  record.maps[0].subject = "a <b>";
+  EXPECT_THAT(ReportHtml(record, "0.1.0"),
+              HasSubstr("<h2>Maps</h2>\n<pre>map &quot;a &lt;b&gt;&quot;, journal"));
 }
 
 TEST(ReportJson, SurvivesBytesThatAreNoText) {

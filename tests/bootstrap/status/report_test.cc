@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/comm/map/map_at_work.h"
+
 namespace muster::status {
 namespace {
 
@@ -62,6 +64,24 @@ TEST(StatusText, ShowsStacks) {
   EXPECT_THAT(StatusText(status),
               HasSubstr("\nrank 5 on gpu02, pid 1005 (S, 1.5 s of CPU): in the program, last in Barrier #41\n"
                         "  kernel: sleeps in ep_poll\n  py-spy:\n  main (eval.py:3)\n"));
+}
+
+TEST(StatusText, HasABlockForEachMap) {
+  rendezvous::GroupStatus status = OneIsLate();
+  status.maps = {map::MapAtWork()};
+  EXPECT_THAT(StatusText(status), HasSubstr("in Barrier #41\n\nmap \"python eval.py {model}\", journal "
+                                            "/scratch/out/journal: at work for 10.0 s\n"));
+}
+
+TEST(StatusJson, HasTheMaps) {
+  rendezvous::GroupStatus status = OneIsLate();
+  EXPECT_EQ(nlohmann::json::parse(StatusJson({status}))["groups"][0]["maps"], nlohmann::json::array());
+  status.maps = {map::MapAtWork()};
+  status.maps[0].ranks[1].rank = 7;
+  const auto maps = nlohmann::json::parse(StatusJson({status}))["groups"][0]["maps"];
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0]["committed"], 116);
+  EXPECT_EQ(maps[0]["ranks"][1]["node"], "gpu02");
 }
 
 TEST(StatusJson, HasEveryRank) {
