@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "comm/auth/handshake_messages.h"
 #include "comm/rendezvous/link/root_dialer.h"
@@ -405,14 +406,17 @@ TEST_F(AuthenticatingAcceptorTest, TheFirstFreePortIsTaken) {
 }
 
 TEST_F(AuthenticatingAcceptorTest, APortMustBeFreeOnEveryAddress) {
-  const auto second_loopback = *net::SocketAddress::FromNumeric("127.0.0.2", 0);
+  // Nobody else's: tests beside this one take ports of 127.0.0.1.
+  const std::string own = fmt::format("127.{}.{}", 1 + (getpid() / 256) % 255, getpid() % 256);
+  const auto first_loopback = *net::SocketAddress::FromNumeric(own + ".1", 0);
+  const auto second_loopback = *net::SocketAddress::FromNumeric(own + ".2", 0);
   const auto taken = net::Listen(second_loopback);
   const uint16_t first = net::LocalAddress(taken->get()).port();
   const uint16_t second = net::FreePort();
   AuthenticatingAcceptor other(*loop, {kMeeting, seconds(1)}, *prover, nullptr);
-  EXPECT_EQ(other.Open({loopback, second_loopback}, {first, second}), second);
+  EXPECT_EQ(other.Open({first_loopback, second_loopback}, {first, second}), second);
   // And nothing of the first try is held.
-  net::SocketAddress address = loopback;
+  net::SocketAddress address = first_loopback;
   address.set_port(first);
   EXPECT_TRUE(net::Listen(address));
 }
