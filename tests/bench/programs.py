@@ -9,7 +9,7 @@ import measure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-TARGETS = ["//bootstrap/cli:muster", "//tests/bench:all", "//tests/bench/comm/rendezvous:all"]
+TARGETS = ["//bootstrap/cli:muster", "//bootstrap/c:libmuster.so", "//tests/bench:all", "//tests/bench/comm/rendezvous:all"]
 
 
 class Absent(Exception):
@@ -36,12 +36,18 @@ def mpi(name, work):
     return program, starter
 
 
-def gloo_python(may_download):
-    """A Python with PyTorch."""
-    venv = [os.path.join(ROOT, "tests/python/venv")]
-    if not may_download:
-        venv.append("--made")
+def python_with(what, extra, may_download):
+    """A Python with what `tests/python/venv EXTRA` installs."""
+    venv = [os.path.join(ROOT, "tests/python/venv"), *([] if may_download else ["--made"]), *extra]
     made = subprocess.run(venv, stdout=subprocess.PIPE, text=True)
     if made.returncode != 0:
-        raise Absent("Gloo: no PyTorch: tests/python/venv makes one" + (" and failed" if may_download else ""))
+        raise Absent(f"no {what}: {' '.join(['tests/python/venv', *extra])} makes one" + (" and failed" if may_download else ""))
     return os.path.join(made.stdout.strip(), "bin", "python")
+
+
+def gloo_python(may_download):
+    return python_with("PyTorch", [], may_download)
+
+
+def hyperqueue_python(may_download):
+    return python_with("HyperQueue", ["bench"], may_download)

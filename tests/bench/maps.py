@@ -1,0 +1,108 @@
+"""map: items of Pareto-distributed lengths (sleeps) on 16 workers, `muster map` and `muster.map` beside the ideal and beside what
+people use today; and what an item costs, beside fork and exec."""
+
+import os
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+
+import measure
+import programs
+import report
+
+NAME = "map"
+NEEDS_ROOT = False
+WORKERS = 16
+LIMIT = 600
+PEER = os.path.join(programs.HERE, "map_peer.py")
+
+
+def lengths(count, shortest, seed):
+    """Seconds. The tail is cut so that no single item decides."""
+    draw = random.Random(seed)
+    return [round(min(shortest * draw.paretovariate(1.5), 40 * shortest), 4) for _ in range(count)]
+
+
+def ideal(items):
+    return max(sum(items) / WORKERS, max(items))
+
+
+def contestants(bench, items, place):
+    """{name: the seconds that it takes, once}; a peer that cannot be had is said."""
+    path = os.path.join(place, "items.csv")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(["id,seconds\n", *(f"{number},{seconds}\n" for number, seconds in enumerate(items))])
+    muster = os.path.join(bench.bin, "bootstrap/cli/muster")
+    launch = [muster, "launch", "-n", str(WORKERS), "--set", "log.level=error", "--"]
+    environment = {
+        "PYTHONPATH": os.path.join(programs.ROOT, "bootstrap/python"),
+        "LD_LIBRARY_PATH": os.path.join(bench.bin, "bootstrap/c"),
+    }
+
+    def whole(command):
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            return measure.run(command(os.path.join(folder, "out")), LIMIT)[0]
+
+    def by_its_own_clock(way, starter):
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            return float(measure.run([*starter, PEER, way, path, folder], LIMIT, environment)[1].split()[-1])
+
+    starters = {
+        "muster map": lambda: whole(lambda out: [*launch, muster, "map", "--items", path, "--output", out, "--", "sleep", "{seconds}"]),
+        "muster.map": lambda: by_its_own_clock("resident", [*launch, sys.executable]),
+        "static split": lambda: by_its_own_clock("static", [sys.executable]),
+        "multiprocessing.Pool": lambda: by_its_own_clock("pool", [sys.executable]),
+    }
+    if shutil.which("parallel"):
+        gnu = ["parallel", "--will-cite", f"-j{WORKERS}", "--colsep", ",", "--header", ":", "-a", path, "sleep {seconds}"]
+        starters["GNU parallel"] = lambda: whole(lambda _: gnu)
+    else:
+        bench.note("GNU parallel: absent (Debian's package parallel)")
+    try:
+        python = programs.hyperqueue_python(bench.mode != "smoke")
+        starters["HyperQueue"] = lambda: by_its_own_clock("hyperqueue", [python])
+    except programs.Absent as absent:
+        bench.note(str(absent))
+    return starters
+
+
+def makespan(bench):
+    rounds, count, shortest = {"smoke": (1, 32, 0.002), "quick": (3, 320, 0.1), "full": (11, 640, 0.2)}[bench.mode]
+    place = tempfile.mkdtemp(dir=bench.work)
+    items = lengths(count, shortest, 1)
+    least = ideal(items)
+    bench.note(f"{count} items, {sum(items):.1f} s in all, the longest {max(items):.2f} s: {least:.2f} s at best on {WORKERS} workers")
+    results = measure.in_turn(rounds, contestants(bench, items, place))
+    rows = []
+    for ours in ("muster map", "muster.map"):
+        rows.append(report.Row(ours, results[ours], [least] * rounds, "the ideal", report.at_most(1.05)))
+        rows += [report.Row(ours, results[ours], results[peer], peer) for peer in results if not peer.startswith("muster")]
+    return rows
+
+
+def cost_of_an_item(bench):
+    """Of a program that does nothing: the difference of two maps, so that no start-up is counted."""
+    rounds, few, many = {"smoke": (1, 5, 25), "quick": (5, 100, 1100), "full": (11, 100, 2100)}[bench.mode]
+    muster = os.path.join(bench.bin, "bootstrap/cli/muster")
+    spawn = os.path.join(bench.bin, "tests/bench/spawn_times")
+
+    def seconds(count):
+        with tempfile.TemporaryDirectory(dir=bench.work) as place:
+            path, out = os.path.join(place, "items.txt"), os.path.join(place, "out")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(f"{number}\n" for number in range(count))
+            command = [muster, "map", "--launcher", "none", "--set", "log.level=error", "--items", path, "--output", out]
+            return measure.run([*command, "--", "/bin/true"], LIMIT)[0]
+
+    def bare():
+        _, output = measure.run([spawn, str(many - few), "/bin/true", "--", "/bin/true"], LIMIT)
+        return statistics.mean(float(line.split()[0]) for line in output.splitlines()) / 1e6
+
+    results = measure.in_turn(rounds, {"map": lambda: (seconds(many) - seconds(few)) / (many - few), "bare": bare})
+    return report.Row("an item: true", results["map"], results["bare"], "fork, exec and wait", report.at_most(1.3))
+
+
+def run(bench):
+    return [*makespan(bench), cost_of_an_item(bench)]
