@@ -81,9 +81,17 @@ struct MapOptions {
   friend bool operator==(const MapOptions&, const MapOptions&) = default;
 };
 
+// Files whose values come before those of the file that names them. A configuration that was loaded has none left.
+struct Includes {
+  std::vector<std::string> files;
+
+  friend bool operator==(const Includes&, const Includes&) = default;
+};
+
 struct Config {
   std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/resolve knows which there are
   Backend backend = Backend::kAuto;
+  Includes include;
   RendezvousOptions rendezvous;
   TimeoutOptions timeouts;
   LivenessOptions liveness;

@@ -15,6 +15,9 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
+constexpr const char* kInclude = "include";
+constexpr size_t kMostFiles = 64;
+
 tl::unexpected<Error> Located(std::string_view where, Error error) {
   error.message = fmt::format("{}: {}", where, error.message);
   return Fail(std::move(error));
@@ -95,6 +98,10 @@ class FileLayer {
     }
     // "timeouts.collective: 1h" at the top would be a second way to write the same thing.
     if (key == nullptr || (!SectionOf(path).empty() && path == name.text)) return Unknown(path, name, key);
+    if (path == kInclude) {  // the files were read before this one
+      effective_.origins[path] = At(value);
+      return {};
+    }
     return Set(effective_, *key, value, fmt::format("{}: {}", At(value), path), At(value));
   }
 
@@ -110,16 +117,66 @@ class FileLayer {
   UnknownKeys unknown_;
 };
 
-Status ApplyText(const std::string& text, const std::string& name, FileLayer::UnknownKeys unknown,
-                 EffectiveConfig& effective) {
-  MUSTER_TRY(const YamlNode root, ParseYaml(text, name));
-  return FileLayer(name, effective, unknown).Apply(root);
+// Null: the file has no such key.
+const YamlNode* IncludeOf(const YamlNode& root) {
+  const auto key = std::ranges::find(root.keys, kInclude, &YamlNode::text);
+  return key == root.keys.end() ? nullptr : &root.items[static_cast<size_t>(key - root.keys.begin())];
 }
 
-Status ApplyFile(const std::filesystem::path& file, EffectiveConfig& effective) {
-  MUSTER_TRY(const std::string text, ReadSmallFile(file, kLargestYaml));
-  return ApplyText(text, file.native(), FileLayer::UnknownKeys::kRefused, effective);
-}
+// A file after those that it includes.
+class FileTree {
+ public:
+  FileTree(const FileReader& read, EffectiveConfig& effective) : read_(read), effective_(effective) {}
+
+  Status Apply(const std::filesystem::path& file) {
+    MUSTER_TRY(const std::string text, read_(file));
+    return ApplyText(file, text);
+  }
+
+ private:
+  Status ApplyText(const std::filesystem::path& file, const std::string& text) {
+    MUSTER_TRY(const YamlNode root, ParseYaml(text, file.native()));
+    chain_.push_back(file.lexically_normal());
+    if (const YamlNode* include = IncludeOf(root)) MUSTER_CHECK(ApplyIncludes(file, *include));
+    chain_.pop_back();
+    return FileLayer(file.native(), effective_, FileLayer::UnknownKeys::kRefused).Apply(root);
+  }
+
+  Status ApplyIncludes(const std::filesystem::path& file, const YamlNode& value) {
+    const auto where = [&](const YamlNode& node) {
+      return fmt::format("{}:{}:{}: include", file.native(), node.line, node.column);
+    };
+    Config config;
+    if (auto status = ReadValue(*FindKey(kInclude), value, config); !status) {
+      return Located(where(value), std::move(status).error());
+    }
+    for (size_t i = 0; i < config.include.files.size(); ++i) {
+      MUSTER_CHECK(ApplyIncluded(file.parent_path() / config.include.files[i],
+                                 where(value.kind == Kind::kList ? value.items[i] : value)));
+    }
+    return {};
+  }
+
+  Status ApplyIncluded(const std::filesystem::path& file, const std::string& where) {
+    if (const auto begin = std::ranges::find(chain_, file.lexically_normal()); begin != chain_.end()) {
+      std::string cycle;
+      for (auto each = begin; each != chain_.end(); ++each) cycle += each->native() + " includes ";
+      return WithHint(Fail(Code::kConfiguration, "{}: a cycle: {}{}", where, cycle, begin->native()),
+                      "remove one of the includes");
+    }
+    if (++included_ == kMostFiles) {
+      return Fail(Code::kConfiguration, "{}: more than {} files for one configuration", where, kMostFiles);
+    }
+    auto text = read_(file);
+    if (!text) return Located(where, std::move(text).error());
+    return ApplyText(file, *text);
+  }
+
+  const FileReader& read_;
+  EffectiveConfig& effective_;
+  std::vector<std::filesystem::path> chain_;  // from the first file to the one that is being read
+  size_t included_ = 0;
+};
 
 EffectiveConfig AllDefaults() {
   EffectiveConfig effective;
@@ -131,6 +188,10 @@ EffectiveConfig AllDefaults() {
 
 // Lists and maps are YAML; the rest is taken as it stands, so that [2001:db8::1]:61000 needs no quotes.
 Result<YamlNode> ParseSingle(const Key& key, const std::string& text, std::string_view where) {
+  if (key.path == kInclude) {
+    return WithHint(Fail(Code::kConfiguration, "{}: only a file can include files", where),
+                    "write a file with include: and give it with -c");
+  }
   if (IsCollection(key)) return ParseYaml(text, where);
   YamlNode value;
   const bool null = IsNullable(key) && (text.empty() || text == "null" || text == "~");
@@ -190,11 +251,15 @@ Status ApplySet(const std::string& set, EffectiveConfig& effective) {
 
 }  // namespace
 
+Result<std::string> ReadConfigFile(const std::filesystem::path& file) {
+  return ReadSmallFile(file, kLargestYaml);
+}
+
 Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& file,
                                    const std::vector<std::pair<std::string, std::string>>& environment,
-                                   const std::vector<std::string>& sets) {
+                                   const std::vector<std::string>& sets, const FileReader& read) {
   EffectiveConfig effective = AllDefaults();
-  if (file) MUSTER_CHECK(ApplyFile(*file, effective));
+  if (file) MUSTER_CHECK(FileTree(read, effective).Apply(*file));
   MUSTER_CHECK(ApplyEnvironment(environment, effective));
   for (const std::string& set : sets) MUSTER_CHECK(ApplySet(set, effective));
   MUSTER_CHECK(CheckConfig(effective));
@@ -203,7 +268,12 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
 
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name) {
   EffectiveConfig effective = AllDefaults();
-  MUSTER_CHECK(ApplyText(text, name, FileLayer::UnknownKeys::kIgnored, effective));
+  MUSTER_TRY(const YamlNode root, ParseYaml(text, name));
+  if (const YamlNode* include = IncludeOf(root); include != nullptr && include->kind != Kind::kNull) {
+    return Fail(Code::kConfiguration, "{}:{}:{}: include: only a file can include files", name, include->line,
+                include->column);
+  }
+  MUSTER_CHECK(FileLayer(name, effective, FileLayer::UnknownKeys::kIgnored).Apply(root));
   MUSTER_CHECK(CheckConfig(effective));
   return effective;
 }

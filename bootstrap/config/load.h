@@ -1,8 +1,9 @@
-// Flag > environment > file > default: makes one Config of them. Reads the file, nothing else: no
-// environment, no globals.
+// Flag > environment > file > default: makes one Config of them. Reads the file and those that it includes, nothing
+// else: no environment, no globals.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,21 +14,27 @@
 
 namespace muster::config {
 
+// The text of a configuration's file.
+using FileReader = std::function<Result<std::string>(const std::filesystem::path&)>;
+Result<std::string> ReadConfigFile(const std::filesystem::path& file);
+
 // `file`: YAML, at most 1 MiB, a regular file; absent: none. Relative paths are as open(2) sees them.
 // `environment`: NAME, VALUE. MUSTER_TIMEOUTS_COLLECTIVE is the key timeouts.collective; every other name is
 // left alone. `sets`: "timeouts.collective=1h" as after --set; of two for one key the later wins. A list or
 // map (run.command, run.env) replaces the one below it whole; in `environment` and `sets` it is YAML flow
 // text:
-// "[python, -m, lmms_eval]".
+// "[python, -m, lmms_eval]". At most 64 files are read: `file`, and those of its `include:` before it.
 //
 // Error: kConfiguration; the message begins with file:line:column, the variable or the flag, and an unknown
 // key names the nearest valid one. Blocks as long as reading the file does.
 Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& file,
                                    const std::vector<std::pair<std::string, std::string>>& environment,
-                                   const std::vector<std::string>& sets);
+                                   const std::vector<std::string>& sets,
+                                   const FileReader& read = ReadConfigFile);
 
 // The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in
 // messages. The supervisor may be of another release: an unknown key is a warning, and is ignored.
+// It can include no files.
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
 
 }  // namespace muster::config

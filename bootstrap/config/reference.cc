@@ -58,9 +58,10 @@ std::string ReferenceText() {
   const Config defaults;
   std::string text(kHead);
   for (const Key& key : Keys()) {
-    text += fmt::format("| `{}` | {} | `{}` | {} | {}{} | `{}` |\n", key.path, TypeOf(key),
+    const std::string variable = VariableName(key);
+    text += fmt::format("| `{}` | {} | `{}` | {} | {}{} | {} |\n", key.path, TypeOf(key),
                         YamlValue(key, defaults), key.group_wide ? "group" : "", key.doc, Notes(key),
-                        VariableName(key));
+                        variable.empty() ? "" : fmt::format("`{}`", variable));
   }
   text += kPlaceholderHead;
   for (const Placeholder& placeholder : Placeholders()) {

@@ -78,6 +78,10 @@ std::string Constraint(const Key&, const MapSlots&, const resolve::LauncherTable
          R"("gpus": {"type": "integer", "minimum": 0, "maximum": 4096}, )"
          R"("cores": {"type": "integer", "minimum": 0, "maximum": 4096}})";
 }
+std::string Constraint(const Key&, const Includes&, const resolve::LauncherTable&) {
+  return R"("anyOf": [{"type": ["string", "null"], "minLength": 1}, )"
+         R"({"type": "array", "items": {"type": "string", "minLength": 1}}])";
+}
 std::string Constraint(const Key&, const bool&, const resolve::LauncherTable&) {
   return R"("type": "boolean")";
 }

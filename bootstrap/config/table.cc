@@ -64,6 +64,9 @@ constexpr auto kKeys = std::to_array<Key>({
     Choice("backend", MUSTER_FIELD(backend), kGroupWide, kBackends,
            "what carries collectives; auto: nccl where all ranks have a GPU, socket where none has",
            kSpecialBackends),
+    Plain("include", MUSTER_FIELD(include), kOwn,
+          "a file, or a list of files, whose values come first: those of later files win, and those of this "
+          "file win over all; a relative path begins at this file's directory; in files only"),
 
     Choice("rendezvous.method", MUSTER_FIELD(rendezvous.method), kGroupWide, kMethods,
            "how ranks find the root; auto: as fits the launcher"),
@@ -222,6 +225,7 @@ std::span<const std::string_view> Sections() { return kSections; }
 bool IsSection(std::string_view name) { return std::ranges::find(kSections, name) != kSections.end(); }
 
 std::string VariableName(const Key& key) {
+  if (std::holds_alternative<FieldOf<Includes>>(key.field)) return "";
   std::string name = "MUSTER_";
   for (const char c : key.path) {
     const bool lower = c >= 'a' && c <= 'z';

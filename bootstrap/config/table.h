@@ -28,7 +28,7 @@ using Field =
                  FieldOf<std::map<std::string, std::string>>, FieldOf<Backend>, FieldOf<RendezvousMethod>,
                  FieldOf<AuthMethod>, FieldOf<Protect>, FieldOf<NcclDebug>, FieldOf<RunStore>,
                  FieldOf<RunStdin>, FieldOf<RunThreads>, FieldOf<LogLevel>, FieldOf<LogFormat>, FieldOf<int>,
-                 FieldOf<std::optional<Duration>>, FieldOf<MapItems>, FieldOf<MapSlots>>;
+                 FieldOf<std::optional<Duration>>, FieldOf<MapItems>, FieldOf<MapSlots>, FieldOf<Includes>>;
 
 // A word beside a key's choices: another name for one of them, or one that is refused with a reason.
 struct SpecialWord {
@@ -59,7 +59,7 @@ std::string_view NameOf(std::string_view path);
 std::span<const std::string_view> Sections();
 bool IsSection(std::string_view name);
 
-// "MUSTER_TIMEOUTS_COLLECTIVE".
+// "MUSTER_TIMEOUTS_COLLECTIVE"; empty for include, which only files have.
 std::string VariableName(const Key& key);
 
 // The valid key (or section) a person most likely meant by `unknown`; empty where none is near.

@@ -51,6 +51,7 @@ std::string NameOfType(const Key&, const std::optional<Duration>&) { return "a d
 std::string NameOfType(const Key&, const int&) { return "a number"; }
 std::string NameOfType(const Key&, const MapItems&) { return "a file, a list, a map of lists, or null"; }
 std::string NameOfType(const Key&, const MapSlots&) { return "a number, or a map of count, gpus, cores"; }
+std::string NameOfType(const Key&, const Includes&) { return "a file, a list of files, or null"; }
 std::string NameOfType(const Key&, const bool&) { return "true or false"; }
 std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
 std::string NameOfType(const Key&, const TextMap&) { return "a map of text"; }
@@ -236,6 +237,18 @@ Status Read(const Key& key, const YamlNode& value, TextList& out) {
   return {};
 }
 
+Status Read(const Key& key, const YamlNode& value, Includes& out) {
+  Includes includes;
+  const bool list = value.kind == Kind::kList;
+  for (size_t i = 0; i < (list ? value.items.size() : 1) && value.kind != Kind::kNull; ++i) {
+    MUSTER_TRY(std::string file, Scalar(TypeName(key), list ? value.items[i] : value));
+    if (file.empty()) return Fail(Code::kConfiguration, "the name of a file is empty");
+    includes.files.push_back(std::move(file));
+  }
+  out = std::move(includes);
+  return {};
+}
+
 Status Read(const Key&, const YamlNode& value, TextMap& out) {
   if (value.kind != Kind::kMap) {
     return WithHint(WrongType("a map of text", value), "write for example {OMP_NUM_THREADS: 4}");
@@ -395,6 +408,9 @@ std::string Write(const Key& key, const MapItems& value, Quote quote) {
   for (const auto& [name, texts] : value.product)
     text += (text.empty() ? "" : ", ") + quote(name) + ": " + Write(key, texts, quote);
   return "{" + text + "}";
+}
+std::string Write(const Key& key, const Includes& value, Quote quote) {
+  return value.files.empty() ? "null" : Write(key, value.files, quote);
 }
 template <typename Enum>
 requires std::is_enum_v<Enum> std::string Write(const Key& key, const Enum& value, Quote quote) {

@@ -40,6 +40,7 @@ TEST(ToYaml, SaysWhereEachValueCameFrom) {
   const std::string text = ToYaml(Awkward(), true);
   EXPECT_THAT(text, StartsWith("launcher: auto                  # default\n"
                                "backend: socket                 # --set\n"
+                               "include: null                   # default\n"
                                "rendezvous:\n"
                                "  method: auto                  # default\n"
                                "  endpoint: \"[2001:db8::1]:61000\"  # MUSTER_RENDEZVOUS_ENDPOINT\n"));
@@ -49,14 +50,14 @@ TEST(ToYaml, SaysWhereEachValueCameFrom) {
 
 TEST(ToYaml, WithoutOriginsHasNoComments) {
   EXPECT_THAT(ToYaml(*LoadConfig({}, {}, {}), false),
-              StartsWith("launcher: auto\nbackend: auto\nrendezvous:\n"));
+              StartsWith("launcher: auto\nbackend: auto\ninclude: null\nrendezvous:\n"));
 }
 
 TEST(ToJson, IsOneObjectWithSections) {
   const std::string text = ToJson(*LoadConfig({}, {}, {"run.command=[a, 'b \"c\"']"}), false);
   EXPECT_EQ(
       text,
-      R"({"launcher":"auto","backend":"auto",)"
+      R"({"launcher":"auto","backend":"auto","include":null,)"
       R"("rendezvous":{"method":"auto","endpoint":null,"ports":"61000-64999","interface":null,)"
       R"("directory":null,"slurm_helper":null,"auth":"auto","protect":"control"},)"
       R"("timeouts":{"resolve":"10s","rendezvous":"10m","handshake":"5s","connect":"30s","init":"10m",)"

@@ -255,8 +255,8 @@ class Documentation(unittest.TestCase):
 
     def test_init_knows_the_sections_of_the_configuration(self):
         with open(os.path.join(cases.TOP, "configs/schema.json"), encoding="utf-8") as file:
-            # map: of `muster map` alone.
-            sections = [section for section in json.load(file)["properties"] if section != "map"]
+            # map: of `muster map` alone; include: of files.
+            sections = [section for section in json.load(file)["properties"] if section not in ("map", "include")]
         self.holds(f"assert list(inspect.signature(muster.init).parameters) == ['config', *{sections}]")
 
     def test_the_version_is_that_of_the_library(self):

@@ -1,15 +1,13 @@
 // A configuration from a file, variables and --set: what is taken is written out and read back as the same. What a
 // file may hold is what the text of a supervisor may hold, except for keys that are unknown.
 //
-// An input is YAML; after a first NUL byte come, separated by further ones, variables (MUSTER_...=) and sets.
-#include <unistd.h>
-
+// An input is YAML; after a first NUL byte come, separated by further ones, variables (MUSTER_...=) and sets. Each of
+// these is also a file that may be included, by its number.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
-#include "comm/base/anonymous_file.h"
 #include "comm/base/parse.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -34,27 +32,22 @@ void CheckConfig(const Result<config::EffectiveConfig>& effective) {
   }
 }
 
-// A file of `text`, without a name that a killed run would leave behind.
-class FileOf {
- public:
-  explicit FileOf(std::string_view text) : file_(MakeAnonymousFile(text.size())) {
-    Require(file_ && pwrite(file_->get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
-            "a file is written");
-  }
-  std::filesystem::path path() const { return fmt::format("/proc/self/fd/{}", file_->get()); }
-
- private:
-  Result<UniqueFd> file_;
-};
+// What an input includes: no file of this machine. "0" to "9" are its own parts, and may include each other.
+Result<std::string> Part(const std::vector<std::string_view>& parts, const std::filesystem::path& file) {
+  const auto number = ParseInteger<size_t>(file.native());
+  if (!number || *number >= parts.size()) return Fail(Code::kConfiguration, "there is no such part");
+  return std::string(parts[*number]);
+}
 
 void FuzzOne(ByteView input) {
   const std::vector<std::string_view> parts = Split(AsText(input), '\0');
   const Result<config::EffectiveConfig> lenient = config::LoadConfigText(std::string(parts[0]), "file");
   CheckConfig(lenient);
-  const FileOf file(parts[0]);
-  const Result<config::EffectiveConfig> strict = config::LoadConfig(file.path(), {}, {});
+  const config::FileReader read = [&](const std::filesystem::path& path) { return Part(parts, path); };
+  const Result<config::EffectiveConfig> strict = config::LoadConfig("0", {}, {}, read);
   CheckConfig(strict);
-  Require(!strict || (lenient && lenient->config == strict->config),
+  Require(!strict || (lenient ? lenient->config == strict->config
+                              : lenient.error().message.ends_with("only a file can include files")),
           "a file that is taken is taken as text, as the same");
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> sets;
@@ -68,7 +61,7 @@ void FuzzOne(ByteView input) {
   }
   if (parts.size() == 1) return;
   CheckConfig(config::LoadConfig(std::nullopt, environment, sets));
-  CheckConfig(config::LoadConfig(file.path(), environment, sets));
+  CheckConfig(config::LoadConfig("0", environment, sets, read));
 }
 
 std::vector<Bytes> Seeds() {
@@ -83,54 +76,22 @@ std::vector<Bytes> Seeds() {
           ToBytes("log: {level: debug, format: json, file: /x%h}"),
           ToBytes("liveness: {heartbeat: 9s}"),
           ToBytes("backend: mpi"),
+          ToBytes("include: [1, 2]\nbackend: nccl\0include: 2\0timeouts: {init: 1s}\nbackend: socket"s),
+          ToBytes("include: 1\0include: 0"s),
           ToBytes("rendezvous: {auth: none, protect: all}")};
 }
 
 std::vector<std::string> Words() {
   using namespace std::string_literals;
-  return {"\0"s,
-          "MUSTER_",
-          "launcher",
-          "backend",
-          "rendezvous",
-          "timeouts",
-          "liveness",
-          "run",
-          "log",
-          "method",
-          "endpoint",
-          "ports",
-          "interface",
-          "auth",
-          "protect",
-          "collective",
-          "barrier",
-          "heartbeat",
-          "suspect_after",
-          "dead_after",
-          "command",
-          "env",
-          "grace",
-          "stop_on_failure",
-          "store",
-          "level",
-          "format",
-          "file",
-          "null",
-          "auto",
-          "true",
-          "61000-64999",
-          "16h40m",
-          "500ms",
-          "100000d",
-          ": ",
-          "{",
-          "}",
-          "[",
-          "]",
-          "\n  ",
-          "=",
-          "."};
+  return {"\0"s,        "MUSTER_",    "launcher",    "backend",   "include",
+          "rendezvous", "timeouts",   "liveness",    "run",       "log",
+          "method",     "endpoint",   "ports",       "interface", "auth",
+          "protect",    "collective", "barrier",     "heartbeat", "suspect_after",
+          "dead_after", "command",    "env",         "grace",     "stop_on_failure",
+          "store",      "level",      "format",      "file",      "null",
+          "auto",       "true",       "61000-64999", "16h40m",    "500ms",
+          "100000d",    ": ",         "{",           "}",         "[",
+          "]",          "\n  ",       "=",           "."};
 }
 
 }  // namespace
