@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "bootstrap/config/quote.h"
@@ -45,6 +46,14 @@ Result<FileFormat> FormatOf(const std::string& path) {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
+std::optional<RecordFault> FaultOfText(std::string_view record) {
+  if (const size_t bad = config::FirstInvalidUtf8(record); bad < record.size())
+    return RecordFault{bad, "not UTF-8"};
+  if (const size_t zero = record.find('\0'); zero != std::string_view::npos)
+    return RecordFault{zero, "text cannot hold a zero byte"};
+  return std::nullopt;
+}
+
 // A part of the file, read ahead.
 struct Window {
   uint64_t begin = 0;
@@ -53,11 +62,10 @@ struct Window {
 
 class ItemFile : public ItemSource {
  public:
-  ItemFile(std::string path, FileFormat format) : path_(std::move(path)), format_(format) {}
+  ItemFile(UniqueFd file, std::string path, FileFormat format)
+      : path_(std::move(path)), format_(format), file_(std::move(file)) {}
 
   Status Prepare() {
-    file_.Reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file_) return Fail(Code::kConfiguration, "cannot read {}: {}", path_, ErrnoText(errno));
     struct stat status {};
     if (fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
       return WithHint(Fail(Code::kConfiguration, "{} is not a regular file", path_),
@@ -165,6 +173,7 @@ class ItemFile : public ItemSource {
     if (begins_.empty()) return {};
     Window window;
     MUSTER_TRY(const std::string_view record, Record(0, window));
+    if (const auto fault = FaultOfText(record)) return Broken(Code::kConfiguration, 0, *fault);
     auto names = ParseCsvRecord(record);
     if (!names) return Broken(Code::kConfiguration, 0, names.error());
     for (auto name = names->begin(); name != names->end(); ++name) {
@@ -198,10 +207,7 @@ class ItemFile : public ItemSource {
 
   Result<SourceItem> ReadWith(uint64_t index, Window& window, Code code) const {
     MUSTER_TRY(const std::string_view record, Record(index, window));
-    if (const size_t bad = config::FirstInvalidUtf8(record); bad < record.size())
-      return Broken(code, begins_[index], {bad, "not UTF-8"});
-    if (const size_t zero = record.find('\0'); zero != std::string_view::npos)
-      return Broken(code, begins_[index], {zero, "text cannot hold a zero byte"});
+    if (const auto fault = FaultOfText(record)) return Broken(code, begins_[index], *fault);
     auto fields = FieldsOf(record);
     if (!fields) return Broken(code, begins_[index], fields.error());
     return MakeItem(index, *std::move(fields));
@@ -223,7 +229,7 @@ class ItemFile : public ItemSource {
 
   const std::string path_;
   const FileFormat format_;
-  UniqueFd file_;
+  const UniqueFd file_;
   uint64_t end_ = 0;
   std::vector<std::string> header_;  // CSV
   std::vector<uint64_t> begins_;     // by item
@@ -235,10 +241,17 @@ class ItemFile : public ItemSource {
 }  // namespace
 
 Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path) {
+  MUSTER_CHECK(FormatOf(path));
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return Fail(Code::kConfiguration, "cannot read {}: {}", path, ErrnoText(errno));
+  return ReadItemFile(std::move(file), path);
+}
+
+Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path) {
   MUSTER_TRY(const FileFormat format, FormatOf(path));
-  auto file = std::make_unique<ItemFile>(path, format);
-  MUSTER_CHECK(file->Prepare());
-  return file;
+  auto items = std::make_unique<ItemFile>(std::move(file), path, format);
+  MUSTER_CHECK(items->Prepare());
+  return items;
 }
 
 }  // namespace muster::map

@@ -12,11 +12,15 @@
 #include <string_view>
 
 #include "bootstrap/map/item_source.h"
+#include "comm/base/unique_fd.h"
 
 namespace muster::map {
 
 // As ItemSource::Open.
 Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path);
+
+// The same, of a file that is open: `path` is its name in messages, with the extension.
+Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path);
 
 // What a record cannot be read for, and at which of its bytes.
 struct RecordFault {

@@ -11,6 +11,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kBlank = " \t\r\n";
+constexpr const char* kZero = "text cannot hold a zero byte";
+
+// As \u0000 in JSON: a program's argument would end there.
+bool HasZero(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 tl::unexpected<RecordFault> Wrong(size_t offset, std::string why) {
   return tl::unexpected(RecordFault{offset, std::move(why)});
@@ -77,12 +81,16 @@ RecordResult<ItemFields> ParseJsonRecord(std::string_view record) {
     const size_t colon = why.find(": ");
     if (colon != std::string::npos) why.erase(0, colon + 2);
     return Wrong(broken.byte == 0 ? 0 : broken.byte - 1, "broken JSON: " + why);
+  } catch (const json::out_of_range&) {
+    return Wrong(0, "a number beyond 1.8e308; write it in quotes");
   }
   Scanner scanner(record);
   if (scanner.Peek() != '{') {
     if (scanner.Peek() == '[')
       return Wrong(scanner.at(), "an object, text or a number is expected, not a list");
-    return ItemFields{{"item", TextOf(scanner.TakeValue())}};
+    std::string text = TextOf(scanner.TakeValue());
+    if (HasZero(text)) return Wrong(0, kZero);
+    return ItemFields{{"item", std::move(text)}};
   }
   ItemFields fields;
   scanner.Take();
@@ -91,10 +99,11 @@ RecordResult<ItemFields> ParseJsonRecord(std::string_view record) {
     std::string name = TextOf(scanner.TakeValue());
     if (std::ranges::find(fields, name, &ItemFields::value_type::first) != fields.end())
       return Wrong(at, fmt::format("the field {} a second time", config::JsonQuoted(name)));
+    if (HasZero(name)) return Wrong(at, kZero);
     scanner.Take();  // :
     const size_t value_at = scanner.at();
     std::string text = TextOf(scanner.TakeValue());
-    if (text.find('\0') != std::string::npos) return Wrong(value_at, "text cannot hold a zero byte");
+    if (HasZero(text)) return Wrong(value_at, kZero);
     fields.emplace_back(std::move(name), std::move(text));
     if (scanner.Peek() == ',') scanner.Take();
   }

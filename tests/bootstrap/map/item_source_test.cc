@@ -83,6 +83,9 @@ TEST_F(Items, AreRefusedWithFileLineAndColumn) {
   EXPECT_THAT(Keys("a.csv", "id\n\"x\n\n"), ElementsAre("a.csv:2:1: this quote is never closed"));
   EXPECT_THAT(Keys("a.csv", "id,id\n1,2\n"),
               ElementsAre("a.csv:1:1: the header line has \"id\" a second time"));
+  EXPECT_THAT(Keys("a.jsonl", "{\"a\": 1}\n{\"a\": 1e5000}\n"),
+              ElementsAre("a.jsonl:2:1: a number beyond 1.8e308; write it in quotes"));
+  EXPECT_THAT(Keys("a.csv", "id,\xff\n1,2\n"), ElementsAre("a.csv:1:4: not UTF-8"));
   EXPECT_THAT(Keys("a.csv", "id\n"), ElementsAre("a.csv has no items"));
   EXPECT_THAT(Keys("a.jsonl", "{\"a\": 1}\n{\"a\": }\n"),
               ElementsAre(testing::StartsWith("a.jsonl:2:7: broken JSON: ")));
@@ -94,6 +97,10 @@ TEST_F(Items, AreRefusedWithFileLineAndColumn) {
   EXPECT_THAT(Keys("a.txt", "x\ny\xff\n"), ElementsAre("a.txt:2:2: not UTF-8"));
   EXPECT_THAT(Keys("a.txt", std::string("x\n\0y\n", 5)),
               ElementsAre("a.txt:2:1: text cannot hold a zero byte"));
+  for (const char* line : {R"("a\u0000b")", R"({"a\u0000": 1})", R"({"a": "\u0000"})"}) {
+    EXPECT_THAT(Keys("a.jsonl", line), ElementsAre(testing::EndsWith(": text cannot hold a zero byte")))
+        << line;
+  }
   EXPECT_THAT(Keys("a.txt", "\n\n"), ElementsAre("a.txt has no items"));
   EXPECT_THAT(Keys("a.jsonl", "{\"key\": \"\"}\n"), ElementsAre("a.jsonl:1: the item's key is empty"));
 }
