@@ -59,7 +59,10 @@ Status Begin(const muster_comm* world, const muster_map_options* options, muster
                      Duration(std::max<int64_t>(options->timeout_ns, 0)),
                      options->retry_given_up != 0,
                      {},
-                     options->slots};
+                     options->slots,
+                     options->quiet != 0,
+                     {}};
+  if (options->classes != nullptr) asked.classes.assign(options->classes, options->classes + options->items);
   Maps& maps = TheMaps();
   const std::lock_guard lock(maps.mutex);
   if (std::ranges::any_of(maps.all, [](const muster_map* other) { return other->member != nullptr; }))

@@ -291,6 +291,10 @@ typedef struct muster_map_options {
   int64_t timeout_ns;  /* of one item; 0: none. A process that takes longer is ended with status 75 */
   int retry_given_up;  /* not 0: items that an earlier run gave up are tried again */
   int slots;           /* items that this rank works on at a time; may differ by rank; at least 1 */
+  /* `items` bytes: the class of each item, 0 to 63. Items of a class take about equally long: near the job's end, no item
+   * is begun that takes longer than its class usually does. Rank 0's count. NULL: all items are one class. */
+  const unsigned char* classes;
+  int quiet; /* not 0: no lines about the progress */
 } muster_map_options;
 
 #define MUSTER_MAP_LISTED 10

@@ -70,9 +70,10 @@ struct MapSlots {
 
 struct MapOptions {
   MapItems items;
-  std::vector<std::string> command;    // argv with placeholders; empty: CMD after -- is needed
-  std::optional<std::string> output;   // a directory; absent: muster-map
-  std::optional<std::string> journal;  // absent: OUTPUT/journal
+  std::optional<std::string> item_class;  // map.class, which is a keyword: a field of the items
+  std::vector<std::string> command;       // argv with placeholders; empty: CMD after -- is needed
+  std::optional<std::string> output;      // a directory; absent: muster-map
+  std::optional<std::string> journal;     // absent: OUTPUT/journal
   int retries = 2;
   std::optional<Duration> timeout;  // of one item
   std::vector<std::string> expect;  // FILE or FILE:JSON.PATH, with placeholders

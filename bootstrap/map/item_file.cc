@@ -65,7 +65,7 @@ class ItemFile : public ItemSource {
   ItemFile(UniqueFd file, std::string path, FileFormat format)
       : path_(std::move(path)), format_(format), file_(std::move(file)) {}
 
-  Status Prepare() {
+  Status Prepare(std::string_view class_field) {
     struct stat status {};
     if (fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
       return WithHint(Fail(Code::kConfiguration, "{} is not a regular file", path_),
@@ -75,7 +75,7 @@ class ItemFile : public ItemSource {
     MUSTER_CHECK(FindRecords());
     if (format_ == FileFormat::kCsv) MUSTER_CHECK(ReadHeader());
     if (size() == 0) return Fail(Code::kConfiguration, "{} has no items", path_);
-    const Status surveyed = Survey();
+    const Status surveyed = Survey(class_field);
     survey_window_ = {};
     surveyed_ = true;
     return surveyed;
@@ -240,17 +240,18 @@ class ItemFile : public ItemSource {
 
 }  // namespace
 
-Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path) {
+Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path, std::string_view class_field) {
   MUSTER_CHECK(FormatOf(path));
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return Fail(Code::kConfiguration, "cannot read {}: {}", path, ErrnoText(errno));
-  return ReadItemFile(std::move(file), path);
+  return ReadItemFile(std::move(file), path, class_field);
 }
 
-Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path) {
+Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path,
+                                                 std::string_view class_field) {
   MUSTER_TRY(const FileFormat format, FormatOf(path));
   auto items = std::make_unique<ItemFile>(std::move(file), path, format);
-  MUSTER_CHECK(items->Prepare());
+  MUSTER_CHECK(items->Prepare(class_field));
   return items;
 }
 

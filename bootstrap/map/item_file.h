@@ -17,10 +17,11 @@
 namespace muster::map {
 
 // As ItemSource::Open.
-Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path);
+Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path, std::string_view class_field = {});
 
 // The same, of a file that is open: `path` is its name in messages, with the extension.
-Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path);
+Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path,
+                                                 std::string_view class_field = {});
 
 // What a record cannot be read for, and at which of its bytes.
 struct RecordFault {

@@ -9,6 +9,7 @@
 
 #include "bootstrap/config/quote.h"
 #include "bootstrap/map/item_file.h"
+#include "comm/map/options.h"
 
 namespace muster::map {
 namespace {
@@ -40,10 +41,26 @@ class NameCounter {
   std::vector<std::string> order_;
 };
 
+// The classes by their names. The last number is for all names that come late.
+class ClassNumbers {
+ public:
+  uint8_t Of(const std::string& name) {
+    constexpr size_t kLast = kMostClasses - 1;
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) return known->second;
+    const auto next = static_cast<uint8_t>(std::min(numbers_.size(), kLast));
+    if (next < kLast) numbers_[name] = next;
+    return next;
+  }
+
+ private:
+  std::map<std::string, uint8_t> numbers_;
+};
+
 class ListItems : public ItemSource {
  public:
   ListItems(const config::MapItems& items, std::string_view where) : items_(items), where_(where) {}
-  Status Prepare() { return Survey(); }
+  Status Prepare(std::string_view class_field) { return Survey(class_field); }
 
   uint64_t size() const override { return items_.list.size(); }
   Result<SourceItem> Read(uint64_t index) const override { return MakeItem(index, items_.list.at(index)); }
@@ -60,14 +77,14 @@ class ListItems : public ItemSource {
 class ProductItems : public ItemSource {
  public:
   ProductItems(const config::MapItems& items, std::string_view where) : items_(items), where_(where) {}
-  Status Prepare() {
+  Status Prepare(std::string_view class_field) {
     for (const auto& [name, texts] : items_.product) {
       if (texts.size() > kMostItems / size_) {
         return Fail(Code::kConfiguration, "{}: map.items: more than {} combinations", where_, kMostItems);
       }
       size_ *= texts.size();
     }
-    return Survey();
+    return Survey(class_field);
   }
 
   uint64_t size() const override { return size_; }
@@ -115,16 +132,17 @@ SourceItem MakeItem(uint64_t index, ItemFields fields) {
   return item;
 }
 
-Result<std::unique_ptr<ItemSource>> ItemSource::Open(const config::MapItems& items, std::string_view where) {
-  if (!items.file.empty()) return OpenItemFile(items.file);
+Result<std::unique_ptr<ItemSource>> ItemSource::Open(const config::MapItems& items, std::string_view where,
+                                                     std::string_view class_field) {
+  if (!items.file.empty()) return OpenItemFile(items.file, class_field);
   if (!items.list.empty()) {
     auto list = std::make_unique<ListItems>(items, where);
-    MUSTER_CHECK(list->Prepare());
+    MUSTER_CHECK(list->Prepare(class_field));
     return list;
   }
   if (!items.product.empty()) {
     auto product = std::make_unique<ProductItems>(items, where);
-    MUSTER_CHECK(product->Prepare());
+    MUSTER_CHECK(product->Prepare(class_field));
     return product;
   }
   return WithHint(Fail(Code::kUsage, "there are no items: no --items, and no map.items in the configuration"),
@@ -151,9 +169,10 @@ Status ItemSource::CheckKeys(std::vector<std::pair<uint64_t, uint64_t>> hashes) 
                   "the key is the field key or id, else all fields together");
 }
 
-Status ItemSource::Survey() {
+Status ItemSource::Survey(std::string_view class_field) {
   KeyDigest digest;
   NameCounter names;
+  ClassNumbers numbers;
   std::vector<std::pair<uint64_t, uint64_t>> hashes;  // of keys, with their items
   if (size() > kMostItems) return Fail(Code::kConfiguration, "{}: more than {} items", Where(0), kMostItems);
   hashes.reserve(size());
@@ -162,6 +181,15 @@ Status ItemSource::Survey() {
     if (item.key.empty()) return Fail(Code::kConfiguration, "{}: the item's key is empty", Where(i));
     digest.Add(item.key);
     names.Count(item);
+    if (!class_field.empty()) {
+      const std::string* name = item.Find(class_field);
+      if (name == nullptr) {
+        return WithHint(Fail(Code::kConfiguration, "map.class is {}, but {} has no such field",
+                             config::JsonQuoted(class_field), Where(i)),
+                        "give every item this field");
+      }
+      classes_.push_back(numbers.Of(*name));
+    }
     const uint64_t hash = std::hash<std::string>{}(item.key);
     Remember(i, hash);
     hashes.emplace_back(hash, i);

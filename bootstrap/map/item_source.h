@@ -12,6 +12,7 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/map/item_key.h"
+#include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/map/journal/identity.h"
 
@@ -32,7 +33,9 @@ class ItemSource {
   // `where`: what the configuration is called in messages ("sweep.yaml:3:10"). BLOCKS for as long as reading the
   // whole file takes. Error: kConfiguration, with file:line:column: a record that cannot be read, an empty key, a
   // key twice, no items.
-  static Result<std::unique_ptr<ItemSource>> Open(const config::MapItems& items, std::string_view where);
+  // `class_field`: the field whose value is the class of an item (map.class); empty: none.
+  static Result<std::unique_ptr<ItemSource>> Open(const config::MapItems& items, std::string_view where,
+                                                  std::string_view class_field = {});
   virtual ~ItemSource() = default;
 
   virtual uint64_t size() const = 0;
@@ -48,12 +51,14 @@ class ItemSource {
     uint64_t first_without = 0;  // an item
   };
   const std::vector<PartialName>& partial_names() const { return partial_names_; }
+  // The class of each item, as Options::classes has them; empty without a field for them.
+  const Bytes& classes() const { return classes_; }
   // Of all keys in order: a part of the map's identity.
   const Digest& keys() const { return keys_; }
 
  protected:
   // Reads every item once.
-  Status Survey();
+  Status Survey(std::string_view class_field);
   // Of a key: a second reading is compared with it.
   virtual void Remember(uint64_t /*index*/, uint64_t /*hash*/) {}
 
@@ -63,6 +68,7 @@ class ItemSource {
 
   std::vector<std::string> names_;
   std::vector<PartialName> partial_names_;
+  Bytes classes_;
   Digest keys_{};
 };
 

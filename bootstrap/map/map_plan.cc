@@ -144,7 +144,8 @@ Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
     return WithHint(Fail(Code::kUsage, "nothing to run: no CMD, and the configuration has no map.command"),
                     "muster map --items FILE -- CMD {item}");
   }
-  MUSTER_TRY(plan.items, ItemSource::Open(config.map.items, effective.origins.at("map.items")));
+  MUSTER_TRY(plan.items, ItemSource::Open(config.map.items, effective.origins.at("map.items"),
+                                          config.map.item_class.value_or("")));
   MUSTER_CHECK(ReadTemplates(config, plan));
   MUSTER_CHECK(ReadPaths(config.map, plan));
   plan.attempt.timeout = config.map.timeout;
@@ -152,6 +153,7 @@ Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
   plan.identity = {plan.items->size(), plan.items->keys(), DigestOfWords(plan.command),
                    ShellLine(plan.command)};
   plan.options.retries = config.map.retries;
+  plan.options.classes = plan.items->classes();
   // Until then the program may be at work.
   if (config.map.timeout) plan.options.timeout = *config.map.timeout + config.run.grace;
   WarnOfRelativePaths(plan);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace muster::map {
 namespace {
@@ -9,6 +10,9 @@ namespace {
 // Shares a batch is of: half of what is left, divided among the ranks.
 constexpr uint64_t kBatchesLeft = 2;
 constexpr Duration kLongestItem = std::chrono::hours(24 * 365);
+constexpr double kUsually = 0.95;
+// Results that tell how long the items of a class take.
+constexpr uint64_t kEnoughResults = 5;
 
 size_t BucketOf(Duration took) {
   const auto ns = static_cast<uint64_t>(std::max<Duration::rep>(took.count(), 1));
@@ -43,9 +47,13 @@ Duration Durations::Quantile(double share) const {
 
 Ledger::Ledger(uint64_t items, int retries) : retries_(std::min(retries, kMostRetries)), states_(items) {
   progress_.items = items;
+  by_class_.front().pending = items;
 }
 
 void Ledger::Set(uint64_t item, State state) {
+  uint64_t& pending = by_class_[ClassOf(item)].pending;
+  if (StateOf(item) == State::kPending) --pending;
+  if (state == State::kPending) ++pending;
   states_[item] = static_cast<uint8_t>((states_[item] & ~3U) | static_cast<uint8_t>(state));
 }
 
@@ -59,6 +67,24 @@ void Ledger::Resume(uint64_t item, bool poisoned) {
   Set(item, poisoned ? State::kPoisoned : State::kCommitted);
   ++(poisoned ? progress_.poisoned : progress_.committed);
   ++progress_.resumed;
+}
+
+void Ledger::Classify(uint64_t first, std::span<const uint8_t> classes) {
+  if (first > states_.size() || classes.size() > states_.size() - first) return;
+  if (classes_.empty()) {
+    classes_.resize(states_.size());
+    by_class_.front().durations = {};  // of any class
+  }
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const uint64_t item = first + i;
+    const uint8_t its = std::min<uint8_t>(classes[i], kMostClasses - 1);
+    if (its >= by_class_.size()) by_class_.resize(its + size_t{1}, {by_class_.front().closed, 0, {}});
+    if (StateOf(item) == State::kPending) {
+      --by_class_[ClassOf(item)].pending;
+      ++by_class_[its].pending;
+    }
+    classes_[item] = its;
+  }
 }
 
 void Ledger::Join(int rank, int slots) { workers_[rank].slots = std::max(slots, 1); }
@@ -78,7 +104,7 @@ void Ledger::Stop(int rank) {
 void Ledger::Return(uint64_t item) {
   Set(item, State::kPending);
   --progress_.granted;
-  returned_.insert(item);
+  if (!by_class_[ClassOf(item)].closed) returned_.insert(item);
 }
 
 // A try has ended badly. True: it was the last one.
@@ -184,6 +210,8 @@ Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::ti
   ++progress_.committed;
   failed_at_.erase(item);
   durations_.Add(took);
+  by_class_[ClassOf(item)].durations.Add(took);
+  longest_ = std::max(longest_, EndOf(BucketOf(took)));
   return Verdict::kTaken;
 }
 
@@ -208,13 +236,41 @@ void Ledger::GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_
   }
 }
 
+uint64_t Ledger::Grantable() const {
+  uint64_t grantable = 0;
+  for (const Class& one : by_class_) grantable += one.closed ? 0 : one.pending;
+  return grantable;
+}
+
+bool Ledger::closed() const { return std::ranges::all_of(by_class_, &Class::closed); }
+
+void Ledger::Close() {
+  for (Class& one : by_class_) one.closed = true;
+}
+
+bool Ledger::Limit(Duration left) {
+  if (left > longest_) return false;
+  const Duration usually = durations_.Quantile(kUsually);
+  bool further = false;
+  for (Class& one : by_class_) {
+    Duration its = one.durations.Quantile(kUsually);
+    if (one.durations.count() < kEnoughResults) its = std::max(its, usually);
+    if (one.closed || left > its) continue;
+    one.closed = further = true;
+  }
+  if (!further) return false;
+  std::erase_if(returned_, [this](uint64_t item) { return by_class_[ClassOf(item)].closed; });
+  recall_ = true;
+  return true;
+}
+
 uint64_t Ledger::BatchFor(const Worker& worker) const {
   const auto slots = static_cast<uint64_t>(worker.slots);
   uint64_t active = 0;
   for (const auto& [rank, other] : workers_) {
     if (!other.stopped) active += static_cast<uint64_t>(other.slots);
   }
-  const uint64_t guided = Pending() * slots / (kBatchesLeft * std::max<uint64_t>(active, 1));
+  const uint64_t guided = Grantable() * slots / (kBatchesLeft * std::max<uint64_t>(active, 1));
   uint64_t in_time = slots;
   if (worker.done > 0) {
     const auto mean =
@@ -244,7 +300,10 @@ std::optional<uint64_t> Ledger::TakePending(int rank) {
     const auto failed = failed_at_.find(*item);
     if (failed == failed_at_.end() || failed->second != rank) return TakeReturned(item);
   }
-  while (fresh_ < states_.size() && StateOf(fresh_) != State::kPending) ++fresh_;
+  const auto is_taken = [this](uint64_t one) {
+    return StateOf(one) != State::kPending || by_class_[ClassOf(one)].closed;
+  };
+  while (fresh_ < states_.size() && is_taken(fresh_)) ++fresh_;
   if (fresh_ < states_.size()) return fresh_++;
   if (returned_.empty() || OthersWork(rank)) return std::nullopt;
   return TakeReturned(returned_.begin());
@@ -252,9 +311,8 @@ std::optional<uint64_t> Ledger::TakePending(int rank) {
 
 std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
   std::vector<Grant> grants;
-  if (closed_) return grants;
   for (auto& [rank, worker] : workers_) {
-    if (Pending() == 0) break;
+    if (Grantable() == 0) break;
     if (!worker.wants || worker.silent) continue;
     Grant grant{rank, {}};
     for (uint64_t left = BatchFor(worker); left > 0; --left) {
@@ -278,8 +336,10 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
 
 std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
   std::vector<int> asked;
-  if (!closed_) {
-    if (Pending() > 0) return asked;
+  if (std::exchange(recall_, false)) {
+    again = {};
+  } else if (!closed()) {
+    if (Grantable() > 0) return asked;
     const bool waits = std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.wants; });
     if (!waits) return asked;
   }
@@ -301,10 +361,7 @@ std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now,
   return overdue;
 }
 
-bool Ledger::IsOver() const {
-  if (AllEnded()) return true;
-  return closed_ && progress_.granted == 0;
-}
+bool Ledger::IsOver() const { return progress_.granted == 0 && Grantable() == 0; }
 
 bool Ledger::AllStopped() const {
   return progress_.granted == 0 &&

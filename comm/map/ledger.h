@@ -15,11 +15,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "comm/base/deadline.h"
+#include "comm/map/options.h"
 #include "comm/map/state.h"
 
 namespace muster::map {
@@ -43,6 +45,7 @@ class Durations {
   void Add(Duration took);
   // At least this share of them took no longer; zero before the first.
   Duration Quantile(double share) const;
+  uint64_t count() const { return count_; }
 
  private:
   std::array<uint64_t, 256> buckets_{};
@@ -68,6 +71,8 @@ class Ledger {
 
   // By an earlier run; before the first Join.
   void Resume(uint64_t item, bool poisoned);
+  // The classes of the items from `first` on (Options::classes). At any time; until then all are of one class.
+  void Classify(uint64_t first, std::span<const uint8_t> classes);
 
   void Join(int rank, int slots);
   // The rank needs more items.
@@ -90,8 +95,15 @@ class Ledger {
   void GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now);
 
   // No more grants: the time is up.
-  void Close() { closed_ = true; }
-  bool closed() const { return closed_; }
+  void Close();
+  // `left` is there for an item. A class is closed once it is less than 95 of 100 of its items took: no more grants
+  // of it, and its items that were not begun are asked back. A class with few results counts as all items, or longer.
+  // True: a further class is closed.
+  bool Limit(Duration left);
+  // All classes are.
+  bool closed() const;
+  // Items of closed classes that no rank has.
+  uint64_t held_back() const { return Pending() - Grantable(); }
 
   // What to grant now.
   std::vector<Grant> TakeGrants(Clock::time_point now);
@@ -138,6 +150,11 @@ class Ledger {
     uint64_t failed_attempts = 0;
     Duration failing{};
   };
+  struct Class {
+    bool closed = false;
+    uint64_t pending = 0;
+    Durations durations;
+  };
 
   State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
   void Set(uint64_t item, State state);
@@ -148,22 +165,27 @@ class Ledger {
   void Return(uint64_t item);
   bool Poison(uint64_t item);
   uint64_t Pending() const { return progress_.left() - progress_.granted; }
+  uint64_t Grantable() const;
+  uint8_t ClassOf(uint64_t item) const { return classes_.empty() ? uint8_t{0} : classes_[item]; }
   uint64_t BatchFor(const Worker& worker) const;
   std::optional<uint64_t> TakePending(int rank);
   uint64_t TakeReturned(std::set<uint64_t>::iterator place);
   bool OthersWork(int rank) const;
 
   const int retries_;
-  // State and tries of each item in a byte: ten million items are ten megabytes.
+  // State and tries of each item in a byte: ten million items are ten megabytes, and ten more with their classes.
   std::vector<uint8_t> states_;
-  uint64_t fresh_ = 0;  // items from here on were never granted
-  std::set<uint64_t> returned_;
+  std::vector<uint8_t> classes_;  // empty: all are of class 0
+  std::vector<Class> by_class_{1};
+  uint64_t fresh_ = 0;                           // items from here on were never granted
+  std::set<uint64_t> returned_;                  // of classes that are not closed
   std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
   std::map<int, Worker> workers_;
   std::map<int, RankShare> gone_;
   Progress progress_;
   Durations durations_;
-  bool closed_ = false;
+  Duration longest_{};   // no item took longer
+  bool recall_ = false;  // a class was closed: its items that were not begun are asked back
 };
 
 }  // namespace muster::map

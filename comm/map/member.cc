@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMostOnTheWay = 1 << 20;
 // A leader may have both for each of its ranks on the way: for 12 that is less than FrameStream::kMostQueued.
 constexpr size_t kLargestResult = 4 << 20;
+constexpr size_t kClassesAtOnce = 1 << 20;
 
 // What the caller's threads and the group's thread share. The listener may outlive the member.
 struct Shared {
@@ -139,8 +140,9 @@ class GroupMember : public Member {
     link_.SetListener({});
   }
 
-  Status Join(const Identity& identity, const Options& options, Deadline deadline) {
+  Status Join(const Identity& identity, const Options& options, bool sends_classes, Deadline deadline) {
     link_.SendToRoot(Encode(map_, muster::map::Join{identity, options}));
+    if (sends_classes) SendClasses(options.classes);
     std::unique_lock lock(shared_->mutex);
     const auto answered = [&] { return shared_->opened || shared_->error; };
     if (!deadline.IsNever() && !shared_->changed.wait_until(lock, deadline.when(), answered)) {
@@ -243,6 +245,13 @@ class GroupMember : public Member {
   }
 
  private:
+  void SendClasses(ByteView classes) {
+    for (size_t first = 0; first < classes.size(); first += kClassesAtOnce) {
+      const ByteView part = classes.subspan(first, std::min(kClassesAtOnce, classes.size() - first));
+      link_.SendToRoot(Encode(map_, Classes{first, Bytes(part.begin(), part.end())}));
+      link_.AwaitSent();
+    }
+  }
   Status ErrorSoFar() const {
     if (shared_->error) return tl::unexpected<Error>(*shared_->error);
     return {};
@@ -270,6 +279,9 @@ Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& ident
     return muster::Fail(Code::kUsage, "a map has 0 to {} retries and at least one slot", kMostRetries);
   if (identity.items > kMostItems)
     return muster::Fail(Code::kUsage, "a map of {} items: {} at most", identity.items, kMostItems);
+  if (!options.classes.empty() && options.classes.size() != identity.items)
+    return muster::Fail(Code::kUsage, "a map of {} items has the classes of {}", identity.items,
+                        options.classes.size());
   const uint32_t number = group.TakeMapNumber();
   RootLink* link = group.root_link();
   std::unique_ptr<RootLink> own_link;
@@ -278,7 +290,7 @@ Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& ident
     link = own_link.get();
   }
   auto member = std::make_unique<GroupMember>(*link, std::move(own_link), number);
-  MUSTER_CHECK(member->Join(identity, options, deadline));
+  MUSTER_CHECK(member->Join(identity, options, group.rank() == 0, deadline));
   return member;
 }
 

@@ -10,7 +10,7 @@ void Fields(auto& wire, Is<Identity> auto& identity) {
 
 void Fields(auto& wire, Is<Options> auto& options) {
   wire(options.journal, options.retries, options.timeout, options.retry_poisoned, options.time_left,
-       options.slots);
+       options.slots, options.quiet);
   wire.Require(options.retries >= 0 && options.retries <= kMostRetries && options.slots >= 1);
 }
 
@@ -36,6 +36,7 @@ void Fields(auto& wire, Is<Failed> auto& failed) {
 }
 void Fields(auto& wire, Is<GivenBack> auto& returned) { wire(returned.items); }
 void Fields(auto& wire, Is<ReadRecords> auto& read) { wire(read.first, read.count); }
+void Fields(auto& wire, Is<Classes> auto& classes) { wire(classes.first, classes.classes); }
 void Fields(auto& wire, Is<Refused> auto& refused) { wire(refused.error); }
 void Fields(auto& wire, Is<Granted> auto& granted) { wire(granted.items); }
 void Fields(auto& wire, Is<Durable> auto& durable) { wire(durable.count); }
@@ -49,7 +50,7 @@ std::optional<Heading> HeadingOf(ByteView message) {
   Heading heading;
   reader(type, heading.map);
   heading.type = static_cast<MessageType>(type);
-  const bool to_root = heading.type >= MessageType::kJoin && heading.type <= MessageType::kLeave;
+  const bool to_root = heading.type >= MessageType::kJoin && heading.type <= MessageType::kClasses;
   const bool to_rank = heading.type >= MessageType::kOpened && heading.type <= MessageType::kExpired;
   if (!reader.ok() || (!to_root && !to_rank)) return std::nullopt;
   return heading;
@@ -80,6 +81,7 @@ MUSTER_MAP_MESSAGE(Commit)
 MUSTER_MAP_MESSAGE(Failed)
 MUSTER_MAP_MESSAGE(GivenBack)
 MUSTER_MAP_MESSAGE(ReadRecords)
+MUSTER_MAP_MESSAGE(Classes)
 MUSTER_MAP_MESSAGE(Refused)
 MUSTER_MAP_MESSAGE(Granted)
 MUSTER_MAP_MESSAGE(Durable)

@@ -29,6 +29,7 @@ enum class MessageType : uint8_t {
   kStop,      // it wants no more
   kRead,      // records, please
   kLeave,     // it is done with this map
+  kClasses,   // of rank 0: the classes of items
   // To a rank.
   kOpened = 16,  // the journal is open
   kRefused,      // the map cannot begin, or cannot go on
@@ -65,6 +66,11 @@ struct ReadRecords {
   static constexpr MessageType kType = MessageType::kRead;
   uint64_t first = 0;
   uint64_t count = 0;
+};
+struct Classes {
+  static constexpr MessageType kType = MessageType::kClasses;
+  uint64_t first = 0;
+  Bytes classes;  // of the items from `first` on
 };
 struct Refused {
   static constexpr MessageType kType = MessageType::kRefused;

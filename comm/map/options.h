@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
 
 namespace muster::map {
+
+inline constexpr int kMostClasses = 64;
 
 struct Options {
   std::string journal;          // an absolute path of the root's node; "": results live as long as the group
@@ -17,6 +20,10 @@ struct Options {
   bool retry_poisoned = false;  // items that an earlier run gave up are tried again
   Duration time_left{};         // until this job's end, where this rank knows it; zero: it does not
   int slots = 1;                // items that this rank works on at a time; may differ by rank
+  bool quiet = false;           // no lines about the progress
+  // Of each item, by its number: 0 to kMostClasses - 1; what is above counts as the last. Items of a class take about
+  // equally long. Empty: one class. Rank 0's count.
+  Bytes classes{};
 
   // At most until then, where it is known. Zero would mean that this rank does not know.
   void EndBefore(Deadline latest) {

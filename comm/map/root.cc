@@ -14,7 +14,6 @@ constexpr Duration kAskAgain = std::chrono::seconds(1);
 constexpr Duration kOverdue = std::chrono::seconds(2);
 // Beyond what 95 of 100 items took, for the journal and the way back.
 constexpr Duration kSlack = std::chrono::seconds(5);
-constexpr double kUsually = 0.95;
 // As options.h says.
 constexpr size_t kFirstPoisoned = 100;
 constexpr size_t kFailedNamed = 10;
@@ -57,6 +56,11 @@ void Root::Hear(int rank, MessageType type, ByteView message) {
   if (type == MessageType::kLeave) return Lose(rank, "");
   if (type == MessageType::kRead) {
     if (const auto read = Decode<ReadRecords>(message)) OnRead(rank, *read);
+    return;
+  }
+  if (type == MessageType::kClasses) {
+    const auto classes = Decode<Classes>(message);
+    if (classes && ledger_ && rank == 0) ledger_->Classify(classes->first, classes->classes);
     return;
   }
   if (state_ != State::kOpen || !ranks_.contains(rank)) return;
@@ -122,7 +126,7 @@ void Root::OnOpened(Result<JournalWriter::Opened> opened) {
   }
   state_ = State::kOpen;
   opened_ = Clock::now();
-  log_.Begin(ledger_->progress(), Clock::now());
+  if (!first_->options.quiet) log_.Begin(ledger_->progress(), Clock::now());
   for (const auto& [rank, state] : ranks_) Welcome(rank);
   OnTick();
   CheckOver();
@@ -268,7 +272,7 @@ void Root::CheckAbandoned() {
 void Root::OnTick() {
   if (state_ != State::kOpen) return;
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
-  log_.Tell(ledger_->progress(), Clock::now());
+  if (!first_->options.quiet) log_.Tell(ledger_->progress(), Clock::now());
   CheckSilent();
   CheckOverdue();
   Dispatch();
@@ -301,10 +305,13 @@ void Root::CheckSilent() {
 
 void Root::CheckTime() {
   if (latest_.IsNever() || ledger_->closed() || ledger_->AllEnded()) return;
-  if (latest_.Remaining() > ledger_->durations().Quantile(kUsually) + kSlack) return;
-  ledger_->Close();
-  LogEvent(LogLevel::kWarning, "map_time_is_up", {{"left", ledger_->progress().left()}},
-           "the job ends soon: no further item of the map is begun, {} are left", ledger_->progress().left());
+  if (!ledger_->Limit(latest_.Remaining() - kSlack)) return;
+  const uint64_t left = ledger_->closed() ? ledger_->progress().left() : ledger_->held_back();
+  if (left == 0) return;
+  LogEvent(
+      LogLevel::kWarning, "map_time_is_up", {{"left", left}}, "the job ends soon: {}, {} are left",
+      ledger_->closed() ? "no further item of the map is begun" : "no further item of some classes is begun",
+      left);
 }
 
 // ---- the end
@@ -320,7 +327,7 @@ void Root::CheckOver() {
   state_ = State::kClosing;
   ended_ = Clock::now();
   params_.loop.Cancel(tick_);
-  log_.End(ledger_->progress(), Clock::now());
+  if (!first_->options.quiet) log_.End(ledger_->progress(), Clock::now());
   const auto closed = std::make_shared<Status>();
   params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
                      [this, closed, alive = std::weak_ptr(alive_)] {

@@ -130,10 +130,10 @@ class Channel:
 
 
 class _Mail:
-    """A map without keys and journal."""
+    """A map without keys, journal and lines about its progress."""
 
     def __init__(self, name: str, count: int) -> None:
-        self._queue = Queue(_library.MapOptions(count, None, name.encode(), None, 0, 0, 0, 1))
+        self._queue = Queue(_library.MapOptions(count, None, name.encode(), None, 0, 0, 0, 1, None, True))
 
     def __enter__(self) -> Queue:
         return self._queue

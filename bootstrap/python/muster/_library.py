@@ -42,6 +42,8 @@ class MapOptions(ctypes.Structure):
         ("timeout_ns", _Time),
         ("retry_given_up", _Int),
         ("slots", _Int),
+        ("classes", _Text),
+        ("quiet", _Int),
     ]
 
 

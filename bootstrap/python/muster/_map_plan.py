@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import sys
+import types
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, Callable, Generic, Protocol, TypeVar, Union, cast
 
@@ -30,12 +31,20 @@ Key = Callable[[_T], str]
 # Of an item's JSON as its key; longer ones are cut, and end with a digest.
 LONGEST_KEY = 128
 _KEPT = 64
+_LAST_CLASS = 63
 
 
 class Plan(Generic[_T]):
     """The items of a map, in batches if there is a batch size. The library has the numbers of the batches alone."""
 
-    def __init__(self, items: Items[_T], key: Key[_T] | None, journal: object, batch_size: int | None) -> None:
+    def __init__(
+        self,
+        items: Items[_T],
+        key: Key[_T] | None,
+        journal: object,
+        batch_size: int | None,
+        class_of: Key[_T] | None = None,
+    ) -> None:
         if batch_size is not None and batch_size < 1:
             raise UsageError(f"a map with batches of {batch_size} items", "batch_size must be at least 1")
         self.items = _indexed(items)
@@ -45,6 +54,8 @@ class Plan(Generic[_T]):
         if batch_size is not None:
             keys = [_short(_json(keys[i : i + batch_size]) or "") for i in range(0, self.total, batch_size)]
         self.keys = [text.encode(errors="backslashreplace") for text in keys]
+        # Of each item, or of the first item of each batch.
+        self.classes = None if class_of is None else _classes(class_of(self.items[self.where(i).start]) for i in range(self.count))
 
     @property
     def count(self) -> int:
@@ -65,6 +76,17 @@ class Plan(Generic[_T]):
         if self.batch_size is None:
             return self.items[number]
         return [self.items[i] for i in self.where(number)]
+
+    def checked(self, number: int, result: object) -> object:
+        """The result as it is kept: the list of a generator; the list of a batch, one for each of its items."""
+        if self.batch_size is None:
+            return list(result) if isinstance(result, types.GeneratorType) else result
+        if isinstance(result, (str, bytes, Mapping)) or not isinstance(result, Iterable):
+            raise TypeError(f"the result of a batch is a {type(result).__name__}, and not one result for each item")
+        every = list(result)
+        if len(every) != len(self.where(number)):
+            raise ValueError(f"{len(every)} results of a batch of {len(self.where(number))} items")
+        return every
 
     def digest(self) -> bytes:
         """Of all keys: of each its length and its bytes."""
@@ -109,6 +131,17 @@ def _key(number: int, item: _T, key: Key[_T] | None, named: bool) -> str:
     if not isinstance(own, str) or "\0" in own:
         raise UsageError(f"the key of item {number} is {own!r}: it must be a str, without zero characters")
     return own
+
+
+def _classes(names: Iterable[str]) -> bytes:
+    """As numbers. The last one is for all classes that come late."""
+    numbers: dict[str, int] = {}
+    classes = bytearray()
+    for name in names:
+        if name not in numbers and len(numbers) < _LAST_CLASS:
+            numbers[name] = len(numbers)
+        classes.append(numbers.get(name, _LAST_CLASS))
+    return bytes(classes)
 
 
 def _json(value: object) -> str | None:

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 import traceback
-import types
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Callable, Generic, Literal, TypeVar, Union, overload
@@ -39,12 +38,14 @@ def map(
     batch_size: int,
     journal: Journal = None,
     key: Key[_T] | None = None,
+    class_of: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     slots: int = 1,
     gather: Gather = "root",
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> list[_R] | None: ...
 @overload
 def map(
@@ -54,12 +55,14 @@ def map(
     batch_size: None = None,
     journal: Journal = None,
     key: Key[_T] | None = None,
+    class_of: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     slots: int = 1,
     gather: Gather = "root",
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> list[list[_R]] | None: ...
 @overload
 def map(
@@ -69,12 +72,14 @@ def map(
     batch_size: None = None,
     journal: Journal = None,
     key: Key[_T] | None = None,
+    class_of: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     slots: int = 1,
     gather: Gather = "root",
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> list[_R] | None: ...
 
 
@@ -85,12 +90,14 @@ def map(
     batch_size: int | None = None,
     journal: Journal = None,
     key: Key[Any] | None = None,
+    class_of: Key[Any] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     slots: int = 1,
     gather: Gather = "root",
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> list[Any] | None:
     """Calls `function` with each item, on whichever rank is free, and returns the results in the order of the items: on rank 0, and
     None elsewhere. Every rank calls it, with the same items in the same order. Calls muster.init() if there is no group.
@@ -102,6 +109,8 @@ def map(
                   does what is left, with any number of ranks. None: results live as long as the map.
     key           a function of an item that returns a str of its own. None: the item as JSON; a long one is cut, and ends with a
                   digest
+    class_of      a function of an item that returns its class, a str: items of a class take about equally long. Near the job's end, no
+                  item is begun that takes longer than 95 of 100 of its class. A batch has the class of its first item.
     name          what is done, a part of the journal's identity: name the model and its settings. None: the function's module and
                   name
     retries       tries after the first, before an item is given up
@@ -109,6 +118,7 @@ def map(
     slots         threads of this rank that call the function; may differ by rank
     gather        "root", "all": every rank gets the results; "none": no rank does, and they are in the journal
     retry_failed  items that an earlier run gave up are tried again
+    progress      False: no lines about the progress
 
     The results of a generator function are lists: all that it yields for an item. bytes stay bytes, and JSON stays JSON; all other
     results are pickles, tensors of PyTorch on the CPU. A journal's pickles are loaded: trust it as the program.
@@ -122,8 +132,8 @@ def map(
         raise UsageError(f"map: gather={gather!r}", 'it must be "root", "all" or "none"')
     if inspect.iscoroutinefunction(function):
         raise UsageError("map: the function is a coroutine function", "pass one that returns its result, as asyncio.run does")
-    plan = Plan(items, key, journal, batch_size)
-    queue = _begin(plan, name or name_of(function), journal, retries, timeout, slots, retry_failed)
+    plan = Plan(items, key, journal, batch_size, class_of)
+    queue = _begin(plan, name or name_of(function), journal, retries, timeout, slots, retry_failed, progress)
     try:
         if slots == 1:
             _work(queue, plan, function)
@@ -177,7 +187,7 @@ class MapItem(Generic[_T]):
 
     def commit(self, result: object) -> None:
         """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made."""
-        form, data = _results.encode(_checked(self._plan, self._number, result))
+        form, data = _results.encode(self._plan.checked(self._number, result))
         self._queue.commit(self._number, self._plan.keys[self._number], form, data, self._took())
 
     def fail(self, reason: str | BaseException) -> None:
@@ -289,10 +299,12 @@ def map_items(
     batch_size: int,
     journal: Journal = None,
     key: Key[_T] | None = None,
+    class_of: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> MapItems[list[_T]]: ...
 @overload
 def map_items(
@@ -301,10 +313,12 @@ def map_items(
     batch_size: None = None,
     journal: Journal = None,
     key: Key[_T] | None = None,
+    class_of: Key[_T] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> MapItems[_T]: ...
 
 
@@ -314,10 +328,12 @@ def map_items(
     batch_size: int | None = None,
     journal: Journal = None,
     key: Key[Any] | None = None,
+    class_of: Key[Any] | None = None,
     name: str | None = None,
     retries: int = 2,
     timeout: Timeout = None,
     retry_failed: bool = False,
+    progress: bool = True,
 ) -> MapItems[Any]:
     """The items that this rank is to do, one after the other, until all ranks have done all of them:
 
@@ -331,8 +347,8 @@ def map_items(
     that was not committed when the next one is taken has failed. To leave the loop early gives the item back, and the other ranks do
     the rest. The loop ends with TimeIsUpError on all ranks, and with MapError on rank 0, if items are left or were given up.
     """
-    plan = Plan(items, key, journal, batch_size)
-    queue = _begin(plan, name or main_name(), journal, retries, timeout, 1, retry_failed)
+    plan = Plan(items, key, journal, batch_size, class_of)
+    queue = _begin(plan, name or main_name(), journal, retries, timeout, 1, retry_failed, progress)
     return MapItems(queue, plan, journal)
 
 
@@ -340,7 +356,14 @@ def map_items(
 
 
 def _begin(
-    plan: Plan[Any], name: str, journal: Journal, retries: int, timeout: Timeout, slots: int, retry_failed: bool
+    plan: Plan[Any],
+    name: str,
+    journal: Journal,
+    retries: int,
+    timeout: Timeout,
+    slots: int,
+    retry_failed: bool,
+    progress: bool,
 ) -> Queue:
     _world.init()
     nanoseconds = 0 if timeout is None else _nanoseconds(timeout)
@@ -358,21 +381,11 @@ def _begin(
         nanoseconds,
         retry_failed,
         slots,
+        plan.classes,
+        not progress,
     )
     _exit_status.install()
     return Queue(options)
-
-
-def _checked(plan: Plan[Any], number: int, result: object) -> object:
-    """The result as it is kept: the list of a generator; the list of a batch, one for each of its items."""
-    if plan.batch_size is None:
-        return list(result) if isinstance(result, types.GeneratorType) else result
-    if isinstance(result, (str, bytes, Mapping)) or not isinstance(result, Iterable):
-        raise TypeError(f"the result of a batch is a {type(result).__name__}, and not one result for each item")
-    every = list(result)
-    if len(every) != len(plan.where(number)):
-        raise ValueError(f"{len(every)} results of a batch of {len(plan.where(number))} items")
-    return every
 
 
 def _work(queue: Queue, plan: Plan[Any], function: Callable[[Any], object]) -> None:

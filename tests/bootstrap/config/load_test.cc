@@ -71,6 +71,7 @@ constexpr KeyCase kKeyCases[] = {
     {"run.threads", "auto", "16", "16"},
     {"log.file", "null", "out/m.log", "out/m.log"},
     {"map.items", "null", "{model: [a, 7], shots: 5}", "{model: [a, 7], shots: [5]}"},
+    {"map.class", "null", "model", "model"},
     {"map.command", "[]", "[python, eval.py, '{model}']", "[python, eval.py, \"{model}\"]"},
     {"map.output", "null", "out", "out"},
     {"map.journal", "null", "/shared/j", "/shared/j"},

@@ -59,6 +59,10 @@ def every_rank_reads():
     assert muster.map(square, ITEMS, gather="all", journal=journal()) == [item * item for item in ITEMS]
 
 
+def without_lines():
+    show(muster.map(square, ITEMS, class_of=lambda item: "even" if item % 2 == 0 else "odd", progress=False))
+
+
 def fails_twice(item):
     note("tries", item)
     if item == 7 and (once("first") or once("second")):

@@ -75,6 +75,7 @@ class Values(Maps):
     program = "map_values.py"
 
     def test_come_back_as_they_were(self):
+        self.passes("classes")
         self.passes("kinds")
         self.passes("kinds", 2)
 
@@ -230,6 +231,12 @@ class Interrupts(Maps):
         self.assertEqual(list(map(int, self.notes("done"))), list(range(20)))
         self.shows(self.alone("interrupted"), SQUARES)
         self.assertEqual(list(map(int, self.notes("done"))), list(range(20, 60)))
+
+    def test_progress_lines_may_be_left_out(self):
+        for function, lines in ("squares", True), ("without_lines", False):
+            done = cases.launch(2, self.member(function))
+            self.shows(done, SQUARES)
+            self.assertEqual("60 of 60 items done" in done.stderr, lines, done.stderr)
 
     def test_ctrl_c_while_a_rank_waits_for_items(self):
         done = self.launch(2, "interrupted_while_waiting")

@@ -10,6 +10,7 @@ import threading
 
 import muster
 from map_member import journal, note, square
+from muster._map_plan import Plan
 
 
 @dataclasses.dataclass
@@ -46,6 +47,14 @@ VALUES = [
     collections.OrderedDict(a=1),
     array.array("d", [1.5]),
 ]
+
+
+def classes():
+    """Numbers in the order of their appearance; the last one is for the 64th class and those after it."""
+    plan = Plan([f"class {i % 70}" for i in range(140)], None, None, None, str)
+    assert plan.classes == bytes(min(i, 63) for i in range(70)) * 2, plan.classes
+    assert Plan(list("aabb"), None, None, 2, str).classes == b"\x00\x01"
+    assert Plan([1], None, None, None).classes is None
 
 
 def kinds():

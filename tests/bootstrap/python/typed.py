@@ -62,7 +62,7 @@ def maps(lines: List[str]) -> None:
     assert_type(muster.map(len, lines, journal="out", key=str.upper, timeout=datetime.timedelta(hours=1)), Optional[List[int]])
     assert_type(muster.map(letters, lines, gather="all"), Optional[List[List[str]]])
     assert_type(muster.map(lambda batch: [len(line) for line in batch], lines, batch_size=4), Optional[List[int]])
-    work = muster.map_items(lines, retries=0)
+    work = muster.map_items(lines, retries=0, class_of=str.upper, progress=False)
     for item in work:
         with item:
             assert_type(item, muster.MapItem[str])

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <queue>
 #include <random>
+#include <span>
 
 namespace muster::map {
 namespace {
@@ -189,6 +190,85 @@ TEST(Ledger, NothingIsGrantedOnceItIsClosed) {
   ledger.Commit(0, 0, milliseconds(1), kStart);
   EXPECT_TRUE(ledger.IsOver());
   EXPECT_FALSE(ledger.AllEnded());
+}
+
+// Even items are of class 0 and take `even`, odd ones of class 1; rank 0 does the first `done`.
+Ledger OfTwoClasses(uint64_t items, uint64_t done, Duration even, Duration odd) {
+  Ledger ledger = OfRanks(items, 2);
+  std::vector<uint8_t> classes(items);
+  for (uint64_t i = 0; i < items; ++i) classes[i] = i % 2;
+  ledger.Classify(0, std::span(classes).first(items / 2));
+  ledger.Classify(items / 2, std::span(classes).subspan(items / 2));
+  for (uint64_t i = 0; i < done; ++i) {
+    EXPECT_THAT(Ask(ledger, 0), ElementsAre(i));
+    ledger.Commit(0, i, i % 2 == 0 ? even : odd, kStart);
+  }
+  return ledger;
+}
+
+TEST(Ledger, AClassOfLongItemsEndsBeforeTheOthers) {
+  Ledger ledger = OfTwoClasses(17, 12, seconds(1), seconds(100));
+  EXPECT_FALSE(ledger.Limit(seconds(200)));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(12));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(13));
+  EXPECT_TRUE(ledger.Limit(seconds(50)));
+  EXPECT_FALSE(ledger.Limit(seconds(50)));
+  EXPECT_FALSE(ledger.closed());
+  EXPECT_EQ(ledger.held_back(), 1);
+  // Once, although nobody waits: item 13 is not begun.
+  EXPECT_THAT(ledger.TakeRecalls(kStart, seconds(1)), ElementsAre(0));
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(9), seconds(1)), IsEmpty());
+  ledger.GiveBack(0, {13}, kStart);
+  EXPECT_EQ(ledger.held_back(), 2);
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(14));
+  EXPECT_EQ(ledger.Fail(1, 14, {}, kStart), Verdict::kAgain);
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(14));
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(16));
+  EXPECT_THAT(Ask(ledger, 1), IsEmpty());
+  for (const uint64_t item : {12, 14}) ledger.Commit(0, item, seconds(1), kStart);
+  EXPECT_FALSE(ledger.IsOver());
+  ledger.Commit(1, 16, seconds(1), kStart);
+  EXPECT_TRUE(ledger.IsOver());
+  EXPECT_EQ(ledger.progress().left(), 2);
+}
+
+// Ranks that wait take what others have not begun, although items of a closed class are left.
+TEST(Ledger, TheLastItemsOfTheOpenClassesAreShared) {
+  Ledger ledger = OfTwoClasses(15, 12, seconds(1), seconds(100));
+  ledger.Limit(seconds(50));
+  ledger.TakeRecalls(kStart, seconds(1));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(12));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(14));
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(9), seconds(1)), IsEmpty());
+  EXPECT_THAT(Ask(ledger, 1), IsEmpty());
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(9), seconds(1)), ElementsAre(0));
+}
+
+TEST(Ledger, AClassWithFewResultsCountsAsAllItemsOrLonger) {
+  Ledger few = OfTwoClasses(40, 9, seconds(100), seconds(1));
+  EXPECT_TRUE(few.Limit(seconds(50)));
+  EXPECT_TRUE(few.closed());
+  Ledger enough = OfTwoClasses(40, 10, seconds(100), seconds(1));
+  EXPECT_TRUE(enough.Limit(seconds(50)));
+  EXPECT_FALSE(enough.closed());
+  EXPECT_TRUE(enough.Limit(milliseconds(500)));
+  EXPECT_TRUE(enough.closed());
+  // Before any result, until there is no time at all.
+  Ledger none = OfTwoClasses(4, 0, {}, {});
+  EXPECT_FALSE(none.Limit(milliseconds(1)));
+  EXPECT_TRUE(none.Limit({}));
+  EXPECT_TRUE(none.IsOver());
+}
+
+TEST(Ledger, HasAtMost64Classes) {
+  Ledger ledger = OfRanks(300, 1);
+  std::vector<uint8_t> classes(300);
+  for (size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<uint8_t>(i);
+  ledger.Classify(0, classes);
+  ledger.Classify(1, classes);  // beyond the last item: ignored
+  ledger.Resume(299, false);
+  EXPECT_TRUE(ledger.Limit({}));
+  EXPECT_EQ(ledger.held_back(), 299);
 }
 
 TEST(Ledger, OverdueItemsAreThoseAtWork) {

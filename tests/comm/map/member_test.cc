@@ -487,6 +487,21 @@ TEST(Map, NothingIsBegunWhenTheTimeIsUp) {
   EXPECT_EQ(outcome->committed, 0);
 }
 
+TEST(Map, ItemsOfAClassThatTakesTooLongAreLeft) {
+  GroupsInProcess groups(1);
+  Options options;
+  options.time_left = std::chrono::minutes(30);
+  options.classes = {0, 0, 0, 0, 0, 1, 0, 1, 0, 1};
+  const auto member = Join(groups, 0, Of(10), options);
+  while (const auto item = *member->Next()) {
+    const Duration took = options.classes[item->index] == 0 ? Duration(seconds(1)) : std::chrono::hours(1);
+    EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, {}, took));
+  }
+  const auto outcome = member->Finish();
+  EXPECT_TRUE(outcome->time_is_up);
+  EXPECT_EQ(outcome->committed, 8);
+}
+
 TEST(Map, ItemsThatFitAreBegun) {
   GroupsInProcess groups(1);
   groups.SetLatest(Deadline::After(seconds(60)));

@@ -35,6 +35,8 @@ void FuzzOne(ByteView input) {
       return Check<map::GivenBack>(input, heading->map);
     case map::MessageType::kRead:
       return Check<map::ReadRecords>(input, heading->map);
+    case map::MessageType::kClasses:
+      return Check<map::Classes>(input, heading->map);
     case map::MessageType::kRefused:
       return Check<map::Refused>(input, heading->map);
     case map::MessageType::kGrant:
@@ -65,6 +67,7 @@ std::vector<Bytes> Seeds() {
           map::Encode(2, map::Failed{7, "k7", "no such model", std::chrono::seconds(1)}),
           map::Encode(3, map::GivenBack{{1, 2}}),
           map::Encode(0, map::ReadRecords{0, 9}),
+          map::Encode(0, map::Classes{3, {0, 1, 63}}),
           map::Encode(0, map::Refused{{Code::kUsage, "another run is at work", "wait"}}),
           map::Encode(0, map::Granted{{{1, 1}, {2, 3}}}),
           map::Encode(0, map::Durable{5}),
