@@ -112,6 +112,26 @@ lmms_eval_as_one_process() {
   python same_run.py "$dir/stock" "$dir/scores"
 }
 
+# The sweep that is shipped, with the tiny model and tasks of its own.
+sweep_of_lm_eval() {
+  local task
+  fresh
+  for task in sums text; do
+    sed "s|data/sums|$files/evaluation/&|" "$files/evaluation/lm_tasks/$task.yaml" >"$dir/$task.yaml"
+  done
+  cat >"$dir/tiny.yaml" <<EOF
+include: $top/configs/map-lm-eval.yaml
+map:
+  items:
+    - {id: sums, model: $files/evaluation/tiny, task: $dir/sums.yaml}
+    - {id: text, model: $files/evaluation/tiny, task: $dir/text.yaml}
+  output: $dir/sweep
+EOF
+  one_each muster map -c "$dir/tiny.yaml" >"$dir/out" 2>&1 || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  expect_like 'scores' "$(cat "$dir"/sweep/sums/results_*.json)" '*"acc,none": 0.2295*'
+  expect_like 'scores' "$(cat "$dir"/sweep/text/results_*.json)" '*"byte_perplexity,none":*'
+}
+
 check_evaluations() {
   local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
   export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
@@ -154,6 +174,8 @@ objects and barriers of 4 ranks' \
   if [[ ${MUSTER_TESTS_LONG-} ]]; then
     patience=600 check 'lm-eval: 4 ranks' harness 2 2 "${sums[@]}"
     check 'lm-eval: 1 rank' harness 1 1 "${sums[@]}"
+    check 'map-lm-eval.yaml' sweep_of_lm_eval
+    check 'lmms-eval: 2 ranks' harness 2 1 "${letters[@]}"
     check 'lmms-eval: 1 rank' harness 1 1 "${letters[@]}"
     patience=600 check 'muster.lm_eval: 4 ranks' as_one_process 4
     patience=600 check 'muster.lmms_eval: 4 ranks' lmms_eval_as_one_process

@@ -28,15 +28,39 @@ mpi_template() {
   template pmix 'sum 6 of 4' "$files/mpi_sum"
 }
 
-# evaluation RANKS: the sentence that people type, with a tiny model; what the harness says is judged by its scores.
+# evaluation RANKS: with a tiny model; scores and samples are those of one process.
 evaluation() {
   local sbatch_flags=(--ntasks-per-node=$(($1 / 2)))
   fresh
   cd "$files/evaluation" || return
   ln -sfn "$top/configs" configs
-  submit_template eval "${letters[@]:2}" --output_path "$dir/scores"
+  HARNESS=lmms_eval submit_template eval "$dir/scores" "${letters[@]:2}"
   finished
-  python check_run.py "$dir/scores" "$1"
+  python check_run.py "$dir/scores" 1
+}
+
+# evaluation_again CODE: in its first life the time is up after some batches; the second one does none, and exits with CODE.
+evaluation_again() {
+  forty
+  step -N1 -n1 muster map --items "$dir/items.txt" --output "$dir/map" -- true 2>"$dir/err"
+  cat >"$dir/python" <<'EOF'
+#!/bin/sh
+[ "$RANK" = 0 ] || exit 0
+[ ! -e "$DONE" ] || exit "$LAST"
+mkdir -p "$(dirname "$DONE")" && cp -r "$JOURNAL" "$DONE"
+exit 80
+EOF
+  chmod +x "$dir/python"
+  PATH=$dir:$PATH JOURNAL=$dir/map/journal DONE=$dir/scores/journal/call LAST=$1 submit_template eval "$dir/scores"
+  until_true "${patience:-60}" job_over
+  expect_like 'the job' "$(ctl scontrol show job "$job")" "*Restarts=1 *ExitCode=$1:0*"
+}
+
+evaluation_goes_on() { evaluation_again 0; }
+
+evaluation_stops() {
+  evaluation_again 80
+  grep -qxF "not queued again: of $dir/scores nothing was done" "$dir/out" || fail "$(tail -n 50 "$dir/out")"
 }
 
 # requeued [SBATCH_FLAG...]: a job's time is minutes at least; without flags that shorten it Slurm's signal before it is up
@@ -79,15 +103,18 @@ short() {
 }
 
 check_templates() {
-  local patience=300 OMP_NUM_THREADS=1 PATH=$PATH
-  export OMP_NUM_THREADS PATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
+  local patience=300 OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
+  export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
   export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
   PATH=$("$top/tests/python/venv" eval 2>/dev/null)/bin:$PATH || return 0
   [[ -d $files/evaluation ]] || check 'harnesses: a tiny model' harness_place
+  [[ -d $files/wheel_module ]] || check "evaluations: muster's wheel" wheel_in "$files/wheel_module"
   [[ -e $files/mpi_sum ]] || check 'MPI: a program' mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
   check 'sbatch templates: under 15 lines' short
   check 'eval.sbatch: 2 ranks' evaluation 2
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'eval.sbatch: 4 ranks' evaluation 4
+  check 'eval.sbatch: the time is up' evaluation_goes_on
+  check 'eval.sbatch: the time is up, and nothing was done' evaluation_stops
   # evaluations.sh has DDP.
   check 'train.sbatch' template train 'sum 6 of 4' "$here/training.py" sum_of_ranks
   check 'per-node.sbatch' template per-node 'sum 6 of 4' "$here/training.py" sum_of_ranks

@@ -113,6 +113,13 @@ TEST_F(MapCommand, PrintsItsPlan) {
   EXPECT_THAT(muster_->Out(), HasSubstr(R"("key":"model=b,task=x","command":["eval","b"])"));
 }
 
+TEST_F(MapCommand, PrintsThePlansOfTheShippedSweeps) {
+  EXPECT_EQ(Run({"-c", "configs/map-sweep.yaml", "--dry-run"}), 0) << muster_->Err();
+  EXPECT_EQ(Run({"-c", "configs/map-lm-eval.yaml", "--dry-run"}), 0) << muster_->Err();
+  EXPECT_THAT(muster_->Out(), HasSubstr(",task=piqa: python -m lm_eval --model hf --model_args "
+                                        "pretrained=EleutherAI/pythia-1.4b --tasks piqa "));
+}
+
 TEST_F(MapCommand, RefusesWhatCannotBe) {
   EXPECT_EQ(Run({"--items", "@/items.txt"}), 64);
   EXPECT_EQ(Run({"--", "true"}), 64);
