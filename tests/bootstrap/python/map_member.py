@@ -63,6 +63,17 @@ def without_lines():
     show(muster.map(square, ITEMS, class_of=lambda item: "even" if item % 2 == 0 else "odd", progress=False))
 
 
+def waits_from_ten_on(item):
+    note("began", item)
+    while item >= 10 and not os.path.exists(os.path.join(FOLDER, "gate")):
+        signal.pause()
+    return item
+
+
+def terminated():
+    show(muster.map(waits_from_ten_on, ITEMS, journal=journal()))
+
+
 def fails_twice(item):
     note("tries", item)
     if item == 7 and (once("first") or once("second")):

@@ -232,6 +232,22 @@ class Interrupts(Maps):
         self.shows(self.alone("interrupted"), SQUARES)
         self.assertEqual(list(map(int, self.notes("done"))), list(range(20, 60)))
 
+    def test_sigterm_loses_what_each_rank_has_in_hand(self):
+        command = [cases.MUSTER, "launch", "-n", "2", "--", *self.member("terminated")]
+        muster = subprocess.Popen(command, env=cases.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(muster.kill)
+        began = os.path.join(self.folder, "began")
+        while not os.path.exists(began) or len(open(began, encoding="utf-8").readlines()) < 12:
+            self.assertIsNone(muster.poll())
+            time.sleep(0.01)
+        muster.send_signal(signal.SIGTERM)
+        self.assertEqual(muster.wait(), 143)
+        with open(os.path.join(self.folder, "gate"), "w", encoding="utf-8"):
+            pass
+        self.shows(self.launch(2, "terminated"), list(range(60)))
+        tries = self.notes("began")
+        self.assertEqual((len(tries), len(set(tries))), (62, 60))
+
     def test_progress_lines_may_be_left_out(self):
         for function, lines in ("squares", True), ("without_lines", False):
             done = cases.launch(2, self.member(function))
