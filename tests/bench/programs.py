@@ -49,5 +49,5 @@ def gloo_python(may_download):
     return python_with("PyTorch", [], may_download)
 
 
-def hyperqueue_python(may_download):
-    return python_with("HyperQueue", ["bench"], may_download)
+def hyperqueue_python():
+    return python_with("HyperQueue", ["bench"], True)
