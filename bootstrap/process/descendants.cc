@@ -106,7 +106,7 @@ Status KillOrphansWith(const std::string& variable, Deadline deadline) {
     if (orphans.empty()) {
       // The kernel's list may lack a child while others end: two lists must be the same.
       const bool settled = tried && !unknown && children == others;
-      if (settled || (unknown && deadline.Expired())) return {};
+      if (settled || deadline.Expired()) return {};
       others = std::move(children);
       if (unknown) poll(nullptr, 0, kLookAgainMilliseconds);
       continue;
