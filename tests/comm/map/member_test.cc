@@ -9,63 +9,17 @@
 #include <set>
 #include <thread>
 
-#include "tests/comm/map/groups_in_process.h"
+#include "tests/comm/map/members.h"
 
 namespace muster::map {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-Identity Of(uint64_t items, std::string work = "square") {
-  return {items, {}, DigestOf(AsBytes(work)), work};
-}
-
-Bytes Text(std::string_view text) { return {text.begin(), text.end()}; }
-
-Bytes Square(uint64_t item) { return Text(std::to_string(item * item)); }
-
-std::unique_ptr<Member> Join(GroupsInProcess& groups, int rank, const Identity& identity,
-                             const Options& options = {}) {
-  auto member = Member::Join(groups.group(rank), identity, options, Deadline::After(seconds(60)));
-  EXPECT_TRUE(member) << ToString(member.error());
-  return member ? *std::move(member) : nullptr;
-}
-
-std::string Key(uint64_t item) { return "k" + std::to_string(item); }
-
-// Takes and commits until the map is over; how many items that were.
-uint64_t Work(Member& member) {
-  uint64_t done = 0;
-  while (true) {
-    const auto item = member.Next();
-    EXPECT_TRUE(item) << ToString(item.error());
-    if (!item || !*item) return done;
-    EXPECT_TRUE(member.Commit((*item)->index, Key((*item)->index), Format::kJson, Square((*item)->index),
-                              milliseconds(1)));
-    ++done;
-  }
-}
-
-std::string ResultsOf(Member& member, uint64_t items) {
-  const auto records = member.Read(0, items);
-  EXPECT_TRUE(records) << ToString(records.error());
-  std::string all;
-  for (const JournalRecord& record : *records) all += std::string(AsText(record.payload)) + "\n";
-  return all;
-}
-
-std::string ExpectedResults(uint64_t items) {
-  std::string all;
-  for (uint64_t item = 0; item < items; ++item) all += std::to_string(item * item) + "\n";
-  return all;
-}
 
 TEST(Map, FourRanksCommitEachItemOnceAndReadAllInOrder) {
   constexpr uint64_t kItems = 5000;
@@ -74,7 +28,7 @@ TEST(Map, FourRanksCommitEachItemOnceAndReadAllInOrder) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 4; ++rank) {
     ranks.emplace_back([&, rank] {
-      const auto member = Join(groups, rank, Of(kItems));
+      const auto member = JoinAs(groups, rank, Of(kItems));
       done += Work(*member);
       const auto outcome = member->Finish();
       ASSERT_TRUE(outcome) << ToString(outcome.error());
@@ -92,7 +46,7 @@ TEST(Map, FourRanksCommitEachItemOnceAndReadAllInOrder) {
 
 TEST(Map, WorldOfOne) {
   GroupsInProcess groups(1);
-  const auto member = Join(groups, 0, Of(10));
+  const auto member = JoinAs(groups, 0, Of(10));
   EXPECT_TRUE(groups.tolerates());
   EXPECT_EQ(Work(*member), 10);
   EXPECT_EQ(member->Finish()->committed, 10);
@@ -103,8 +57,8 @@ TEST(Map, ItsStateIsKnownAtAnyTime) {
   EXPECT_THAT(groups.Look(), IsEmpty());
   Options options;
   options.retries = 0;
-  const auto first = Join(groups, 0, Of(4), options);
-  const auto second = Join(groups, 1, Of(4), options);
+  const auto first = JoinAs(groups, 0, Of(4), options);
+  const auto second = JoinAs(groups, 1, Of(4), options);
   // Each has one more in its batch.
   ASSERT_EQ((*first->Next())->index, 0);
   ASSERT_EQ((*second->Next())->index, 2);
@@ -136,7 +90,7 @@ TEST(Map, ItsStateIsKnownAtAnyTime) {
 TEST(Map, ItsLastStateIsKept) {
   GroupsInProcess groups(1);
   for (uint64_t items = 0; items < 12; ++items) {
-    const auto member = Join(groups, 0, Of(items));
+    const auto member = JoinAs(groups, 0, Of(items));
     EXPECT_EQ(Work(*member), items);
     EXPECT_TRUE(member->Finish());
   }
@@ -153,7 +107,7 @@ TEST(Map, ItsLastStateIsKept) {
 
 TEST(Map, NoItems) {
   GroupsInProcess groups(1);
-  const auto member = Join(groups, 0, Of(0));
+  const auto member = JoinAs(groups, 0, Of(0));
   EXPECT_EQ(Work(*member), 0);
   EXPECT_EQ(member->Finish()->items, 0);
 }
@@ -164,7 +118,7 @@ TEST(Map, MapsFollowEachOther) {
   for (int rank = 0; rank < 2; ++rank) {
     ranks.emplace_back([&, rank] {
       for (uint64_t items = 1; items <= 20; ++items) {
-        const auto member = Join(groups, rank, Of(items));
+        const auto member = JoinAs(groups, rank, Of(items));
         Work(*member);
         ASSERT_EQ(member->Finish()->committed, items);
       }
@@ -173,177 +127,11 @@ TEST(Map, MapsFollowEachOther) {
   for (std::thread& rank : ranks) rank.join();
 }
 
-TEST(Map, ItemsOfALostRankGoToTheOthers) {
-  GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(100));
-  const auto second = Join(groups, 1, Of(100));
-  ASSERT_TRUE(*second->Next());
-  groups.Kill(1);
-  EXPECT_EQ(Work(*first), 100);
-  EXPECT_EQ(first->Finish()->committed, 100);
-  EXPECT_EQ(groups.failure(), std::nullopt);
-  // The item at work counts one try that failed.
-  EXPECT_EQ(first->Read(0, 1)->front().attempts, 2);
-  EXPECT_EQ(first->Read(1, 1)->front().attempts, 1);
-}
-
-TEST(Map, AnItemThatKillsEachRankIsGivenUp) {
-  GroupsInProcess groups(3);
-  Options options;
-  options.retries = 1;
-  const auto first = Join(groups, 0, Of(1), options);
-  const auto second = Join(groups, 1, Of(1), options);
-  const auto third = Join(groups, 2, Of(1), options);
-  ASSERT_TRUE(*first->Next());
-  groups.Kill(0);
-  ASSERT_TRUE(*second->Next());
-  groups.Kill(1);
-  EXPECT_EQ(*third->Next(), std::nullopt);
-  const auto outcome = third->Finish();
-  EXPECT_EQ(outcome->poisoned, 1);
-  EXPECT_THAT(outcome->first_poisoned, ElementsAre(0));
-  const auto record = third->Read(0, 1)->front();
-  EXPECT_EQ(record.ending, Ending::kPoisoned);
-  EXPECT_EQ(AsText(record.payload), "rank 1 on gpu02 was killed, while at work on it");
-}
-
-TEST(Map, FailsTheGroupWhenTheLastRankIsLost) {
-  GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(10));
-  const auto second = Join(groups, 1, Of(10));
-  ASSERT_TRUE(*first->Next());
-  ASSERT_TRUE(*second->Next());
-  groups.Kill(0);
-  EXPECT_EQ(groups.failure(), std::nullopt);
-  groups.Kill(1);
-  ASSERT_TRUE(groups.failure());
-  EXPECT_EQ(groups.failure()->code, Code::kWorkFailed);
-  EXPECT_EQ(groups.failure()->message,
-            "no rank is left to work on the map: rank 1 on gpu02 was killed; 10 of 10 items are left");
-}
-
-TEST(Map, IsOverInOrderForARankThatComesWhenTheFirstHasLeft) {
-  GroupsInProcess groups(2);
-  {
-    const auto first = Join(groups, 0, Of(10));
-    EXPECT_EQ(Work(*first), 10);
-    EXPECT_EQ(first->Finish()->first_rank, 0);
-  }
-  groups.Leave(0);
-  const auto second = Join(groups, 1, Of(10));
-  EXPECT_EQ(Work(*second), 0);
-  EXPECT_EQ(second->Finish()->first_rank, 0);
-}
-
-TEST(Map, GoesOnWithRanksThatComeAfterTheLossOfTheOnlyOne) {
-  GroupsInProcess groups(3);
-  const auto first = Join(groups, 0, Of(10));
-  ASSERT_TRUE(*first->Next());
-  groups.Kill(0);
-  groups.Kill(1);
-  EXPECT_EQ(groups.failure(), std::nullopt);
-  EXPECT_TRUE(groups.tolerates());
-  const auto last = Join(groups, 2, Of(10));
-  EXPECT_EQ(Work(*last), 10);
-  EXPECT_EQ(last->Finish()->committed, 10);
-}
-
-TEST(Map, FailsTheGroupWhenNoneComesAfterTheLossOfTheOnlyOne) {
-  GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(10));
-  ASSERT_TRUE(*first->Next());
-  groups.Kill(0);
-  EXPECT_EQ(groups.failure(), std::nullopt);
-  groups.Kill(1);
-  ASSERT_TRUE(groups.failure());
-  EXPECT_EQ(groups.failure()->message,
-            "no rank is left to work on the map: rank 0 on gpu01 was killed; 10 of 10 items are left");
-}
-
-TEST(Map, IdleRankTakesWhatAnotherHasNotBegun) {
-  GroupsInProcess groups(2);
-  const auto slow = Join(groups, 0, Of(4));
-  const auto quick = Join(groups, 1, Of(4));
-  // In hand, and one more in its queue.
-  const uint64_t kept = (*slow->Next())->index;
-  EXPECT_EQ(kept, 0);
-  std::thread worker([&] { EXPECT_EQ(Work(*quick), 3); });
-  const auto all_but_one = [&] {
-    const auto outcome = slow->Commit(kept, Key(kept), Format::kJson, Square(kept), seconds(5));
-    EXPECT_TRUE(outcome);
-  };
-  // The quick rank waits in Next for the last item now, or is about to.
-  all_but_one();
-  worker.join();
-  EXPECT_EQ(*slow->Next(), std::nullopt);
-  EXPECT_EQ(slow->Finish()->committed, 4);
-}
-
-TEST(Map, ItemsOfASilentRankGoToTheOthersAndItsLateResultIsDropped) {
-  GroupsInProcess groups(2, milliseconds(10));
-  const auto silent = Join(groups, 0, Of(3));
-  const auto other = Join(groups, 1, Of(3));
-  const uint64_t kept = (*silent->Next())->index;
-  groups.Stall(0);
-  EXPECT_EQ(Work(*other), 3);
-  groups.Continue(0);
-  EXPECT_TRUE(silent->Commit(kept, Key(kept), Format::kJson, Text("late"), seconds(5)));
-  EXPECT_EQ(*silent->Next(), std::nullopt);
-  EXPECT_EQ(other->Finish()->committed, 3);
-  EXPECT_EQ(ResultsOf(*other, 3), ExpectedResults(3));
-}
-
-TEST(Map, ARankThatNeedsTooLongIsEndedAndItsItemGoesToAnother) {
-  GroupsInProcess groups(2);
-  Options options;
-  options.timeout = milliseconds(1);
-  const auto hangs = Join(groups, 0, Of(3), options);
-  const auto other = Join(groups, 1, Of(3), options);
-  const uint64_t kept = (*hangs->Next())->index;
-  std::thread worker([&] { EXPECT_EQ(Work(*other), 3); });
-  groups.AwaitOrderToEnd(0);
-  groups.Kill(0);
-  worker.join();
-  EXPECT_EQ(other->Finish()->committed, 3);
-  EXPECT_EQ(other->Read(kept, 1)->front().attempts, 2);
-}
-
-// It does something else between two items.
-TEST(Map, AnItemOutOfTimeThatWasNotBegunGoesBack) {
-  GroupsInProcess groups(2);
-  groups.ObeyOrdersToEnd();
-  Options options;
-  options.timeout = milliseconds(1);
-  const auto busy = Join(groups, 0, Of(3), options);
-  const auto other = Join(groups, 1, Of(3), options);
-  const uint64_t first = (*busy->Next())->index;
-  EXPECT_TRUE(busy->Commit(first, Key(first), Format::kJson, Square(first), milliseconds(1)));
-  EXPECT_EQ(Work(*other), 2);
-  EXPECT_EQ(*busy->Next(), std::nullopt);
-  EXPECT_EQ(busy->Finish()->committed, 3);
-}
-
-TEST(MapDeathTest, AnItemOutOfTimeEndsItsProcess) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        GroupsInProcess groups(1);
-        groups.ObeyOrdersToEnd();
-        Options options;
-        options.timeout = milliseconds(1);
-        const auto member = Join(groups, 0, Of(1), options);
-        (void)member->Next();
-        // There is no other item: this waits.
-        (void)member->Next();
-      },
-      testing::ExitedWithCode(75), "this process ends: item 0 of the map is out of time");
-}
-
 TEST(Map, FailedItemIsTriedAgainAndGivenUp) {
   GroupsInProcess groups(1);
   Options options;
   options.retries = 2;
-  const auto member = Join(groups, 0, Of(2), options);
+  const auto member = JoinAs(groups, 0, Of(2), options);
   std::vector<uint32_t> attempts;
   while (const auto item = *member->Next()) {
     if (item->index == 1) {
@@ -366,7 +154,7 @@ TEST(Map, FailedItemIsTriedAgainAndGivenUp) {
 
 TEST(Map, OnlyItemsInHandCanEnd) {
   GroupsInProcess groups(1);
-  const auto member = Join(groups, 0, Of(3));
+  const auto member = JoinAs(groups, 0, Of(3));
   const uint64_t item = (*member->Next())->index;
   const Status other = member->Commit(item + 1, "", Format::kBytes, {}, {});
   ASSERT_FALSE(other);
@@ -378,7 +166,7 @@ TEST(Map, OnlyItemsInHandCanEnd) {
 
 TEST(Map, AnotherMapIsRefusedByBothNames) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(10));
+  const auto first = JoinAs(groups, 0, Of(10));
   const auto second = Member::Join(groups.group(1), Of(11, "cube"), {}, Deadline::After(seconds(60)));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kDisagreement);
@@ -391,7 +179,7 @@ TEST(Map, AnotherMapIsRefusedByBothNames) {
 
 TEST(Map, OtherOptionsAreRefused) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(10));
+  const auto first = JoinAs(groups, 0, Of(10));
   Options options;
   options.retries = 7;
   const auto second = Member::Join(groups.group(1), Of(10), options, Deadline::After(seconds(60)));
@@ -402,8 +190,8 @@ TEST(Map, OtherOptionsAreRefused) {
 
 TEST(Map, LeavingEarlyGivesItemsBack) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(50));
-  auto second = Join(groups, 1, Of(50));
+  const auto first = JoinAs(groups, 0, Of(50));
+  auto second = JoinAs(groups, 1, Of(50));
   ASSERT_TRUE(*second->Next());
   second.reset();
   EXPECT_EQ(Work(*first), 50);
@@ -412,8 +200,8 @@ TEST(Map, LeavingEarlyGivesItemsBack) {
 
 TEST(Map, StoppedRankWaitsForTheOthersInFinish) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(50));
-  const auto second = Join(groups, 1, Of(50));
+  const auto first = JoinAs(groups, 0, Of(50));
+  const auto second = JoinAs(groups, 1, Of(50));
   ASSERT_TRUE(*second->Next());
   second->Stop();
   EXPECT_EQ(*second->Next(), std::nullopt);
@@ -424,8 +212,8 @@ TEST(Map, StoppedRankWaitsForTheOthersInFinish) {
 
 TEST(Map, EndsWithItemsLeftWhenAllRanksHaveLeftEarly) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(50));
-  const auto second = Join(groups, 1, Of(50));
+  const auto first = JoinAs(groups, 0, Of(50));
+  const auto second = JoinAs(groups, 1, Of(50));
   const auto item = *first->Next();
   ASSERT_TRUE(
       first->Commit(item->index, Key(item->index), Format::kJson, Square(item->index), milliseconds(1)));
@@ -437,8 +225,8 @@ TEST(Map, EndsWithItemsLeftWhenAllRanksHaveLeftEarly) {
 
 TEST(Map, ALossIsAFailureOfTheGroupOnceTheMapIsOver) {
   GroupsInProcess groups(2);
-  const auto first = Join(groups, 0, Of(5));
-  const auto second = Join(groups, 1, Of(5));
+  const auto first = JoinAs(groups, 0, Of(5));
+  const auto second = JoinAs(groups, 1, Of(5));
   EXPECT_TRUE(groups.tolerates());
   EXPECT_EQ(Work(*first), 5);
   EXPECT_EQ(second->Finish()->first_rank, 0);
@@ -447,8 +235,8 @@ TEST(Map, ALossIsAFailureOfTheGroupOnceTheMapIsOver) {
 
 TEST(Map, TheLowestRankThatIsLeftIsKnown) {
   GroupsInProcess groups(3);
-  const auto first = Join(groups, 0, Of(5));
-  const auto second = Join(groups, 1, Of(5));
+  const auto first = JoinAs(groups, 0, Of(5));
+  const auto second = JoinAs(groups, 1, Of(5));
   ASSERT_TRUE(*first->Next());
   groups.Kill(0);
   EXPECT_EQ(Work(*second), 5);
@@ -457,7 +245,7 @@ TEST(Map, TheLowestRankThatIsLeftIsKnown) {
 
 TEST(Map, EndsAlthoughTheGroupFailsAfterIt) {
   GroupsInProcess groups(1);
-  const auto member = Join(groups, 0, Of(5));
+  const auto member = JoinAs(groups, 0, Of(5));
   EXPECT_EQ(Work(*member), 5);
   groups.FailGroup({Code::kPeerLost, "rank 1 on gpu02 failed: exit status 80", ""});
   EXPECT_EQ(*member->Next(), std::nullopt);
@@ -466,7 +254,7 @@ TEST(Map, EndsAlthoughTheGroupFailsAfterIt) {
 
 TEST(Map, ResultThatIsTooLargeIsRefusedAlone) {
   GroupsInProcess groups(1);
-  const auto member = Join(groups, 0, Of(1));
+  const auto member = JoinAs(groups, 0, Of(1));
   const auto item = *member->Next();
   const Status refused =
       member->Commit(item->index, Key(item->index), Format::kBytes, Bytes((4 << 20) + 1), milliseconds(1));
@@ -480,7 +268,7 @@ TEST(Map, NothingIsBegunWhenTheTimeIsUp) {
   GroupsInProcess groups(1);
   Options options;
   options.time_left = milliseconds(1);
-  const auto member = Join(groups, 0, Of(5), options);
+  const auto member = JoinAs(groups, 0, Of(5), options);
   EXPECT_EQ(Work(*member), 0);
   const auto outcome = member->Finish();
   EXPECT_TRUE(outcome->time_is_up);
@@ -492,7 +280,7 @@ TEST(Map, ItemsOfAClassThatTakesTooLongAreLeft) {
   Options options;
   options.time_left = std::chrono::minutes(30);
   options.classes = {0, 0, 0, 0, 0, 1, 0, 1, 0, 1};
-  const auto member = Join(groups, 0, Of(10), options);
+  const auto member = JoinAs(groups, 0, Of(10), options);
   while (const auto item = *member->Next()) {
     const Duration took = options.classes[item->index] == 0 ? Duration(seconds(1)) : std::chrono::hours(1);
     EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, {}, took));
@@ -505,14 +293,14 @@ TEST(Map, ItemsOfAClassThatTakesTooLongAreLeft) {
 TEST(Map, ItemsThatFitAreBegun) {
   GroupsInProcess groups(1);
   groups.SetLatest(Deadline::After(seconds(60)));
-  const auto member = Join(groups, 0, Of(5));
+  const auto member = JoinAs(groups, 0, Of(5));
   EXPECT_EQ(Work(*member), 5);
 }
 
 TEST(Map, TheGroupsFailureEndsAllWaits) {
   GroupsInProcess groups(2);
-  const auto member = Join(groups, 0, Of(5));
-  const auto other = Join(groups, 1, Of(5));
+  const auto member = JoinAs(groups, 0, Of(5));
+  const auto other = JoinAs(groups, 1, Of(5));
   std::thread waits([&] {
     while (true) {
       const auto item = other->Next();
@@ -541,7 +329,7 @@ TEST_F(JournalledMap, IsResumedByAnyNumberOfRanks) {
   for (const int ranks : {3, 1, 7, 16}) {
     GroupsInProcess groups(ranks);
     std::vector<std::unique_ptr<Member>> members;
-    for (int rank = 0; rank < ranks; ++rank) members.push_back(Join(groups, rank, Of(kItems), options_));
+    for (int rank = 0; rank < ranks; ++rank) members.push_back(JoinAs(groups, rank, Of(kItems), options_));
     const bool last = ranks == 16;
     // Each run but the last ends after a quarter of the items.
     for (uint64_t done = 0; !last && done < kItems / 4; ++done) {
@@ -568,7 +356,7 @@ TEST_F(JournalledMap, IsResumedByAnyNumberOfRanks) {
 TEST_F(JournalledMap, OfOtherWorkIsRefused) {
   {
     GroupsInProcess groups(1);
-    const auto member = Join(groups, 0, Of(3), options_);
+    const auto member = JoinAs(groups, 0, Of(3), options_);
     Work(*member);
     EXPECT_TRUE(member->Finish());
   }
