@@ -40,7 +40,7 @@ Result<map::Member*> MemberOf(const muster_map* map) {
   if (map == nullptr) return Fail(Code::kUsage, "the map is null");
   if (map->pid != getpid())
     return Fail(Code::kUsage, "a map in a forked child: it belongs to the parent, pid {}", map->pid);
-  if (!map->member) return Fail(Code::kUsage, "the map is not there any more: muster was shut down");
+  if (!map->member) return Fail(Code::kUsage, "the map has ended: muster was shut down");
   return map->member.get();
 }
 

@@ -172,8 +172,7 @@ constexpr auto kKeys = std::to_array<Key>({
           "lists, whose combinations are the items"),
     Plain("map.class", MUSTER_FIELD(map.item_class), kOwn,
           "the field of an item whose value is its class, for example model: near the job's end, no item is "
-          "begun "
-          "that takes longer than 95 of 100 items of its class; null: all items are one class"),
+          "begun that takes longer than 95 of 100 items of its class; null: all items are one class"),
     Plain("map.command", MUSTER_FIELD(map.command), kOwn,
           "the program for each item and its arguments, if none follow --; {NAME} is a field of the item"),
     Plain("map.output", MUSTER_FIELD(map.output), kGroupWide,

@@ -39,7 +39,7 @@ class ItemSource {
   virtual ~ItemSource() = default;
 
   virtual uint64_t size() const = 0;
-  // Any thread. Error: kSystem: the file cannot be read any more, or has changed meanwhile.
+  // Any thread. Error: kSystem: the file can no longer be read, or has changed meanwhile.
   virtual Result<SourceItem> Read(uint64_t index) const = 0;
   // "items.csv:17", "item 3 of map.items (sweep.yaml:3:10)".
   virtual std::string Where(uint64_t index) const = 0;

@@ -210,7 +210,7 @@ class SignalWatch {
   SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace, bool speaks)
       : relay_(std::move(relay)), work_(work), grace_(grace), speaks_(speaks) {}
 
-  // A signal that comes now has no effect any more.
+  // A signal that comes now no longer has an effect.
   void KeepBlocked() const { relay_->KeepBlocked(); }
 
   // Until `done` is readable. The signal that asked to end, or 0.

@@ -316,7 +316,7 @@ void Root::CheckTime() {
 
 // ---- the end
 
-// No rank wants an item any more, and no further rank can join: without this, Finish would wait for ever.
+// No rank wants a further item, and no further rank can join: without this, Finish would wait for ever.
 bool Root::AllHaveStopped() const {
   return !ranks_.empty() && std::cmp_greater_equal(ranks_.size() + done_.size(), params_.roster.size()) &&
          ledger_->AllStopped();

@@ -118,7 +118,7 @@ class Channel:
         raise PeerLostError("rank 0, where the harness runs, ended before the evaluation did")
 
     def _time_is_up(self) -> bool:
-        """A map that no rank can begin: nothing is handed out any more. Else rank 0 was the one that is missing."""
+        """A map that no rank can begin: nothing further is handed out. Else rank 0 was the one that is missing."""
         with _Mail(self._next(), 1) as queue:
             while (granted := queue.next()) is not None:
                 queue.commit(granted[0], b"", _results.BYTES, b"", 0)

@@ -140,7 +140,7 @@ class Queue:
             pass  # the exception says more
 
     def finish(self) -> MapOutcome:
-        """Waits until all items have ended, or the time is up and no rank works any more."""
+        """Waits until all items have ended, or the time is up and no rank works."""
         if self.outcome is None:
             out = _library.MapOutcome()
             self._call(self._library.muster_map_finish, ctypes.byref(out))
@@ -173,7 +173,7 @@ class Queue:
             self._library.muster_map_records_free(records)
 
     def close(self) -> None:
-        """Leaves the map; it cannot be read any more. Does nothing while a call on it waits."""
+        """Leaves the map; it can no longer be read. Does nothing while a call on it waits."""
         self.leave()
         if self._pointer is None or self.stuck:
             return

@@ -279,7 +279,7 @@ class MapItems(Generic[_T]):
         return _read(self._queue, self._plan)[0]
 
     def close(self) -> None:
-        """Leaves the map; the results cannot be read any more. The next map and the end of the group do the same."""
+        """Leaves the map; the results can no longer be read. The next map and the end of the group do the same."""
         self._queue.close()
 
     def __enter__(self) -> MapItems[_T]:
