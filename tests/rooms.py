@@ -3,7 +3,9 @@
 import os
 import re
 
-MOST_SOURCES = 30
+# Sources in a room; one with a file for each launcher grows with them.
+MOST_SOURCES = 25
+GROWS = "bootstrap/resolve/launchers"
 INCLUDE = re.compile(r'^#include "((?:bootstrap|comm)/[^"]+)"', re.M)
 
 
@@ -49,7 +51,7 @@ def crowded(texts):
     counts = {}
     for name in texts:
         counts[os.path.dirname(name)] = counts.get(os.path.dirname(name), 0) + 1
-    return {room: count for room, count in counts.items() if count > MOST_SOURCES}
+    return {room: count for room, count in counts.items() if count > MOST_SOURCES and room != GROWS}
 
 
 ANSWER = re.compile(r"^\| [^|]+\?[^|]* \| (.+) \|$", re.M)

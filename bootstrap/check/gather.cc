@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
 #include "comm/base/version.h"
 #include "comm/net/hosts.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::check {
 namespace {

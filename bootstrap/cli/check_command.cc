@@ -10,7 +10,7 @@
 #include "bootstrap/check/session.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/resolve_report.h"
+#include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {

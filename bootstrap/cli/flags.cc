@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bootstrap/config/quote.h"
 #include "bootstrap/config/table.h"
+#include "bootstrap/config/text/quote.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {

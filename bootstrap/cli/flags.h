@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bootstrap/join/startup.h"
-#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program/program_environment.h"
 
 namespace muster::cli {
 

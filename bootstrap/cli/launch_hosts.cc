@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "bootstrap/config/read_file.h"
+#include "bootstrap/config/text/read_file.h"
 #include "bootstrap/hosts/host_file.h"
 #include "bootstrap/hosts/host_launch.h"
 #include "comm/auth/secret.h"

@@ -5,7 +5,7 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/config/quote.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/map_plan.h"
 #include "bootstrap/map/map_run.h"
 #include "comm/log/log.h"

@@ -5,7 +5,7 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/resolve_report.h"
+#include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {

@@ -11,11 +11,11 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/process/signals.h"
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/hosts.h"
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/tcp_store/server.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::cli {
 namespace {
@@ -63,7 +63,7 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
 }
 
 Result<tcp_store::ServerOptions> OptionsHere() {
-  MUSTER_TRY(const uint64_t descriptors, net::RaiseDescriptorLimit());
+  MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t clients =
       descriptors > 2 * kOtherDescriptors ? descriptors - kOtherDescriptors : descriptors / 2;

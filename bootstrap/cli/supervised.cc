@@ -13,7 +13,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"
-#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/run/restarts.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/base/parse.h"

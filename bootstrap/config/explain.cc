@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "bootstrap/config/quote.h"
 #include "bootstrap/config/table.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
 
 namespace muster::config {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "bootstrap/config/checks.h"
-#include "bootstrap/config/nearest.h"
-#include "bootstrap/config/quote.h"
-#include "bootstrap/config/read_file.h"
 #include "bootstrap/config/table.h"
+#include "bootstrap/config/text/nearest.h"
+#include "bootstrap/config/text/quote.h"
+#include "bootstrap/config/text/read_file.h"
 #include "bootstrap/config/value.h"
 #include "bootstrap/config/yaml_tree.h"
 

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "bootstrap/config/placeholders.h"
 #include "bootstrap/config/table.h"
+#include "bootstrap/config/text/placeholders.h"
 #include "bootstrap/config/value.h"
 #include "comm/base/parse.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "bootstrap/config/quote.h"
 #include "bootstrap/config/table.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "bootstrap/config/nearest.h"
+#include "bootstrap/config/text/nearest.h"
 
 namespace muster::config {
 namespace {

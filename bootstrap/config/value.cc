@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "bootstrap/config/placeholders.h"
-#include "bootstrap/config/quote.h"
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/placeholders.h"
+#include "bootstrap/config/text/quote.h"
+#include "bootstrap/config/text/utf8.h"
 #include "comm/base/parse.h"
 
 namespace muster::config {

@@ -12,7 +12,7 @@
 #include <streambuf>
 #include <utility>
 
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/utf8.h"
 
 namespace muster::config {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "comm/auth/choose.h"
 #include "comm/auth/munge.h"
-#include "comm/base/abandonable_calls.h"
+#include "comm/system/abandonable_calls.h"
 
 namespace muster::doctor {
 namespace {

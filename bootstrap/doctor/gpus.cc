@@ -6,10 +6,10 @@
 #include <functional>
 #include <memory>
 
-#include "comm/base/abandonable_calls.h"
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
 #include "comm/nccl/libraries/nvidia_presence.h"
+#include "comm/system/abandonable_calls.h"
 
 namespace muster::doctor {
 namespace {

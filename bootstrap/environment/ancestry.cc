@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
-#include "comm/base/proc_file.h"
 #include "comm/base/unique_fd.h"
+#include "comm/system/proc_file.h"
 
 namespace muster {
 namespace {

@@ -1,5 +1,5 @@
 // A supervisor that starts several ranks rewrites the variables of the launcher above it, so that they are
-// true of each rank (bootstrap/run/outer_launcher.h). The value that the launcher set is kept in
+// true of each rank (bootstrap/run/program/outer_launcher.h). The value that the launcher set is kept in
 // MUSTER_OUTER_NAME.
 #pragma once
 

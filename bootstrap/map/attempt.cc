@@ -12,15 +12,15 @@
 #include <csignal>
 #include <memory>
 
-#include "bootstrap/config/quote.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/expectation.h"
 #include "bootstrap/output/line_tail.h"
 #include "bootstrap/process/child.h"
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/process/exec_child.h"
 #include "comm/base/parse.h"
-#include "comm/base/process_end.h"
 #include "comm/base/unique_fd.h"
+#include "comm/system/process_end.h"
 
 namespace muster::map {
 namespace {

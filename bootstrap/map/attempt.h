@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bootstrap/map/attempt_directory.h"
-#include "bootstrap/map/item_source.h"
+#include "bootstrap/map/items/item_source.h"
+#include "bootstrap/map/items/template.h"
 #include "bootstrap/map/stop_flag.h"
-#include "bootstrap/map/template.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "bootstrap/map/item_key.h"
+#include "bootstrap/map/items/item_key.h"
 
 namespace muster::map {
 namespace {

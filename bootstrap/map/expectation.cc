@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
-#include "bootstrap/config/read_file.h"
-#include "bootstrap/run/expected_files.h"
+#include "bootstrap/config/text/read_file.h"
+#include "bootstrap/run/program/expected_files.h"
 #include "comm/base/parse.h"
 
 namespace muster::map {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/utf8.h"
 #include "comm/base/parse.h"
 #include "comm/log/log_json.h"
 

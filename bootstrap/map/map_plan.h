@@ -7,7 +7,7 @@
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/map/attempt.h"
-#include "bootstrap/map/item_source.h"
+#include "bootstrap/map/items/item_source.h"
 #include "comm/base/error.h"
 #include "comm/map/journal/identity.h"
 #include "comm/map/member.h"

@@ -19,9 +19,9 @@
 #include "bootstrap/process/end_request.h"
 #include "bootstrap/process/signals.h"
 #include "bootstrap/resources/threads.h"
-#include "bootstrap/run/program_environment.h"
-#include "comm/base/start_thread.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "comm/log/log.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 namespace {

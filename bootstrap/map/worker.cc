@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "comm/base/start_thread.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 

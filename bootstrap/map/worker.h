@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bootstrap/map/attempt.h"
-#include "bootstrap/map/item_source.h"
+#include "bootstrap/map/items/item_source.h"
 #include "bootstrap/map/slots.h"
 #include "bootstrap/map/stop_flag.h"
 #include "comm/base/error.h"

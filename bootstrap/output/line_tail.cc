@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/utf8.h"
 
 namespace muster::output {
 namespace {

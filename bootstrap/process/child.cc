@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "bootstrap/process/exec_child.h"
-#include "comm/net/descriptor_room.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::process {
 namespace {
@@ -91,7 +91,7 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
                             out.write_end ? out.write_end.get() : options.stdout_end,
                             err.write_end ? err.write_end.get() : options.stderr_end,
                             options.own_process_group,
-                            net::DescriptorLimitBefore()};
+                            DescriptorLimitBefore()};
   ExecOutcome outcome;
   ClaimedChild process = ClaimedChild::Start([&] {
     outcome = ExecChild(request);

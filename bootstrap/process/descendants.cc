@@ -12,9 +12,9 @@
 
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
-#include "comm/base/process_end.h"
 #include "comm/log/log.h"
+#include "comm/system/proc_file.h"
+#include "comm/system/process_end.h"
 
 namespace muster::process {
 namespace {
@@ -35,8 +35,8 @@ bool HasVariable(std::string_view environment, std::string_view variable) {
 
 enum class Orphan : uint8_t { kWithVariable, kOther, kUnknown };
 
-// A process has neither an environment nor arguments between two programs (execve) and while it ends; of one that has
-// ended newer kernels do not even open the files.
+// A process has neither an environment nor arguments between two programs (execve) and while it ends; of one that
+// ends newer kernels do not even open the files.
 Orphan Classify(pid_t pid, std::string_view variable) {
   const auto environment = ReadProcFile(fmt::format("/proc/{}/environ", pid));
   if (environment && !environment->empty())

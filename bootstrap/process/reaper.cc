@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "comm/base/proc_file.h"
-#include "comm/base/process_end.h"
+#include "comm/system/proc_file.h"
+#include "comm/system/process_end.h"
 
 namespace muster::process {
 namespace {

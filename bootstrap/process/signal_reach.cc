@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::process {
 namespace {

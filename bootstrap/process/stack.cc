@@ -14,8 +14,8 @@
 #include "bootstrap/process/exec_child.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
 #include "comm/base/unique_fd.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::process {
 namespace {

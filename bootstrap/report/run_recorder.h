@@ -12,8 +12,8 @@
 #include "bootstrap/process/child.h"
 #include "bootstrap/report/run_record.h"
 #include "comm/meeting.h"
-#include "comm/rendezvous/join/arrivals.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/roster/arrivals.h"
 
 namespace muster::report {
 

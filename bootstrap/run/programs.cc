@@ -7,7 +7,7 @@
 
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/resources/threads.h"
-#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/hosts.h"

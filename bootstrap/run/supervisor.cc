@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bootstrap/process/descendants.h"
-#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "comm/log/log.h"
 
 namespace muster::run {

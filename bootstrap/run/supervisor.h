@@ -17,7 +17,7 @@
 
 #include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
-#include "bootstrap/run/expected_files.h"
+#include "bootstrap/run/program/expected_files.h"
 #include "bootstrap/run/program_ender.h"
 #include "bootstrap/run/program_reports.h"
 #include "bootstrap/run/programs.h"

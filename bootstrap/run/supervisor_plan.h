@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bootstrap/config/config.h"
-#include "bootstrap/run/expected_files.h"
+#include "bootstrap/run/program/expected_files.h"
 #include "bootstrap/store/store_port.h"
 #include "comm/base/deadline.h"
 #include "comm/rendezvous/join/join_request.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/net/hosts.h"
 #include "comm/net/socket_owner.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::store {
 namespace {
@@ -60,7 +60,7 @@ const StoreAddresses& StoreKeeper::Addresses() {
 }
 
 Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& own) {
-  MUSTER_TRY(const uint64_t descriptors, net::RaiseDescriptorLimit());
+  MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t others = kOtherDescriptors + generations_.size();
   options.most_clients = std::min<uint64_t>(

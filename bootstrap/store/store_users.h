@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "bootstrap/process/process_tree.h"
-#include "comm/rendezvous/control/owner_messages.h"
+#include "comm/rendezvous/liveness/owner_messages.h"
 
 namespace muster::store {
 

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "comm/base/system_calls.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::auth {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "comm/auth/munge.h"
 #include "comm/auth/proof.h"
-#include "comm/base/blocking_worker.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::auth {
 

@@ -5,9 +5,9 @@
 #include <thread>
 #include <utility>
 
-#include "comm/base/start_thread.h"
 #include "comm/map/service.h"
 #include "comm/net/event_loop.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 namespace {

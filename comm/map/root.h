@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "comm/base/blocking_worker.h"
 #include "comm/map/journal/writer.h"
 #include "comm/map/ledger.h"
 #include "comm/map/messages.h"
@@ -18,6 +17,7 @@
 #include "comm/map/state.h"
 #include "comm/net/event_loop.h"
 #include "comm/roster.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::map {
 

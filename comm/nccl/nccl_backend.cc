@@ -5,13 +5,13 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/nccl/backend_choice.h"
-#include "comm/nccl/communicator/bounded_call.h"
 #include "comm/nccl/communicator/nccl_communicator.h"
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
 #include "comm/nccl/libraries/nvidia_presence.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/nccl/nccl_log.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 namespace {

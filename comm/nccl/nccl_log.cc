@@ -8,9 +8,9 @@
 #include <memory>
 #include <thread>
 
-#include "comm/base/start_thread.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::nccl {
 namespace {

@@ -3,7 +3,7 @@
 #include <sys/epoll.h>
 
 #include "comm/log/log.h"
-#include "comm/net/fork_guard.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster::net {
 namespace {

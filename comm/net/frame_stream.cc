@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "comm/net/fork_guard.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster::net {
 namespace {

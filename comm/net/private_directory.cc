@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "comm/base/proc_file.h"
-#include "comm/base/system_calls.h"
 #include "comm/net/bound_names.h"
+#include "comm/system/proc_file.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::net {
 namespace {

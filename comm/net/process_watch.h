@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "comm/base/process_end.h"
 #include "comm/net/event_loop.h"
+#include "comm/system/process_end.h"
 
 namespace muster::net {
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::net {
 namespace {

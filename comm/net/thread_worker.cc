@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "comm/base/start_thread.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::net {
 

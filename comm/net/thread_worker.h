@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/base/blocking_worker.h"
 #include "comm/net/event_loop.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::net {
 

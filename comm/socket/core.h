@@ -9,10 +9,10 @@
 
 #include "comm/auth/bytes_mac.h"
 #include "comm/group/group.h"
-#include "comm/net/fork_guard.h"
 #include "comm/socket/engine/progress_engine.h"
 #include "comm/socket/socket_communicator.h"
 #include "comm/socket/transport/mesh.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster::socket {
 
@@ -22,11 +22,11 @@ struct SocketCore {
   SocketOptions options;
   bool spin = false;
   std::optional<auth::BytesMac> mac = {};  // absent where connections are sealed
-  int fork_depth = net::ForkDepth();
+  int fork_depth = ForkDepth();
   pid_t owner = getpid();
 
   // There the connections, the listeners and the epoll descriptor are the parent's.
-  bool InForkedChild() const { return net::ForkDepth() != fork_depth; }
+  bool InForkedChild() const { return ForkDepth() != fork_depth; }
   ProgressEngineOptions engine_options() const {
     return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
   }

@@ -7,10 +7,10 @@
 
 #include "comm/auth/data_seal.h"
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/socket/communicator_impl.h"
 #include "comm/socket/core.h"
 #include "comm/socket/transport/mesh.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
 namespace {
@@ -47,7 +47,7 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
   const Roster& roster = group.roster();
   // A connection to each of the others, in the worst case. Where there is no room for that, the first one too
   // many says so.
-  if (const Status room = net::MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
+  if (const Status room = MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
       !room) {
     LogDebug("{}", room.error().message);
   }

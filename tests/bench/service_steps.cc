@@ -5,9 +5,9 @@
 #include <deque>
 
 #include "comm/auth/crypto.h"
-#include "comm/auth/handshake.h"
+#include "comm/auth/handshake/handshake.h"
 #include "comm/base/parse.h"
-#include "comm/rendezvous/join/roster_builder.h"
+#include "comm/rendezvous/roster/roster_builder.h"
 #include "tests/bench/requests.h"
 
 namespace muster::bench {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "bootstrap/join/startup.h"
-#include "comm/auth/handshake_messages.h"
+#include "comm/auth/handshake/handshake_messages.h"
 
 namespace muster {
 namespace {

@@ -14,9 +14,9 @@
 #include <cstdlib>
 
 #include "comm/base/parse.h"
-#include "comm/base/shared_library.h"
 #include "comm/base/unique_fd.h"
 #include "comm/nccl/libraries/nccl_library.h"
+#include "comm/system/shared_library.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/places.h"
 #include "tests/gpu/sizes.h"

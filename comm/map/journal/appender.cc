@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/base/start_thread.h"
 #include "comm/map/journal/format.h"
 #include "comm/map/journal/index.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 namespace {

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "comm/base/parse_integer.h"
-#include "comm/base/proc_file.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::map {
 namespace {

@@ -10,12 +10,12 @@
 #include <limits>
 #include <utility>
 
-#include "comm/base/system_calls.h"
 #include "comm/map/journal/appender.h"
 #include "comm/map/journal/claim.h"
 #include "comm/map/journal/directory.h"
 #include "comm/map/journal/format.h"
 #include "comm/map/journal/reader.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::map {
 namespace {
@@ -174,7 +174,7 @@ JournalAppender::OnDone TakenBy(const std::shared_ptr<Journal>& journal) {
   };
 }
 
-// It grows as it is written, unlike those of comm/base/anonymous_file.h.
+// It grows as it is written, unlike those of comm/system/anonymous_file.h.
 Result<UniqueFd> MakeFileWithoutName() {
   UniqueFd fd = CreateMemoryFile("muster journal", MFD_CLOEXEC);
   const std::string problem = ErrnoText(errno);

@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/nccl/communicator/bounded_call.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 namespace {

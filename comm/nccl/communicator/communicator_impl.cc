@@ -4,12 +4,12 @@
 
 #include "comm/log/log.h"
 #include "comm/nccl/communicator/abort.h"
-#include "comm/nccl/communicator/bounded_call.h"
-#include "comm/nccl/communicator/cause.h"
+#include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/libraries/device_scope.h"
 #include "comm/ops/arguments.h"
 #include "comm/ops/entry.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "comm/base/error.h"
 #include "comm/group/group.h"
 #include "comm/nccl/communicator/settings.h"
 #include "comm/nccl/libraries/cuda_api.h"
@@ -25,5 +26,10 @@ struct NcclCore {
 
   bool InForkedChild() const { return getpid() != owner; }
 };
+
+// Makes `error` the group's failure, unless it has one, and returns that. What NCCL or the GPU reports
+// (kSystem) waits for settings.cause_grace before: NCCL sees a lost peer as a closed connection, and often
+// before the control plane reports the cause. BLOCKS for that and a second more.
+Error FailWithCause(const NcclCore& core, const Error& error);
 
 }  // namespace muster::nccl

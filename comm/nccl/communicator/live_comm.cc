@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "comm/base/timed_lock.h"
+#include "comm/system/timed_lock.h"
 
 namespace muster::nccl {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "comm/base/parse.h"
 #include "comm/nccl/communicator/abort.h"
-#include "comm/nccl/communicator/bounded_call.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/communicator/start_report.h"
 #include "comm/nccl/unique_ids/unique_ids.h"
 #include "comm/ops/group_failure.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 namespace {

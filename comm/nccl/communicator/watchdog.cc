@@ -7,11 +7,11 @@
 #include <cerrno>
 
 #include "comm/base/parse.h"
-#include "comm/base/start_thread.h"
 #include "comm/nccl/communicator/abort.h"
-#include "comm/nccl/communicator/cause.h"
+#include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/ops/group_failure.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::nccl {
 namespace {

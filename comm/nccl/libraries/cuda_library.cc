@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "comm/base/shared_library.h"
+#include "comm/system/shared_library.h"
 
 namespace muster::nccl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "comm/base/shared_library.h"
+#include "comm/system/shared_library.h"
 
 namespace muster::nccl {
 namespace {

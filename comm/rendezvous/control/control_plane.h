@@ -23,16 +23,16 @@
 #include <vector>
 
 #include "comm/options.h"
-#include "comm/rendezvous/control/exchange_tracker.h"
-#include "comm/rendezvous/control/exit_reports.h"
-#include "comm/rendezvous/control/failure_agreement.h"
 #include "comm/rendezvous/control/job_clock.h"
-#include "comm/rendezvous/control/leave_protocol.h"
 #include "comm/rendezvous/control/map_relay.h"
-#include "comm/rendezvous/control/owner_inquiry.h"
 #include "comm/rendezvous/control/peer_watch.h"
 #include "comm/rendezvous/control/rejoin_handler.h"
 #include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/liveness/exchange_tracker.h"
+#include "comm/rendezvous/liveness/exit_reports.h"
+#include "comm/rendezvous/liveness/failure_agreement.h"
+#include "comm/rendezvous/liveness/leave_protocol.h"
+#include "comm/rendezvous/liveness/owner_inquiry.h"
 #include "comm/rendezvous/messages/messages.h"
 #include "comm/rendezvous/survey/group_survey.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "comm/map/service.h"
-#include "comm/rendezvous/control/leave_protocol.h"
+#include "comm/rendezvous/liveness/leave_protocol.h"
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
 

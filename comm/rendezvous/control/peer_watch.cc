@@ -4,7 +4,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/net/socket.h"
-#include "comm/rendezvous/control/exchange_tracker.h"
+#include "comm/rendezvous/liveness/exchange_tracker.h"
 
 namespace muster::rendezvous {
 namespace {

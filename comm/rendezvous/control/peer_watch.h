@@ -10,8 +10,8 @@
 
 #include "comm/net/process_watch.h"
 #include "comm/net/reach_probe.h"
-#include "comm/rendezvous/control/heartbeat_monitor.h"
-#include "comm/rendezvous/control/leave_protocol.h"
+#include "comm/rendezvous/liveness/heartbeat_monitor.h"
+#include "comm/rendezvous/liveness/leave_protocol.h"
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
 

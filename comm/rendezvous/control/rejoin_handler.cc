@@ -1,8 +1,8 @@
 #include "comm/rendezvous/control/rejoin_handler.h"
 
 #include "comm/log/log.h"
-#include "comm/rendezvous/join/agreement.h"
 #include "comm/rendezvous/join/prover_choice.h"
+#include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
 namespace {

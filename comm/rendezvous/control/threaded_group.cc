@@ -6,10 +6,10 @@
 #include <future>
 
 #include "comm/base/parse.h"
-#include "comm/base/start_thread.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/stragglers.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::rendezvous {
 namespace {

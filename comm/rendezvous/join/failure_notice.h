@@ -11,8 +11,8 @@
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
-#include "comm/rendezvous/join/arrivals.h"
 #include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/roster/arrivals.h"
 
 namespace muster::rendezvous {
 

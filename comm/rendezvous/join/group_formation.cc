@@ -8,9 +8,9 @@
 #include "comm/auth/crypto.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/net/hosts.h"
-#include "comm/rendezvous/join/agreement.h"
+#include "comm/rendezvous/roster/agreement.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -29,10 +29,10 @@ Status MakeRoomForAll(const ArrivedRanks& arrived, bool same_node) {
   const auto all = static_cast<size_t>(std::max(arrived.world_size, 0));
   const std::string what = fmt::format("the root of {} ranks", all);
   if ((arrived.nodes > 0 || same_node) && local > 0) {
-    return net::MakeRoomForDescriptors(std::min(all, arrived.nodes + local), what);
+    return MakeRoomForDescriptors(std::min(all, arrived.nodes + local), what);
   }
-  if (const Status room = net::MakeRoomForDescriptors(all, what); !room) {
-    return net::RaiseDescriptorLimit().map([](auto) {});
+  if (const Status room = MakeRoomForDescriptors(all, what); !room) {
+    return RaiseDescriptorLimit().map([](auto) {});
   }
   return {};
 }

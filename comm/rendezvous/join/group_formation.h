@@ -16,11 +16,11 @@
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
-#include "comm/rendezvous/join/arrivals.h"
 #include "comm/rendezvous/join/join_request.h"
-#include "comm/rendezvous/join/roster_builder.h"
-#include "comm/rendezvous/join/waiting.h"
 #include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/roster/arrivals.h"
+#include "comm/rendezvous/roster/roster_builder.h"
+#include "comm/rendezvous/roster/waiting.h"
 
 namespace muster::rendezvous {
 

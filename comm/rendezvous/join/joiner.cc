@@ -2,7 +2,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/rendezvous/join/agreement.h"
+#include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
 

@@ -23,7 +23,7 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/node_meeting.h"
 #include "comm/rendezvous/join/root_connection.h"
-#include "comm/rendezvous/join/waiting.h"
+#include "comm/rendezvous/roster/waiting.h"
 
 namespace muster::rendezvous {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "comm/auth/proof.h"
-#include "comm/base/blocking_worker.h"
 #include "comm/rendezvous/join/join_request.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::rendezvous {
 

@@ -20,8 +20,8 @@
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/root_listener.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
-#include "comm/rendezvous/join/silent_nodes.h"
-#include "comm/rendezvous/join/waiting.h"
+#include "comm/rendezvous/roster/silent_nodes.h"
+#include "comm/rendezvous/roster/waiting.h"
 
 namespace muster::rendezvous {
 

@@ -7,9 +7,9 @@
 #include "comm/base/bytes.h"
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
-#include "comm/rendezvous/join/agreement.h"
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
 namespace {

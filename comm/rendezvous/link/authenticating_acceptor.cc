@@ -5,8 +5,8 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::rendezvous {
 
@@ -106,7 +106,7 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
 }
 
 bool AuthenticatingAcceptor::MakeRoom(int newest) {
-  if (net::DescriptorsAreScarce(newest)) {
+  if (DescriptorsAreScarce(newest)) {
     if (const auto victim = table_.AnyVictim()) GiveUp(*victim, "this process has hardly a descriptor left");
   }
   while (table_.full()) {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/auth/handshake.h"
+#include "comm/auth/handshake/handshake.h"
 #include "comm/log/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"

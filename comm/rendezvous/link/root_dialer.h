@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/auth/handshake.h"
+#include "comm/auth/handshake/handshake.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
 #include "comm/net/socket.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/auth/handshake_messages.h"
+#include "comm/auth/handshake/handshake_messages.h"
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
 #include "comm/base/version.h"

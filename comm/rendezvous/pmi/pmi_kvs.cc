@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "comm/base/timed_lock.h"
 #include "comm/net/socket.h"
+#include "comm/system/timed_lock.h"
 
 namespace muster::rendezvous {
 // The same questions in the words of each version, and what answers them.

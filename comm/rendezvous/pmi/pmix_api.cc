@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/base/abandonable_calls.h"
-#include "comm/base/shared_library.h"
+#include "comm/system/abandonable_calls.h"
+#include "comm/system/shared_library.h"
 
 namespace muster::rendezvous {
 namespace {

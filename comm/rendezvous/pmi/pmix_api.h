@@ -18,7 +18,7 @@
 namespace muster::rendezvous {
 
 // A connection to the PMIx server of this node. Every call BLOCKS, some for as long as the server likes: call
-// them where they can be abandoned (comm/base/abandonable_calls.h). Threads: any, at the same time.
+// them where they can be abandoned (comm/system/abandonable_calls.h). Threads: any, at the same time.
 //
 // Errors: kConfiguration where the server or the library cannot do it at all; else kSystem.
 class PmixApi {

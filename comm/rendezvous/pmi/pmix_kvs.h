@@ -15,9 +15,9 @@
 #include <optional>
 #include <string>
 
-#include "comm/base/abandonable_calls.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 #include "comm/rendezvous/pmi/pmix_api.h"
+#include "comm/system/abandonable_calls.h"
 
 namespace muster::rendezvous {
 

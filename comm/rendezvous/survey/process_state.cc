@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/base/parse.h"
-#include "comm/base/proc_file.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::rendezvous {
 namespace {

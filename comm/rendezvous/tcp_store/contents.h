@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +15,14 @@
 
 #include "comm/base/error.h"
 #include "comm/rendezvous/tcp_store/budget.h"
-#include "comm/rendezvous/tcp_store/text_hash.h"
 
 namespace muster::tcp_store {
+
+// For hash tables of strings that are looked up by views.
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
 
 class Contents {
  public:

@@ -1,6 +1,6 @@
 #include "comm/rendezvous/tcp_store/server_thread.h"
 
-#include "comm/base/start_thread.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::tcp_store {
 

@@ -11,7 +11,7 @@
 
 #include "comm/base/error.h"
 #include "comm/rendezvous/tcp_store/budget.h"
-#include "comm/rendezvous/tcp_store/text_hash.h"
+#include "comm/rendezvous/tcp_store/contents.h"
 
 namespace muster::tcp_store {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "comm/base/anonymous_file.h"
+#include "comm/system/anonymous_file.h"
 
 namespace muster::socket {
 namespace {

@@ -1,5 +1,5 @@
 // The memory that the ranks of one node share for one communicator: an anonymous file
-// (comm/base/anonymous_file.h) that has no name, so nothing of it outlives its processes however they end.
+// (comm/system/anonymous_file.h) that has no name, so nothing of it outlives its processes however they end.
 //
 //     member (one for each rank)   who it is: name of its doorbell, processors it may use
 //     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published

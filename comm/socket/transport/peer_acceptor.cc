@@ -8,8 +8,8 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/net/descriptor_room.h"
 #include "comm/net/socket.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
 namespace {
@@ -66,7 +66,7 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
       return;
     }
     complained_ = false;
-    if (net::DescriptorsAreScarce(fd->get())) SaveDescriptors();
+    if (DescriptorsAreScarce(fd->get())) SaveDescriptors();
     Admit(listener, *std::move(fd), address);
   }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bootstrap/config/load.h"
-#include "bootstrap/config/read_file.h"
+#include "bootstrap/config/text/read_file.h"
 
 namespace muster::config {
 namespace {

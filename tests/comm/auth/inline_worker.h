@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "comm/base/blocking_worker.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::auth {
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "comm/auth/handshake.h"
+#include "comm/auth/handshake/handshake.h"
 #include "comm/auth/munge_prover.h"
-#include "tests/comm/auth/handshake_pair.h"
+#include "tests/comm/auth/handshake/handshake_pair.h"
 #include "tests/comm/auth/inline_worker.h"
 #include "tests/comm/auth/munged.h"
 

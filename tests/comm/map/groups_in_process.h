@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "comm/base/start_thread.h"
 #include "comm/group/group.h"
 #include "comm/map/service.h"
 #include "comm/net/event_loop.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 

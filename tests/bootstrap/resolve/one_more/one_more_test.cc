@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "bootstrap/config/launchers_page.h"
 #include "bootstrap/config/schema.h"
 #include "bootstrap/join/meeting.h"
 #include "bootstrap/resolve/detect.h"
 #include "bootstrap/resolve/launchers/launchers.h"
-#include "bootstrap/resolve/launchers/page.h"
-#include "bootstrap/run/outer_launcher.h"
-#include "bootstrap/run/program_environment.h"
+#include "bootstrap/run/program/outer_launcher.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "comm/base/parse.h"
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"

@@ -5,9 +5,9 @@
 
 #include <atomic>
 
-#include "comm/net/descriptor_room.h"
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "comm/rendezvous/link/names.h"
+#include "comm/system/descriptor_room.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::rendezvous {
@@ -130,7 +130,7 @@ TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
 class SquattedLadder : public RootSearchTest, public testing::WithParamInterface<size_t> {};
 
 TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
-  ASSERT_TRUE(net::MakeRoomForDescriptors(GetParam() + 200, "the test"));
+  ASSERT_TRUE(MakeRoomForDescriptors(GetParam() + 200, "the test"));
   std::vector<UniqueFd> strangers;
   std::vector<uint16_t> ladder;
   for (size_t i = 0; i < GetParam(); ++i) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "comm/auth/handshake_messages.h"
+#include "comm/auth/handshake/handshake_messages.h"
 #include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "comm/rendezvous/control/owner_messages.h"
+#include "comm/rendezvous/liveness/owner_messages.h"
 #include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 #include "comm/rendezvous/messages/survey_messages.h"

@@ -1,8 +1,8 @@
 // YAML text to a tree: nothing but an Error leaves the parser, and what muster quotes is read back.
 #include <algorithm>
 
-#include "bootstrap/config/quote.h"
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/quote.h"
+#include "bootstrap/config/text/utf8.h"
 #include "bootstrap/config/yaml_tree.h"
 #include "tests/fuzz/fuzz_target.h"
 

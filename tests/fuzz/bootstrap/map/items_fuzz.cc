@@ -6,9 +6,9 @@
 #include <array>
 #include <set>
 
-#include "bootstrap/config/quote.h"
-#include "bootstrap/map/item_file.h"
-#include "comm/base/anonymous_file.h"
+#include "bootstrap/config/text/quote.h"
+#include "bootstrap/map/items/item_file.h"
+#include "comm/system/anonymous_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {

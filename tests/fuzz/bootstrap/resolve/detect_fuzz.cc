@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bootstrap/cli/resolve_report.h"
 #include "bootstrap/join/meeting.h"
 #include "bootstrap/resolve/detect.h"
 #include "bootstrap/resolve/launchers/launchers.h"
+#include "bootstrap/resolve/resolve_report.h"
 #include "comm/base/parse.h"
 #include "tests/fuzz/fuzz_target.h"
 

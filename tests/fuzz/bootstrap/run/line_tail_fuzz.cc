@@ -1,7 +1,7 @@
 // The end of a program's stderr, whatever it writes, and in whatever pieces; and /proc/PID/cgroup.
 #include <algorithm>
 
-#include "bootstrap/config/utf8.h"
+#include "bootstrap/config/text/utf8.h"
 #include "bootstrap/output/line_tail.h"
 #include "bootstrap/process/signal_reach.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,14 +1,14 @@
 // The authenticated hello. Bytes of a stranger never give keys away; nor does anybody between two honest
 // ends; and behind the seal, where plain bytes would never get, a member may say anything and is still
 // checked.
-#include "tests/comm/auth/handshake_fuzz.h"
+#include "tests/comm/auth/handshake/handshake_fuzz.h"
 
 #include <memory>
 
-#include "comm/auth/handshake.h"
-#include "comm/auth/handshake_messages.h"
-#include "comm/auth/key_schedule.h"
-#include "tests/comm/auth/handshake_pair.h"
+#include "comm/auth/handshake/handshake.h"
+#include "comm/auth/handshake/handshake_messages.h"
+#include "comm/auth/handshake/key_schedule.h"
+#include "tests/comm/auth/handshake/handshake_pair.h"
 #include "tests/comm/auth/ticket_prover.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/rendezvous/control/exchange_tracker.h"
-#include "comm/rendezvous/control/leave_protocol.h"
-#include "comm/rendezvous/join/roster_builder.h"
+#include "comm/rendezvous/liveness/exchange_tracker.h"
+#include "comm/rendezvous/liveness/leave_protocol.h"
+#include "comm/rendezvous/roster/roster_builder.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 

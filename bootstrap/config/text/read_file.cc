@@ -1,0 +1,46 @@
+#include "bootstrap/config/text/read_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "comm/base/unique_fd.h"
+
+namespace muster::config {
+namespace {
+
+tl::unexpected<Error> CannotRead(const std::filesystem::path& file) {
+  return Fail(Code::kConfiguration, "cannot read {}: {}", file.native(), ErrnoText(errno));
+}
+
+}  // namespace
+
+Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit) {
+  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts {};
+  if (!fd || fstat(fd.get(), &facts) != 0) return CannotRead(file);
+  if (!S_ISREG(facts.st_mode)) return Fail(Code::kConfiguration, "{} is not a regular file", file.native());
+  const auto expected = static_cast<size_t>(facts.st_size);
+  if (expected > limit) {
+    return Fail(Code::kConfiguration, "{} is too large: {} bytes; at most {}", file.native(), expected,
+                limit);
+  }
+  // The one byte more shows whether somebody is still writing.
+  std::string text(expected + 1, '\0');
+  size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t got = read(fd.get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return CannotRead(file);
+    if (got == 0) break;
+    length += static_cast<size_t>(got);
+  }
+  if (length > expected) return Fail(Code::kConfiguration, "{} grew while it was read", file.native());
+  text.resize(length);
+  return text;
+}
+
+}  // namespace muster::config

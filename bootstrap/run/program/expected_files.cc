@@ -1,0 +1,187 @@
+#include "bootstrap/run/program/expected_files.h"
+
+#include <dirent.h>
+#include <glob.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "bootstrap/config/text/placeholders.h"
+#include "comm/base/parse.h"
+
+namespace muster::run {
+namespace {
+
+constexpr size_t kMostNamed = 3;
+constexpr Duration kCheckedWithin = std::chrono::minutes(1);
+
+bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
+
+// A client of NFS remembers for up to a minute that a file was not there, or how it was; reading the
+// directory makes it ask again.
+void RefreshDirectoryOf(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  DIR* const stream = opendir(directory.empty() ? "." : directory.c_str());
+  if (stream == nullptr) return;
+  readdir(stream);
+  closedir(stream);
+}
+
+std::vector<std::string> Matches(const std::string& pattern) {
+  if (!IsGlob(pattern)) return {pattern};
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  return paths;
+}
+
+FileState StateOf(const struct stat& status) {
+  return FileState{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                   status.st_mtim.tv_nsec};
+}
+
+bool IsEmpty(const std::string& path, const struct stat& status) {
+  if (!S_ISDIR(status.st_mode)) return S_ISREG(status.st_mode) && status.st_size == 0;
+  std::error_code unreadable;
+  return std::filesystem::is_empty(path, unreadable) && !unreadable;
+}
+
+// Why this path does not count; empty: it does.
+std::string Fault(const std::string& path, const FileStates& before) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return "does not exist";
+    return fmt::format("cannot be read: {}", ErrnoText(errno));
+  }
+  if (IsEmpty(path, status)) return "is empty";
+  const auto known = before.find(path);
+  if (known != before.end() && known->second == StateOf(status)) return "was not written by this run";
+  return "";
+}
+
+// A sentence where nothing that counts matches; empty: something does.
+std::string Missing(const std::string& pattern, const FileStates& before) {
+  RefreshDirectoryOf(pattern);
+  if (!IsGlob(pattern)) {
+    const std::string fault = Fault(pattern, before);
+    return fault.empty() ? "" : pattern + " " + fault;
+  }
+  std::string last;
+  for (const std::string& path : Matches(pattern)) {
+    const std::string fault = Fault(path, before);
+    if (fault.empty()) return "";
+    last = path + " " + fault;
+  }
+  return last.empty() ? fmt::format("no file matches {}", pattern)
+                      : fmt::format("of the files that match {} none counts: {}", pattern, last);
+}
+
+std::string PlaceholderOf(const Roster& roster, std::string_view job_key, int rank, std::string_view name) {
+  const int node = roster.NodeOf(rank);
+  if (name == "rank") return std::to_string(rank);
+  if (name == "world_size") return std::to_string(roster.size());
+  if (name == "local_rank") return std::to_string(roster.members[static_cast<size_t>(rank)].local_rank);
+  if (name == "local_world_size") return std::to_string(roster.LocalSize(node));
+  if (name == "node_rank") return std::to_string(node);
+  if (name == "num_nodes") return std::to_string(roster.nodes.size());
+  if (name == "node") return roster.NodeName(rank);
+  return std::string(job_key);
+}
+
+}  // namespace
+
+std::vector<std::string> ExpandExpected(
+    const std::vector<std::string>& patterns, int world_size,
+    const std::function<std::string(int rank, std::string_view name)>& value) {
+  std::vector<std::string> expanded;
+  std::set<std::string> seen;
+  for (const std::string& pattern : patterns) {
+    std::vector<std::string> of_ranks;
+    for (int rank = 0; rank < world_size; ++rank) {
+      bool named = false;
+      of_ranks.push_back(config::FillPlaceholders(pattern, [&](std::string_view name) {
+        named = true;
+        return value(rank, name);
+      }));
+      if (!named) break;
+    }
+    for (std::string& path : of_ranks) {
+      if (seen.insert(path).second) expanded.push_back(std::move(path));
+    }
+  }
+  return expanded;
+}
+
+FileStates LookAtFiles(const std::vector<std::string>& patterns) {
+  FileStates states;
+  for (const std::string& pattern : patterns) {
+    for (const std::string& path : Matches(pattern)) {
+      struct stat status {};
+      if (stat(path.c_str(), &status) == 0) states[path] = StateOf(status);
+    }
+  }
+  return states;
+}
+
+std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before) {
+  std::string text;
+  size_t missing = 0;
+  for (const std::string& pattern : patterns) {
+    const std::string sentence = Missing(pattern, before);
+    if (sentence.empty()) continue;
+    if (++missing <= kMostNamed) text += (text.empty() ? "" : "; ") + sentence;
+  }
+  if (missing > kMostNamed) text += fmt::format("; and {} more", missing - kMostNamed);
+  return text;
+}
+
+std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before) {
+  const std::string missing = MissingFiles(patterns, before);
+  if (missing.empty()) return std::nullopt;
+  return Error{Code::kWorkFailed,
+               fmt::format("all programs exited with 0, but run.expect is not met: {}", missing),
+               "look for an error in their output"};
+}
+
+ExpectedFiles::ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns,
+                             const Roster& roster, std::string_view job_key, Before before)
+    : loop_(loop),
+      expected_(ExpandExpected(
+          patterns, roster.size(),
+          [&](int rank, std::string_view name) { return PlaceholderOf(roster, job_key, rank, name); })),
+      before_(std::move(before)),
+      worker_(loop.mailbox()) {
+  if (!*before_) *before_ = LookAtFiles(expected_);
+}
+
+void ExpectedFiles::Check(std::function<void(const std::optional<Error>&)> then) {
+  then_ = std::move(then);
+  struct Question {
+    std::vector<std::string> expected;
+    FileStates before;
+    std::optional<Error> missing;
+  };
+  const auto question = std::make_shared<Question>(Question{expected_, **before_, {}});
+  const net::EventLoop::TimerId late = loop_.After(kCheckedWithin, [this] {
+    Answer(Error{Code::kDeadline,
+                 fmt::format("the files of run.expect could not be looked at within {}",
+                             FormatDuration(kCheckedWithin)),
+                 "the file system does not answer"});
+  });
+  worker_.Run([question] { question->missing = CheckExpected(question->expected, question->before); },
+              [this, question, late] {
+                loop_.Cancel(late);
+                Answer(question->missing);
+              });
+}
+
+void ExpectedFiles::Answer(const std::optional<Error>& missing) {
+  if (const auto then = std::exchange(then_, nullptr)) then(missing);
+}
+
+}  // namespace muster::run

@@ -1,0 +1,54 @@
+#include "bootstrap/run/program/input_plan.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace muster::run {
+namespace {
+
+// One program of this process has whatever the launcher gave it: srun has a setting of its own (--input).
+config::RunStdin Chosen(config::RunStdin input, int programs) {
+  if (input == config::RunStdin::kAuto)
+    return programs > 1 ? config::RunStdin::kRank0 : config::RunStdin::kAll;
+  return input;
+}
+
+// A descriptor that is moved to itself would stay close-on-exec: where muster was started without a standard
+// input.
+UniqueFd AboveStandard(UniqueFd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+}  // namespace
+
+InputPlan::InputPlan(net::EventLoop& loop, config::RunStdin input, int programs)
+    : input_(Chosen(input, programs)) {
+  if (input_ == config::RunStdin::kAll && programs > 1)
+    copy_ = std::make_unique<output::StdinCopy>(loop, STDIN_FILENO);
+}
+
+Result<UniqueFd> InputPlan::For(int rank) {
+  if (copy_) {
+    MUSTER_TRY(UniqueFd copy, copy_->AddReader(rank));
+    return AboveStandard(std::move(copy));
+  }
+  if (input_ == config::RunStdin::kAll || (input_ == config::RunStdin::kRank0 && rank == 0))
+    return UniqueFd();
+  UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing) return Fail(Code::kSystem, "cannot open /dev/null: {}", ErrnoText(errno));
+  return AboveStandard(std::move(nothing));
+}
+
+void InputPlan::Start() {
+  if (copy_) copy_->Start();
+}
+
+void InputPlan::Ended(int rank) {
+  if (copy_) copy_->Drop(rank);
+}
+
+}  // namespace muster::run

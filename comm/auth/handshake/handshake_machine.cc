@@ -1,0 +1,189 @@
+#include "comm/auth/handshake/handshake_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::auth {
+
+HandshakeMachine::HandshakeMachine(Handshake::Params params, Prover& prover, Handshake::Send send,
+                                   Handshake::Done done)
+    : params_(std::move(params)), prover_(prover), send_(std::move(send)), done_(std::move(done)) {}
+
+void HandshakeMachine::Start() {
+  if (Status ready = CryptoReady(); !ready) return EndRejected(ready.error());
+  Begin();
+}
+
+void HandshakeMachine::OnMessage(ByteView message) {
+  if (over_) return;
+  const std::optional<MessageType> type = TypeOf(message);
+  if (!type) return EndAsStranger(fmt::format("{} is not a muster peer", peer()));
+  if (message.size() > kMaxHandshakeMessage) return RejectAsMalformed(*type);
+  if (*type == MessageType::kReject) return OnReject(message);
+  if (type != expected_) {
+    if (std::ranges::equal(message, last_sent_))
+      return EndAsStranger(fmt::format("{} sends back what it is sent", peer()));
+    return Reject(RejectReason::kMalformed,
+                  {Code::kAuthentication,
+                   fmt::format("{} sent a handshake {} out of turn", peer(), MessageTypeName(*type)),
+                   {}});
+  }
+  Expect(std::nullopt);
+  OnExpected(message);
+}
+
+void HandshakeMachine::Transmit(Bytes message) {
+  if (over_) return;
+  last_sent_ = message;
+  send_(std::move(message));
+}
+
+bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key, const Digest& transcript) {
+  const std::optional<SecretKey> agreed = AgreeOnKey(own.secret, peer_key);
+  if (!agreed) {
+    Reject(RejectReason::kMalformed,
+           {Code::kAuthentication, fmt::format("{} sent a public key that no honest peer has", peer()), {}});
+    return false;
+  }
+  transcript_ = transcript;
+  keys_.emplace(*agreed, prover_.psk(), transcript);
+  sealed_.emplace(keys_->HandshakeChannel(params_.role, peer()));
+  return true;
+}
+
+void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
+  proving_ = true;
+  const auto keep = shared_from_this();
+  Prover::Pending pending = prover_.MakeFor(
+      params_.source, params_.role, transcript_,
+      [weak = weak_from_this(), next = std::move(next)](Result<Bytes> proof) {
+        const auto self = weak.lock();
+        if (!self || self->over_) return;
+        self->proving_ = false;
+        if (proof) return next(*std::move(proof));
+        self->Reject(RejectReason::kNoProof, {proof.error().code,
+                                              fmt::format("this rank cannot prove who it is to {}: {}",
+                                                          self->peer(), proof.error().message),
+                                              proof.error().hint});
+      });
+  if (pending && !over_) pending_ = std::move(pending);
+}
+
+void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> next) {
+  if (proof.size() > kMaxProofBytes) {
+    return next(
+        Fail(Code::kAuthentication, "its proof has {} bytes, more than {}", proof.size(), kMaxProofBytes));
+  }
+  const Role peer_role = params_.role == Role::kClient ? Role::kServer : Role::kClient;
+  proving_ = true;
+  const auto keep = shared_from_this();
+  Prover::Pending pending =
+      prover_.CheckFor(params_.source, peer_role, transcript_, proof,
+                       [weak = weak_from_this(), next = std::move(next)](Status status) {
+                         const auto self = weak.lock();
+                         if (!self || self->over_) return;
+                         self->proving_ = false;
+                         next(std::move(status));
+                       });
+  // Null where it was answered meanwhile: what was asked next may be under way already.
+  if (pending && !over_) pending_ = std::move(pending);
+}
+
+void HandshakeMachine::Succeed() {
+  HandshakeResult result;
+  result.outcome = Outcome::kDone;
+  result.peer_proven = true;
+  result.channel.emplace(keys_->TrafficChannel(params_.role, peer()));
+  Finish(std::move(result));
+}
+
+void HandshakeMachine::EndAsStranger(std::string reason) {
+  HandshakeResult result;
+  result.outcome = Outcome::kStranger;
+  result.reason = std::move(reason);
+  Finish(std::move(result));
+}
+
+void HandshakeMachine::EndRejected(Error error, bool peer_proven) {
+  HandshakeResult result;
+  result.outcome = Outcome::kRejected;
+  result.error = std::move(error);
+  result.peer_proven = peer_proven;
+  Finish(std::move(result));
+}
+
+void HandshakeMachine::Reject(RejectReason reason, Error error) {
+  Transmit(Encode(RejectMessage{kProtocolVersion, method(), reason}));
+  EndRejected(std::move(error));
+}
+
+void HandshakeMachine::RejectAsMalformed(MessageType type) {
+  Reject(RejectReason::kMalformed,
+         {Code::kAuthentication,
+          fmt::format("{} sent a malformed handshake {}", peer(), MessageTypeName(type)),
+          {}});
+}
+
+Error HandshakeMachine::OtherVersion(uint16_t theirs) const {
+  return {Code::kAuthentication,
+          fmt::format("{} speaks muster protocol {}, {} {}", peer(), theirs, self(), kProtocolVersion),
+          "install the same version of muster on every node"};
+}
+
+Error HandshakeMachine::OtherMethod(AuthMethod theirs) const {
+  return {
+      Code::kAuthentication,
+      fmt::format("{} uses auth {}, {} {}", peer(), AuthMethodName(theirs), self(), AuthMethodName(method())),
+      "set rendezvous.auth to the same method on every rank; auto takes munge only on nodes that have its "
+      "socket"};
+}
+
+Error HandshakeMachine::OtherKeys() const {
+  if (method() != AuthMethod::kSecret) {
+    return {Code::kAuthentication, fmt::format("the handshake with {} was changed on the way", peer()), {}};
+  }
+  return {Code::kAuthentication,
+          fmt::format("{} has another job secret than {}, or the handshake was changed on the way", peer(),
+                      self()),
+          "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun"};
+}
+
+void HandshakeMachine::OnReject(ByteView message) {
+  const std::optional<RejectMessage> reject = ParseReject(message);
+  const auto refused = [this](std::string_view what, std::string hint = {}) {
+    EndRejected({Code::kAuthentication, fmt::format("{} {}", peer(), what), std::move(hint)});
+  };
+  if (!reject) return refused("sent a malformed handshake reject");
+  switch (reject->reason) {
+    case RejectReason::kWrongMeeting:
+      return EndAsStranger(fmt::format("{} belongs to another launch", peer()));
+    case RejectReason::kOtherVersion:
+      return EndRejected(OtherVersion(reject->version));
+    case RejectReason::kOtherMethod:
+      return EndRejected(OtherMethod(reject->method));
+    case RejectReason::kBadProof:
+      if (method() == AuthMethod::kSecret) return EndRejected(OtherKeys());
+      return refused(fmt::format("does not accept {}'s proof of who it is", self()), "what it logs says why");
+    case RejectReason::kOtherClock:
+      return refused(fmt::format("does not accept {}'s proof of who it is: their clocks are apart", self()),
+                     kSetTheClocks);
+    case RejectReason::kNoProof:
+      return refused(fmt::format("cannot prove who it is by auth {}", AuthMethodName(method())),
+                     "what it logs says why");
+    case RejectReason::kMalformed:
+      return refused(fmt::format("could not read what {} sent", self()));
+  }
+  refused("rejected this rank for a reason that this version does not know");
+}
+
+void HandshakeMachine::Finish(HandshakeResult result) {
+  if (over_) return;
+  over_ = true;
+  pending_.reset();
+  outcome_ = result.outcome;
+  // The caller's closures may own what owns this machine.
+  const Handshake::Done done = std::exchange(done_, nullptr);
+  done(std::move(result));
+}
+
+}  // namespace muster::auth

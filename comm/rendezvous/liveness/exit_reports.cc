@@ -1,0 +1,72 @@
+#include "comm/rendezvous/liveness/exit_reports.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+namespace {
+
+constexpr Duration kReleaseWithin = std::chrono::seconds(2);
+
+}  // namespace
+
+ExitReports::ExitReports(net::EventLoop& loop, ChildLinks& children, Events events)
+    : loop_(loop), children_(children), events_(std::move(events)) {}
+
+ExitReports::~ExitReports() { loop_.Cancel(timer_); }
+
+void ExitReports::Pass(std::vector<RankEnd> ends) {
+  if (ends.empty()) return;
+  const ExitReport message{std::move(ends), false};
+  if (!events_.send_up(message) && events_.on_ends) events_.on_ends(message.ends);
+}
+
+void ExitReports::Finish(std::vector<RankEnd> ends, Duration patience) {
+  if (std::exchange(finishing_, true)) return;
+  Pass(std::move(ends));
+  timer_ = loop_.After(patience, [this] {
+    for (const auto& [source, child] : children_.all()) silent_.insert(source);
+    Check();
+  });
+  Check();
+}
+
+void ExitReports::Hear(ChildLinks::Source source, ByteView frame) {
+  Result<ExitReport> message = DecodeExitReport(frame);
+  if (!message) return;
+  Pass(std::move(message->ends));
+  if (!message->last) return;
+  children_.Send(source, EncodeBare(ControlType::kReleased));
+  GiveUp(source);
+}
+
+void ExitReports::GiveUp(ChildLinks::Source source) {
+  silent_.insert(source);
+  Check();
+}
+
+void ExitReports::Released() {
+  if (passed_) Told();
+}
+
+void ExitReports::Check() {
+  if (!finishing_ || passed_) return;
+  const bool all = std::ranges::all_of(children_.all(), [this](const auto& entry) {
+    return entry.second.ranks.empty() || silent_.contains(entry.first);
+  });
+  if (!all) return;
+  passed_ = true;
+  loop_.Cancel(timer_);
+  if (!events_.send_up({{}, true})) return Told();
+  timer_ = loop_.After(kReleaseWithin, [this] { Told(); });
+}
+
+void ExitReports::Told() {
+  loop_.Cancel(timer_);
+  if (std::exchange(told_, true)) return;
+  if (events_.on_told) events_.on_told();
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,85 @@
+#include "comm/rendezvous/liveness/leave_protocol.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace muster::rendezvous {
+
+LeaveProtocol::LeaveProtocol(const Roster& roster, bool is_root, std::vector<int> own_ranks,
+                             Children children)
+    : roster_(roster),
+      is_root_(is_root),
+      own_ranks_(std::move(own_ranks)),
+      children_(std::move(children)),
+      child_of_rank_(static_cast<size_t>(roster.size()), ChildLinks::kSelf) {
+  for (const auto& [source, ranks] : children_) {
+    for (const int rank : ranks) {
+      if (rank >= 0 && rank < roster.size()) child_of_rank_[static_cast<size_t>(rank)] = source;
+    }
+  }
+}
+
+LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has_upstream) {
+  Taken taken;
+  // Only the children of these ranks: with a thousand nodes, all would be looked at a thousand times.
+  std::set<Source> sources;
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= roster_.size() || !left_.insert(rank).second) continue;
+    taken.left.insert(rank);
+    sources.insert(child_of_rank_[static_cast<size_t>(rank)]);
+  }
+  for (const Source source : sources) {
+    const auto child = children_.find(source);
+    if (child != children_.end() && AllHaveLeft(child->second)) taken.released.push_back(source);
+  }
+  if (!has_upstream) return taken;
+  unsent_.insert(unsent_.end(), ranks.begin(), ranks.end());
+  // The ranks of a node end together: theirs are collected for a moment, unless they are the last.
+  taken.pass_up = NobodyIsLeftBelow() ? PassUp::kNow : PassUp::kSoon;
+  return taken;
+}
+
+void LeaveProtocol::TakeOrphans() {
+  for (const auto& [source, ranks] : children_) {
+    std::ranges::copy_if(ranks, std::back_inserter(unsent_), [this](int rank) { return !HasLeft(rank); });
+    left_.insert(ranks.begin(), ranks.end());
+  }
+}
+
+bool LeaveProtocol::AllHaveLeft(const std::vector<int>& ranks) const {
+  return std::ranges::all_of(ranks, [this](int rank) { return HasLeft(rank); });
+}
+
+bool LeaveProtocol::NobodyIsLeftBelow() const {
+  return AllHaveLeft(own_ranks_) &&
+         std::ranges::all_of(children_, [this](const auto& child) { return AllHaveLeft(child.second); });
+}
+
+// Below the root a process waits for its release from above; without a process above, the own node decides.
+LeaveProtocol::End LeaveProtocol::MayEnd(bool has_upstream) const {
+  const bool needed = is_root_ ? std::cmp_less(left_.size(), roster_.size())
+                               : has_upstream || !leaving_ || !NobodyIsLeftBelow();
+  if (released_ || needed) return End::kNotYet;
+  return children_.empty() ? End::kNow : End::kWhenChildrenAreGone;
+}
+
+// A leader does not know whether a rank of its node has left that is connected to the root.
+bool LeaveProtocol::KnowsOf(int rank) const {
+  if (rank < 0 || rank >= roster_.size()) return false;
+  if (is_root_ || roster_.NodeOf(rank) != roster_.NodeOf(own_ranks_.front())) return true;
+  return std::ranges::count(own_ranks_, rank) > 0 ||
+         std::ranges::any_of(
+             children_, [rank](const auto& child) { return std::ranges::count(child.second, rank) > 0; });
+}
+
+std::optional<Error> LeaveProtocol::FindAtWork(int rank) const {
+  if (!KnowsOf(rank) || HasLeft(rank)) return std::nullopt;
+  return Error{
+      Code::kDisagreement,
+      fmt::format("{} is already at work in this launch's present group, as pid {}",
+                  DescribeRank(roster_, rank), roster_.members[static_cast<size_t>(rank)].pid),
+      "two programs of one rank cannot run at once: use two steps; launches by hand that run at once "
+      "need a MASTER_PORT each"};
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,129 @@
+#include "comm/rendezvous/liveness/owner_inquiry.h"
+
+#include <algorithm>
+
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using std::chrono::seconds;
+
+// Those below answer in well under a millisecond, or they are stopped.
+constexpr Duration kCollectFor = seconds(3);
+constexpr Duration kAnswerWithin = seconds(5);
+// Of questions that others pass through here: more are from a peer that has lost its way.
+constexpr size_t kMostOnTheirWay = 65536;
+
+bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == OwnerKind::kProgram; }
+
+}  // namespace
+
+OwnerInquiry::~OwnerInquiry() {
+  for (const auto& [id, asked] : asked_) params_.loop.Cancel(asked.timer);
+  for (const auto& [id, collected] : collected_) params_.loop.Cancel(collected.timer);
+}
+
+void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
+  const uint64_t id = next_id_++;
+  question.id = id;
+  Asked& asked = asked_[id];
+  asked.on_answer = std::move(on_answer);
+  asked.timer = params_.loop.After(kAnswerWithin, [this, id] { Deliver(OwnerAnswer{.id = id}); });
+  if (params_.is_root) return Collect(question, ChildLinks::kSelf);
+  if (!params_.send_up(Encode(question))) Deliver(OwnerAnswer{.id = id});
+}
+
+void OwnerInquiry::HearFromAbove(ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kOwnerAsked) {
+    if (const auto question = DecodeOwnerQuestion(frame)) Collect(*question, ChildLinks::kSelf);
+    return;
+  }
+  const auto answer = DecodeOwnerAnswer(frame);
+  if (!answer) return;
+  const auto passed = passed_up_.extract(answer->id);
+  if (passed.empty()) return Deliver(*answer);
+  params_.children.Send(passed.mapped(), frame);
+}
+
+void OwnerInquiry::HearFromBelow(ChildLinks::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kOwnerTold) {
+    if (const auto answer = DecodeOwnerAnswer(frame)) Take(source, *answer);
+    return;
+  }
+  const auto question = DecodeOwnerQuestion(frame);
+  if (!question) return;
+  if (params_.is_root) return Collect(*question, source);
+  if (passed_up_.size() >= kMostOnTheirWay) return;
+  passed_up_[question->id] = source;
+  if (params_.send_up(frame)) return;
+  passed_up_.erase(question->id);
+  params_.children.Send(source, Encode(OwnerAnswer{.id = question->id}));
+}
+
+void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source asker) {
+  const uint64_t id = question.id;
+  if (collected_.size() >= kMostOnTheirWay || collected_.contains(id)) return;
+  Collected& collected = collected_[id];
+  collected.asker = asker;
+  const bool is_here = !params_.is_root || question.node == params_.node;
+  if (params_.look && is_here) collected.best = params_.look(question);
+  collected.best.id = id;
+  if (!Decides(collected.best.kind)) {
+    for (const ChildLinks::Source source : ChildLinksFor(question)) collected.waits_for.insert(source);
+  }
+  if (collected.waits_for.empty()) return Conclude(id);
+  collected.timer = params_.loop.After(kCollectFor, [this, id] { Conclude(id); });
+  const Bytes frame = Encode(question);
+  for (const ChildLinks::Source source : collected.waits_for) params_.children.Send(source, frame);
+}
+
+// Below a leader all are on its node.
+std::vector<ChildLinks::Source> OwnerInquiry::ChildLinksFor(const OwnerQuestion& question) const {
+  const auto on_node = [&](int rank) { return params_.roster.NodeOf(rank) == question.node; };
+  std::vector<ChildLinks::Source> sources;
+  for (const auto& [source, child] : params_.children.all()) {
+    if (!params_.is_root || std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
+  }
+  return sources;
+}
+
+void OwnerInquiry::Take(ChildLinks::Source source, const OwnerAnswer& answer) {
+  const auto found = collected_.find(answer.id);
+  if (found == collected_.end() || found->second.waits_for.erase(source) == 0) return;
+  Collected& collected = found->second;
+  if (answer.kind > collected.best.kind) collected.best = answer;
+  if (Decides(collected.best.kind) || collected.waits_for.empty()) Conclude(answer.id);
+}
+
+void OwnerInquiry::Forget(ChildLinks::Source source) {
+  std::erase_if(passed_up_, [source](const auto& entry) { return entry.second == source; });
+  std::vector<uint64_t> concluded;
+  for (auto& [id, collected] : collected_) {
+    if (collected.waits_for.erase(source) != 0 && collected.waits_for.empty()) concluded.push_back(id);
+  }
+  for (const uint64_t id : concluded) Conclude(id);
+}
+
+void OwnerInquiry::Conclude(uint64_t id) {
+  const auto node = collected_.extract(id);
+  if (node.empty()) return;
+  const Collected& collected = node.mapped();
+  params_.loop.Cancel(collected.timer);
+  if (collected.asker != ChildLinks::kSelf) {
+    params_.children.Send(collected.asker, Encode(collected.best));
+  } else if (params_.is_root) {
+    Deliver(collected.best);
+  } else {
+    params_.send_up(Encode(collected.best));
+  }
+}
+
+void OwnerInquiry::Deliver(const OwnerAnswer& answer) {
+  const auto node = asked_.extract(answer.id);
+  if (node.empty()) return;
+  params_.loop.Cancel(node.mapped().timer);
+  node.mapped().on_answer(answer);
+}
+
+}  // namespace muster::rendezvous

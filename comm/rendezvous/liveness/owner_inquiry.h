@@ -1,0 +1,74 @@
+// Finds out whose a connection to the group's store is, on whichever node it comes from.
+//
+//   up     the question, from the supervisor that serves the store to the root; answers
+//   down   the question, to the one node that it names; the answer
+//
+// Each process of that node looks at its own programs, a leader asks its followers as well. The answer that
+// says most is taken: a program of the group, a stranger, the same user, nobody. Part of a ControlPlane, on
+// its EventLoop; nothing blocks. A question is given up after a few seconds: then it is nobody's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "comm/net/event_loop.h"
+#include "comm/rendezvous/liveness/owner_messages.h"
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/roster.h"
+
+namespace muster::rendezvous {
+
+class OwnerInquiry {
+ public:
+  using Look = std::function<OwnerAnswer(const OwnerQuestion&)>;
+  using OnAnswer = std::function<void(const OwnerAnswer&)>;
+  struct Params {
+    net::EventLoop& loop;
+    const Roster& roster;
+    ChildLinks& children;
+    bool is_root = false;
+    int node = 0;                           // this process's; index into roster.nodes
+    std::function<bool(ByteView)> send_up;  // false without a process above
+    Look look;                              // this process's own; may be empty
+  };
+
+  explicit OwnerInquiry(Params params) : params_(std::move(params)) {}
+  OwnerInquiry(const OwnerInquiry&) = delete;
+  OwnerInquiry& operator=(const OwnerInquiry&) = delete;
+  ~OwnerInquiry();
+
+  // `on_answer` is called once, at once or later, unless this ends before. The question's id is set here.
+  void Ask(OwnerQuestion question, OnAnswer on_answer);
+  void HearFromAbove(ByteView frame);
+  void HearFromBelow(ChildLinks::Source source, ByteView frame);
+  // A child has gone: it answers nothing more.
+  void Forget(ChildLinks::Source source);
+
+ private:
+  struct Asked {
+    OnAnswer on_answer;
+    net::EventLoop::TimerId timer = 0;
+  };
+  struct Collected {
+    ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, who is above
+    OwnerAnswer best;
+    std::set<ChildLinks::Source> waits_for;
+    net::EventLoop::TimerId timer = 0;
+  };
+
+  void Collect(const OwnerQuestion& question, ChildLinks::Source asker);
+  std::vector<ChildLinks::Source> ChildLinksFor(const OwnerQuestion& question) const;
+  void Take(ChildLinks::Source source, const OwnerAnswer& answer);
+  void Conclude(uint64_t id);
+  void Deliver(const OwnerAnswer& answer);
+
+  const Params params_;
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, Asked> asked_;                   // own questions
+  std::map<uint64_t, ChildLinks::Source> passed_up_;  // others' questions, on their way to the root
+  std::map<uint64_t, Collected> collected_;           // questions that came from above, or are the root's
+};
+
+}  // namespace muster::rendezvous

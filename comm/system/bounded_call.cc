@@ -1,0 +1,50 @@
+#include "comm/system/bounded_call.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <future>
+#include <memory>
+#include <utility>
+
+#include "comm/base/unique_fd.h"
+#include "comm/system/start_thread.h"
+
+namespace muster {
+namespace {
+
+// Where no descriptor is left: an abort must come about all the same.
+bool RunUnwatched(Deadline deadline, std::function<void()> call) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  const auto body = [ended, call = std::move(call)] {
+    call();
+    ended->set_value();
+  };
+  if (!StartDetachedThread(body)) return false;
+  return end.wait_until(deadline.when()) == std::future_status::ready;
+}
+
+}  // namespace
+
+bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+  const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
+  if (!*ended) return RunUnwatched(deadline, std::move(call));
+  const auto body = [ended, call = std::move(call)] {
+    call();
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
+  };
+  if (!StartDetachedThread(body)) return false;
+  pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
+  }
+  if ((fds[0].revents & POLLIN) == 0) return false;
+  // Only who has taken the word may read what the call has written.
+  uint64_t taken = 0;
+  return read(ended->get(), &taken, sizeof taken) == sizeof taken;
+}
+
+}  // namespace muster

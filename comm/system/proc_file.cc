@@ -1,0 +1,68 @@
+#include "comm/system/proc_file.h"
+
+#include <dirent.h>
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "comm/base/parse.h"
+
+namespace muster {
+
+std::optional<std::string> ReadProcFile(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
+  if (!file) return std::nullopt;
+  std::string text;
+  char buffer[4096];
+  for (size_t got = 0; (got = fread(buffer, 1, sizeof buffer, file.get())) > 0;) text.append(buffer, got);
+  return text;
+}
+
+std::vector<int> NumbersIn(const std::string& directory) {
+  std::vector<int> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(directory.c_str()), closedir);
+  if (!entries) return numbers;
+  while (const dirent* entry = readdir(entries.get())) {
+    if (const auto number = ParseInteger<int>(entry->d_name)) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::vector<std::string_view> StatFields(std::string_view stat) {
+  const size_t name = stat.find(" (");
+  const size_t name_end = stat.rfind(") ");
+  if (name == std::string_view::npos || name_end == std::string_view::npos || name_end < name) return {};
+  std::vector<std::string_view> fields = {"", stat.substr(0, name),
+                                          stat.substr(name + 2, name_end - name - 2)};
+  const std::vector<std::string_view> rest = Split(Trim(stat.substr(name_end + 2)), ' ');
+  fields.insert(fields.end(), rest.begin(), rest.end());
+  return fields;
+}
+
+std::optional<std::vector<pid_t>> ChildrenOf(const std::string& process) {
+  std::optional<std::vector<pid_t>> children;
+  for (const pid_t thread : NumbersIn(fmt::format("/proc/{}/task", process))) {
+    const auto list = ReadProcFile(fmt::format("/proc/{}/task/{}/children", process, thread));
+    if (!list) continue;
+    if (!children) children.emplace();
+    for (const std::string_view word : Split(Trim(*list), ' ')) {
+      if (const auto pid = ParseInteger<pid_t>(word)) children->push_back(*pid);
+    }
+  }
+  return children;
+}
+
+std::optional<pid_t> ParentOf(pid_t pid) {
+  constexpr size_t kParent = 4;
+  const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const auto fields = StatFields(stat);
+  return fields.size() > kParent ? ParseInteger<pid_t>(fields[kParent]) : std::nullopt;
+}
+
+std::string ProcessName(pid_t pid) {
+  const auto name = ReadProcFile(fmt::format("/proc/{}/comm", pid));
+  return name ? std::string(Trim(*name)) : "?";
+}
+
+}  // namespace muster

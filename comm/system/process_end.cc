@@ -1,0 +1,71 @@
+#include "comm/system/process_end.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "comm/base/parse.h"
+#include "comm/system/proc_file.h"
+
+namespace muster {
+namespace {
+
+// How often Await looks where there is no event. A program that is killed ends within a few of these.
+constexpr int kLookAgainMilliseconds = 5;
+
+}  // namespace
+
+bool IsStatOfEnded(std::string_view stat) {
+  constexpr size_t kState = 3;
+  constexpr size_t kThreads = 20;
+  const std::vector<std::string_view> fields = StatFields(stat);
+  if (fields.size() <= kThreads) return false;
+  if (fields[kState] == "X") return true;
+  // A process whose first thread alone has ended looks like a zombie, too.
+  return fields[kState] == "Z" && ParseInteger<int>(fields[kThreads]).value_or(0) <= 1;
+}
+
+ProcessEnd ProcessEnd::Of(pid_t pid) {
+  ProcessEnd end(pid);
+  end.pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (end.pidfd_) return end;
+  end.gone_ = errno == ESRCH;
+  if (!end.gone_) end.stat_.Reset(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return end;
+}
+
+bool ProcessEnd::HasEnded() const {
+  if (gone_) return true;
+  if (pidfd_) {
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    return poll(&ended, 1, 0) > 0;
+  }
+  if (!stat_) return kill(pid_, 0) != 0 && errno == ESRCH;
+  std::array<char, 1024> text{};
+  const ssize_t got = pread(stat_.get(), text.data(), text.size(), 0);
+  if (got < 0) return errno == ESRCH;
+  return IsStatOfEnded({text.data(), static_cast<size_t>(got)});
+}
+
+bool ProcessEnd::Await(Deadline deadline) const {
+  while (!HasEnded()) {
+    if (deadline.Expired()) return false;
+    const int left = deadline.PollMilliseconds();
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    if (pidfd_) {
+      poll(&ended, 1, left);
+    } else {
+      poll(nullptr, 0, left < 0 ? kLookAgainMilliseconds : std::min(left, kLookAgainMilliseconds));
+    }
+  }
+  return true;
+}
+
+}  // namespace muster

@@ -1,0 +1,106 @@
+#include "bootstrap/run/program/expected_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace muster::run {
+namespace {
+
+class ExpectedFiles : public testing::Test {
+ protected:
+  ExpectedFiles() {
+    std::string name = testing::TempDir() + "/expected_files.XXXXXX";
+    directory = mkdtemp(name.data());
+  }
+  ~ExpectedFiles() override { std::filesystem::remove_all(directory); }
+
+  std::string File(const std::string& name) const { return directory + "/" + name; }
+  void Write(const std::string& name, const std::string& text) const { std::ofstream(File(name)) << text; }
+  // Of what is missing; empty: nothing.
+  std::string Missing(const std::vector<std::string>& patterns, const FileStates& before = {}) const {
+    const auto missing = CheckExpected(patterns, before);
+    std::string text = missing ? missing->message : "";
+    for (size_t at = 0; (at = text.find(directory)) != std::string::npos;)
+      text.replace(at, directory.size(), "D");
+    const std::string begin = "all programs exited with 0, but run.expect is not met: ";
+    if (!missing) return "";
+    EXPECT_TRUE(text.starts_with(begin)) << text;
+    return text.substr(begin.size());
+  }
+
+  std::string directory;
+};
+
+TEST_F(ExpectedFiles, MustExistAndHoldSomething) {
+  EXPECT_EQ(Missing({File("a")}), "D/a does not exist");
+  Write("a", "");
+  EXPECT_EQ(Missing({File("a")}), "D/a is empty");
+  Write("a", "1");
+  EXPECT_EQ(Missing({File("a")}), "");
+  EXPECT_EQ(Missing({File("a/b")}), "D/a/b does not exist");
+}
+
+TEST_F(ExpectedFiles, MustBeWrittenByThisRun) {
+  Write("a", "old");
+  const FileStates before = LookAtFiles({File("a"), File("b")});
+  EXPECT_EQ(Missing({File("a")}, before), "D/a was not written by this run");
+  Write("b", "new");
+  EXPECT_EQ(Missing({File("b")}, before), "");
+  Write("a", "longer");
+  EXPECT_EQ(Missing({File("a")}, before), "");
+}
+
+// As programs do that write a result in one step; the clock need not have moved on.
+TEST_F(ExpectedFiles, ReplacedByAFileOfTheSameSizeAndTimeCounts) {
+  Write("a", "old");
+  const FileStates before = LookAtFiles({File("a")});
+  struct stat old {};
+  ASSERT_EQ(stat(File("a").c_str(), &old), 0);
+  Write("b", "new");
+  const struct timespec times[2] = {old.st_atim, old.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, File("b").c_str(), times, 0), 0);
+  ASSERT_EQ(rename(File("b").c_str(), File("a").c_str()), 0);
+  EXPECT_EQ(Missing({File("a")}, before), "");
+}
+
+TEST_F(ExpectedFiles, OfAPatternOneMustCount) {
+  EXPECT_EQ(Missing({File("results_*.json")}), "no file matches D/results_*.json");
+  Write("results_1.json", "old");
+  const FileStates before = LookAtFiles({File("results_*.json")});
+  EXPECT_EQ(
+      Missing({File("results_*.json")}, before),
+      "of the files that match D/results_*.json none counts: D/results_1.json was not written by this run");
+  Write("results_2.json", "new");
+  EXPECT_EQ(Missing({File("results_*.json")}, before), "");
+}
+
+TEST_F(ExpectedFiles, ADirectoryMustHoldSomething) {
+  ASSERT_EQ(mkdir(File("d").c_str(), 0700), 0);
+  const FileStates before = LookAtFiles({File("d")});
+  EXPECT_EQ(Missing({File("d")}), "D/d is empty");
+  Write("d/x", "1");
+  EXPECT_EQ(Missing({File("d")}), "");
+}
+
+TEST_F(ExpectedFiles, ManyAreCounted) {
+  EXPECT_EQ(Missing({File("a"), File("b"), File("c"), File("d"), File("e")}),
+            "D/a does not exist; D/b does not exist; D/c does not exist; and 2 more");
+}
+
+TEST(ExpandExpected, OnceForEachRankThatItNames) {
+  const auto value = [](int rank, std::string_view name) {
+    return name == "node" ? "gpu0" + std::to_string(rank / 2) : std::to_string(rank);
+  };
+  EXPECT_EQ(ExpandExpected({"all.json", "${node}.log", "${rank}.json", "all.json", "$${rank}"}, 4, value),
+            (std::vector<std::string>{"all.json", "gpu00.log", "gpu01.log", "0.json", "1.json", "2.json",
+                                      "3.json", "${rank}"}));
+}
+
+}  // namespace
+}  // namespace muster::run

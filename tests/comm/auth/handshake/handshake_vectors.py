@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""The handshakes of comm/auth/README.md, written a second time, from that page alone: prints the test vectors.
+
+    tests/comm/auth/handshake/handshake_vectors.py >tests/comm/auth/handshake/handshake_vectors.txt
+
+handshake_vectors_test holds muster's own code to that file. Nothing but Python's standard library is used: X25519 is
+RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8.
+"""
+
+import hashlib
+import struct
+
+P = 2**255 - 19
+
+
+def x25519(scalar, point):
+    k = int.from_bytes(scalar, "little") & ~7 & ((1 << 255) - 1) | 1 << 254
+    x1 = int.from_bytes(point, "little") & ((1 << 255) - 1)
+    x2, z2, x3, z3, swap = 1, 0, x1, 1, 0
+    for t in reversed(range(255)):
+        bit = k >> t & 1
+        if swap ^ bit:
+            x2, x3, z2, z3 = x3, x2, z3, z2
+        swap = bit
+        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
+        da, cb = d * a, c * b
+        aa, bb = a * a, b * b
+        e = aa - bb
+        x3, z3 = (da + cb) ** 2 % P, x1 * (da - cb) ** 2 % P
+        x2, z2 = aa * bb % P, e * (aa + 121665 * e) % P
+    if swap:
+        x2, z2 = x3, z3
+    return (x2 * pow(z2, P - 2, P) % P).to_bytes(32, "little")
+
+
+def chacha_block(key, counter, nonce):
+    def rotate(value, bits):
+        return (value << bits | value >> 32 - bits) & 0xFFFFFFFF
+
+    def quarter(s, a, b, c, d):
+        for x, y, z, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            s[x] = (s[x] + s[y]) & 0xFFFFFFFF
+            s[z] = rotate(s[z] ^ s[x], bits)
+
+    state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<8I", key), counter]
+    state += struct.unpack("<3I", nonce)
+    work = state[:]
+    for _ in range(10):
+        for column in range(4):
+            quarter(work, column, column + 4, column + 8, column + 12)
+        for diagonal in range(4):
+            quarter(work, diagonal, (diagonal + 1) % 4 + 4, (diagonal + 2) % 4 + 8, (diagonal + 3) % 4 + 12)
+    return struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(state, work)))
+
+
+def poly1305(key, message):
+    r = int.from_bytes(key[:16], "little") & 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
+    total = 0
+    for at in range(0, len(message), 16):
+        total = (total + int.from_bytes(message[at : at + 16] + b"\1", "little")) * r % ((1 << 130) - 5)
+    return ((total + int.from_bytes(key[16:], "little")) % (1 << 128)).to_bytes(16, "little")
+
+
+def seal(key, number, plaintext):
+    """README: the nonce is four zero bytes and the message's number."""
+    nonce = bytes(4) + struct.pack("<Q", number)
+    stream = b"".join(chacha_block(key, 1 + i, nonce) for i in range(len(plaintext) // 64 + 1))
+    sealed = bytes(a ^ b for a, b in zip(plaintext, stream))
+    padded = sealed + bytes(-len(sealed) % 16) + struct.pack("<QQ", 0, len(sealed))
+    return sealed + poly1305(chacha_block(key, 0, nonce)[:32], padded)
+
+
+def H(key, *parts):
+    """README: keyed BLAKE2b of 32 bytes over the parts, each behind its length as u64."""
+    parts = [part.encode() if isinstance(part, str) else part for part in parts]
+    return hashlib.blake2b(
+        b"".join(struct.pack("<Q", len(part)) + part for part in parts), key=key, digest_size=32
+    ).digest()
+
+
+def pattern(first):
+    return bytes((first + i) % 256 for i in range(32))
+
+
+def control(show):
+    """The hello between a leader and the root, method `secret`."""
+    meeting_key = "slurm uid=1000 cluster=c job=4 step=0"
+    secret, client_secret, server_secret = pattern(0x10), pattern(0x40), pattern(0x70)
+    client_nonce, server_nonce = pattern(0xA0), pattern(0xC0)
+    base = (9).to_bytes(32, "little")
+    client_key, server_key = x25519(client_secret, base), x25519(server_secret, base)
+    meeting = H(b"", "muster meeting", meeting_key)[:16]
+    psk = H(secret, "muster job secret: handshake")
+    head = b"MUSTER"
+    hello = head + struct.pack("<BHB", 1, 3, 2) + meeting + client_nonce + client_key
+    hello += H(H(psk, "muster hello key"), "muster hello", hello)
+    answer = head + struct.pack("<BHB", 2, 3, 2) + server_nonce + server_key
+    transcript = H(b"", "muster transcript", hello, answer)
+    agreed = x25519(client_secret, server_key)
+    assert agreed == x25519(server_secret, client_key)
+    master = H(agreed, "muster master", psk, transcript)
+
+    def key(phase, sender):
+        return H(master, "muster channel", phase, f"from the {sender}")
+
+    show(meeting_key=meeting_key.encode(), secret=secret, client_secret=client_secret, server_secret=server_secret)
+    show(client_nonce=client_nonce, server_nonce=server_nonce, client_key=client_key, server_key=server_key)
+    show(meeting=meeting, psk=psk, hello=hello, transcript=transcript, agreed=agreed, master=master)
+    show(
+        answer=answer + seal(key("handshake", "server"), 0, b""),
+        proof=head + b"\4" + seal(key("handshake", "client"), 0, b""),
+        verdict=head + b"\5" + seal(key("handshake", "server"), 1, b"\1" + bytes(8)),
+        client_frame=seal(key("traffic", "client"), 0, b"a frame"),
+        server_frame=seal(key("traffic", "server"), 0, b"a frame"),
+    )
+
+
+def data(show):
+    """A data connection from rank 3 to rank 1, sealed with ChaCha20-Poly1305."""
+    group_key, connector, acceptor = pattern(0x01), pattern(0x21), pattern(0x41)
+    group_id, communicator, purpose, offered, chosen = "0123456789abcdef", 7, 1, 3, 1
+    context = f"{group_id}/{communicator:016x}/{purpose}/{offered}/{chosen}"
+    ends = struct.pack("<ii", 3, 1)
+    show(group_key=group_key, group_id=group_id.encode(), connector_nonce=connector, acceptor_nonce=acceptor)
+    show(
+        data_hello=struct.pack("<IiiBQB", 0x4853554D, 3, 1, purpose, communicator, offered) + connector,
+        acceptor_answer=H(group_key, "muster member", context, b"\2" + ends, connector, acceptor),
+        connector_answer=H(group_key, "muster member", context, b"\1" + ends, connector, acceptor),
+    )
+    connection = H(group_key, "muster data keys", context, ends, connector, acceptor)
+    for sender in ("connector", "acceptor"):
+        key = H(connection, "muster data record", bytes([chosen]), f"from the {sender}")
+        show(**{f"{sender}_record": seal(key, 0, b"a record"), f"{sender}_second_record": seal(key, 1, b"a record")})
+    place = struct.pack("<BBQQi", 1, 9, communicator, 42, 3)
+    show(bytes_mac=H(H(group_key, "muster bytes key", group_id), "muster bytes", place, b"a pickle"))
+
+
+def main():
+    def show(**values):
+        for name, value in values.items():
+            print(f"{name} {value.hex()}")
+
+    control(show)
+    data(show)
+
+
+if __name__ == "__main__":
+    main()

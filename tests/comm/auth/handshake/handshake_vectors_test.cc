@@ -1,0 +1,149 @@
+// muster's own code gives what handshake_vectors.py, a second implementation of comm/auth/README.md, has printed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "comm/auth/bytes_mac.h"
+#include "comm/auth/data_seal.h"
+#include "comm/auth/handshake/handshake_messages.h"
+#include "comm/auth/handshake/key_schedule.h"
+#include "comm/auth/member_proof.h"
+#include "comm/auth/secret.h"
+
+namespace muster::auth {
+namespace {
+
+Bytes FromHex(const std::string& text) {
+  Bytes bytes;
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+template <typename Array>
+Array As(const Bytes& bytes) {
+  Array array{};
+  EXPECT_EQ(bytes.size(), array.size());
+  std::copy_n(bytes.begin(), std::min(bytes.size(), array.size()), array.begin());
+  return array;
+}
+
+SecretKey AsKey(const Bytes& bytes) {
+  SecretKey key;
+  EXPECT_EQ(bytes.size(), SecretKey::kBytes);
+  std::copy_n(bytes.begin(), std::min(bytes.size(), SecretKey::kBytes), key.mutable_view().begin());
+  return key;
+}
+
+Bytes Copy(ByteView view) { return {view.begin(), view.end()}; }
+
+class HandshakeVectors : public testing::Test {
+ public:
+  const Bytes& operator[](const std::string& name) const { return vectors_.at(name); }
+
+ protected:
+  HandshakeVectors() {
+    EXPECT_TRUE(CryptoReady());
+    std::ifstream file("tests/comm/auth/handshake/handshake_vectors.txt");
+    std::string name;
+    std::string hex;
+    while (file >> name >> hex) vectors_[name] = FromHex(hex);
+    EXPECT_FALSE(vectors_.empty());
+  }
+
+  SecretKey Psk() const {
+    std::string hex;
+    for (const uint8_t byte : (*this)["secret"]) hex += fmt::format("{:02x}", byte);
+    return JobSecret::Parse(hex, "the vector")->Psk();
+  }
+  Bytes ClearAnswer() const {
+    return Encode(AnswerMessage{kProtocolVersion, AuthMethod::kSecret,
+                                As<HandshakeNonce>((*this)["server_nonce"]),
+                                As<PublicKey>((*this)["server_key"])});
+  }
+  KeySchedule Keys() const {
+    return {AsKey((*this)["agreed"]), Psk().view(), TranscriptHash((*this)["hello"], ClearAnswer())};
+  }
+  MemberContext DataContext() const {
+    MemberContext context;
+    context.group_key = As<std::array<uint8_t, 32>>((*this)["group_key"]);
+    context.group_id = std::string(AsText((*this)["group_id"])) + "/0000000000000007/1/3/1";
+    context.connector_rank = 3;
+    context.acceptor_rank = 1;
+    return context;
+  }
+
+ private:
+  std::map<std::string, Bytes> vectors_;
+};
+
+TEST_F(HandshakeVectors, MeetingSecretAndAgreedKey) {
+  const HandshakeVectors& v = *this;
+  EXPECT_EQ(Copy(MeetingIdOf(AsText(v["meeting_key"]))), v["meeting"]);
+  EXPECT_EQ(Copy(Psk().view()), v["psk"]);
+  EXPECT_EQ(Copy(AgreeOnKey(AsKey(v["client_secret"]), As<PublicKey>(v["server_key"]))->view()), v["agreed"]);
+  EXPECT_EQ(Copy(AgreeOnKey(AsKey(v["server_secret"]), As<PublicKey>(v["client_key"]))->view()), v["agreed"]);
+}
+
+TEST_F(HandshakeVectors, Hello) {
+  const HandshakeVectors& v = *this;
+  HelloMessage hello{kProtocolVersion, AuthMethod::kSecret, As<MeetingId>(v["meeting"]),
+                     As<HandshakeNonce>(v["client_nonce"]), As<PublicKey>(v["client_key"])};
+  hello.mac = HelloMac(Psk().view(), Encode(hello));
+  EXPECT_EQ(Encode(hello), v["hello"]);
+}
+
+TEST_F(HandshakeVectors, AnswerProofAndVerdict) {
+  const HandshakeVectors& v = *this;
+  EXPECT_EQ(Copy(TranscriptHash(v["hello"], ClearAnswer())), v["transcript"]);
+  SealedChannel server = Keys().HandshakeChannel(Role::kServer, "client");
+  Bytes answer = ClearAnswer();
+  std::ranges::copy(server.sealer.Seal({}), std::back_inserter(answer));
+  EXPECT_EQ(answer, v["answer"]);
+  SealedChannel client = Keys().HandshakeChannel(Role::kClient, "server");
+  EXPECT_EQ(EncodeSealed(MessageType::kProof, client.sealer.Seal({})), v["proof"]);
+  EXPECT_EQ(EncodeSealed(MessageType::kVerdict, server.sealer.Seal(EncodeVerdict({true, {}, {}}))),
+            v["verdict"]);
+}
+
+TEST_F(HandshakeVectors, FramesAfterIt) {
+  const HandshakeVectors& v = *this;
+  SealedChannel client = Keys().TrafficChannel(Role::kClient, "server");
+  SealedChannel server = Keys().TrafficChannel(Role::kServer, "client");
+  EXPECT_EQ(client.sealer.Seal(AsBytes("a frame")), v["client_frame"]);
+  EXPECT_EQ(server.sealer.Seal(AsBytes("a frame")), v["server_frame"]);
+  EXPECT_EQ(*client.opener.Open(v["server_frame"]), Copy(AsBytes("a frame")));
+}
+
+TEST_F(HandshakeVectors, DataConnection) {
+  const HandshakeVectors& v = *this;
+  const auto connector = As<Challenge>(v["connector_nonce"]);
+  const auto acceptor = As<Challenge>(v["acceptor_nonce"]);
+  const MemberContext context = DataContext();
+  EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kAcceptor, connector, acceptor)), v["acceptor_answer"]);
+  EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kConnector, connector, acceptor)),
+            v["connector_answer"]);
+  const DataKeys keys =
+      DeriveDataKeys(context, MemberSide::kConnector, Cipher::kChaCha20Poly1305, connector, acceptor);
+  RecordSealer outgoing(keys.cipher, keys.outgoing);
+  RecordSealer incoming(keys.cipher, keys.incoming);
+  Bytes record(AsBytes("a record").size() + kSealOverhead);
+  outgoing.Seal(AsBytes("a record"), record.data());
+  EXPECT_EQ(record, v["connector_record"]);
+  outgoing.Seal(AsBytes("a record"), record.data());
+  EXPECT_EQ(record, v["connector_second_record"]);
+  incoming.Seal(AsBytes("a record"), record.data());
+  EXPECT_EQ(record, v["acceptor_record"]);
+}
+
+TEST_F(HandshakeVectors, BytesOfCollectives) {
+  const HandshakeVectors& v = *this;
+  const BytesMac mac(v["group_key"], AsText(v["group_id"]));
+  EXPECT_EQ(Copy(mac.Of({BytesOrigin::Phase::kGather, 9, 7, 42, 3}, AsBytes("a pickle"))), v["bytes_mac"]);
+}
+
+}  // namespace
+}  // namespace muster::auth

@@ -1,0 +1,110 @@
+#include "comm/rendezvous/liveness/failure_agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/comm/base/print_error.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Knows = FailureAgreement::Knows;
+using Step = FailureAgreement::Step;
+
+Failure Of(int rank) { return {{Code::kInternal, fmt::format("of {}", rank), ""}, rank, -1, ""}; }
+
+// What happened before a process finds the failure of 3, and what it does then.
+struct Finding {
+  const char* name;
+  bool has_upstream;
+  bool found_before;
+  bool agreed_before;
+  Step step;
+  int unconfirmed;  // its rank; -1: none
+};
+class FailureFound : public testing::TestWithParam<Finding> {};
+
+TEST_P(FailureFound, LeadsTo) {
+  const Finding& given = GetParam();
+  FailureAgreement failures;
+  if (given.found_before) failures.Find(Of(1), given.has_upstream);
+  if (given.agreed_before) failures.Agree(Of(2), true, {});
+  EXPECT_EQ(failures.Find(Of(3), given.has_upstream), given.step);
+  EXPECT_EQ(failures.unconfirmed() == nullptr ? -1 : failures.unconfirmed()->rank, given.unconfirmed);
+  EXPECT_EQ(failures.failure(), given.agreed_before ? std::optional(Of(2)) : std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailureFound,
+                         testing::Values(Finding{"TheRootDecides", false, false, false, Step::kAgree, -1},
+                                         Finding{"TheRootHasOne", false, false, true, Step::kNothing, -1},
+                                         Finding{"TheRestAsks", true, false, false, Step::kPassUpAndWait, 3},
+                                         Finding{"TheFirstIsOnesOwn", true, true, false, Step::kPassUp, 1},
+                                         Finding{"TheGroupHasOne", true, false, true, Step::kNothing, -1},
+                                         Finding{"Confirmed", true, true, true, Step::kNothing, -1}),
+                         [](const auto& given) { return given.param.name; });
+
+TEST(FailureAgreement, TheFirstStays) {
+  FailureAgreement failures;
+  EXPECT_TRUE(failures.Agree(Of(1), false, {7}));
+  EXPECT_FALSE(failures.Agree(Of(2), true, {}));
+  EXPECT_EQ(failures.failure(), Of(1));
+  EXPECT_FALSE(failures.was_told());
+  EXPECT_EQ(failures.WhoKnows(false), Knows::kNotAll) << "7 has not confirmed the first";
+}
+
+TEST(FailureAgreement, OneFromAboveIsReportedThere) {
+  FailureAgreement failures;
+  failures.Agree(Of(1), true, {});
+  EXPECT_TRUE(failures.was_told());
+}
+
+struct Confirmations {
+  const char* name;
+  bool failed;
+  bool has_upstream;
+  std::vector<FailureAgreement::Source> confirmed;
+  Knows first;
+  Knows again;
+};
+class WhoKnowsTest : public testing::TestWithParam<Confirmations> {};
+
+// Children 5 and 6.
+TEST_P(WhoKnowsTest, AfterThese) {
+  const Confirmations& given = GetParam();
+  FailureAgreement failures;
+  failures.Confirm(5);  // before the failure: counts for nothing
+  if (given.failed) failures.Agree(Of(1), given.has_upstream, {5, 6});
+  for (const FailureAgreement::Source child : given.confirmed) failures.Confirm(child);
+  EXPECT_EQ(failures.WhoKnows(given.has_upstream), given.first);
+  EXPECT_EQ(failures.WhoKnows(given.has_upstream), given.again);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WhoKnowsTest,
+    testing::Values(Confirmations{"NoFailure", false, false, {}, Knows::kNotAll, Knows::kNotAll},
+                    Confirmations{"OneIsMissing", true, false, {6}, Knows::kNotAll, Knows::kNotAll},
+                    Confirmations{"AllOfTheRoot", true, false, {6, 5}, Knows::kEveryone, Knows::kNotAll},
+                    Confirmations{"AllOfALeader", true, true, {5, 6}, Knows::kAllBelow, Knows::kAllBelow}),
+    [](const auto& given) { return given.param.name; });
+
+TEST(FailureAgreement, WhoDoesNotConfirmIsGivenUp) {
+  FailureAgreement failures;
+  failures.Agree(Of(1), false, {5, 6, 7});
+  failures.Confirm(6);
+  EXPECT_THAT(failures.GiveUp(), ElementsAre(5, 7));
+  EXPECT_THAT(failures.GiveUp(), IsEmpty());
+  EXPECT_EQ(failures.WhoKnows(false), Knows::kEveryone);
+}
+
+TEST(FailureAgreement, ThatEveryoneKnowsIsHeardOnce) {
+  FailureAgreement failures;
+  failures.Agree(Of(1), true, {});
+  EXPECT_TRUE(failures.HearEveryoneKnows());
+  EXPECT_FALSE(failures.HearEveryoneKnows());
+  EXPECT_EQ(failures.WhoKnows(true), Knows::kNotAll) << "nothing more to confirm";
+}
+
+}  // namespace
+}  // namespace muster::rendezvous

@@ -1,0 +1,62 @@
+#include "comm/system/bounded_call.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#include <future>
+#include <memory>
+
+#include "comm/base/unique_fd.h"
+
+namespace muster::nccl {
+namespace {
+
+TEST(RunWithin, WaitsForTheCall) {
+  const auto ran = std::make_shared<bool>(false);
+  EXPECT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; }));
+  EXPECT_TRUE(*ran);
+  EXPECT_TRUE(RunWithin(Deadline::Never(), [] {}));
+}
+
+TEST(RunWithin, LeavesBehindWhatHangsWhenItIsStopped) {
+  std::promise<void> release;
+  const auto hang = [released = release.get_future().share()] { released.wait(); };
+  const UniqueFd stop(eventfd(1, EFD_CLOEXEC));
+  EXPECT_FALSE(RunWithin(Deadline::Never(), hang, stop.get()));
+  release.set_value();
+}
+
+TEST(RunWithin, LeavesBehindWhatHangs) {
+  std::promise<void> release;
+  std::promise<void> ended;
+  const auto hang = [released = release.get_future().share(),
+                     done = std::make_shared<std::promise<void>>(std::move(ended))] {
+    released.wait();
+    done->set_value();
+  };
+  EXPECT_FALSE(RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang));
+  release.set_value();
+}
+
+// An abort must come about there as well.
+TEST(RunWithin, NeedsNoDescriptor) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto ran = std::make_shared<bool>(false);
+  std::promise<void> release;
+  const bool came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; });
+  const bool hung = !RunWithin(Deadline::After(std::chrono::milliseconds(20)),
+                               [released = release.get_future().share()] { released.wait(); });
+  release.set_value();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(came_back);
+  EXPECT_TRUE(*ran);
+  EXPECT_TRUE(hung);
+}
+
+}  // namespace
+}  // namespace muster::nccl
