@@ -44,7 +44,7 @@ Orphan Classify(pid_t pid, std::string_view variable) {
   const auto file = environment ? "cmdline" : "stat";
   const auto text = ReadProcFile(fmt::format("/proc/{}/{}", pid, file));
   if (!text) return Orphan::kUnknown;
-  const bool between = environment ? text->empty() : IsStatOfEnded(*text);
+  const bool between = environment ? text->empty() : IsStatOfExiting(*text);
   return between ? Orphan::kUnknown : Orphan::kOther;
 }
 

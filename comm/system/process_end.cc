@@ -32,6 +32,13 @@ bool IsStatOfEnded(std::string_view stat) {
   return fields[kState] == "Z" && ParseInteger<int>(fields[kThreads]).value_or(0) <= 1;
 }
 
+bool IsStatOfExiting(std::string_view stat) {
+  constexpr size_t kFlags = 9;
+  constexpr uint64_t kExiting = 0x4;  // PF_EXITING of the kernel's sched.h
+  const std::vector<std::string_view> fields = StatFields(stat);
+  return fields.size() > kFlags && (ParseInteger<uint64_t>(fields[kFlags]).value_or(0) & kExiting) != 0;
+}
+
 ProcessEnd ProcessEnd::Of(pid_t pid) {
   ProcessEnd end(pid);
   end.pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

@@ -40,4 +40,8 @@ class ProcessEnd {
 // Whether /proc/PID/stat is that of a process that has ended. Pure; for ProcessEnd.
 bool IsStatOfEnded(std::string_view stat);
 
+// Whether /proc/PID/stat is that of a process whose first thread exits or has ended: its memory, and with it its
+// environment, may be gone before it is a zombie. Pure.
+bool IsStatOfExiting(std::string_view stat);
+
 }  // namespace muster

@@ -83,6 +83,16 @@ TEST(IsStatOfEnded, ByStateAndThreads) {
   EXPECT_FALSE(IsStatOfEnded(Stat("odd) Z 1 (name", "S", "1")));
 }
 
+TEST(IsStatOfExiting, ByTheFlagOfTheKernel) {
+  const std::string before = "4711 (odd) Z 1 (cat) R 1 4711 4711 0 -1 ";
+  EXPECT_TRUE(IsStatOfExiting(before + "4194308 0 0"));
+  EXPECT_TRUE(IsStatOfExiting(before + "4"));
+  EXPECT_FALSE(IsStatOfExiting(before + "4194304 4 4"));
+  for (const char* text : {"", "4711 (cat) R 1 2 3 4 5", "4711 (cat) R 1 2 3 4 5 x"}) {
+    EXPECT_FALSE(IsStatOfExiting(text)) << text;
+  }
+}
+
 TEST(IsStatOfEnded, OfNonsenseIsFalse) {
   for (const char* text : {"", "4711", "4711 (cat) Z", "4711 (cat) Z 1 2 3", ") Z"}) {
     EXPECT_FALSE(IsStatOfEnded(text)) << text;
