@@ -50,7 +50,7 @@ void RejoinHandler::OpenLocally(std::unique_ptr<NodeListener> listener) {
                                      MakeLocalNames(request_->meeting.LocalKey(), request_->self.node,
                                                     request_->shared_directories, request_->uid),
                                      admit);
-  const auto opened = node_listener_->Open();
+  const auto opened = node_listener_->Open(NodeListener::Candidates::kOne);
   if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
 }
 

@@ -95,7 +95,9 @@ void NodeMeeting::Listen() {
                            fmt::format("pid {} on this node", credentials.pid));
         });
   }
-  const Result<NodeListener::Opened> opened = listener_->Open();
+  const bool by_local_rank = request_.self.claims.front().local_rank >= 0;
+  const Result<NodeListener::Opened> opened =
+      listener_->Open(by_local_rank ? NodeListener::Candidates::kOne : NodeListener::Candidates::kSeveral);
   if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return events_.on_failed(opened.error());
   // The others of this node will find no leader and go to the root as well.
   if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);

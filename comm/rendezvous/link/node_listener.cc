@@ -43,11 +43,11 @@ NodeListener::NodeListener(net::EventLoop& loop, LocalNames names, OnConnection 
 
 NodeListener::~NodeListener() { Close(); }
 
-Result<NodeListener::Opened> NodeListener::Open() {
+Result<NodeListener::Opened> NodeListener::Open(Candidates candidates) {
   std::string problems;
   std::string hint;
   for (const std::string& base : names_.bases) {
-    const Result<Opened> opened = OpenIn(base);
+    const Result<Opened> opened = OpenIn(base, candidates);
     if (opened) return *opened;
     problems += "; " + opened.error().message;
     hint = opened.error().hint;
@@ -58,22 +58,31 @@ Result<NodeListener::Opened> NodeListener::Open() {
 void NodeListener::OpenElsewhere() {
   for (const std::string& base : names_.bases) {
     if (std::ranges::count(entrances_, base, &Entrance::base) > 0) continue;
-    if (const auto opened = OpenIn(base); !opened) LogDebug("{}", opened.error().message);
+    if (const auto opened = OpenIn(base, Candidates::kSeveral); !opened)
+      LogDebug("{}", opened.error().message);
   }
 }
 
-Result<NodeListener::Opened> NodeListener::OpenIn(const std::string& base) {
+Result<NodeListener::Opened> NodeListener::OpenIn(const std::string& base, Candidates candidates) {
   Opened opened = Opened::kTaken;
   MUSTER_TRY(net::PrivateSocket socket, BindIn(base, opened));
-  if (opened == Opened::kTaken || AnotherLeads(socket.name.directory())) return Opened::kTaken;
+  if (opened == Opened::kTaken) return Opened::kTaken;
+  const std::vector<net::PrivateDirectory> here = net::PrivateDirectory::FindIn(base);
+  if (AnotherLeadsIn(here, socket.name.directory())) return Opened::kTaken;
+  if (candidates == Candidates::kSeveral) {
+    for (const std::string& other : names_.bases) {
+      if (other == base) continue;
+      if (AnotherLeadsIn(net::PrivateDirectory::FindIn(other), socket.name.directory()))
+        return Opened::kTaken;
+    }
+  }
   auto acceptor = std::make_unique<net::Acceptor>(
       loop_, std::move(socket.fd), [this](UniqueFd fd, const net::SocketAddress&) { Admit(std::move(fd)); });
   Entrance entrance{base, std::move(acceptor), std::move(socket.name)};
   MUSTER_CHECK(entrance.acceptor->Start());
   entrances_.push_back(std::move(entrance));
   // What killed processes of this user have left.
-  for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base))
-    directory.Tidy(net::PrivateDirectory::Extent::kAll);
+  for (const net::PrivateDirectory& directory : here) directory.Tidy(net::PrivateDirectory::Extent::kAll);
   return Opened::kOpen;
 }
 
@@ -99,14 +108,12 @@ Result<net::PrivateSocket> NodeListener::BindIn(const std::string& base, Opened&
 }
 
 // Two bases may be one directory by two paths; the random names tell.
-bool NodeListener::AnotherLeads(const net::PrivateDirectory& ours) const {
-  for (const std::string& base : names_.bases) {
-    for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
-      if (directory.name() == ours.name() || IsOurs(directory)) continue;
-      if (directory.Look(names_.socket) == net::PrivateDirectory::Presence::kBound) return true;
-    }
-  }
-  return false;
+bool NodeListener::AnotherLeadsIn(const std::vector<net::PrivateDirectory>& directories,
+                                  const net::PrivateDirectory& ours) const {
+  return std::ranges::any_of(directories, [&](const net::PrivateDirectory& directory) {
+    return directory.name() != ours.name() && !IsOurs(directory) &&
+           directory.Look(names_.socket) == net::PrivateDirectory::Presence::kBound;
+  });
 }
 
 bool NodeListener::IsOurs(const net::PrivateDirectory& directory) const {

@@ -7,6 +7,7 @@
 // has bound the name then looks for it in all others, and withdraws if it is in use there. Of two processes
 // that bind it in two directories, the later one looks when both have bound it: it sees the other and
 // withdraws. So at most one stays. No lock is needed, and none that a stopped process could hold for ever.
+// Other bases are searched only if several processes try to lead: /tmp may have thousands of entries.
 #pragma once
 
 #include <sys/types.h>
@@ -46,6 +47,11 @@ class NodeListener {
     kOpen,
     kTaken,  // by a process of our own uid: a former group that is still busy, or a second leader
   };
+  // Which processes of this node try to lead.
+  enum class Candidates {
+    kOne,      // this one alone, as far as the launcher knows
+    kSeveral,  // all, because none knows its local rank; they may have different bases
+  };
   // Only connections of our own uid get here.
   using OnConnection = std::function<void(UniqueFd fd, net::PeerCredentials credentials)>;
 
@@ -58,7 +64,7 @@ class NodeListener {
   void SetOnConnection(OnConnection on_connection) { on_connection_ = std::move(on_connection); }
 
   // In the first base in which that works. Error: kSystem if there is none, with the reasons.
-  Result<Opened> Open();
+  Result<Opened> Open(Candidates candidates);
   // In all other bases as well, where that works. Harmless if they are open.
   void OpenElsewhere();
   void Close();
@@ -71,9 +77,10 @@ class NodeListener {
     net::PrivateName name;  // removed first
   };
 
-  Result<Opened> OpenIn(const std::string& base);
+  Result<Opened> OpenIn(const std::string& base, Candidates candidates);
   Result<net::PrivateSocket> BindIn(const std::string& base, Opened& opened);
-  bool AnotherLeads(const net::PrivateDirectory& ours) const;
+  bool AnotherLeadsIn(const std::vector<net::PrivateDirectory>& directories,
+                      const net::PrivateDirectory& ours) const;
   bool IsOurs(const net::PrivateDirectory& directory) const;
   void Admit(UniqueFd fd);
 

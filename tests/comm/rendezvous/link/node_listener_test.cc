@@ -34,7 +34,7 @@ class NodeListenerTest : public testing::Test {
                                           });
   }
   void ExpectOpens(NodeListener& listener, NodeListener::Opened expected = NodeListener::Opened::kOpen) {
-    const auto opened = listener.Open();
+    const auto opened = listener.Open(NodeListener::Candidates::kSeveral);
     ASSERT_TRUE(opened) << opened.error().message;
     EXPECT_EQ(*opened, expected);
   }
@@ -146,7 +146,7 @@ TEST_F(NodeListenerTest, IsNotTakenForItsOwnRival) {
 TEST_F(NodeListenerTest, WithoutAnyPlaceItSaysWhy) {
   names.bases = {"/proc/nowhere", base.path + "/missing"};
   auto listener = MakeDoor();
-  const auto opened = listener->Open();
+  const auto opened = listener->Open(NodeListener::Candidates::kSeveral);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(),
             (Error{Code::kSystem,
@@ -205,6 +205,19 @@ TEST_F(NodeListenerTest, ALeaderInAnotherDirectoryIsFoundToo) {
   EXPECT_TRUE(DialLocal(names));
 }
 
+// /tmp may be long: what the launcher knows need not be searched for.
+TEST_F(NodeListenerTest, ALeaderInAnotherBaseIsSearchedByOneOfSeveralCandidates) {
+  const net::TestBase second;
+  const auto leader =
+      net::PrivateSocket::OpenIn(second.path, names.socket, net::PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(leader);
+  names.bases = {base.path, second.path};
+  ExpectOpens(*MakeDoor(), NodeListener::Opened::kTaken);
+  const auto opened = MakeDoor()->Open(NodeListener::Candidates::kOne);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(*opened, NodeListener::Opened::kOpen);
+}
+
 // Processes that all want to lead, each with directories coming and going: never two at a time.
 TEST_F(NodeListenerTest, OfAllWhoRaceForItOneLeads) {
   constexpr int kProcesses = 6;
@@ -217,7 +230,7 @@ TEST_F(NodeListenerTest, OfAllWhoRaceForItOneLeads) {
     for (int wins = 0; wins < kWins;) {
       net::TestLoop own_loop;
       NodeListener listener(*own_loop, names, [](UniqueFd, net::PeerCredentials) {});
-      const auto opened = listener.Open();
+      const auto opened = listener.Open(NodeListener::Candidates::kSeveral);
       if (!opened) _exit(1);
       if (*opened == NodeListener::Opened::kTaken) {
         usleep(static_cast<useconds_t>(100 + 50 * i));
