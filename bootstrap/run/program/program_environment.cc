@@ -116,11 +116,13 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
   SetMusterTuple(facts, launchers, variables);
   SetTorchrunsOwn(facts, variables);
   SetForLibraries(facts, variables);
-  const Variables own = variables;
-  for (const auto& [name, value] : facts.extra) {
-    variables[name] = config::FillPlaceholders(
-        value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts, own); });
+  // Placeholders mean the values before the user's own.
+  std::map<std::string, std::string> extra = facts.extra;
+  for (auto& [name, value] : extra) {
+    value = config::FillPlaceholders(
+        value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts, variables); });
   }
+  for (auto& [name, value] : extra) variables[name] = std::move(value);
   std::vector<std::string> list;
   list.reserve(variables.size());
   for (const auto& [name, value] : variables) {
