@@ -29,7 +29,8 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& ho
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
-  return {host.substr(host.rfind('@') + 1), rendezvous::PortLadder(key, config.rendezvous.ports).front()};
+  return {host.substr(host.rfind('@') + 1),
+          rendezvous::PortLadder(key, config.rendezvous.ports, {}, 1).front()};
 }
 
 // The settings of this machine's environment, which ssh does not take along.

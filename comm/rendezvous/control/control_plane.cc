@@ -100,7 +100,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
   uint16_t probe_port = 0;
   if (joined.request) {
     const Meeting& meeting = joined.request->meeting;
-    probe_port = PortLadder(meeting.key, joined.request->options.ports, meeting.ports_of_others).front();
+    probe_port = PortLadder(meeting.key, joined.request->options.ports, meeting.ports_of_others, 1).front();
     if (is_root_) job_clock_.Ask(*joined.request);
     // A group that has failed is about to make room for the next.
     later_ = std::make_unique<RejoinHandler>(loop_, std::move(joined.request), is_root_, [this](int rank) {

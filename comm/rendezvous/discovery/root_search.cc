@@ -67,12 +67,15 @@ RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params par
       elsewhere_(loop.mailbox()),
       dialer_(loop, params, prover, std::move(on_link), std::move(on_rejected)) {
   for (const std::string& host : where_.hosts) LookUp(host);
-  if (where_.further_ports.empty()) return;
+  if (!where_.further_ports) return;
   RootDialer::Further further;
-  further.count = [this] { return where_.further_ports.size() * addresses_.size(); };
+  further.count = [this] {
+    if (!further_ports_) further_ports_ = where_.further_ports();
+    return further_ports_->size() * addresses_.size();
+  };
   further.at = [this](size_t index) {
     net::SocketAddress address = addresses_[index % addresses_.size()];
-    address.set_port(where_.further_ports[index / addresses_.size()]);
+    address.set_port(further_ports_->at(index / addresses_.size()));
     return address;
   };
   further.leaders = where_.crowd;

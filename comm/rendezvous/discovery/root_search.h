@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ class RootSearch : public RootFinder {
     size_t crowd = 1;
     // Tried as well if the root is not found soon at the ports above.
     std::vector<uint16_t> later_ports = {};
-    // Where the root may be if strangers hold those (RootDialer::SetFurther).
-    std::vector<uint16_t> further_ports = {};
+    // Where the root may be if strangers hold those (RootDialer::SetFurther). Where set: called at most once,
+    // then.
+    std::function<std::vector<uint16_t>()> further_ports = nullptr;
   };
 
   RootSearch(net::EventLoop& loop, Where where, RootDialer::Params params, auth::Prover& prover,
@@ -53,6 +55,7 @@ class RootSearch : public RootFinder {
   net::ThreadWorker elsewhere_;
   std::set<std::string> sought_elsewhere_;
   std::vector<net::SocketAddress> addresses_;  // of all hosts, without a port
+  std::optional<std::vector<uint16_t>> further_ports_;
   RootDialer dialer_;
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

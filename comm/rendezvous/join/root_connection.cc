@@ -67,14 +67,18 @@ std::string DescribeRoot(const Meeting& meeting, const std::string& node) {
 RootSearch::Where WhereToSearch(const JoinRequest& request) {
   RootSearch::Where where{RootHosts(request.meeting), {}};
   where.crowd = std::max<size_t>(1, request.meeting.placement.nodes.size());
-  const std::vector<std::vector<uint16_t>> ladders = RootLadders(request);
-  const size_t length = ladders.front().size();
-  const auto first = static_cast<ptrdiff_t>(std::min(kLadderLength, length));
-  where.ports.assign(ladders.front().begin(), ladders.front().begin() + first);
-  if (ladders.size() > 1) where.later_ports.assign(ladders[1].begin(), ladders[1].begin() + first);
-  for (size_t i = kLadderLength; i < length; ++i) {
-    for (const std::vector<uint16_t>& ladder : ladders) where.further_ports.push_back(ladder[i]);
-  }
+  std::vector<Ladder> ladders = RootLadders(request);
+  where.ports = ladders.front()(kLadderLength);
+  if (ladders.size() > 1) where.later_ports = ladders[1](kLadderLength);
+  where.further_ports = [ladders = std::move(ladders)] {
+    std::vector<std::vector<uint16_t>> whole;
+    for (const Ladder& ladder : ladders) whole.push_back(ladder(kWholeLadder));
+    std::vector<uint16_t> ports;
+    for (size_t i = kLadderLength; i < whole.front().size(); ++i) {
+      for (const std::vector<uint16_t>& ladder : whole) ports.push_back(ladder[i]);
+    }
+    return ports;
+  };
   return where;
 }
 
@@ -141,7 +145,7 @@ void RootConnection::BecomeRoot() {
     if (meeting.placement.nodes.size() > 1) {
       silent_ = std::make_unique<SilentNodes>(
           loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
-          PortLadder(meeting.key, request_.options.ports, meeting.ports_of_others).front(),
+          PortLadder(meeting.key, request_.options.ports, meeting.ports_of_others, 1).front(),
           [this] { return formation_.roster()->SilentNodes(); },
           [this](const std::string& node, bool reached) { formation_.roster()->SetReached(node, reached); });
     }

@@ -27,15 +27,20 @@ std::string ListenHost(const JoinRequest& request) {
   }
 }
 
+Ladder LadderOf(std::string seed, const JoinRequest& request) {
+  return [seed = std::move(seed), ports = request.options.ports, others = request.meeting.ports_of_others](
+             size_t most) { return PortLadder(seed, ports, others, most); };
+}
+
 }  // namespace
 
-std::vector<std::vector<uint16_t>> RootLadders(const JoinRequest& request) {
+std::vector<Ladder> RootLadders(const JoinRequest& request) {
   const Meeting& meeting = request.meeting;
-  if (meeting.find_root == FindRoot::kEndpoint) return {{meeting.endpoint->port}};
-  std::vector<std::vector<uint16_t>> ladders;
-  for (const std::string& seed : LadderSeeds(meeting.key, request.secret)) {
-    ladders.push_back(PortLadder(seed, request.options.ports, meeting.ports_of_others, kWholeLadder));
-  }
+  if (meeting.find_root == FindRoot::kEndpoint)
+    return {[port = meeting.endpoint->port](size_t) { return std::vector<uint16_t>{port}; }};
+  std::vector<Ladder> ladders;
+  for (std::string& seed : LadderSeeds(meeting.key, request.secret))
+    ladders.push_back(LadderOf(std::move(seed), request));
   return ladders;
 }
 
@@ -107,15 +112,15 @@ void RootListener::OnAddresses(const Addresses& addresses) {
 
 void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
   const auto began = Clock::now();
-  const std::vector<std::vector<uint16_t>> ladders = PortsToTry();
-  const Result<uint16_t> port = Open(addresses, ladders.front());
+  const std::vector<Ladder> ladders = LaddersToTry();
+  const Result<uint16_t> port = OpenOneOf(addresses, ladders.front());
   if (port) {
     bind_problem_.clear();
     ReportPort(*port, ladders.front());
     if (request_.meeting.find_root == FindRoot::kEndpointStore) Announce(addresses, *port);
     // For ranks without this secret, which are told so: no member of the group depends on it.
     for (size_t i = 1; i < ladders.size(); ++i) {
-      if (const auto other = Open(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
+      if (const auto other = OpenOneOf(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
     }
     return;
   }
@@ -128,6 +133,12 @@ void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
   bind_timer_ = loop_.After(pause, [this, addresses] { TryToBind(addresses); });
 }
 
+Result<uint16_t> RootListener::OpenOneOf(const std::vector<net::SocketAddress>& addresses,
+                                         const Ladder& ladder) {
+  Result<uint16_t> port = Open(addresses, ladder(kLadderLength));
+  return port ? port : Open(addresses, ladder(kWholeLadder));
+}
+
 Result<uint16_t> RootListener::Open(const std::vector<net::SocketAddress>& addresses,
                                     const std::vector<uint16_t>& ports) {
   Result<uint16_t> port = listener_.Open(addresses, ports);
@@ -138,9 +149,10 @@ Result<uint16_t> RootListener::Open(const std::vector<net::SocketAddress>& addre
   return port;
 }
 
-void RootListener::ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const {
-  const size_t tried = static_cast<size_t>(std::ranges::find(ports, port) - ports.begin());
-  if (tried >= kLadderLength) {
+void RootListener::ReportPort(uint16_t port, const Ladder& ladder) const {
+  if (std::ranges::count(ladder(kLadderLength), port) == 0) {
+    const std::vector<uint16_t> ports = ladder(kWholeLadder);
+    const auto tried = static_cast<size_t>(std::ranges::find(ports, port) - ports.begin());
     LogEvent(LogLevel::kWarning, "no_port", {{"port", port}, {"taken", tried}},
              "the first {} ports of this launch are taken; the root listens on port {}", tried, port);
   }
@@ -148,14 +160,13 @@ void RootListener::ReportPort(uint16_t port, const std::vector<uint16_t>& ports)
 }
 
 // The first counts.
-std::vector<std::vector<uint16_t>> RootListener::PortsToTry() const {
-  const Meeting& meeting = request_.meeting;
-  if (meeting.find_root == FindRoot::kEndpointStore) {
+std::vector<Ladder> RootListener::LaddersToTry() const {
+  if (request_.meeting.find_root == FindRoot::kEndpointStore) {
     // Other ports than the last time: a rank with the address and secret of the previous group's root must
     // find no listener, rather than be turned away.
     std::array<uint8_t, 16> random{};
     auth::RandomBytes(random);
-    return {PortLadder(AsText(random), request_.options.ports, meeting.ports_of_others, kWholeLadder)};
+    return {LadderOf(std::string(AsText(random)), request_)};
   }
   return RootLadders(request_);
 }

@@ -18,8 +18,10 @@
 
 namespace muster::rendezvous {
 
-// The ports of the root as all ranks derive them, the first to try in front; one of each ladder is open.
-std::vector<std::vector<uint16_t>> RootLadders(const JoinRequest& request);
+// The ports of the root as all ranks derive them, the first to try in front; one of each ladder is open. A ladder
+// gives its first `most` ports: a whole one costs thousands of hashes, and the first few nearly always suffice.
+using Ladder = std::function<std::vector<uint16_t>(size_t most)>;
+std::vector<Ladder> RootLadders(const JoinRequest& request);
 
 class RootListener {
  public:
@@ -49,9 +51,10 @@ class RootListener {
   static Addresses FindAddresses(const std::string& host, FindRoot how);
   void OnAddresses(const Addresses& addresses);
   void TryToBind(const std::vector<net::SocketAddress>& addresses);
+  Result<uint16_t> OpenOneOf(const std::vector<net::SocketAddress>& addresses, const Ladder& ladder);
   Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
-  void ReportPort(uint16_t port, const std::vector<uint16_t>& ports) const;
-  std::vector<std::vector<uint16_t>> PortsToTry() const;
+  void ReportPort(uint16_t port, const Ladder& ladder) const;
+  std::vector<Ladder> LaddersToTry() const;
   void Announce(std::vector<net::SocketAddress> addresses, uint16_t port);
   std::vector<net::SocketAddress> AllAddresses() const;
 

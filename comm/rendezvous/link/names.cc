@@ -30,10 +30,10 @@ std::string HashToText(std::string_view use, std::string_view meeting_key, std::
 // The beginning of a Fisher-Yates shuffle.
 std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, const std::vector<uint16_t>& but_not,
                                  size_t most) {
-  std::vector<uint16_t> ladder;
-  for (int port = ports.first; port <= ports.last; ++port) {
-    if (std::ranges::count(but_not, port) == 0) ladder.push_back(static_cast<uint16_t>(port));
-  }
+  std::vector<uint16_t> ladder(size_t{ports.last} - ports.first + 1);
+  std::iota(ladder.begin(), ladder.end(), ports.first);
+  if (!but_not.empty())
+    std::erase_if(ladder, [&](uint16_t port) { return std::ranges::count(but_not, port) > 0; });
   if (ladder.empty()) return PortLadder(seed, ports, {}, most);
   const size_t wanted = std::min(ladder.size(), most);
   for (size_t i = 0; i < wanted; ++i) {

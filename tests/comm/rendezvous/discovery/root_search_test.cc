@@ -140,7 +140,7 @@ TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {
   const uint16_t port = RootListensAt("127.0.0.1");
   ladder.push_back(port);
   RootSearch::Where where{{"127.0.0.1"}, {ladder.begin(), ladder.begin() + kLadderLength}};
-  where.further_ports.assign(ladder.begin() + kLadderLength, ladder.end());
+  where.further_ports = [&] { return std::vector<uint16_t>(ladder.begin() + kLadderLength, ladder.end()); };
   Search(std::move(where));
   EXPECT_TRUE(loop->RunUntil([&] { return link && accepted; }, Deadline::After(seconds(120))));
 }
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(OfManyPorts, SquattedLadder, testing::Values(8, 64, 512
 TEST_F(RootSearchTest, ALateRootIsNotSweptFor) {
   const auto other = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
   RootSearch::Where where{{"127.0.0.1"}, {net::FreePort()}};
-  where.further_ports = {net::LocalAddress(other->get()).port()};
+  where.further_ports = [port = net::LocalAddress(other->get()).port()] { return std::vector{port}; };
   Search(std::move(where));
   loop.For(std::chrono::milliseconds(1000));
   const auto nobody = net::Accept(other->get());

@@ -81,7 +81,7 @@ TEST(WhereToSearch, AtTheEndpointItsPortAlone) {
   EXPECT_THAT(where.hosts, ElementsAre("b-eth"));
   EXPECT_THAT(where.ports, ElementsAre(4711));
   EXPECT_THAT(where.later_ports, IsEmpty());
-  EXPECT_THAT(where.further_ports, IsEmpty());
+  EXPECT_THAT(where.further_ports(), IsEmpty());
   EXPECT_EQ(where.crowd, 2u);
 }
 
@@ -94,13 +94,13 @@ TEST(WhereToSearch, OnALadderItsFirstPortsAndLaterTheRest) {
   EXPECT_THAT(where.hosts, ElementsAre("a", "b"));
   EXPECT_EQ(where.ports, std::vector<uint16_t>(ladder.begin(), ladder.begin() + 8));
   EXPECT_THAT(where.later_ports, IsEmpty());
-  EXPECT_THAT(where.further_ports, ElementsAre(ladder[8], ladder[9]));
+  EXPECT_THAT(where.further_ports(), ElementsAre(ladder[8], ladder[9]));
   // With a secret there are two ladders; the ports of the second come later.
   request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
   where = WhereToSearch(request);
   EXPECT_EQ(where.later_ports, std::vector<uint16_t>(ladder.begin(), ladder.begin() + 8));
   EXPECT_NE(where.ports, where.later_ports);
-  EXPECT_THAT(where.further_ports, SizeIs(4));
+  EXPECT_THAT(where.further_ports(), SizeIs(4));
   request.options.ports = {20000, 20002};
   EXPECT_THAT(WhereToSearch(request).ports, SizeIs(3));
 }
