@@ -1,15 +1,15 @@
 #include "bootstrap/map/attempt_directory.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <stdio.h>  // renameat2
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include "bootstrap/map/items/item_key.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::map {
 namespace {
@@ -35,7 +35,7 @@ Status MakeDirectories(const std::string& path) {
 int Replace(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return 0;
+  if (ExchangePaths(from.c_str(), to.c_str()) == 0) return 0;
   const std::string old = from + ".old";
   if (rename(to.c_str(), old.c_str()) != 0 && errno != ENOENT) return errno;
   const int error = rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;

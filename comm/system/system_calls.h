@@ -21,6 +21,12 @@ inline ssize_t GetRandom(void* out, size_t bytes) {
   return source ? read(source.get(), out, bytes) : -1;
 }
 
+// renameat2(2): two paths change places. A kernel before 3.15 and some file systems cannot (EINVAL, ENOSYS).
+inline int ExchangePaths(const char* one, const char* other) {
+  constexpr unsigned kExchange = 2;  // RENAME_EXCHANGE
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, kExchange));
+}
+
 // memfd_create(2).
 inline UniqueFd CreateMemoryFile(const char* name, unsigned flags) {
   return UniqueFd(static_cast<int>(syscall(SYS_memfd_create, name, flags)));
