@@ -75,7 +75,7 @@ int Refused(const Environment& environment, const join::StartOptions& asked, res
   // The one object is rank 0's, wherever there is one.
   const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
   if (!json || !reports) return ReportError(refusal.error);
-  fmt::print("{}", ResolveJson(refusal));
+  fmt::print("{}", resolve::ResolveJson(refusal));
   return ExitStatus(refusal.error.code);
 }
 

@@ -37,17 +37,17 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
     if (flags.exports) {
       for (const std::string& warning : resolved->warnings) LogWarning("{}", warning);
     }
-    fmt::print("{}", flags.json      ? ResolveJson(*resolved)
-                     : flags.exports ? ResolveExport(*resolved)
-                                     : ResolveText(*resolved));
+    fmt::print("{}", flags.json      ? resolve::ResolveJson(*resolved)
+                     : flags.exports ? resolve::ResolveExport(*resolved)
+                                     : resolve::ResolveText(*resolved));
     return 0;
   }
   const resolve::Refusal& refusal = resolved.error();
   if (flags.json) {
-    fmt::print("{}", ResolveJson(refusal));
+    fmt::print("{}", resolve::ResolveJson(refusal));
   } else {
     // stdout is for what was asked for: nothing, here.
-    fmt::print(stderr, "{}", ResolveText(refusal));
+    fmt::print(stderr, "{}", resolve::ResolveText(refusal));
   }
   return ExitStatus(refusal.error.code);
 }

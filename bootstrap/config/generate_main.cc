@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   if (what == "schema") text = muster::config::SchemaText();
   if (what == "reference") text = muster::config::ReferenceText();
   if (what == "default") text = muster::config::DefaultYaml();
-  if (what == "launchers") text = muster::resolve::LaunchersPage();
+  if (what == "launchers") text = muster::config::LaunchersPage();
   if (text.empty()) {
     std::fputs("usage: generate schema|reference|default|launchers\n", stderr);
     return 64;

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-namespace muster::resolve {
+namespace muster::config {
 namespace {
 
 constexpr std::string_view kHead = R"(# The launchers
@@ -29,26 +29,26 @@ The variables of each, those of the tuple first:
 
 )";
 
-std::string MeetingOf(const Launcher& launcher) {
+std::string MeetingOf(const resolve::Launcher& launcher) {
   switch (launcher.meets) {
-    case Meets::kJob:
+    case resolve::Meets::kJob:
       return "mpi";
-    case Meets::kJobThenPmi:
+    case resolve::Meets::kJobThenPmi:
       return "mpi, then the launcher's PMI server";
-    case Meets::kJobThenPmix:
+    case resolve::Meets::kJobThenPmix:
       return "mpi, then the launcher's PMIx server";
-    case Meets::kPmix:
+    case resolve::Meets::kPmix:
       return "one node: Unix socket; else the PMIx server";
-    case Meets::kMaster:
+    case resolve::Meets::kMaster:
       if (launcher.store_variable.empty()) return "master";
       return fmt::format("if `{}=True` the agent's store, else master", launcher.store_variable);
-    case Meets::kStep:
+    case resolve::Meets::kStep:
       return "port ladder on the step's first node";
-    case Meets::kEndpoint:
+    case resolve::Meets::kEndpoint:
       return "`--endpoint`";
-    case Meets::kSupervisor:
+    case resolve::Meets::kSupervisor:
       return "their supervisor's group";
-    case Meets::kNowhere:
+    case resolve::Meets::kNowhere:
       break;
   }
   return "-";
@@ -56,9 +56,9 @@ std::string MeetingOf(const Launcher& launcher) {
 
 std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }
 
-std::string VariablesText(const Launcher& launcher) {
+std::string VariablesText(const resolve::Launcher& launcher) {
   std::string text;
-  for (const std::string_view variable : VariablesOf(launcher))
+  for (const std::string_view variable : resolve::VariablesOf(launcher))
     text += fmt::format("{}`{}`", text.empty() ? "" : ", ", variable);
   if (launcher.note.empty()) return text;
   return text.empty() ? std::string(launcher.note) : fmt::format("{}; {}", text, launcher.note);
@@ -66,16 +66,16 @@ std::string VariablesText(const Launcher& launcher) {
 
 }  // namespace
 
-std::string LaunchersPage(const LauncherTable& launchers) {
+std::string LaunchersPage(const resolve::LauncherTable& launchers) {
   std::string text(kHead);
-  for (const Launcher* launcher : launchers) {
+  for (const resolve::Launcher* launcher : launchers) {
     text += fmt::format("| `{}` | {} | {} | {} |\n", launcher->name, OrDash(launcher->tested),
                         OrDash(launcher->documented), MeetingOf(*launcher));
   }
   text += kMeetings;
-  for (const Launcher* launcher : launchers)
+  for (const resolve::Launcher* launcher : launchers)
     text += fmt::format("- `{}`: {}\n", launcher->name, VariablesText(*launcher));
   return text;
 }
 
-}  // namespace muster::resolve
+}  // namespace muster::config

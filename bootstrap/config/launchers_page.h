@@ -5,8 +5,8 @@
 
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster::resolve {
+namespace muster::config {
 
-std::string LaunchersPage(const LauncherTable& launchers = Launchers());
+std::string LaunchersPage(const resolve::LauncherTable& launchers = resolve::Launchers());
 
-}  // namespace muster::resolve
+}  // namespace muster::config

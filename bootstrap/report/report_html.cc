@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/report/map_report.h"
 #include "bootstrap/report/report.h"
 #include "bootstrap/report/summary.h"
@@ -101,10 +102,8 @@ std::string Head(const RunRecord& record, std::string_view version) {
   const std::string_view word = record.failure || record.exit_status != 0 ? "failed" : "ok";
   const std::string title = record.job.empty() ? "muster run" : record.job;
   std::string command;
-  for (const std::string& argument : record.command) {
-    const bool plain = !argument.empty() && argument.find_first_of(" \t\n\"'$") == std::string::npos;
-    command += (command.empty() ? "" : " ") + (plain ? argument : "'" + argument + "'");
-  }
+  for (const std::string& argument : record.command)
+    command += (command.empty() ? "" : " ") + config::ShellQuoted(argument);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}: {1}</title>\n"
       "<meta name=\"viewport\" content=\"width=device-width\"><style>{2}</style></head><body>\n"

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
-namespace muster::cli {
+namespace muster::resolve {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -32,7 +33,7 @@ Json MasterJson(const std::optional<Endpoint>& master) {
   return master ? Json{{"host", master->host}, {"port", master->port}} : Json(nullptr);
 }
 
-Json AllocationJson(const std::optional<resolve::Allocation>& allocation) {
+Json AllocationJson(const std::optional<Allocation>& allocation) {
   if (!allocation) return nullptr;
   return {{"manager", allocation->manager},
           {"job_id", OrNull(allocation->job_id)},
@@ -43,29 +44,19 @@ Json AllocationJson(const std::optional<resolve::Allocation>& allocation) {
           {"node", OrNull(allocation->node)}};
 }
 
-bool IsOutOfQuestion(const resolve::Considered& one) {
-  const resolve::Launcher* launcher = resolve::FindLauncher(one.launcher);
+bool IsOutOfQuestion(const Considered& one) {
+  const Launcher* launcher = FindLauncher(one.launcher);
   return one.verdict == "absent" && launcher != nullptr && (launcher->IsDocumented() || launcher->rare);
 }
 
 // A line of srun holds 1 KiB: what is out of question stays out.
-Json ConsideredJson(const std::vector<resolve::Considered>& considered) {
+Json ConsideredJson(const std::vector<Considered>& considered) {
   Json list = Json::array();
-  for (const resolve::Considered& one : considered) {
+  for (const Considered& one : considered) {
     if (IsOutOfQuestion(one)) continue;
     list.push_back({{"launcher", one.launcher}, {"verdict", one.verdict}, {"reason", one.reason}});
   }
   return list;
-}
-
-// Safe inside a shell whatever the text holds.
-std::string Quote(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@%+=,";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 // An unknown value is unset, so that no stale one stays beside the fresh ones.
@@ -73,7 +64,7 @@ void AppendExport(std::string& out, std::string_view name, const std::optional<i
   out += value ? fmt::format("export {}={}\n", name, *value) : fmt::format("unset {}\n", name);
 }
 
-std::string SourceText(const resolve::Resolution& resolution, std::string_view field) {
+std::string SourceText(const Resolution& resolution, std::string_view field) {
   for (const FieldSource& source : resolution.sources) {
     if (source.field != field) continue;
     return source.launcher.empty() ? source.variable
@@ -82,7 +73,7 @@ std::string SourceText(const resolve::Resolution& resolution, std::string_view f
   return {};
 }
 
-void AppendField(std::string& out, const resolve::Resolution& resolution, std::string_view field,
+void AppendField(std::string& out, const Resolution& resolution, std::string_view field,
                  const std::string& value) {
   out += fmt::format("  {:<17} {:<24} {}", field, value, SourceText(resolution, field));
   out.erase(out.find_last_not_of(' ') + 1);
@@ -93,11 +84,11 @@ std::string Show(const std::optional<int>& value) {
   return value ? std::to_string(*value) : "unknown until the ranks have met";
 }
 
-void AppendConsidered(std::string& out, const std::vector<resolve::Considered>& considered) {
+void AppendConsidered(std::string& out, const std::vector<Considered>& considered) {
   if (considered.empty()) return;
   out += "considered:\n";
   std::string rest;
-  for (const resolve::Considered& one : considered) {
+  for (const Considered& one : considered) {
     if (IsOutOfQuestion(one)) {
       rest += fmt::format("{}{} ({})", rest.empty() ? "" : ", ", one.launcher, one.reason);
     } else {
@@ -109,7 +100,7 @@ void AppendConsidered(std::string& out, const std::vector<resolve::Considered>& 
 
 }  // namespace
 
-std::string ResolveJson(const resolve::Resolution& resolution) {
+std::string ResolveJson(const Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   return Dump({{"launcher", tuple.launcher},
                {"rank", tuple.rank},
@@ -126,14 +117,14 @@ std::string ResolveJson(const resolve::Resolution& resolution) {
                {"considered", ConsideredJson(resolution.considered)}});
 }
 
-std::string ResolveJson(const resolve::Refusal& refusal) {
+std::string ResolveJson(const Refusal& refusal) {
   const Error& error = refusal.error;
   return Dump({{"error", {{"code", CodeName(error.code)}, {"message", error.message}, {"hint", error.hint}}},
                {"allocation", AllocationJson(refusal.allocation)},
                {"considered", ConsideredJson(refusal.considered)}});
 }
 
-std::string ResolveExport(const resolve::Resolution& resolution) {
+std::string ResolveExport(const Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   std::string out = fmt::format("export RANK={}\nexport WORLD_SIZE={}\n", tuple.rank, tuple.world_size);
   AppendExport(out, "LOCAL_RANK", tuple.local_rank);
@@ -142,18 +133,17 @@ std::string ResolveExport(const resolve::Resolution& resolution) {
   AppendExport(out, "GROUP_RANK", tuple.node_rank);
   AppendExport(out, "GROUP_WORLD_SIZE", tuple.num_nodes);
   if (tuple.master) {
-    out += fmt::format("export MASTER_ADDR={}\nexport MASTER_PORT={}\n", Quote(tuple.master->host),
-                       tuple.master->port);
+    out += fmt::format("export MASTER_ADDR={}\nexport MASTER_PORT={}\n",
+                       config::ShellQuoted(tuple.master->host), tuple.master->port);
   }
   return out;
 }
 
-std::string ResolveText(const resolve::Resolution& resolution) {
+std::string ResolveText(const Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
-  std::string out = fmt::format("rank {} of {}, started by {}\n\n", tuple.rank, tuple.world_size,
-                                resolve::HasRole(tuple.launcher, resolve::LauncherRole::kAlone)
-                                    ? "no launcher: a world of one"
-                                    : tuple.launcher);
+  std::string out = fmt::format(
+      "rank {} of {}, started by {}\n\n", tuple.rank, tuple.world_size,
+      HasRole(tuple.launcher, LauncherRole::kAlone) ? "no launcher: a world of one" : tuple.launcher);
   AppendField(out, resolution, "rank", std::to_string(tuple.rank));
   AppendField(out, resolution, "world_size", std::to_string(tuple.world_size));
   AppendField(out, resolution, "local_rank", Show(tuple.local_rank));
@@ -171,7 +161,7 @@ std::string ResolveText(const resolve::Resolution& resolution) {
   return out;
 }
 
-std::string ResolveText(const resolve::Refusal& refusal) {
+std::string ResolveText(const Refusal& refusal) {
   const bool is_no_rank = refusal.error.code == Code::kNotLaunched;
   std::string out = fmt::format("{}: {}\n", is_no_rank ? "not a rank" : "refused", refusal.error.message);
   if (!refusal.error.hint.empty()) out += fmt::format("what to do: {}\n", refusal.error.hint);
@@ -180,4 +170,4 @@ std::string ResolveText(const resolve::Refusal& refusal) {
   return out;
 }
 
-}  // namespace muster::cli
+}  // namespace muster::resolve

@@ -5,18 +5,18 @@
 
 #include "bootstrap/resolve/detect.h"
 
-namespace muster::cli {
+namespace muster::resolve {
 
 // One line, keys in the order of the documentation, newline at the end.
-std::string ResolveJson(const resolve::Resolution& resolution);
-std::string ResolveJson(const resolve::Refusal& refusal);
+std::string ResolveJson(const Resolution& resolution);
+std::string ResolveJson(const Refusal& refusal);
 
 // `export RANK=5` lines for eval in a shell; what is unknown is unset, so that nothing stale stays beside
 // them.
-std::string ResolveExport(const resolve::Resolution& resolution);
+std::string ResolveExport(const Resolution& resolution);
 
 // The verdict, every field with the variable it came from, every other launcher and why it lost, what to do.
-std::string ResolveText(const resolve::Resolution& resolution);
-std::string ResolveText(const resolve::Refusal& refusal);
+std::string ResolveText(const Resolution& resolution);
+std::string ResolveText(const Refusal& refusal);
 
-}  // namespace muster::cli
+}  // namespace muster::resolve

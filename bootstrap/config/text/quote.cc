@@ -47,4 +47,13 @@ std::string JsonQuoted(std::string_view text) {
 
 std::string YamlQuoted(std::string_view text) { return IsPlain(text) ? std::string(text) : JsonQuoted(text); }
 
+std::string ShellQuoted(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@%+=,";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace muster::config

@@ -12,4 +12,7 @@ std::string JsonQuoted(std::string_view text);
 // As it is where YAML reads it back as this very text, also inside [] and {}; else in double quotes.
 std::string YamlQuoted(std::string_view text);
 
+// As one word of a POSIX shell, whatever the text holds.
+std::string ShellQuoted(std::string_view text);
+
 }  // namespace muster::config

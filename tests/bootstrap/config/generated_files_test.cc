@@ -31,7 +31,7 @@ TEST(GeneratedFiles, AreUpToDate) {
 TEST(GeneratedFiles, TheLaunchersPageIsUpToDate) {
   const auto text = ReadSmallFile("bootstrap/resolve/launchers/LAUNCHERS.md", 1 << 20);
   ASSERT_TRUE(text) << text.error().message;
-  EXPECT_EQ(*text, resolve::LaunchersPage()) << "bazel run //bootstrap/config:generate -- launchers";
+  EXPECT_EQ(*text, LaunchersPage()) << "bazel run //bootstrap/config:generate -- launchers";
 }
 
 TEST(GeneratedFiles, DefaultYamlIsExactlyTheDefaults) {

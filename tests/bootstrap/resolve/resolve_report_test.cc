@@ -5,7 +5,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "tests/bootstrap/resolve/fixtures.h"
 
-namespace muster::cli {
+namespace muster::resolve {
 namespace {
 
 using resolve::testing_support::Fixture;
@@ -163,4 +163,4 @@ TEST(ResolveText, OfARefusalSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::resolve

@@ -82,5 +82,13 @@ TEST(YamlQuoted, ReadsBackAsTheSameText) {
   }
 }
 
+TEST(ShellQuoted, IsOneWordWhateverItHolds) {
+  EXPECT_EQ(ShellQuoted("a-b_c.d:/e@%+=,9"), "a-b_c.d:/e@%+=,9");
+  EXPECT_EQ(ShellQuoted(""), "''");
+  EXPECT_EQ(ShellQuoted("two words"), "'two words'");
+  EXPECT_EQ(ShellQuoted("print('x')"), "'print('\\''x'\\'')'");
+  EXPECT_EQ(ShellQuoted("$HOME;`id`&*"), "'$HOME;`id`&*'");
+}
+
 }  // namespace
 }  // namespace muster::config

@@ -118,7 +118,7 @@ TEST(OneMoreLauncher, IsInTheSchema) {
 
 // Two lines, and all others as before.
 TEST(OneMoreLauncher, IsInTheDocumentation) {
-  std::string page = LaunchersPage(WithBeacon());
+  std::string page = config::LaunchersPage(WithBeacon());
   for (const std::string& line :
        {std::string("| `beacon` | Beacon's start | - | mpi |\n"),
         std::string("- `beacon`: `BEACON_RANK`, `BEACON_SIZE`, `BEACON_LOCAL_RANK`, `BEACON_LOCAL_SIZE`, "
@@ -127,7 +127,7 @@ TEST(OneMoreLauncher, IsInTheDocumentation) {
     ASSERT_NE(at, std::string::npos) << line;
     page.erase(at, line.size());
   }
-  EXPECT_EQ(page, LaunchersPage());
+  EXPECT_EQ(page, config::LaunchersPage());
 }
 
 TEST(OneMoreLauncher, RanksPlanOneMeeting) {

@@ -151,16 +151,16 @@ void FuzzOne(ByteView input) {
   if (!resolution) {
     CheckError(resolution.error().error);
     Require(!resolution.error().ask_pmix || !options.pmix, "a server is asked once");
-    Require(nlohmann::json::accept(cli::ResolveJson(resolution.error())), "the refusal is JSON");
-    cli::ResolveText(resolution.error());
+    Require(nlohmann::json::accept(ResolveJson(resolution.error())), "the refusal is JSON");
+    ResolveText(resolution.error());
     return;
   }
   CheckTuple(resolution->tuple);
   Require(resolution->considered.size() + 1 == resolve::Launchers().size(),
           "every other launcher is considered");
-  Require(nlohmann::json::accept(cli::ResolveJson(*resolution)), "the answer is JSON");
-  cli::ResolveText(*resolution);
-  cli::ResolveExport(*resolution);
+  Require(nlohmann::json::accept(ResolveJson(*resolution)), "the answer is JSON");
+  ResolveText(*resolution);
+  ResolveExport(*resolution);
   const auto meeting = join::PlanMeeting(*resolution, environment, RendezvousOptions{}, extras.Where());
   if (meeting) CheckMeeting(*meeting, resolution->tuple);
 }
