@@ -14,11 +14,6 @@ void Fields(auto& wire, Is<Options> auto& options) {
   wire.Require(options.retries >= 0 && options.retries <= kMostRetries && options.slots >= 1);
 }
 
-void Fields(auto& wire, Is<JournalRecord> auto& record) {
-  wire(Between(record.ending, Ending::kCommitted, Ending::kPoisoned), record.item, record.key, record.rank,
-       record.node, record.attempts, record.took, UpTo(record.format, Format::kPickle), record.payload);
-}
-
 void Fields(auto& wire, Is<GrantedItem> auto& item) { wire(item.index, item.attempt); }
 
 void Fields(auto& wire, Is<Outcome> auto& outcome) {

@@ -23,10 +23,6 @@ void Fields(auto& wire, Is<SegmentHeader> auto& header) {
 }
 void Fields(auto& wire, Is<SegmentBounds::Bound> auto& bound) { wire(bound.term, bound.bytes); }
 void Fields(auto& wire, Is<SegmentBounds> auto& bounds) { wire(bounds.earlier); }
-void Fields(auto& wire, Is<JournalRecord> auto& record) {
-  wire(Between(record.ending, Ending::kCommitted, Ending::kPoisoned), record.item, record.key, record.rank,
-       record.node, record.attempts, record.took, UpTo(record.format, Format::kPickle), record.payload);
-}
 void Fields(auto& wire, Is<SegmentEnd> auto& end) { wire(end.records); }
 
 namespace {

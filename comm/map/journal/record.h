@@ -6,6 +6,7 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
+#include "comm/base/fields.h"
 
 namespace muster::map {
 
@@ -34,6 +35,12 @@ struct JournalRecord {
 
   friend bool operator==(const JournalRecord&, const JournalRecord&) = default;
 };
+
+// A record's bytes, in the journal and in a Commit.
+void Fields(auto& wire, Is<JournalRecord> auto& record) {
+  wire(Between(record.ending, Ending::kCommitted, Ending::kPoisoned), record.item, record.key, record.rank,
+       record.node, record.attempts, record.took, UpTo(record.format, Format::kPickle), record.payload);
+}
 
 // Who writes a segment: a second run on the same journal is refused with this name.
 struct JournalOwner {
