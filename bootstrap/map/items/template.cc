@@ -35,7 +35,9 @@ bool IsOwn(std::string_view name) {
 
 std::string Advice(const std::string& name, const ItemSource& items) {
   std::vector<std::string_view> names(items.names().begin(), items.names().end());
-  for (const OwnName& own : kOwnNames) names.push_back(own.name);
+  for (const OwnName& own : kOwnNames) {
+    if (std::ranges::find(names, own.name) == names.end()) names.push_back(own.name);
+  }
   const std::string_view nearest = name.empty() ? "item" : config::Nearest(name, names);
   if (!nearest.empty()) return fmt::format("did you mean {{{}}}? write {{{{ for {{ itself", nearest);
   std::string list;

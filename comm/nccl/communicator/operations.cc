@@ -54,11 +54,6 @@ CudaResult Operations::Launched(Ticket ticket, CudaStream stream) {
   return result;
 }
 
-void Operations::Drop(Ticket ticket) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = Find(ticket); entry != entries_.end()) entries_.erase(entry);
-}
-
 void Operations::Finish(const std::deque<Entry>::iterator& entry) {
   spare_.push_back(entry->event);
   if (!entry->peer) {
@@ -90,7 +85,7 @@ std::optional<Operations::Overdue> Operations::FindOverdue() const {
   const auto found =
       std::ranges::find_if(entries_, [](const Entry& entry) { return entry.deadline.Expired(); });
   if (found == entries_.end()) return std::nullopt;
-  return Overdue{found->call, found->timeout, found->event != nullptr};
+  return Overdue{found->call, found->timeout};
 }
 
 Deadline Operations::Next() const {

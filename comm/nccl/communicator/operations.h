@@ -28,7 +28,6 @@ class Operations final : public ActivitySource {
   struct Overdue {
     Call call;
     Duration timeout{};
-    bool launched = false;  // it is the GPU that waits, not the call
   };
 
   // `id` is the communicator's for the activity table: who has done nothing yet is a member of it as well.
@@ -39,8 +38,6 @@ class Operations final : public ActivitySource {
   // Records the event behind it. The operation is over where that cannot be done; the result says why.
   // Nothing happens after Close: an abort may come between a launch and this.
   CudaResult Launched(Ticket ticket, CudaStream stream);
-  // It was not launched after all.
-  void Drop(Ticket ticket);
 
   // Forgets what is done. True where nothing is left. kSuccess in *health, or what the GPU reported.
   bool Sweep(CudaResult* health);

@@ -65,7 +65,6 @@ class Connection {
   ~Connection();
 
   int fd() const { return fd_.get(); }
-  bool sealed() const { return sealed_ != nullptr; }
 
   // How far `message` may be sent now.
   size_t Available(const OutgoingMessage& message) const;

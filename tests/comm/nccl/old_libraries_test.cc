@@ -13,7 +13,7 @@ namespace {
 
 using testing::EndsWith;
 
-// comm/base/shared_library_test.cc says what it is.
+// tests/comm/system/shared_library_test.cc says what it is.
 const std::string kOld = std::getenv("OLD_LIBRARY");
 
 TEST(OldLibraries, NcclIsRefused) {
