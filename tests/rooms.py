@@ -71,3 +71,46 @@ def lost(text, read):
             elif source is not None and not re.search(rf"\b{re.escape(name.rsplit('::', 1)[-1])}\b", source):
                 found.append(f"{path} has no {name}")
     return found
+
+
+TARGET = re.compile(r'^\[?\w+\(\n    name = "([^"]+)",\n((?:.*\n)*?)^\)', re.M)
+LIST = re.compile(r"(\w+) = (?:glob\(\[[^\]]*\]\) \+ )?\[([^\]]*)\]")
+
+
+def label(folder, name):
+    """As Bazel shortens it."""
+    return f"//{folder}" if name == os.path.basename(folder) else f"//{folder}:{name}"
+
+
+ALIAS = re.compile(r'^alias\(\n    name = "([^"]+)",\n    actual = (.*),\n\)', re.M)
+
+
+def targets(builds):
+    """{label: (folder, sources, headers, dependencies)} of {folder: text of its BUILD file}."""
+    found, means = {}, {}
+    for folder, text in builds.items():
+        for name, actual in ALIAS.findall(text):
+            means[label(folder, name)] = {label(folder, each) for each in re.findall(r'":([^"]+)"', actual)}
+    for folder, text in builds.items():
+        for name, body in TARGET.findall(text):
+            lists = {key: re.findall(r'"([^"]+)"', value) for key, value in LIST.findall(body)}
+            needs = {label(folder, need[1:]) if need.startswith(":") else need for need in lists.get("deps", [])}
+            for need in needs & set(means):
+                needs |= means[need]
+            found[label(folder, name)] = (folder, lists.get("srcs", []), lists.get("hdrs", []), needs)
+    return found
+
+
+def undeclared(builds, texts):
+    """[(source, header, target)]: includes that compile only because another dependency has that target."""
+    found, known = [], targets(builds)
+    owners = {}
+    for name, (folder, _, headers, _) in known.items():
+        for header in headers:
+            owners.setdefault(f"{folder}/{header}", set()).add(name)
+    for name, (folder, sources, headers, needs) in known.items():
+        for source in sources + headers:
+            for header in INCLUDE.findall(texts.get(f"{folder}/{source}", "")):
+                if header in owners and not owners[header] & {name, *needs}:
+                    found.append((f"{folder}/{source}", header, min(owners[header])))
+    return found
