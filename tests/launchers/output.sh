@@ -22,7 +22,7 @@ labelled() {
 # muster launch has all ranks in one process.
 labelled_launch() {
   fresh
-  muster launch -n 8 --label -- sh -c 'printf "%s" "$RANK"; sleep 0.1; seq -s, 5000' >"$dir/out"
+  muster launch -n 8 --label -- sh -c 'printf "%s" "$RANK"; seq -s, 5000' >"$dir/out"
   expect 'lines' "$(wc -l <"$dir/out")" 8
   expect 'lines that are not whole' "$(grep -vE "^([0-7]): \1$(seq -s, 5000)$" "$dir/out")" ''
 }
@@ -55,7 +55,7 @@ untouched() {
 # The first failure's last lines are told, also where output goes through muster.
 failure_labelled() {
   fresh
-  expect_code 3 step -N2 --ntasks-per-node=1 muster run --label -- \
+  expect_code 3 step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' muster run --label -- \
     sh -c '[ "$RANK" = 1 ] || exec sleep 1000; echo "no such model" >&2; exit 3' 2>"$dir/err"
   # Each node's standard error reaches srun on its own way.
   expect_like 'the line itself' $'\n'"$(<"$dir/err")" $'*\n1: no such model\n*'
