@@ -91,7 +91,7 @@ class Inbox {
             // This rank was thought to be gone, and has it still.
             if (!shared_->Has(item.index)) shared_->queue.push_back(item);
           }
-          // Nobody takes them from now on.
+          // No rank takes them from now on.
           if (shared_->stopped) link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
         }
         return;
