@@ -70,6 +70,7 @@ RootSearch::Where WhereToSearch(const JoinRequest& request) {
   std::vector<Ladder> ladders = RootLadders(request);
   where.ports = ladders.front()(kLadderLength);
   if (ladders.size() > 1) where.later_ports = ladders[1](kLadderLength);
+  if (where.ports.size() < kLadderLength) return where;  // there are no others
   where.further_ports = [ladders = std::move(ladders)] {
     std::vector<std::vector<uint16_t>> whole;
     for (const Ladder& ladder : ladders) whole.push_back(ladder(kWholeLadder));
