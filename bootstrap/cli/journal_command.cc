@@ -76,8 +76,16 @@ Result<int> Merge(map::JournalReader& journal, const JournalFlags& flags) {
                   "run the map again with this journal");
 }
 
+// Users know the directory of the results, which has the journal unless --journal names another place.
+Result<map::JournalReader> OpenJournal(const std::string& directory) {
+  Result<map::JournalReader> journal = map::JournalReader::Open(directory);
+  if (journal || journal.error().code != Code::kUsage) return journal;
+  Result<map::JournalReader> inside = map::JournalReader::Open(directory + "/journal");
+  return inside ? std::move(inside) : std::move(journal);
+}
+
 Result<int> ShowJournal(const JournalFlags& flags) {
-  MUSTER_TRY(map::JournalReader journal, map::JournalReader::Open(flags.directory));
+  MUSTER_TRY(map::JournalReader journal, OpenJournal(flags.directory));
   if (flags.action == "verify") return Verify(journal, flags);
   if (flags.action == "merge") return Merge(journal, flags);
   if (flags.json || flags.csv) {
@@ -99,7 +107,7 @@ void AddJournalCommand(CLI::App& app, Run& run) {
   command->description(kHelp);
   command->footer(kFooter);
   const auto flags = std::make_shared<JournalFlags>();
-  command->add_option("DIRECTORY", flags->directory, "the journal of a map (--journal)")
+  command->add_option("DIRECTORY", flags->directory, "the journal of a map, or its --output directory")
       ->required()
       ->type_name("");
   command->add_option("ACTION", flags->action, "verify or merge, instead of a summary")

@@ -44,6 +44,13 @@ TEST_F(JournalCommandTest, WhatIsMissingHasAStatusOfItsOwn) {
   EXPECT_THAT(Muster({"--json"}), HasSubstr("|muster: warning: " + SegmentFile(1) + ": "));
 }
 
+TEST_F(JournalCommandTest, TheDirectoryOfTheResultsLeadsToIt) {
+  path_ = folder_ + "/journal";
+  Run(map::IdentityOf(1), {map::RecordOf(0, "zero")});
+  path_ = folder_;
+  EXPECT_EQ(Muster({"merge"}), "0 zero\n|");
+}
+
 TEST_F(JournalCommandTest, WhatIsNoJournalIsRefused) {
   EXPECT_THAT(Muster({}), StartsWith("71 |muster: error: cannot open the journal " + path_));
   EXPECT_THAT(Muster({"--json"}), StartsWith("71 {\"error\":{\"code\":\"system\""));

@@ -1,0 +1,76 @@
+"""Do the parts of `run` find what they are for?"""
+
+import pathlib
+
+import blocks
+import transcript
+import words
+
+PAGE = """
+<!-- run: exit 3, until done -->
+```console
+$ echo one \\
+> two
+one two
+$ exit 3
+```
+
+```sh
+unmarked
+```
+
+<!-- not run -->
+```sh
+true
+```
+
+1. In a list:
+
+    <!-- file: a.yaml -->
+    ```yaml
+    a: 1
+      b: 2
+    ```
+<!-- cluster: power gpu01 off -->
+<!-- cluster: melt gpu01 -->
+```
+no language
+```
+"""
+# Shown, written, and the beginning of the difference.
+TRANSCRIPTS = [
+    (["ended after 1.5 s", "at 12:00:01"], ["ended after 300 ms", "at 13:10:00"], ""),
+    (["rank 1", "rank 0"], ["rank 0", "rank 1"], ""),
+    (["first", "...", "last"], ["first", "x", "y", "last"], ""),
+    (["srun: error: gpu01: tasks 0-1: Exited with exit code 1"], ["srun: error: gpu01: task 0: Exited with exit code 1"] * 2, ""),
+    (["a"], ["a", "muster: rank 0 on gpu01: waiting 5.0 s: 1/2 ranks"], ""),
+    (["rank 2 failed"], ["rank 3 failed"], "shown, but not written: rank 2"),
+    (["a", "..."], ["b"], "shown, but not written: a"),
+    (["a"], ["a", "b"], "written, but not shown: b"),
+    (["a", "a"], ["a"], "shown, but not written: a"),
+    (["a"], ["a", "a"], "written, but not shown: a"),
+    (["12 items"], ["11 items"], "shown, but not written: 12"),
+]
+
+
+def of_blocks():
+    found = blocks.blocks(PAGE, pathlib.Path())
+    yield found[0].exit_code == 3 and found[0].until == "done", "exit and until"
+    yield [command.text for command in blocks.commands(found[0])] == ["echo one \\\ntwo", "exit 3"], "commands"
+    yield blocks.commands(found[0])[0].output == ["one two"], "output"
+    yield blocks.commands(found[0])[0].line == 6, "the line of an output"
+    yield found[3].text == "a: 1\n  b: 2" and found[3].value == "a.yaml", "an indented file"
+    wrong = [" ".join(blocks.problems(block)) for block in found]
+    yield wrong[0] == wrong[3] == wrong[4] == "", "what is right is refused"
+    expected = ("without a mark", "without a reason", "none of", "without a language")
+    yield all(words in what for words, what in zip(expected, (wrong[1], wrong[2], wrong[5], wrong[6]))), "what is wrong is not found"
+
+
+def of_transcripts():
+    for shown, actual, beginning in TRANSCRIPTS:
+        got = transcript.difference(shown, actual)
+        yield got.startswith(beginning) if beginning else got == "", f"{shown} and {actual}: '{got}'"
+
+
+def problems():
+    return [what for right, what in [*of_blocks(), *of_transcripts()] if not right] + words.self_test()
