@@ -7,7 +7,7 @@ COMMANDS = ("console", "sh", "bash", "shell")
 # What a page may do to the cluster, as `<!-- cluster: throttle gpu03 10mbit -->`: scripts of tests/cluster.
 CLUSTER = ("link", "power", "throttle")
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<fence>```+|~~~+)\s*(?P<language>[\w+-]*)(?P<rest>.*)$")
-MARK = re.compile(r"^\s*<!--\s*(?P<kind>run|not run|file|cluster)\b(?::\s*(?P<value>.*?))?\s*-->\s*$")
+MARK = re.compile(r"^\s*<!--\s*(?P<kind>run|not run|file|cluster|check)\b(?::\s*(?P<value>.*?))?\s*-->\s*$")
 INCLUDE = re.compile(r'^\s*--8<-- "(?P<path>[^"]+)"\s*$')
 
 
@@ -52,8 +52,8 @@ def blocks(page, top):
         opened = FENCE.match(lines[number])
         if not opened:
             mark = MARK.match(lines[number]) or (mark if not lines[number].strip() else None)
-            if mark and mark["kind"] == "cluster":
-                found.append(Block("", "cluster", mark["value"] or "", "", number + 1, ""))
+            if mark and mark["kind"] in ("cluster", "check"):
+                found.append(Block("", mark["kind"], mark["value"] or "", "", number + 1, ""))
                 mark = None
             number += 1
             continue
@@ -87,8 +87,8 @@ def commands(block):
 
 def problems(block):
     """What is wrong with a block before anything runs."""
-    if block.mark == "cluster":
-        if block.value.split(" ")[0] not in CLUSTER:
+    if block.mark in ("cluster", "check"):
+        if block.mark == "cluster" and block.value.split(" ")[0] not in CLUSTER:
             yield f"'cluster: {block.value}' is none of {' '.join(CLUSTER)}"
         return
     if block.language not in COMMANDS:

@@ -20,7 +20,7 @@ class Page:
 
     @property
     def runs(self):
-        return any(block.mark == "run" for block in self.blocks)
+        return any(block.mark in ("run", "check") for block in self.blocks)
 
     def problems(self):
         return [f"{self.path}:{block.line}: {what}" for block in self.blocks for what in blocks.problems(block)]
@@ -39,6 +39,14 @@ def keep_file(block, home):
     path.write_text(block.text + "\n", encoding="utf-8")
     if block.text.startswith("#!"):
         path.chmod(0o755)
+
+
+def check(page, block, session, outcome):
+    """A command that the page does not show."""
+    code, output = session.run(block.value)
+    outcome.commands += 1
+    if code != 0:
+        raise Failed(f"{page.path}:{block.line}: exit code {code} of: {block.value}\n{output}")
 
 
 def run_block(page, block, session, outcome):
@@ -71,12 +79,15 @@ def run(page, cluster, place):
             for block in page.blocks:
                 if block.mark == "cluster":
                     session.change_cluster(block.value.split())
+                elif block.mark == "check":
+                    check(page, block, session, outcome)
                 elif block.mark == "file":
                     keep_file(block, home)
                 elif block.mark == "run":
                     run_block(page, block, session, outcome)
     except Failed as failure:
         outcome.wrong.append(str(failure) if page.path in str(failure) else f"{page.path}: {failure}")
+        outcome.wrong += [f"{path.name}: {path.read_text(errors='replace')[-2000:]}" for path in sorted(home.glob("slurm-*.out"))]
     return outcome
 
 

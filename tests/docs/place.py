@@ -24,8 +24,8 @@ def programs():
     return TOP / "bazel-bin"
 
 
-def python(extra):
-    made = subprocess.run([TOP / "tests/python/venv", extra], stdout=subprocess.PIPE, text=True, check=True)
+def python(*extra):
+    made = subprocess.run([TOP / "tests/python/venv", *extra], stdout=subprocess.PIPE, text=True, check=True)
     return pathlib.Path(made.stdout.strip()) / "bin"
 
 
@@ -35,7 +35,7 @@ class Place:
     def __init__(self, folder):
         self._folder = folder
         self._built = programs()
-        self._python = [python("eval"), python("docs")]
+        self._python = [python("eval"), python("docs"), python()]
         self._copy_programs()
         self._pack_release()
 
