@@ -228,7 +228,7 @@ second_network() {
 no_such_network() {
   fresh
   expect_code 78 step -N2 --ntasks-per-node=1 muster run --set rendezvous.interface=ib7 -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*rendezvous.interface "ib7" matches no usable address of this node (this node has *eth0 198.18.1.*'
+  expect_like message "$(cat "$dir/err")" '*rendezvous.interface "ib7" matches no usable address of gpu0[1-9] (gpu0[1-9] has *eth0 198.18.1.*: choose one that leads to the other nodes)*'
 }
 
 # ---- one way only

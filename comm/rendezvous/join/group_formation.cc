@@ -47,7 +47,8 @@ std::string DrawGroupId() {
 
 }  // namespace
 
-Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
+Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
+                                                      const std::optional<std::string>& pattern,
                                                       const std::vector<std::string>& proven) {
   if (!pattern) return proven;
   MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
@@ -60,9 +61,10 @@ Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::s
     matching.push_back(interface.address.Host());
   }
   if (!matching.empty()) return matching;
-  return WithHint(Fail(Code::kConfiguration,
-                       "rendezvous.interface \"{}\" matches no usable address of this node", *pattern),
-                  fmt::format("this node has {}", fmt::join(all, ", ")));
+  return WithHint(
+      Fail(Code::kConfiguration, "rendezvous.interface \"{}\" matches no usable address of {}", *pattern,
+           node),
+      fmt::format("{} has {}: choose one that leads to the other nodes", node, fmt::join(all, ", ")));
 }
 
 // Longer for each hello if the number of ranks is known: then all of them are sure to come.
@@ -145,7 +147,7 @@ void GroupFormation::SendHello() {
   const net::SocketAddress local = net::LocalAddress(upstream_->fd());
   if (local.family() != AF_UNIX) {
     Result<std::vector<std::string>> advertised =
-        AddressesToAdvertise(request_.options.interface, {local.Host()});
+        AddressesToAdvertise(request_.self.node, request_.options.interface, {local.Host()});
     if (!advertised) return Fail(advertised.error());
     hello.addresses = *std::move(advertised);
   }
@@ -370,7 +372,8 @@ std::optional<Failure> GroupFormation::Root::Add(ChildLinks::Source source, cons
 Result<FormedGroup> GroupFormation::Root::Form(const JoinRequest& request) {
   std::vector<std::string> addresses = reached_at;
   if (request.meeting.find_root != FindRoot::kSameNode) {
-    Result<std::vector<std::string>> advertised = AddressesToAdvertise(request.options.interface, reached_at);
+    Result<std::vector<std::string>> advertised =
+        AddressesToAdvertise(request.self.node, request.options.interface, reached_at);
     if (!advertised) LogWarning("{}", advertised.error().message);
     if (advertised) addresses = *std::move(advertised);
   }

@@ -27,8 +27,10 @@ namespace muster::rendezvous {
 // Which addresses of this node other nodes are told for data connections. `pattern`: rendezvous.interface (a
 // name, a glob, a CIDR): all addresses of this node that match, never loopback, link-local or a network that
 // exists on every node alike. Absent: `proven`, the local addresses that a connection between nodes already
-// used. Error: kConfiguration if the pattern matches nothing; lists what there is.
-Result<std::vector<std::string>> AddressesToAdvertise(const std::optional<std::string>& pattern,
+// used. Error: kConfiguration if the pattern matches nothing; it lists what there is, and names `node`, because
+// every rank of the group receives it.
+Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
+                                                      const std::optional<std::string>& pattern,
                                                       const std::vector<std::string>& proven);
 
 // How long a leader collects ranks of its node before it sends them up in one hello: not at all if all are

@@ -13,15 +13,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(AddressesToAdvertise, WithoutAPatternTheProvenOnes) {
-  EXPECT_THAT(*AddressesToAdvertise(std::nullopt, {"10.1.2.3"}), ElementsAre("10.1.2.3"));
+  EXPECT_THAT(*AddressesToAdvertise("gpu02", std::nullopt, {"10.1.2.3"}), ElementsAre("10.1.2.3"));
 }
 
 TEST(AddressesToAdvertise, NeverLoopback) {
-  const auto advertised = AddressesToAdvertise("lo", {"10.1.2.3"});
+  const auto advertised = AddressesToAdvertise("gpu02", "lo", {"10.1.2.3"});
   ASSERT_FALSE(advertised);
   EXPECT_EQ(advertised.error().code, Code::kConfiguration);
-  EXPECT_EQ(advertised.error().message, "rendezvous.interface \"lo\" matches no usable address of this node");
-  EXPECT_THAT(advertised.error().hint, HasSubstr("lo 127.0.0.1"));
+  EXPECT_EQ(advertised.error().message, "rendezvous.interface \"lo\" matches no usable address of gpu02");
+  EXPECT_THAT(advertised.error().hint, HasSubstr("gpu02 has lo 127.0.0.1"));
 }
 
 TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
@@ -32,15 +32,16 @@ TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
            !net::IsNodeLocalInterface(entry.name);
   });
   if (usable == interfaces->end()) {
-    EXPECT_FALSE(AddressesToAdvertise("*", {}));
+    EXPECT_FALSE(AddressesToAdvertise("gpu02", "*", {}));
     return;
   }
-  const auto advertised = AddressesToAdvertise(usable->name, {});
+  const auto advertised = AddressesToAdvertise("gpu02", usable->name, {});
   ASSERT_TRUE(advertised);
   EXPECT_THAT(*advertised, testing::Contains(usable->address.Host()));
-  EXPECT_THAT(*AddressesToAdvertise(
-                  usable->address.Host() + (usable->address.family() == AF_INET ? "/32" : "/128"), {}),
-              ElementsAre(usable->address.Host()));
+  EXPECT_THAT(
+      *AddressesToAdvertise(
+          "gpu02", usable->address.Host() + (usable->address.family() == AF_INET ? "/32" : "/128"), {}),
+      ElementsAre(usable->address.Host()));
 }
 
 TEST(PauseBeforeHello, IsLongerEachTimeIfMoreRanksOfTheNodeAreSureToCome) {

@@ -168,7 +168,7 @@ TEST_F(JoinerFailureTest, AnInterfaceThatIsNotThereIsTheGroupsFailure) {
   TestGroup group(loop, requests);
   ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[1].ended() && group[2].ended(); }));
   EXPECT_EQ(group[0].refused()->error.message,
-            "rendezvous.interface \"no-such-interface\" matches no usable address of this node");
+            "rendezvous.interface \"no-such-interface\" matches no usable address of c");
   EXPECT_TRUE(group.AllRefusedWith(group[0].refused()->error));
 }
 
