@@ -34,12 +34,11 @@ InitOptions OptionsOf(const muster_options* options) {
 
 Status CheckVersion(uint32_t wanted) {
   if (wanted >= 1 && wanted <= MUSTER_ABI_VERSION) return {};
-  return WithHint(
-      Fail(Code::kUsage,
-           "this program was made for version {} of muster's C interface, and this "
-           "libmuster.so ({}) has version {}",
-           wanted, kVersion, MUSTER_ABI_VERSION),
-      "use the libmuster.so that came with the header or the Python module at hand, or a later one");
+  return WithHint(Fail(Code::kUsage,
+                       "this program was made for version {} of muster's C interface, and this "
+                       "libmuster.so ({}) has version {}",
+                       wanted, kVersion, MUSTER_ABI_VERSION),
+                  "use the libmuster.so of the header or Python module in use, or a later one");
 }
 
 Status StartWorld(uint32_t abi_version, const muster_options* options, muster_comm** world) {
@@ -91,7 +90,7 @@ Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muste
 Result<Communicator*> Alive(const muster_comm* comm) {
   if (comm == nullptr) return Fail(Code::kUsage, "the communicator is null");
   if (comm->communicator == nullptr) {
-    return Fail(Code::kUsage, "the communicator is not there any more: muster was shut down");
+    return Fail(Code::kUsage, "the communicator no longer exists: muster was shut down");
   }
   if (comm->pid != getpid()) {
     return WithHint(

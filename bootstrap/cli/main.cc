@@ -18,7 +18,7 @@ constexpr const char* kFooter =
     "Exit status: 0; 64 usage, or not launched; 65 bad environment; 69 a peer was lost; 70 internal;\n"
     "71 operating system; 75 deadline; 76 ranks disagree; 77 authentication; 78 configuration;\n"
     "79 all programs exited with 0, but a file of run.expect is missing, or items of a map failed;\n"
-    "80 the time is up and items of a map are left: the same command goes on with them;\n"
+    "80 the time is up and items of a map are left: the same command continues with them;\n"
     "otherwise that of the first program that failed (128+n for signal n).\n\n"
     "Example: srun -N4 -n16 muster run -c configs/eval.yaml -- python evaluate.py";
 

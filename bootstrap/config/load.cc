@@ -213,7 +213,7 @@ void WarnOfSlip(const std::string& name, const std::vector<std::string>& variabl
   const std::vector<std::string_view> candidates(variables.begin(), variables.end());
   const std::string_view nearest = Nearest(name, candidates);
   if (nearest.empty() || EditDistance(name, nearest) > kSlip) return;
-  effective.warnings.push_back(fmt::format("{} is no setting of muster; did you mean {}?", name, nearest));
+  effective.warnings.push_back(fmt::format("{} is not a setting of muster; did you mean {}?", name, nearest));
 }
 
 Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,

@@ -14,7 +14,7 @@ constexpr std::string_view kHead = R"(# Every key of the configuration
 
 Generated from bootstrap/config/table.cc. A value comes from `--set key=value`, else from the environment variable, else
 from the file, else it is the default. Durations are written `500ms`, `30s`, `10m`, `16h40m`; a bare number is seconds.
-Keys marked *group* must be the same on every rank: ranks that differ refuse to form a group and say in which key.
+Keys marked *group* must be the same on every rank: ranks that differ do not form a group, and the error names the key.
 
 | key | type | default | all ranks | what it is | environment |
 |---|---|---|---|---|---|

@@ -62,7 +62,7 @@ constexpr auto kKeys = std::to_array<Key>({
     Plain("launcher", MUSTER_FIELD(launcher), kOwn,
           "what started this process: auto, a launcher's name, or none"),
     Choice("backend", MUSTER_FIELD(backend), kGroupWide, kBackends,
-           "what carries collectives; auto: nccl where all ranks have a GPU, socket where none has",
+           "what carries collectives; auto: nccl if all ranks have a GPU, socket if none has",
            kSpecialBackends),
     Plain("include", MUSTER_FIELD(include), kOwn,
           "a file, or a list of files, whose values come first: those of later files win, and those of this "
@@ -71,30 +71,29 @@ constexpr auto kKeys = std::to_array<Key>({
     Choice("rendezvous.method", MUSTER_FIELD(rendezvous.method), kGroupWide, kMethods,
            "how ranks find the root; auto: as fits the launcher"),
     Plain("rendezvous.endpoint", MUSTER_FIELD(rendezvous.endpoint), kGroupWide,
-          "host:port where rank 0's node listens; null: found out"),
+          "host:port on which rank 0's node listens; null: derived from the launcher"),
     Plain("rendezvous.ports", MUSTER_FIELD(rendezvous.ports), kGroupWide,
           "the ports that muster may listen on, first-last or one"),
     Plain("rendezvous.interface", MUSTER_FIELD(rendezvous.interface), kOwn,
           "addresses offered for data: a name (ib0), a glob (eth*) or a CIDR (10.1.0.0/16); null: chosen"),
     Plain("rendezvous.directory", MUSTER_FIELD(rendezvous.directory), kOwn,
-          "a directory that all nodes share, where the root says where it listens: for rendezvous.method: "
+          "a directory that all nodes share, in which the root publishes its address: for rendezvous.method: "
           "file"),
     Plain("rendezvous.slurm_helper", MUSTER_FIELD(rendezvous.slurm_helper), kOwn,
-          "the program that asks Slurm what the environment does not say; null: muster-slurm, beside muster "
-          "or in "
-          "PATH; none: not asked"),
+          "the program that asks Slurm for what the environment lacks; null: muster-slurm, beside muster or "
+          "in PATH; none: Slurm is not asked"),
     Choice("rendezvous.auth", MUSTER_FIELD(rendezvous.auth), kGroupWide, kAuthMethods,
-           "how ranks prove who they are; auto: munge where it runs, else secret; none: not at all"),
+           "how ranks prove their identity; auto: munge if it runs, else secret; none: not at all"),
     Choice("rendezvous.protect", MUSTER_FIELD(rendezvous.protect), kGroupWide, kProtections,
            "what is encrypted: control (the control plane) or all (muster's data between nodes too; not what "
            "NCCL, Gloo or PyTorch send)"),
 
     Time("timeouts.resolve", MUSTER_FIELD(timeouts.resolve), kGroupWide, kShortestTimeout,
-         "finding out which rank this is"),
+         "determining the rank of this process"),
     Time("timeouts.rendezvous", MUSTER_FIELD(timeouts.rendezvous), kGroupWide, kShortestTimeout,
          "from the first rank's arrival to the complete roster"),
     Time("timeouts.handshake", MUSTER_FIELD(timeouts.handshake), kGroupWide, kShortestTimeout,
-         "one new connection proving who it is"),
+         "the authentication of one new connection"),
     Time("timeouts.connect", MUSTER_FIELD(timeouts.connect), kGroupWide, kShortestTimeout,
          "one connection between two ranks"),
     Time("timeouts.init", MUSTER_FIELD(timeouts.init), kGroupWide, kShortestTimeout,
@@ -107,43 +106,41 @@ constexpr auto kKeys = std::to_array<Key>({
     Time("timeouts.shutdown", MUSTER_FIELD(timeouts.shutdown), kGroupWide, kShortestTimeout,
          "leaving the group"),
     Plain("timeouts.cap_at_job_end", MUSTER_FIELD(timeouts.cap_at_job_end), kGroupWide,
-          "whether no timeout reaches beyond the job's end, where the environment or muster-slurm says it"),
+          "whether no timeout reaches beyond the job's end, if the environment or muster-slurm has it"),
 
     Time("liveness.heartbeat", MUSTER_FIELD(liveness.heartbeat), kGroupWide, kShortestHeartbeat,
-         "how often nodes say that they are alive"),
+         "the interval of heartbeats between nodes"),
     Time("liveness.suspect_after", MUSTER_FIELD(liveness.suspect_after), kGroupWide, kShortestHeartbeat,
-         "a node silent for so long is reported"),
+         "a node silent for this long is reported"),
     Time("liveness.dead_after", MUSTER_FIELD(liveness.dead_after), kGroupWide, kShortestHeartbeat,
-         "a node silent for so long is lost and the group ends"),
+         "a node silent for this long is lost, and the group ends"),
     Time("liveness.straggler_after", MUSTER_FIELD(liveness.straggler_after), kGroupWide, Duration::zero(),
-         "an operation that waits so long has its missing ranks named in the log; 0: never"),
+         "the log names the missing ranks of an operation that waits this long; 0: never"),
 
     Plain("nccl.share_device", MUSTER_FIELD(nccl.share_device), kGroupWide,
           "whether two ranks of a node may use one GPU (NCCL_MULTI_RANK_GPU_ENABLE; NCCL 2.30.3 or newer)"),
     Plain("nccl.interface", MUSTER_FIELD(nccl.interface), kOwn,
-          "what NCCL's sockets use (NCCL_SOCKET_IFNAME), written as rendezvous.interface; null: as that"),
-    Choice(
-        "nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,
-        "how much NCCL says (NCCL_DEBUG); muster's own backend has it in the log, other programs under run "
-        "get only the variable, where this key is set"),
+          "the interface of NCCL's sockets (NCCL_SOCKET_IFNAME), written as rendezvous.interface; null: the "
+          "same"),
+    Choice("nccl.debug", MUSTER_FIELD(nccl.debug), kOwn, kNcclDebugs,
+           "NCCL's log level (NCCL_DEBUG); lines of muster's own backend are in muster's log; other programs "
+           "under run receive NCCL_DEBUG if this key is set"),
     Plain("nccl.algorithm", MUSTER_FIELD(nccl.algorithm), kGroupWide,
-          "what NCCL chooses its algorithm from (NCCL_ALGO); null: all"),
+          "the algorithms that NCCL may choose (NCCL_ALGO); null: all"),
     Plain("nccl.protocol", MUSTER_FIELD(nccl.protocol), kGroupWide,
-          "what NCCL chooses its protocol from (NCCL_PROTO); null: all"),
+          "the protocols that NCCL may choose (NCCL_PROTO); null: all"),
     Time("nccl.abort_timeout", MUSTER_FIELD(nccl.abort_timeout), kGroupWide, kShortestTimeout,
-         "how long NCCL may take to give up when the group has failed; after it the process ends with 69"),
+         "the limit for aborting NCCL when the group has failed; after it the process exits with 69"),
 
-    Plain("run.command", MUSTER_FIELD(run.command), kOwn,
-          "the program and its arguments, where none follow --"),
+    Plain("run.command", MUSTER_FIELD(run.command), kOwn, "the program and its arguments, if none follow --"),
     Plain("run.env", MUSTER_FIELD(run.env), kOwn,
           "variables added to the program's environment; ${rank}, ${local_rank}, ${node} and the like differ "
           "from "
           "rank to rank"),
     Time("run.grace", MUSTER_FIELD(run.grace), kOwn, Duration::zero(),
-         "how long a program that must end may take: between SIGTERM and SIGKILL, and after Ctrl-C before "
-         "SIGTERM"),
+         "the time for a program to exit: between SIGTERM and SIGKILL, and after Ctrl-C before SIGTERM"),
     Plain("run.stop_on_failure", MUSTER_FIELD(run.stop_on_failure), kGroupWide,
-          "whether one failed rank ends the programs of all"),
+          "whether one failed rank ends the programs of all ranks"),
     Choice("run.store", MUSTER_FIELD(run.store), kGroupWide, kStores,
            "who serves PyTorch's store at MASTER_PORT: muster (for PyTorch 2.2 and later), or the program's "
            "rank 0, which binds it"),
@@ -156,8 +153,8 @@ constexpr auto kKeys = std::to_array<Key>({
           "a directory where the program's output is kept as well, a file for each rank and stream; null: "
           "none"),
     Plain("run.report", MUSTER_FIELD(run.report), kOwn,
-          "where the root writes what became of the run: a page where it ends in .html, else JSON; null: "
-          "nowhere"),
+          "the file in which the root writes the report of the run: a page if its name ends in .html, else "
+          "JSON; null: none"),
     Plain("run.expect", MUSTER_FIELD(run.expect), kGroupWide,
           "files that the programs write: each must exist, be written by this run and not be empty when all "
           "programs have exited with 0, else the exit status is 79; with * ? [] at least one; ${rank} and "
@@ -178,7 +175,7 @@ constexpr auto kKeys = std::to_array<Key>({
     Plain("map.output", MUSTER_FIELD(map.output), kGroupWide,
           "the directory of the results, which all nodes share: a directory for each item; null: muster-map"),
     Plain("map.journal", MUSTER_FIELD(map.journal), kGroupWide,
-          "the journal, from which a later run goes on; null: the directory journal in map.output"),
+          "the journal, from which a later run continues; null: the directory journal in map.output"),
     Plain("map.retries", MUSTER_FIELD(map.retries), kGroupWide,
           "further attempts at an item that failed, before it is given up"),
     Time(
@@ -187,7 +184,7 @@ constexpr auto kKeys = std::to_array<Key>({
         "none"),
     Plain("map.expect", MUSTER_FIELD(map.expect), kGroupWide,
           "files that each item's program writes into its directory: FILE exists and is not empty, "
-          "FILE:JSON.PATH is there and not null, else the attempt has failed"),
+          "FILE:JSON.PATH exists and is not null, else the attempt has failed"),
     Plain(
         "map.slots", MUSTER_FIELD(map.slots), kOwn,
         "the items that a rank works on at a time: a number, or {count: N, gpus: K, cores: C} with GPUs and "
@@ -197,7 +194,8 @@ constexpr auto kKeys = std::to_array<Key>({
            "the least important message that is written"),
     Choice("log.format", MUSTER_FIELD(log.format), kOwn, kLogFormats,
            "one line of text or of JSON per message"),
-    Plain("log.file", MUSTER_FIELD(log.file), kOwn, "where messages are appended; null: standard error"),
+    Plain("log.file", MUSTER_FIELD(log.file), kOwn,
+          "the file to which messages are appended; null: standard error"),
 });
 #undef MUSTER_FIELD
 

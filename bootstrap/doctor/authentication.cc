@@ -32,12 +32,12 @@ const char* NameOf(AuthMethod method) {
 std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {
   switch (method) {
     case AuthMethod::kMunge:
-      return "munge: munged has made a credential, which tells the user";
+      return "munge: munged makes credentials, which prove the user";
     case AuthMethod::kSecret:
-      return facts.munge_socket_present ? "MUSTER_SECRET, as rendezvous.auth says"
+      return facts.munge_socket_present ? "MUSTER_SECRET, as set in rendezvous.auth"
                                         : "MUSTER_SECRET; there is no munge";
     default:
-      return "none: whoever reaches the root's port can join";
+      return "none: any process that reaches the root's port can join";
   }
 }
 
@@ -78,8 +78,7 @@ Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configu
                         ? chosen.error().message
                         : fmt::format("no munge socket at {}, and no MUSTER_SECRET", facts.munge_socket);
     finding.cost =
-        "groups of several nodes do not form, except where the launcher's own server or store gives them a "
-        "secret";
+        "groups of several nodes do not form, unless the launcher's own server or store gives them a secret";
     finding.remedy = "in the batch script: export MUSTER_SECRET=$(muster secret)";
     return finding;
   }

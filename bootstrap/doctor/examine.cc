@@ -66,7 +66,7 @@ Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& r
   finding.facts = {{"launcher", ""}, {"code", std::string(CodeName(error.code))}};
   if (error.code != Code::kNotLaunched) {
     finding.health = Health::kProblem;
-    finding.cost = "muster run ends here at once";
+    finding.cost = "muster run exits here immediately";
   }
   return finding;
 }

@@ -36,7 +36,7 @@ Result<std::string> Nccl(const nccl::LibraryPlaces& places) {
 Result<std::string> Within(Deadline deadline, const char* what, std::function<Result<std::string>()> call) {
   const auto answer = std::make_shared<Result<std::string>>();
   if (!AbandonableCalls().Run([answer, call = std::move(call)] { *answer = call(); }, deadline)) {
-    return Fail(Code::kDeadline, "{} does not come back", what);
+    return Fail(Code::kDeadline, "{} does not return", what);
   }
   return *answer;
 }

@@ -39,7 +39,7 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
     finding.found = made.error().message;
     finding.cost = "the ranks of a node cannot meet";
     finding.remedy =
-        "make /tmp writable for everybody (mode 1777), or set TMPDIR to a local directory of yours";
+        "make /tmp writable for all users (mode 1777), or set TMPDIR to a local directory of yours";
     return finding;
   }
   const std::string base = made->name.directory().base();
@@ -48,7 +48,7 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
   if (!net::UserIdsAreReliable()) {
     finding.health = Health::kNote;
     finding.found += "; this user namespace does not map this user";
-    finding.cost = "every user without a mapping looks the same here: user ids prove nothing";
+    finding.cost = "every user without a mapping has the same id here: user ids prove nothing";
     finding.remedy = "start the container with the user mapped (--userns=keep-id), and use a MUSTER_SECRET";
   }
   return finding;

@@ -38,7 +38,7 @@ Finding JudgeLimits(const check::RankFacts& process) {
   const std::string most = Limit(process.open_files_most);
   finding.found = fmt::format("open files: {}", Limit(process.open_files));
   if (process.open_files != process.open_files_most)
-    finding.found += fmt::format(", raised to {} where needed", most);
+    finding.found += fmt::format(", raised to {} if needed", most);
   finding.facts = {{"open_files", Limit(process.open_files)},
                    {"open_files_most", most},
                    {"locked_memory", Limit(process.locked_memory)}};

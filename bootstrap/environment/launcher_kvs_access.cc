@@ -16,7 +16,7 @@ constexpr Service kPmix{"pmix", "PMIX_RANK", "Open MPI's mpirun or srun --mpi=pm
 
 tl::unexpected<Error> NotThere(const Service& service, std::string_view variable) {
   return WithHint(
-      Fail(Code::kConfiguration, "rendezvous.method is {}, but nothing keeps such a server here: no {}",
+      Fail(Code::kConfiguration, "rendezvous.method is {}, but there is no such server here: no {}",
            service.method, variable),
       fmt::format("start with {}, or use rendezvous.method: auto", service.starters));
 }

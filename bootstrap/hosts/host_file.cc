@@ -30,7 +30,7 @@ bool IsHostName(std::string_view word) {
 Result<int> SlotsIn(const std::vector<std::string_view>& words) {
   constexpr std::string_view kSlots = "slots=";
   if (words.size() > 2 || !words[1].starts_with(kSlots)) {
-    return Fail(Code::kConfiguration, "\"{}\" is not understood", words.back());
+    return Fail(Code::kConfiguration, "\"{}\" is not slots=N", words.back());
   }
   const auto slots = ParseInteger<int>(words[1].substr(kSlots.size()));
   if (!slots || *slots < 1) {
@@ -50,7 +50,8 @@ Status AddLine(const std::vector<std::string_view>& words, HostFile& hosts) {
     MUSTER_TRY(slots, SlotsIn(words));
   }
   if (!hosts.hosts.empty() && slots != hosts.slots) {
-    return Fail(Code::kConfiguration, "{} has slots={}, {} slots={}; all machines must have as many ranks",
+    return Fail(Code::kConfiguration,
+                "{} has slots={}, {} slots={}; all machines must have the same number of ranks",
                 hosts.hosts.front(), hosts.slots ? std::to_string(*hosts.slots) : "?", name,
                 slots ? std::to_string(*slots) : "?");
   }

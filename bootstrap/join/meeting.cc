@@ -178,7 +178,7 @@ class Planner {
 
   Status NoEndpoint() const {
     if (OnOneNode()) return {};
-    return WithHint(Fail(Code::kConfiguration, "--rank and --world-size say nothing about where rank 0 is"),
+    return WithHint(Fail(Code::kConfiguration, "--rank and --world-size do not determine the node of rank 0"),
                     "add --endpoint HOST:PORT, a free port on rank 0's node, the same on every rank");
   }
 
@@ -197,9 +197,9 @@ class Planner {
     meeting.find_root = FindRoot::kEndpointStore;
     meeting.torch_store = endpoint_ ? endpoint_ : tuple_.master;
     if (meeting.torch_store) return {};
-    return WithHint(
-        Fail(Code::kConfiguration, "rendezvous.method is torch-store, and nothing says where the store is"),
-        "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to where it listens");
+    return WithHint(Fail(Code::kConfiguration,
+                         "rendezvous.method is torch-store, but the address of the store is unknown"),
+                    "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to its address");
   }
 
   // Ranks start in different directories: only an absolute path means the same to all.
@@ -210,7 +210,7 @@ class Planner {
     if (directory_ && directory_->starts_with('/')) return {};
     return WithHint(
         Fail(Code::kConfiguration, "rendezvous.method is file, and rendezvous.directory {}",
-             directory_ ? fmt::format("is \"{}\", which is no absolute path", *directory_) : "is not set"),
+             directory_ ? fmt::format("is \"{}\", not an absolute path", *directory_) : "is not set"),
         "set rendezvous.directory to a directory that all nodes share");
   }
 
@@ -283,7 +283,7 @@ class Planner {
 
   tl::unexpected<Error> NowhereSaid() const {
     return WithHint(Fail(Code::kConfiguration,
-                         "ranks of this {} launch are on several nodes and nothing says where rank 0 is",
+                         "ranks of this {} launch are on several nodes, and the node of rank 0 is unknown",
                          tuple_.launcher),
                     "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
   }

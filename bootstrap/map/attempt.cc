@@ -132,7 +132,7 @@ class Attempt {
     // Also those of its group that it has left behind.
     MUSTER_CHECK(child.Signal(SIGKILL));
     if (Await(end, -1, Deadline::After(kKilledWithin)) != Woken::kExited) {
-      return Fail(Code::kSystem, "process {} does not end although it was killed", child.pid());
+      return Fail(Code::kSystem, "process {} still runs after SIGKILL", child.pid());
     }
     const auto exit = child.Exited();
     child.Reap();

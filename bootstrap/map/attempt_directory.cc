@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int error_number) {
   auto failure = Fail(Code::kSystem, "cannot {} {}: {}", what, path, ErrnoText(error_number));
   if (error_number == ENOSPC || error_number == EDQUOT) {
-    return WithHint(std::move(failure), "free space there; the same command then goes on with what is left");
+    return WithHint(std::move(failure),
+                    "free space there, then run the same command again: it continues with what is left");
   }
   return failure;
 }

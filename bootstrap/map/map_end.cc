@@ -32,7 +32,7 @@ std::string Numbers(const Outcome& outcome) {
   if (outcome.resumed > 0) text += fmt::format(" ({} by earlier runs)", outcome.resumed);
   if (outcome.poisoned > 0) text += fmt::format(", {} failed", outcome.poisoned);
   if (const uint64_t left = Left(outcome); left > 0)
-    text += fmt::format(", {} are left: the same command goes on with them", left);
+    text += fmt::format(", {} are left: the same command continues with them", left);
   return text;
 }
 

@@ -41,7 +41,7 @@ Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& na
   // Why there is no directory says more than that there is none.
   const std::string what = not_made != 0 ? path + ": " + ErrnoText(not_made) : file.error().message;
   return WithHint(Fail(Code::kSystem, "cannot write {}", what),
-                  "run.log_dir says where output goes; it must be writable on every node");
+                  "choose a run.log_dir that is writable on every node");
 }
 
 }  // namespace muster::output

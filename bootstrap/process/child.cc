@@ -34,9 +34,9 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   const bool absent = outcome.error_number == ENOENT;
   const bool is_path = name.find('/') != std::string::npos;
   if (absent && is_path && access(name.c_str(), F_OK) == 0) {
-    error.hint = "the file is there; the interpreter that its first line names is not";
+    error.hint = "the file exists, but not the interpreter that its first line names";
   } else if (absent && name.find(' ') != std::string::npos) {
-    error.hint = "it is one word with spaces; write the program and each argument as words of their own";
+    error.hint = "it is one word with spaces; write the program and each argument as separate words";
   } else if (absent && !is_path) {
     error.hint = "it is in no directory of PATH";
   }

@@ -80,7 +80,7 @@ Status KillDescendants(Deadline deadline) {
     DropEndedClaims(children);
     if (children.empty()) return {};
     if (tried && deadline.Expired()) {
-      return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", children.front(),
+      return Fail(Code::kDeadline, "process {} ({}) still runs after SIGKILL", children.front(),
                   ProcessName(children.front()));
     }
     MUSTER_CHECK(KillChildren(children));
@@ -112,7 +112,7 @@ Status KillOrphansWith(const std::string& variable, Deadline deadline) {
       continue;
     }
     if (tried && deadline.Expired()) {
-      return Fail(Code::kDeadline, "process {} ({}) does not end although it was killed", orphans.front(),
+      return Fail(Code::kDeadline, "process {} ({}) still runs after SIGKILL", orphans.front(),
                   ProcessName(orphans.front()));
     }
     MUSTER_CHECK(KillChildren(orphans));

@@ -69,12 +69,12 @@ std::string NoTool(bool python) {
 std::string Advice(pid_t pid, bool python, const std::string& tool, const std::string& output) {
   if (output.find("not permitted") != std::string::npos ||
       output.find("ermission denied") != std::string::npos) {
-    return "reading another process's stack needs root where kernel.yama.ptrace_scope is 1\n";
+    return "reading another process's stack needs root if kernel.yama.ptrace_scope is 1\n";
   }
   if (!python || tool == "py-spy") return "";
   return fmt::format(
-      "Python frames: pip install py-spy; or, where the program has called "
-      "faulthandler.register(signal.SIGUSR1): kill -USR1 {}, and look at its standard error\n",
+      "Python frames: pip install py-spy; or, if the program has called "
+      "faulthandler.register(signal.SIGUSR1): kill -USR1 {}, then read its standard error\n",
       pid);
 }
 

@@ -70,7 +70,7 @@ class Assembler {
     if (tuple.local_rank && other.tuple.local_rank && *tuple.local_rank != *other.tuple.local_rank) {
       const FieldSource* theirs = SourceOf(other, "local_rank");
       const FieldSource* ours = SourceOf(winner_, "local_rank");
-      resolution_.warnings.push_back(fmt::format("{}={} is ignored: {} says local rank {}{}",
+      resolution_.warnings.push_back(fmt::format("{}={} is ignored: {} gives local rank {}{}",
                                                  theirs ? theirs->variable : other.tuple.launcher,
                                                  *other.tuple.local_rank, tuple.launcher, *tuple.local_rank,
                                                  ours ? fmt::format(" ({})", ours->variable) : ""));

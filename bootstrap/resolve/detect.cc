@@ -305,7 +305,7 @@ Error Resolver::Contradiction() {
       if (Relate(*second, *first, environment_, options_.launchers) != Nesting::kUnrelated) continue;
       a.verdict = b.verdict = "contradicts";
       return {Code::kBadEnvironment,
-              fmt::format("{} says {}, but {} says {}, and neither started the other", a.name(),
+              fmt::format("{} gives {}, but {} gives {}, and neither started the other", a.name(),
                           Describe(*a.candidate()), b.name(), Describe(*b.candidate())),
               fmt::format("{}, or force the right one with {} or {}", WhatToUnset(a, b), Force(a.name()),
                           b.name())};
@@ -317,7 +317,7 @@ Error Resolver::Contradiction() {
 
 Error Resolver::Contradicts(const Entry& claim, const Entry& winner) const {
   return {Code::kBadEnvironment,
-          fmt::format("{} is set, but {} says {}", claim.incomplete()->claim, winner.name(),
+          fmt::format("{} is set, but {} gives {}", claim.incomplete()->claim, winner.name(),
                       Describe(*winner.candidate())),
           fmt::format("unset it, or force the right one with {}", Force(winner.name()))};
 }
@@ -357,10 +357,10 @@ void Resolver::Overrule(Entry& entry, const Entry& winner, const std::string& cl
   entry.verdict = "overruled";
   entry.reason = claim;
   if (winner.role() != LauncherRole::kSlurm) return;
-  entry.reason += ": Slurm started this very process (SLURM_TASK_PID)";
+  entry.reason += ": Slurm started this process (SLURM_TASK_PID)";
   if (!SpeaksFor(winner.candidate()->tuple, claimed)) return;
   warnings_.push_back(
-      fmt::format("{} is ignored: Slurm started this very process (SLURM_TASK_PID) as {}; do not export it "
+      fmt::format("{} is ignored: Slurm started this process (SLURM_TASK_PID) as {}; do not export it "
                   "in the batch script",
                   claim, Describe(*winner.candidate())));
 }

@@ -194,7 +194,8 @@ std::string RunVerdict::FailureLine(FailureLog log) const {
   // "interrupted: rank 3 on gpu02 received SIGINT"
   std::string_view reason = failure_->as_told ? "ending: " : "ending because ";
   if (std::ranges::count(own_ranks_, failure_->rank) > 0) reason = "";
-  return fmt::format("{}{}; {} tells more", reason, failure_->error.message, Describe(group_.root_rank));
+  return fmt::format("{}{}; the log of {} has the cause", reason, failure_->error.message,
+                     Describe(group_.root_rank));
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {

@@ -127,7 +127,7 @@ Result<UniqueFd> StorePort::KeepOnly(const std::string& host) {
     if (net::LocalAddress(listener.get()).Host() == host) return std::move(listener);
   }
   const auto address = net::SocketAddress::FromNumeric(host, port_);
-  if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: it is no address", host);
+  if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: not an address", host);
   return net::Listen(*address);
 }
 

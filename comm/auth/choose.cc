@@ -11,7 +11,7 @@ Result<AuthMethod> ChooseFreely(const AuthFacts& facts) {
   if (!facts.several_nodes) return AuthMethod::kNone;
   return WithHint(
       Fail(Code::kAuthentication,
-           "the ranks are on several nodes and cannot prove to each other who they are: this node has no "
+           "the ranks are on several nodes and cannot authenticate each other: this node has no "
            "munge "
            "socket at {} and no job secret is known",
            facts.munge_socket),

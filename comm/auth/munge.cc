@@ -96,7 +96,7 @@ tl::unexpected<Error> DecodeFailure(const Context& context, munge_err_t error, c
       return Fails("its munge credential is forged or from a node with another munge key",
                    "munge.key must be the same on every node: compare md5sum /etc/munge/munge.key");
     default:
-      return Fails(fmt::format("munged does not take its credential: {}", context.ErrorText(error)), "");
+      return Fails(fmt::format("munged rejects its credential: {}", context.ErrorText(error)), "");
   }
 }
 
@@ -145,7 +145,7 @@ Result<Bytes> Munge::Encode(ByteView payload, uid_t only_for) const {
   if (error == EMUNGE_SOCKET || error == EMUNGE_TIMEOUT)
     return DoesNotAnswer(socket_, context.ErrorText(error));
   if (error != EMUNGE_SUCCESS || text == nullptr) {
-    return Fails(fmt::format("munged makes no credential: {}", context.ErrorText(error)), "");
+    return Fails(fmt::format("munged cannot make a credential: {}", context.ErrorText(error)), "");
   }
   const ByteView bytes = AsBytes(text);
   return Bytes(bytes.begin(), bytes.end());

@@ -21,8 +21,8 @@ Status CheckCredential(const MungeProverOptions& options, ByteView payload, Byte
   MUSTER_TRY(const MungeApi api, options.load());
   MUSTER_TRY(const MungeCredential decoded, Munge(api, options.socket).Decode(credential));
   if (decoded.uid != options.uid) {
-    return WithHint(Fail(Code::kAuthentication, "munge says it runs as uid {}, this rank as {}", decoded.uid,
-                         options.uid),
+    return WithHint(Fail(Code::kAuthentication, "by its munge credential it runs as uid {}, this rank as {}",
+                         decoded.uid, options.uid),
                     "start all ranks as one user");
   }
   // What others may read as well, others may have got from anywhere.

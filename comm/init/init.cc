@@ -93,7 +93,7 @@ Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> en
   if (host_only) return DataPlane{std::move(host), {}};
   if (!AsksForGpus(options, told.gpu)) {
     if (options.backend == Backend::kAuto && group.rank() == 0) {
-      LogDebug("backend: socket (no rank has an NVIDIA device, as far as /proc and /dev say it)");
+      LogDebug("backend: socket (no rank has an NVIDIA device, by /proc and /dev)");
     }
     return DataPlane{std::move(host), {}};
   }

@@ -39,7 +39,7 @@ void FileSink::Write(std::string_view line) {
 
 void FileSink::Complain(int error_number) {
   if (std::exchange(failing_, true)) return;
-  fallback_->Write(complain_(fmt::format("log.file: cannot write {}: {}; what does not go there comes here",
+  fallback_->Write(complain_(fmt::format("log.file: cannot write {}: {}; these lines go to standard error",
                                          path_, ErrnoText(error_number))));
 }
 

@@ -262,7 +262,7 @@ void Root::CheckAbandoned() {
       Code::kWorkFailed,
       fmt::format("no rank is left to work on the map: {}; {} of {} items are left", last_loss_,
                   progress.left(), progress.items),
-      first_->options.journal.empty() ? "" : "start it again with the same journal: it goes on from there"};
+      first_->options.journal.empty() ? "" : "start it again with the same journal: it continues from there"};
   GiveUp(error);
   params_.fail(error);
 }

@@ -50,7 +50,7 @@ Result<BackendChoice> TakeNccl(const Roster& roster, const std::vector<GpuVerdic
 
 tl::unexpected<Error> Mixture(const Roster& roster, const std::vector<GpuVerdict>& verdicts) {
   return WithHint(
-      Fail(Code::kDisagreement, "some ranks have a GPU and others have not: with on {}; without on {} ({})",
+      Fail(Code::kDisagreement, "some ranks have a GPU and some have none: with on {}; without on {} ({})",
            JoinNames(NodesWith(true, roster, verdicts)), JoinNames(NodesWith(false, roster, verdicts)),
            FirstProblem(roster, verdicts)),
       "leave the nodes without out (--exclude), or set backend: socket");
@@ -71,7 +71,7 @@ Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
   const std::string problem = FirstProblem(roster, verdict_of_rank);
   if (configured == Backend::kNccl) {
     return WithHint(Fail(Code::kConfiguration, "backend: nccl needs a GPU for every rank; {}", problem),
-                    "set backend: auto or backend: socket to go without");
+                    "set backend: auto or backend: socket to avoid NCCL");
   }
   if (std::ranges::none_of(verdict_of_rank, &GpuVerdict::usable)) {
     return BackendChoice{Backend::kSocket, "no rank has a GPU; " + problem};

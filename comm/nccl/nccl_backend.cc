@@ -31,14 +31,14 @@ void PrepareNccl(const NcclRequest& request, int rank) {
     if (Result<std::string> file = OpenNcclLog()) {
       variables.emplace_back("NCCL_DEBUG_FILE", *std::move(file));
     } else {
-      LogWarning("what NCCL says goes to standard output: {}", file.error().message);
+      LogWarning("NCCL's messages go to standard output: {}", file.error().message);
     }
   }
   SetUnsetVariables(variables);
   if (!request.calls_block) return;
   // Once for all ranks.
   Log(rank == 0 ? LogLevel::kWarning : LogLevel::kDebug,
-      "NCCL_COMM_BLOCKING is taken out of the ranks' environment: a call of NCCL that blocks has no "
+      "NCCL_COMM_BLOCKING is removed from the ranks' environment: a call of NCCL that blocks has no "
       "deadline; "
       "unset it");
   UnsetCommBlocking();

@@ -169,7 +169,7 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
   const std::string ipv4 = ReadProcFile("/proc/net/tcp").value_or("");
   if (ipv4.empty()) {
     return Fail(Code::kSystem,
-                "cannot find out whose the connection from {} is: no INET_DIAG, no /proc/net/tcp",
+                "cannot determine the owner of the connection from {}: no INET_DIAG, no /proc/net/tcp",
                 local.ToString());
   }
   if (const auto found = FindInProcNet(ipv4, local, remote)) return found;

@@ -23,18 +23,18 @@ unlike no_secret 'set -- "$@" --set rendezvous.auth=secret'
 
 # refused NAME WHY-THE-OTHERS WHY-GPU03
 refused() {
-  local missing='the group did not form within 16s: 12/16 ranks; missing gpu03: 8-11 (nothing heard from the node, which gpu01 reaches)'
+  local missing='the group did not form within 16s: 12/16 ranks; missing gpu03: 8-11 (no contact with the node, which gpu01 reaches)'
   finish "$1" 77
   all_ended "$1" 75 0-7,12-15
   all_ended "$1" 77 8-11
   all_said "$1" 0-7,12-15 "error: $missing"
-  expect_like 'what the others said' "$(grep 'did not form' "$work/$1/0.err" | tail -n 1)" "*$missing$2 (timeouts.rendezvous says how long to wait)"
+  expect_like 'what the others said' "$(grep 'did not form' "$work/$1/0.err" | tail -n 1)" "*$missing$2 (raise timeouts.rendezvous to wait longer)"
   expect_like 'what a leader said' "$(tail -n 1 "$work/$1/8.err")" "muster: *error: $3"
   expect_like 'what a follower said' "$(<"$work/$1/9.err")" "muster: rank 9 on gpu03: error: $3"
 }
 
 not_joined='the root, rank 0 on gpu01, was not joined within 16s: 198.18.1.1:*'
-turned_away='; turned away: 198.18.1.3:*'
+turned_away='; rejected: 198.18.1.3:*'
 
 check 'authentication: another secret on one node' refused other_secret \
   "$turned_away has another job secret than rank 0 on gpu01, or the handshake was changed on the way" \
@@ -43,9 +43,9 @@ check 'authentication: another method on one node' refused other_method \
   "$turned_away uses auth secret, rank 0 on gpu01 munge" \
   "$not_joined uses auth munge, this rank secret (set rendezvous.auth to the same method on every rank; *)"
 check 'authentication: no munge on one node' refused no_munge '' \
-  'the ranks are on several nodes and cannot prove to each other who they are: this node has no munge socket at /run/munge/munge.socket.2 and no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or *)'
+  'the ranks are on several nodes and cannot authenticate each other: this node has no munge socket at /run/munge/munge.socket.2 and no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or *)'
 check 'authentication: munge does not answer on one node' refused dead_munge \
-  "$turned_away does not accept rank 0 on gpu01's proof of who it is" \
+  "$turned_away does not accept rank 0 on gpu01's proof of identity" \
   "$not_joined munged does not answer at /run/munge/munge.socket.2: * (start munged on this node, or set rendezvous.auth: secret on every rank)"
 check 'authentication: no secret on one node' refused no_secret '' \
   'rendezvous.auth is secret, but no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun)'

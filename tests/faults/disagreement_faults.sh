@@ -68,7 +68,7 @@ told_late() {
   all_ended late_node 76 0-15
   all_said late_node 0-15 ': error: the configurations differ in timeouts.collective: rank 5 on gpu02 has 1h, '
   expect_like 'what the root said first' "$(words "$work/late_node/0.err" | head -n 1)" \
-    'muster: rank 0 on gpu01: warning: this group cannot form (the configurations differ in *); waiting up to 10.0 s for @([4-9]|1[0-5]) ranks to come and hear it'
+    'muster: rank 0 on gpu01: warning: this group cannot form (the configurations differ in *); waiting up to 10.0 s to report this to @([4-9]|1[0-5]) ranks'
   nothing_left late_node
 }
 check 'disagreement: a node that comes late is told' told_late

@@ -137,19 +137,19 @@ def process_killed(rank, node):
             "idle": left, "collective": left, "shutdown": at_shutdown(left, rank)}
 
 
-SILENT_TEXT = "ranks 4,5 on gpu03 fell silent: nothing was heard for [3-9]"
+SILENT_TEXT = "ranks 4,5 on gpu03 fell silent: no message for [3-9]"
 IMPATIENT = {"MUSTER_LIVENESS_HEARTBEAT": "200ms", "MUSTER_LIVENESS_SUSPECT_AFTER": "1s",
              "MUSTER_LIVENESS_DEAD_AFTER": f"{DEAD_AFTER:.0f}s"}
 SILENCE = lost(SILENT_TEXT, victim=ANYTHING, within=DEAD_AFTER + 4,
-               root_says=r"warning: nothing was heard of ranks 4,5 on gpu03 for [1-3]\.\d s; given up after 3s")
+               root_says=r"warning: no message from ranks 4,5 on gpu03 for [1-3]\.\d s; lost after 3s")
 LAST_ONE_SILENT = replace(SILENCE, gone=(1, 2, 3, 6, 7))
-CUT_OFF = replace(SILENCE, victim_says=r"gpu03 is cut off: nothing was heard of ranks? 0(,1)? on gpu01 for [3-9]\S* s, "
-                  "and of 2 other nodes none answers")
-NODE_STOPPED = missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches")
-NODE_MISSING = missing("gpu03: 4,5", "nothing heard from the node, which gpu01 cannot reach")
-ROOT_SILENT = lost("ranks? 0(-1)? on gpu01 fell silent: nothing was heard for [3-9]", victim=ANYTHING,
+CUT_OFF = replace(SILENCE, victim_says=r"gpu03 is cut off: no message from ranks? 0(,1)? on gpu01 for [3-9]\S* s, "
+                  "and none of 2 other nodes answers")
+NODE_STOPPED = missing("gpu03: 4,5", "no contact with the node, which gpu01 reaches")
+NODE_MISSING = missing("gpu03: 4,5", "no contact with the node, which gpu01 cannot reach")
+ROOT_SILENT = lost("ranks? 0(-1)? on gpu01 fell silent: no message for [3-9]", victim=ANYTHING,
                    within=DEAD_AFTER + 4)
-ROOT_CUT_OFF = replace(ROOT_SILENT, victim_says=r"gpu01 is cut off: nothing was heard of 3 of the 3 other nodes for [3-9]")
+ROOT_CUT_OFF = replace(ROOT_SILENT, victim_says=r"gpu01 is cut off: no message from 3 of the 3 other nodes for [3-9]")
 NO_ROOT = Outcome(75, r"the root, rank 0 on gpu01, did not (answer|appear) within 8s", within=DEADLINE + 10,
                   victim=ANYTHING, deadline=True)
 UNPROVEN = r".*"
@@ -241,8 +241,8 @@ FAULTS = [
           before="nobody listens yet", rendezvous=FINE, idle=FINE, collective=FINE, shutdown=FINE),
           strangers.Knocker("hold", "2000", seconds=3)),
     Fault("secret", "a node has another secret", (4, 5), cells(
-          before=missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches",
-                         r"; turned away: 198.18.1.3:\d+ has another job secret than rank 0 on gpu01",
+          before=missing("gpu03: 4,5", "no contact with the node, which gpu01 reaches",
+                         r"; rejected: 198.18.1.3:\d+ has another job secret than rank 0 on gpu01",
                          victim_says="has another job secret than this rank"),
           **dict.fromkeys(PHASES[1:], NOT_AGAIN_LATER)),
           inflict.Prepared(f'[ "$SLURMD_NODENAME" != {NODE} ] || export MUSTER_SECRET={"b" * 64}'),
@@ -251,14 +251,14 @@ FAULTS = [
           before="it is a later hello that counts: see in rendezvous",
           rendezvous=FINE, idle=FINE, collective=FINE, shutdown=FINE), strangers.AnotherUser()),
     Fault("munged-dead", "munged has ended on a node", (4, 5), cells(
-          before=missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches", UNPROVEN,
+          before=missing("gpu03: 4,5", "no contact with the node, which gpu01 reaches", UNPROVEN,
                          victim_says="munged does not answer at /run/munge/munge.socket.2"),
           **dict.fromkeys(PHASES[1:], NOT_AGAIN_LATER)), strangers.Munged("dead")),
     Fault("munged-stopped", "munged hangs on a node", (4, 5), cells(
-          before=missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches", UNPROVEN, victim_says="munged "),
+          before=missing("gpu03: 4,5", "no contact with the node, which gpu01 reaches", UNPROVEN, victim_says="munged "),
           **dict.fromkeys(PHASES[1:], NOT_AGAIN_LATER)), strangers.Munged("stopped")),
     Fault("clock", "the clock of a node is an hour ahead", (4, 5), cells(
-          before=missing("gpu03: 4,5", "nothing heard from the node, which gpu01 reaches", r"; turned away: 198.18.1.3:\d+ .*clock",
+          before=missing("gpu03: 4,5", "no contact with the node, which gpu01 reaches", r"; rejected: 198.18.1.3:\d+ .*clock",
                          victim_says="the clock of this node is 3[56]\\d\\d s ahead of the peer's"),
           **dict.fromkeys(PHASES[1:], NOT_AGAIN_LATER)), strangers.Munged("ahead")),
     Fault("slow-names", "names take 3 s to resolve on a node", (), cells(

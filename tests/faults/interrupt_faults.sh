@@ -53,7 +53,7 @@ while_running() {
   done
   finish "$name" 130
   all_ended "$name" 130 0-15
-  said=$(grep -ohE ': error: (interrupted: )?rank .*' "$work/$name"/[0-9]*.err | sed 's/; rank [0-9]* on gpu0[1-4] tells more$//' | sort -u)
+  said=$(grep -ohE ': error: (interrupted: )?rank .*' "$work/$name"/[0-9]*.err | sed 's/; the log of rank [0-9]* on gpu0[1-4] has the cause$//' | sort -u)
   # Slurm signals the program as well as its supervisor; where the program ends before that hears of it, it failed.
   expect_like 'what all said' "$said" \
     ': error: @(interrupted: rank * on gpu0? received SIGINT|rank * on gpu0? failed: signal 2 (Interrupt))'

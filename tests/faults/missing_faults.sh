@@ -6,7 +6,7 @@
 absent() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=16s -- true; }
 late() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=60s -- true; }
 
-hint='(timeouts.rendezvous says how long to wait)'
+hint='(raise timeouts.rendezvous to wait longer)'
 
 # The others have ended at the deadline, while the missing ones still were missing.
 gave_up() {
@@ -50,7 +50,7 @@ late late_root 0
 
 check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (never connected)'
 check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (never connected)'
-check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (nothing heard from the node, which gpu01 reaches)'
+check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (no contact with the node, which gpu01 reaches)'
 check 'missing: the root' no_root
 check 'late: the leader of a node, its ranks have gone to the root' comes_late late_leader 8 \
   '15/16 ranks; missing gpu03: 8 (never connected)'

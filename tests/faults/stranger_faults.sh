@@ -68,11 +68,11 @@ all_but_one() {
 scanned() {
   step scanned 15 -- "$muster" run "${patient[@]}" --set rendezvous.ports=62020-62027 -- true
   stranger scanner gpu02 -- --knock "$work/scanner/ready" gpu01 62020-62027
-  until_true 20 grep -qs 'turned away a connection.*198\.18\.1\.2:' "$work/scanned/0.err"
+  until_true 20 grep -qs 'rejected a connection.*198\.18\.1\.2:' "$work/scanned/0.err"
   open_gate scanned 1
   formed scanned
   end_stranger
-  expect_like 'what the root said' "$(cat "$work/scanned/0.err")" '*turned away a connection*198.18.1.2:*'
+  expect_like 'what the root said' "$(cat "$work/scanned/0.err")" '*rejected a connection*198.18.1.2:*'
   nothing_left scanned
 }
 

@@ -135,7 +135,7 @@ under_launch() {
 world_of_one() {
   fresh
   timeout 30 muster check >"$dir/out"
-  expect 'group' "$(line group)" 'group ok a world of one: there is nobody to reach'
+  expect 'group' "$(line group)" 'group ok a world of one: there is no other rank'
 }
 
 in_a_batch_script() {

@@ -65,7 +65,7 @@ nothing_shared() {
 hidden_supervisor() {
   fresh
   expect_code 65 step -N1 -n2 muster run -- "${other_files[@]}" "${member[@]}" 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*the supervisor runs, but its socket, MUSTER_CONTROL=/dev/shm/muster-*, cannot be seen from here: this process is in a container that does not share /dev/shm (bind that directory into the container)*'
+  expect_like message "$(cat "$dir/err")" '*the supervisor runs, but its socket, MUSTER_CONTROL=/dev/shm/muster-*, cannot be reached: this process is in a container that does not share /dev/shm (bind that directory into the container)*'
 }
 
 # No way to the other node: said at once or at the deadline, by who is missing.

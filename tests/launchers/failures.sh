@@ -113,9 +113,9 @@ own_files() {
   expect_code 3 step -N4 --ntasks-per-node=2 -o "$dir/out-%t" muster run -- \
     sh -c '[ $RANK != 5 ] || exit 3; exec sleep 1000' 2>"$dir/err"
   expect 'what rank 6 says' "$(words "$dir/out-6")" \
-    'muster: rank 6 on gpu04: error: ending because rank 5 on gpu03 failed: exit 3; rank 0 on gpu01 tells more'
+    'muster: rank 6 on gpu04: error: ending because rank 5 on gpu03 failed: exit 3; the log of rank 0 on gpu01 has the cause'
   expect 'what rank 5 says' "$(words "$dir/out-5")" \
-    'muster: rank 5 on gpu03: error: rank 5 on gpu03 failed: exit 3; rank 0 on gpu01 tells more'
+    'muster: rank 5 on gpu03: error: rank 5 on gpu03 failed: exit 3; the log of rank 0 on gpu01 has the cause'
   expect 'the first line of rank 0' "$(words "$dir/out-0" | head -n 1)" \
     'muster: rank 0 on gpu01: error: rank 5 on gpu03 failed: exit 3'
   expect_code 3 step -N2 --ntasks-per-node=2 sh -c 'exec muster run -- sh -c "exit 3" 2>>"$0"' "$dir/shared" 2>"$dir/err"

@@ -27,7 +27,7 @@ missing() {
   fresh
   MUSTER_TIMEOUTS_RENDEZVOUS=12s unseen "$1" "$2" sh -c '[ "$TEST_RANK" = 3 ] || exec muster run -- true
     until [ "$(find "$0" -name "code.*" | wc -l)" = "$1" ]; do sleep 0.1; done' "$dir" "$(($2 - 1))"
-  outcome "$2" 0 75 "*the group did not form within 12s: $(($2 - 1))/$2 ranks; missing 3 (timeouts.rendezvous says how long to wait)*"
+  outcome "$2" 0 75 "*the group did not form within 12s: $(($2 - 1))/$2 ranks; missing 3 (raise timeouts.rendezvous to wait longer)*"
 }
 
 all_gone() {
@@ -69,7 +69,7 @@ strangers_at_root() {
   port=$(root_port)
   exec {stay}> >(on gpu04 "$top/tests/faults/knocker.py" scan "gpu01:$port")
   knocker=$!
-  until_true 20 grep -qs 'turned away a connection.*198\.18\.1\.4:' "$dir/err.0"
+  until_true 20 grep -qs 'rejected a connection.*198\.18\.1\.4:' "$dir/err.0"
   "$3" "$2" "$port" 2>"$dir/said" || fail "$(cat "$dir/said")"
   : >"$dir/go"
   wait "$pid"

@@ -60,11 +60,11 @@ under_muster_run_too() {
 
 mixture_names_the_nodes() {
   digits_on 76 gpu02
-  said_by_ranks 4 'some ranks have a GPU and others have not: with on gpu02; without on gpu01 (rank 0 on gpu01: no NVIDIA device'
+  said_by_ranks 4 'some ranks have a GPU and some have none: with on gpu02; without on gpu01 (rank 0 on gpu01: no NVIDIA device'
 }
 mixture_under_muster_run() {
   digits_on 76 gpu02 -- muster run --
-  said_by_some 'digits: .*some ranks have a GPU and others have not: with on gpu02; without on gpu01'
+  said_by_some 'digits: .*some ranks have a GPU and some have none: with on gpu02; without on gpu01'
 }
 
 one_gpu_for_two_ranks_is_refused() {

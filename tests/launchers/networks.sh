@@ -61,7 +61,7 @@ names_unknown() {
   trap names_again EXIT
   hosts_are '198.18.1.99 nobody'
   forms
-  expect_like message "$(cat "$dir/err")" '*gpu01 does not lead to another machine by its name; Slurm says that it is at 198.18.1.1*'
+  expect_like message "$(cat "$dir/err")" '*the name gpu01 does not resolve to another machine; its address in Slurm is 198.18.1.1*'
 }
 
 names_that_lead_home() {
@@ -251,7 +251,7 @@ one_way_from_the_root() {
   fresh
   MUSTER_TIMEOUTS_RENDEZVOUS=6s expect_code 75 step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' muster run -- true 2>"$dir/err"
   expect_like 'the root' "$(cat "$dir/err")" \
-    '*within 6s: 2/4 ranks; missing gpu02: 2,3 (nothing heard from the node, which gpu01 reaches)*'
+    '*within 6s: 2/4 ranks; missing gpu02: 2,3 (no contact with the node, which gpu01 reaches)*'
   expect_like 'the node' "$(cat "$dir/err")" '*rank 2 on gpu02: *the root, rank 0 on gpu01, did not answer within 6s; 198.18.1.1:6*'
 }
 
@@ -316,7 +316,7 @@ no_way_through_a_firewall() {
   firewall gpu02 gpu03
   expect_code 69 three_ranks --set timeouts.connect=4s
   expect_like message "$(cat "$dir/err")" "*rank 0 on gpu01: error: *rank 2 on gpu03 cannot connect to rank 1 on gpu02 for $(
-    )*: 198.18.1.2:*: no answer within 4s; nor has that one connected to it*"
+    )*: 198.18.1.2:*: no answer within 4s; that rank has not connected either*"
 }
 
 check_networks() {

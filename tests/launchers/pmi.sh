@@ -40,7 +40,7 @@ said_apart() { "$1" sh -c 'exec 2>"$0/err.${PMI_RANK-${OMPI_COMM_WORLD_RANK-$RAN
 mpirun_alone_needs_its_server() {
   fresh
   expect_code 78 said_apart "$1" muster run --set rendezvous.method=tcp -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir"/err.*)" '*ranks of this * launch are on several nodes and nothing says where rank 0 is*'
+  expect_like message "$(cat "$dir"/err.*)" '*ranks of this * launch are on several nodes, and the node of rank 0 is unknown*'
 }
 
 # Two launches that look alike but for their servers, on the same nodes at the same time: one waits for its rank 3.
@@ -102,7 +102,7 @@ pmix_after_pmix() {
 pmi_after_pmi() {
   fresh
   expect_code 78 "$@" sh -c 'muster run -- true && muster run -- true' 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*error: the PMI server at PMI_FD=* has hung up (it serves one muster run of each rank*'
+  expect_like message "$(cat "$dir/err")" '*error: the PMI server at PMI_FD=* has closed the connection (it serves one muster run of each rank*'
 }
 
 pmi_starts_again() {
@@ -157,9 +157,9 @@ pmi_refused() {
 pmi_nowhere() {
   fresh
   expect_code 78 step -N2 --ntasks-per-node=1 --mpi=none muster run --set rendezvous.method=pmi -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmi, but nothing keeps such a server here: no PMI_FD*'
+  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmi, but there is no such server here: no PMI_FD*'
   expect_code 78 step -N2 --ntasks-per-node=1 --mpi=none muster run --set rendezvous.method=pmix -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmix, but nothing keeps such a server here: no PMIX_SERVER_URI*'
+  expect_like message "$(cat "$dir/err")" '*rendezvous.method is pmix, but there is no such server here: no PMIX_SERVER_URI*'
 }
 
 # ---- a rank whose size only the PMIx server knows
@@ -187,7 +187,7 @@ bare_says_from_where() {
 bare_refused() {
   fresh
   expect_code 65 step --mpi=pmix -N1 -n1 "$here/bare_pmix" "${@:2}" muster run -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" "*error: PMIX_RANK=0 says a rank (PMIX_NAMESPACE=slurm.pmix.*) but nothing says the $(
+  expect_like message "$(cat "$dir/err")" "*error: PMIX_RANK=0 is a rank (PMIX_NAMESPACE=slurm.pmix.*), but the $(
     )size of its world, and its PMIx server cannot be asked: $1*"
 }
 without_libpmix=(unshare --mount sh -c 'mount --bind /dev/null "$(realpath /usr/lib/x86_64-linux-gnu/libpmix.so.2)" && exec "$@"' sh)

@@ -28,12 +28,12 @@ readonly stale='export RANK=0 LOCAL_RANK=0 WORLD_SIZE=6'
 
 # The first to be refused is the reason for all; rank 0 alone cannot see that its RANK is stale.
 names_the_stale_rank() {
-  ended_together 65 "slurm says rank [1-5] of 6 (SLURM_PROCID=[1-5], SLURM_STEP_NUM_TASKS=6), but torch-env says rank 0 of 6 $(
+  ended_together 65 "slurm gives rank [1-5] of 6 (SLURM_PROCID=[1-5], SLURM_STEP_NUM_TASKS=6), but torch-env gives rank 0 of 6 $(
     )(RANK=0, WORLD_SIZE=6), and neither started the other (look for an \"export RANK\" in the batch script or a profile $(
     )and remove it, or force the right one with MUSTER_LAUNCHER=slurm (also --launcher slurm, or launcher: slurm in the $(
     )configuration) or torch-env)*"
   expect_like 'what rank 0 said' "$(words "$dir/err.0")" \
-    'muster: rank 0 on gpu01: error: rank [1-5] on gpu0[1-3] was refused: slurm says *'
+    'muster: rank 0 on gpu01: error: rank [1-5] on gpu0[1-3] was refused: slurm gives *'
 }
 
 stale_in_run() {
@@ -57,7 +57,7 @@ stale_in_check_json() {
 stale_in_a_program() {
   six "$stale" bazel-bin/deploy/examples/digits
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '65 65 65 65 65 65'
-  expect_like 'what rank 0 said' "$(words "$dir/err.0")" '*rank [1-5] on gpu0[1-3] was refused: slurm says rank *'
+  expect_like 'what rank 0 said' "$(words "$dir/err.0")" '*rank [1-5] on gpu0[1-3] was refused: slurm gives rank *'
 }
 
 # Exported before the step: to task 0 the numbers look like those of a process that mp.spawn started in it.
@@ -65,7 +65,7 @@ stale_larger_world() {
   RANK=0 LOCAL_RANK=0 WORLD_SIZE=6 MASTER_ADDR=gpu01 MASTER_PORT=29500 each=1 six true "${run[@]}"
   expect 'exit codes' "$(cat "$dir"/code.? | xargs)" '65 65 65'
   expect_like 'what rank 0 said' "$(words "$dir/err.0")" \
-    'muster: rank 0 on gpu01: error: slurm says rank 0 of 3 (*), but torch-env says rank 0 of 6 (RANK=0, WORLD_SIZE=6), and neither *'
+    'muster: rank 0 on gpu01: error: slurm gives rank 0 of 3 (*), but torch-env gives rank 0 of 6 (RANK=0, WORLD_SIZE=6), and neither *'
   expect_code 1 test -e "$dir/ran"
   nothing_remains
 }
@@ -73,7 +73,7 @@ stale_larger_world() {
 # Of the root as well.
 all_are_refused() {
   six 'export WORLD_SIZE=8' "${run[@]}"
-  ended_together 65 'WORLD_SIZE=8 is set, but slurm says rank [0-5] of 6 (SLURM_PROCID=[0-5], SLURM_STEP_NUM_TASKS=6) (unset it, *'
+  ended_together 65 'WORLD_SIZE=8 is set, but slurm gives rank [0-5] of 6 (SLURM_PROCID=[0-5], SLURM_STEP_NUM_TASKS=6) (unset it, *'
 }
 
 # bad_setting RANK: what is wrong with its configuration is known to all.

@@ -51,7 +51,7 @@ stale_rank() {
 	END
   evaluated "$size"
   expect 'what it said' "$(words "$dir/err")" "muster: rank $2 on gpu01: warning: torch-env (rank 0 of 6 (RANK=0, $(
-    )WORLD_SIZE=6)) is ignored: Slurm started this very process (SLURM_TASK_PID) as rank $2 of $size (SLURM_PROCID=$2, $(
+    )WORLD_SIZE=6)) is ignored: Slurm started this process (SLURM_TASK_PID) as rank $2 of $size (SLURM_PROCID=$2, $(
     )SLURM_STEP_NUM_TASKS=$size); do not export it in the batch script"
 }
 

@@ -123,7 +123,7 @@ suspended() {
   ctl scontrol suspend "$job"
   sleep 20
   ctl scontrol resume "$job"
-  until_true 20 grep -q 'this process stood still for ' "$dir/err"
+  until_true 20 grep -q 'this process was stopped for ' "$dir/err"
   until_true 20 says 'for rank 5 (gpu02)'
   released 0
 }

@@ -82,13 +82,13 @@ void AddCutOff(const Evidence& evidence, const Pairs& pairs, int node, Verdict& 
       {"node_unreachable",
        fmt::format("{} and {} of {} other nodes cannot reach each other; one of them: {}", name, count,
                    evidence.roster.nodes.size() - 1, example),
-       "look at its network card, routes and firewall, or leave it out",
+       "check its network card, routes and firewall, or leave it out",
        {name}});
   verdict.exclude.push_back(name);
 }
 
 constexpr const char* kPairHint =
-    "look at routes and firewalls between the two; rendezvous.interface chooses another network";
+    "check routes and firewalls between the two; rendezvous.interface chooses another network";
 
 }  // namespace
 

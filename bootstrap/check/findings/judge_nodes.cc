@@ -156,7 +156,7 @@ void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
       "rendezvous.interface chooses one by name, glob or network",
       [](const NodeFacts& node) { return node.interface; }, verdict);
   WarnOfDifference(
-      evidence, "mtu_differs", "the MTU", "large packets may be lost without a word",
+      evidence, "mtu_differs", "the MTU", "large packets may be lost without an error",
       [](const NodeFacts& node) { return std::to_string(node.mtu); }, verdict);
   WarnOfDifference(
       evidence, "gpus_differ", "the number of GPUs", "",

@@ -37,7 +37,7 @@ std::string PerNode(const Roster& roster) {
 
 void AddGroup(std::string& out, const Evidence& evidence) {
   const Roster& roster = evidence.roster;
-  if (roster.size() == 1) return AddLine(out, "group", "ok", "a world of one: there is nobody to reach");
+  if (roster.size() == 1) return AddLine(out, "group", "ok", "a world of one: there is no other rank");
   std::string text = fmt::format("{} ranks", roster.size());
   if (roster.nodes.size() > 1) text += fmt::format(", {}", PerNode(roster));
   AddLine(out, "group", "ok", text + fmt::format("; formed in {}", FormatSeconds(evidence.formed_in)));

@@ -40,7 +40,7 @@ Result<FileFormat> FormatOf(const std::string& path) {
   for (const auto& [extension, format] : kExtensions) {
     if (path.ends_with(extension)) return format;
   }
-  return WithHint(Fail(Code::kConfiguration, "{}: the extension does not say what the file holds", path),
+  return WithHint(Fail(Code::kConfiguration, "{}: the extension does not determine the format", path),
                   ".jsonl: a JSON object a line; .csv: with a header line; .txt: an item a line");
 }
 

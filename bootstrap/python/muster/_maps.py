@@ -460,7 +460,7 @@ def _raise_if_time_is_up(outcome: MapOutcome, plan: Plan[Any], journal: Journal)
             f"the job ends soon: {outcome.left} of {outcome.items} {plan.unit} are left",
             "pass journal=, so that the next run goes on from there"
             if journal is None
-            else "start it again with the same journal: it goes on from there",
+            else "start it again with the same journal: it continues from there",
             left=outcome.left,
         )
 

@@ -39,8 +39,8 @@ Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context)
     const std::string claim = fmt::format("{}={}", kTask, *environment.Get(kTask));
     return Incomplete{
         {Code::kBadEnvironment,
-         fmt::format("{} is a task of LSF's blaunch, but nothing says how many there are", claim),
-         "where LSB_DJOB_NUMPROC says it, force it with MUSTER_LAUNCHER=blaunch"},
+         fmt::format("{} is a task of LSF's blaunch, but the number of tasks is unknown", claim),
+         "if LSB_DJOB_NUMPROC is that number, force it with MUSTER_LAUNCHER=blaunch"},
         claim,
         std::nullopt,
         std::nullopt};

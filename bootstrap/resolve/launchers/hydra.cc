@@ -37,8 +37,8 @@ Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
     }
     return Incomplete{
         {Code::kBadEnvironment,
-         "PMI_ID is set but PMI_RANK and PMI_SIZE are not: mpiexec -pmi-port does not say the size",
-         "start with mpiexec without -pmi-port, or say --rank and --world-size"},
+         "PMI_ID is set but PMI_RANK and PMI_SIZE are not: mpiexec -pmi-port does not give the size",
+         "start with mpiexec without -pmi-port, or give --rank and --world-size"},
         "PMI_ID",
         std::nullopt,
         std::nullopt};

@@ -29,7 +29,8 @@ Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
   if (!environment.Has(kRow.variables.world_size)) {
     return Incomplete{
         {Code::kBadEnvironment,
-         fmt::format("JOB_COMPLETION_INDEX={} says which pod this is, but not of how many", *index),
+         fmt::format("JOB_COMPLETION_INDEX={} is this pod's number, but the number of pods is unknown",
+                     *index),
          "set WORLD_SIZE to the number of pods and MASTER_ADDR and MASTER_PORT to pod 0 in the manifest"},
         fmt::format("JOB_COMPLETION_INDEX={}", *index),
         std::nullopt,

@@ -35,7 +35,7 @@ Result<Counts> ReadCounts(const Environment& environment) {
 tl::unexpected<Error> NotEven(std::string what) {
   return WithHint(
       Fail(Code::kBadEnvironment, "NODE_RANK and LOCAL_RANK are set but RANK is not, and {}", what),
-      "set RANK, or LOCAL_WORLD_SIZE and NNODES where every node has as many ranks");
+      "set RANK, or LOCAL_WORLD_SIZE and NNODES if all nodes have the same number of ranks");
 }
 
 // How many ranks each node has.
@@ -55,7 +55,7 @@ Result<int> RanksOnEachNode(const Environment& environment, const Counts& counts
     return NotEven(fmt::format("WORLD_SIZE={} is not a multiple of NNODES={}", world, *counts.nodes));
   }
   if (*counts.node == 0 && IsLoopback(environment.Get("MASTER_ADDR").value_or(""))) return world;
-  return NotEven("nothing says how many ranks a node has");
+  return NotEven("the number of ranks of a node is unknown");
 }
 
 Status CheckInside(const Counts& counts, int each) {

@@ -25,8 +25,8 @@ Probed ProbePals(const Environment& environment, const ProbeContext&) {
   if (!environment.Has("PMI_SIZE")) {
     return Incomplete{
         {Code::kBadEnvironment,
-         fmt::format("PALS_RANKID={} says a rank but PMI_SIZE, the size of its world, is not set", **rank),
-         "give --rank and --world-size, and --endpoint where there is more than one node"},
+         fmt::format("PALS_RANKID={} is a rank, but PMI_SIZE, the size of its world, is not set", **rank),
+         "give --rank and --world-size, and --endpoint if there is more than one node"},
         fmt::format("PALS_RANKID={}", **rank),
         **rank,
         std::nullopt};

@@ -76,10 +76,10 @@ Result<Candidate> Read(const Environment& environment, int rank, const PmixPlace
 
 Incomplete WithoutSize(const Environment& environment, int rank, std::string_view space, bool asked) {
   const std::string who = fmt::format(
-      "PMIX_RANK={} says a rank (PMIX_NAMESPACE={}) but nothing says the size of its world", rank, space);
+      "PMIX_RANK={} is a rank (PMIX_NAMESPACE={}), but the size of its world is unknown", rank, space);
   Incomplete incomplete{
-      {Code::kBadEnvironment, asked ? who + ", nor does its PMIx server" : who,
-       "start with srun or Open MPI's mpirun, which say both, or give --rank and --world-size"},
+      {Code::kBadEnvironment, asked ? who + ", also to its PMIx server" : who,
+       "start with srun or Open MPI's mpirun, which set both, or give --rank and --world-size"},
       fmt::format("PMIX_RANK={}", rank),
       rank,
       std::nullopt,

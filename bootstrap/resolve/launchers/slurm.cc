@@ -66,8 +66,9 @@ Incomplete Stripped(const Environment& environment) {
   if (!SlurmJobId(environment)) add("SLURM_JOB_ID");
   return {
       {Code::kBadEnvironment,
-       fmt::format("this looks like a task of a Slurm step whose variables were partly removed: missing {}",
-                   names),
+       fmt::format(
+           "this is probably a task of a Slurm step, with a part of its variables removed: missing {}",
+           names),
        "let the container, wrapper or ssh pass SLURM_* on, or force what is left with MUSTER_LAUNCHER=slurm"},
       "SLURM_*",
       std::nullopt,

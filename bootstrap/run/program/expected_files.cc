@@ -169,7 +169,7 @@ void ExpectedFiles::Check(std::function<void(const std::optional<Error>&)> then)
   const auto question = std::make_shared<Question>(Question{expected_, **before_, {}});
   const net::EventLoop::TimerId late = loop_.After(kCheckedWithin, [this] {
     Answer(Error{Code::kDeadline,
-                 fmt::format("the files of run.expect could not be looked at within {}",
+                 fmt::format("the files of run.expect could not be examined within {}",
                              FormatDuration(kCheckedWithin)),
                  "the file system does not answer"});
   });

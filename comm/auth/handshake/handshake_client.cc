@@ -44,7 +44,8 @@ class ClientMachine final : public HandshakeMachine {
     if (!status) {
       return Reject(
           status.error().hint == kSetTheClocks ? RejectReason::kOtherClock : RejectReason::kBadProof,
-          {status.error().code, fmt::format("{} did not prove who it is: {}", peer(), status.error().message),
+          {status.error().code,
+           fmt::format("{} did not prove its identity: {}", peer(), status.error().message),
            status.error().hint});
     }
     MakeProof([this](const Bytes& proof) {

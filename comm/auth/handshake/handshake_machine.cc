@@ -22,7 +22,7 @@ void HandshakeMachine::OnMessage(ByteView message) {
   if (*type == MessageType::kReject) return OnReject(message);
   if (type != expected_) {
     if (std::ranges::equal(message, last_sent_))
-      return EndAsStranger(fmt::format("{} sends back what it is sent", peer()));
+      return EndAsStranger(fmt::format("{} echoes what it receives", peer()));
     return Reject(RejectReason::kMalformed,
                   {Code::kAuthentication,
                    fmt::format("{} sent a handshake {} out of turn", peer(), MessageTypeName(*type)),
@@ -42,7 +42,7 @@ bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key,
   const std::optional<SecretKey> agreed = AgreeOnKey(own.secret, peer_key);
   if (!agreed) {
     Reject(RejectReason::kMalformed,
-           {Code::kAuthentication, fmt::format("{} sent a public key that no honest peer has", peer()), {}});
+           {Code::kAuthentication, fmt::format("{} sent an invalid public key", peer()), {}});
     return false;
   }
   transcript_ = transcript;
@@ -62,7 +62,7 @@ void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
         self->proving_ = false;
         if (proof) return next(*std::move(proof));
         self->Reject(RejectReason::kNoProof, {proof.error().code,
-                                              fmt::format("this rank cannot prove who it is to {}: {}",
+                                              fmt::format("this rank cannot prove its identity to {}: {}",
                                                           self->peer(), proof.error().message),
                                               proof.error().hint});
       });
@@ -163,13 +163,13 @@ void HandshakeMachine::OnReject(ByteView message) {
       return EndRejected(OtherMethod(reject->method));
     case RejectReason::kBadProof:
       if (method() == AuthMethod::kSecret) return EndRejected(OtherKeys());
-      return refused(fmt::format("does not accept {}'s proof of who it is", self()), "what it logs says why");
+      return refused(fmt::format("does not accept {}'s proof of identity", self()), "its log has the reason");
     case RejectReason::kOtherClock:
-      return refused(fmt::format("does not accept {}'s proof of who it is: their clocks are apart", self()),
+      return refused(fmt::format("does not accept {}'s proof of identity: their clocks are apart", self()),
                      kSetTheClocks);
     case RejectReason::kNoProof:
-      return refused(fmt::format("cannot prove who it is by auth {}", AuthMethodName(method())),
-                     "what it logs says why");
+      return refused(fmt::format("cannot prove its identity by auth {}", AuthMethodName(method())),
+                     "its log has the reason");
     case RejectReason::kMalformed:
       return refused(fmt::format("could not read what {} sent", self()));
   }

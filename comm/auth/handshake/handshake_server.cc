@@ -68,7 +68,7 @@ class ServerMachine final : public HandshakeMachine {
     }
     SendVerdict({false, status.error().message, status.error().hint});
     EndRejected({status.error().code,
-                 fmt::format("{} did not prove who it is: {}", peer(), status.error().message),
+                 fmt::format("{} did not prove its identity: {}", peer(), status.error().message),
                  status.error().hint});
   }
 

@@ -49,9 +49,9 @@ Status CheckIdentity(const Identity& found, const Identity& wanted, std::string_
   if (found == wanted) return {};
   std::string difference;
   if (found.items != wanted.items) {
-    difference = fmt::format("its items are others: {} instead of {}", found.items, wanted.items);
+    difference = fmt::format("its items differ: {} instead of {}", found.items, wanted.items);
   } else if (found.keys != wanted.keys) {
-    difference = fmt::format("its items are others: {} with the keys {} instead of {}", found.items,
+    difference = fmt::format("its items differ: {} with the keys {} instead of {}", found.items,
                              ShortName(found.keys), ShortName(wanted.keys));
   }
   if (found.work != wanted.work) {

@@ -23,13 +23,13 @@ bool AbortWithin(const NcclCore& core, const std::vector<NcclComm>& comms, const
     AbortInOneGroup(*nccl, comms);
   };
   if (RunWithin(Deadline::After(limit), abort)) {
-    LogDebug("NCCL gave up within {}", FormatSeconds(Clock::now() - began));
+    LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
     return true;
   }
   core.settings.end_process(
       {Code::kPeerLost,
        fmt::format(
-           "NCCL did not come back from an abort within {}, so this process ends; why it was aborted: {}",
+           "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
            FormatDuration(limit), cause.message),
        cause.hint});
   return false;

@@ -65,7 +65,7 @@ tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
       core.group,
       {Code::kSystem,
        fmt::format("{} could not start NCCL: {}", DescribeRank(core.group.roster(), core.group.rank()), why),
-       "NCCL_DEBUG=INFO (nccl.debug: info) says more; backend: socket goes without"}));
+       "NCCL_DEBUG=INFO (nccl.debug: info) gives more detail; backend: socket avoids NCCL"}));
 }
 
 StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {

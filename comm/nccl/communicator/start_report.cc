@@ -15,7 +15,7 @@ constexpr size_t kMostWords = 1024;
 // Whoever is furthest behind is what the others wait for.
 constexpr std::pair<StartStage, std::string_view> kStages[] = {
     {StartStage::kNotEntered, "had not entered it"},
-    {StartStage::kNotReturned, "had entered it and not come back"},
+    {StartStage::kNotReturned, "had entered it and not returned"},
     {StartStage::kWaiting, "waited in it"},
 };
 
@@ -62,8 +62,8 @@ Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports,
   return WithHint(Fail(Code::kDeadline, "NCCL did not start within {} on {} of {} ranks: {}{}",
                        FormatDuration(limit), missing, reports.size(), behind,
                        missing == reports.size() ? "no rank was through" : "the other ranks were through"),
-                  "NCCL_DEBUG=INFO (nccl.debug: info) says what it waits for: often the network interface "
-                  "(nccl.interface) or a firewall; timeouts.init says how long to wait");
+                  "NCCL_DEBUG=INFO (nccl.debug: info) shows what it waits for, often the network interface "
+                  "(nccl.interface) or a firewall; timeouts.init is the limit");
 }
 
 }  // namespace muster::nccl

@@ -65,7 +65,7 @@ Result<int> CheckVersion(const SharedLibrary& library) {
   MUSTER_CHECK(library.Need("cudaRuntimeGetVersion", &get_version));
   int version = 0;
   if (get_version(&version) != cudaSuccess) {
-    return Fail(Code::kConfiguration, "{} does not say its version", library.path());
+    return Fail(Code::kConfiguration, "{} does not report its version", library.path());
   }
   if (version >= kLeastCuda) return version;
   return WithHint(

@@ -42,7 +42,7 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
   MUSTER_CHECK(library.Need("ncclGetVersion", &get_version));
   int code = 0;
   if (get_version(&code) != ncclSuccess) {
-    return Fail(Code::kConfiguration, "{} does not say its version", library.path());
+    return Fail(Code::kConfiguration, "{} does not report its version", library.path());
   }
   const NcclVersion version = ParseNcclVersion(code);
   if (version.major == kLeastNccl.major && version.AtLeast(kLeastNccl)) return version;

@@ -296,7 +296,7 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
       if (maps_.tolerates()) return LoseUpstream(peers_->LostUpstream({}));
       // Those below stay: their own node goes on being watched.
       LogEvent(LogLevel::kWarning, "retired", {},
-               "the group's control plane has ended; a rank that dies is no longer noticed");
+               "the group's control plane has ended; a rank that dies is no longer detected");
       DropUpstream();
       return CheckReleased();
     case ControlType::kOwnerAsked:

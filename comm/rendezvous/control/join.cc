@@ -64,13 +64,11 @@ bool IsOutOfSight(const std::string& control) {
 
 Error OutOfSight(const std::string& control) {
   const std::string directory = control.substr(0, control.rfind('/'));
-  return {
-      Code::kBadEnvironment,
-      fmt::format(
-          "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this process is "
-          "in a container that does not share {}",
-          control, directory.substr(0, directory.rfind('/'))),
-      "bind that directory into the container"};
+  return {Code::kBadEnvironment,
+          fmt::format("the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be reached: this "
+                      "process is in a container that does not share {}",
+                      control, directory.substr(0, directory.rfind('/'))),
+          "bind that directory into the container"};
 }
 
 // Also if the path is too long for a socket.
@@ -211,7 +209,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
   if (!common) return Fail(common.error());
   if (!adoption) return Fail(Code::kBadEnvironment, "{} does not know rank {}", supervisor, rank);
   if (!fits()) {
-    return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}", control,
+    return Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP is {}", control,
                 adoption->group.roster.group_id, group_id);
   }
   group->set_incarnation(adoption->incarnation);

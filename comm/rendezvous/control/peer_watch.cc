@@ -104,9 +104,9 @@ Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason
   const int speaker = child.ranks.front();
   if (!params_.leaves.HasLeft(speaker))
     return LostProcess(roster(), RanksOfProcess(roster(), speaker), false, reason);
-  return LostRanks(roster(), lost,
-                   fmt::format("can no longer be heard: {}, which spoke for them, has ended",
-                               DescribeRank(roster(), speaker)));
+  return LostRanks(
+      roster(), lost,
+      fmt::format("cannot be reached: their leader, {}, has ended", DescribeRank(roster(), speaker)));
 }
 
 // A forked worker may hold the connection open long after its rank has died: the process itself is watched as
@@ -175,9 +175,9 @@ void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
 Failure PeerWatch::SilentAbove(const HeartbeatMonitor::Silence& above) const {
   const std::string silent = FormatSeconds(above.silent);
   if (!probe_ || probe_->answered() > 0)
-    return LostRanks(roster(), above.ranks, "fell silent: nothing was heard for " + silent);
+    return LostRanks(roster(), above.ranks, "fell silent: no message for " + silent);
   return CutOff(roster(), params_.own_rank,
-                fmt::format("nothing was heard of {} for {}, and of {} other {} none answers",
+                fmt::format("no message from {} for {}, and none of {} other {} answers",
                             DescribeRanks(roster(), above.ranks), silent, probe_->asked(),
                             probe_->asked() == 1 ? "node" : "nodes"));
 }
@@ -188,13 +188,13 @@ Failure PeerWatch::SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dea
   const std::string silent = FormatSeconds(dead.front().silent);
   if (verdict.silent >= 2 && verdict.silent * 2 > verdict.peers) {
     return CutOff(roster(), params_.own_rank,
-                  fmt::format("nothing was heard of {} of the {} other nodes for {}", verdict.silent,
+                  fmt::format("no message from {} of the {} other nodes for {}", verdict.silent,
                               verdict.peers, silent));
   }
   std::vector<int> ranks;
   for (const HeartbeatMonitor::Silence& one : dead)
     ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
-  return LostRanks(roster(), ranks, "fell silent: nothing was heard for " + silent);
+  return LostRanks(roster(), ranks, "fell silent: no message for " + silent);
 }
 
 }  // namespace muster::rendezvous

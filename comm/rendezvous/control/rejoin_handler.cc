@@ -27,7 +27,7 @@ void RejoinHandler::OpenLadder() {
   // A program may use the launcher's server by now; new processes wait for the next root's address.
   if (request_->kvs) return;
   Result<std::unique_ptr<auth::Prover>> prover = ChooseProver(*request_, munge_worker_);
-  if (!prover) return LogDebug("ranks that come back early cannot be told: {}", prover.error().message);
+  if (!prover) return LogDebug("ranks that rejoin early get no answer: {}", prover.error().message);
   prover_ = *std::move(prover);
   listener_ = std::make_unique<RootListener>(
       loop_, *request_, *prover_,
@@ -51,7 +51,7 @@ void RejoinHandler::OpenLocally(std::unique_ptr<NodeListener> listener) {
                                                     request_->shared_directories, request_->uid),
                                      admit);
   const auto opened = node_listener_->Open(NodeListener::Candidates::kOne);
-  if (!opened) LogDebug("ranks that come back early cannot be told: {}", opened.error().message);
+  if (!opened) LogDebug("ranks that rejoin early get no answer: {}", opened.error().message);
 }
 
 void RejoinHandler::Take(ChildLinks::Child visitor) {

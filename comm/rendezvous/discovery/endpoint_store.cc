@@ -13,8 +13,8 @@ constexpr size_t kLongestRootAddress = 8 * 1024;
 constexpr size_t kMostAddresses = 64;
 
 tl::unexpected<Error> NoRootAddress(std::string_view problem) {
-  return Fail(Code::kDisagreement,
-              "what the root left there is no root address of this release of muster: {}", problem);
+  return Fail(Code::kDisagreement, "the root address found there is not of this release of muster: {}",
+              problem);
 }
 
 Result<net::SocketAddress> DecodeAddress(std::string_view text) {

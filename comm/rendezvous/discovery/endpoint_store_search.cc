@@ -63,7 +63,7 @@ void EndpointStoreSearch::OnLook(const Result<std::optional<std::string>>& found
     problem_ = found.error().message;
     return;
   }
-  problem_ = *found ? "" : fmt::format("{} does not say yet where it listens", endpoint_store_->Describe());
+  problem_ = *found ? "" : fmt::format("{} has not published its address yet", endpoint_store_->Describe());
   if (*found && **found != newest_) OnRootAddress(**found);
 }
 

@@ -108,14 +108,14 @@ Result<UniqueFd> FileEndpointStore::OpenBase() const {
   const int error = errno;
   if (error == ENOENT) return Unusable(directory_, "is not there");
   if (error == ENOTDIR) return Unusable(directory_, "is no directory");
-  if (error == EACCES) return Unusable(directory_, "may not be entered");
+  if (error == EACCES) return Unusable(directory_, "cannot be entered");
   return Fail(Code::kSystem, "cannot open {}: {}", directory_, ErrnoText(error));
 }
 
 Status FileEndpointStore::CheckOwner(int own) const {
   struct stat found {};
   const std::string path = PathOf("");
-  if (fstat(own, &found) != 0) return Fail(Code::kSystem, "cannot look at {}: {}", path, ErrnoText(errno));
+  if (fstat(own, &found) != 0) return Fail(Code::kSystem, "cannot examine {}: {}", path, ErrnoText(errno));
   if (found.st_uid != uid_) {
     return Unusable(path, fmt::format("belongs to uid {}, not to uid {}", found.st_uid, uid_));
   }
@@ -130,7 +130,7 @@ Result<UniqueFd> FileEndpointStore::OpenOwn() const {
   if (!own && errno == ENOENT) {
     if (mkdirat(base.get(), own_name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
       const int error = errno;
-      if (error == EACCES || error == EROFS) return Unusable(directory_, "may not be written to");
+      if (error == EACCES || error == EROFS) return Unusable(directory_, "cannot be written to");
       return Fail(Code::kSystem, "cannot make {}: {}", PathOf(""), ErrnoText(error));
     }
     own.Reset(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
@@ -138,7 +138,7 @@ Result<UniqueFd> FileEndpointStore::OpenOwn() const {
   if (!own) {
     const int error = errno;
     if (error == ELOOP || error == ENOTDIR) return Unusable(PathOf(""), "is no directory");
-    if (error == EACCES) return Unusable(PathOf(""), "may not be entered");
+    if (error == EACCES) return Unusable(PathOf(""), "cannot be entered");
     return Fail(Code::kSystem, "cannot open {}: {}", PathOf(""), ErrnoText(error));
   }
   MUSTER_CHECK(CheckOwner(own.get()));
@@ -177,12 +177,12 @@ Result<std::optional<std::string>> FileEndpointStore::Read(int own) const {
   if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", PathOf(name_), ErrnoText(errno));
   struct stat found {};
   if (fstat(fd.get(), &found) != 0) {
-    return Fail(Code::kSystem, "cannot look at {}: {}", PathOf(name_), ErrnoText(errno));
+    return Fail(Code::kSystem, "cannot examine {}: {}", PathOf(name_), ErrnoText(errno));
   }
   const bool ours = S_ISREG(found.st_mode) && found.st_uid == uid_ && (found.st_mode & kOthers) == 0;
   if (!ours) {
     return Fail(Code::kAuthentication,
-                "{} is not believed: it belongs to uid {} and has mode {:o}, not to uid {} with 600",
+                "{} is ignored: it belongs to uid {} and has mode {:o}; expected: uid {}, mode 600",
                 PathOf(name_), found.st_uid, found.st_mode & 07777, uid_);
   }
   const Result<std::string> content = ReadAll(fd.get());

@@ -53,7 +53,7 @@ void RootAnnouncer::OnPublished(const Status& published) {
   if (withdrawing_) return;
   if (published) {
     problem_.clear();
-    return LogDebug("{} says where the root is", endpoint_store_->Describe());
+    return LogDebug("{} has the root's address", endpoint_store_->Describe());
   }
   if (published.error().code == Code::kConfiguration) {
     const OnHopeless on_hopeless = on_hopeless_;

@@ -35,7 +35,7 @@ std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Du
 std::string DescribeLateRanks(const ArrivedRanks& arrived, const std::string& node) {
   const int ranks =
       arrived.root ? arrived.world_size - arrived.local - arrived.remote : arrived.local_size - arrived.local;
-  if (ranks <= 0) return "the others";
+  if (ranks <= 0) return "the other ranks";
   const std::string where = arrived.root ? "" : fmt::format(" of {}", node);
   return fmt::format("{} rank{}{}", ranks, ranks == 1 ? "" : "s", where);
 }
@@ -89,7 +89,7 @@ void FailureNotice::StayForLateRanks() {
   if (!stay) return WaitForChildren();
   // One line is enough: the log of the root has the group's failure.
   LogEvent(params_.arrived.root ? LogLevel::kWarning : LogLevel::kDebug, "message", {},
-           "this group cannot form ({}); waiting up to {} for {} to come and hear it",
+           "this group cannot form ({}); waiting up to {} to report this to {}",
            params_.failure.error.message, FormatSeconds(*stay),
            DescribeLateRanks(params_.arrived, params_.node));
   stay_until_ = now + *stay;

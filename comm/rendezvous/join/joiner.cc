@@ -9,7 +9,7 @@ namespace muster::rendezvous {
 Error DescribeDeadline(const Meeting& meeting, const std::string& node, const UnformedGroup& group) {
   const std::string limit = FormatDuration(group.limit);
   const std::string root = DescribeRoot(meeting, node);
-  Error error{Code::kDeadline, "", "timeouts.rendezvous says how long to wait"};
+  Error error{Code::kDeadline, "", "raise timeouts.rendezvous to wait longer"};
   if (group.arrived) {
     error.message = fmt::format("the group did not form within {}: {}", limit, *group.arrived);
   } else if (group.accepted) {
@@ -19,13 +19,13 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
     error = *group.rejection;
     error.message = fmt::format("the root, {}, was not joined within {}: {}", root, limit, error.message);
   } else if (!group.upstream.empty()) {
-    error.message = fmt::format("{} took the connection and said nothing for {}", group.upstream, limit);
+    error.message = fmt::format("{} accepted the connection and sent nothing for {}", group.upstream, limit);
   } else if (group.leader || RootHosts(meeting) != std::vector{node}) {
     const bool no_leader = !group.leader && !group.alone && meeting.find_root != FindRoot::kSameNode;
     error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
                                 no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
                                 root, limit, group.problem.empty() ? "" : "; ", group.problem);
-    error.hint += "; a group that has formed lets nobody in: this process may be one too many";
+    error.hint += "; a formed group accepts no further process: this one may be a duplicate";
   } else {
     error.message = fmt::format("the root, {}, did not appear within {}", root, limit);
   }
@@ -97,8 +97,8 @@ void Joiner::OpenStatusServer() {
     status.job = request_.job;
     status.forming = root_.Awaited().text;
     if (status.forming.empty()) {
-      status.forming =
-          fmt::format("the root, {}, waits for others", DescribeRoot(request_.meeting, request_.self.node));
+      status.forming = fmt::format("the root, {}, waits for other ranks",
+                                   DescribeRoot(request_.meeting, request_.self.node));
     }
     reply(status);
   });

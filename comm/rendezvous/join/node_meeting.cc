@@ -100,7 +100,7 @@ void NodeMeeting::Listen() {
       listener_->Open(by_local_rank ? NodeListener::Candidates::kOne : NodeListener::Candidates::kSeveral);
   if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return events_.on_failed(opened.error());
   // The others of this node will find no leader and go to the root as well.
-  if (!opened) LogWarning("{}; each of them goes to the root by itself", opened.error().message);
+  if (!opened) LogWarning("{}; each of them connects to the root itself", opened.error().message);
   if (!opened || *opened == NodeListener::Opened::kOpen) return Lead();
   // The process that listens there knows whether this one is early (its group is still running) or one too
   // many.
@@ -128,7 +128,7 @@ void NodeMeeting::Follow() {
   const bool out_of_sight = LeaderIsOutOfSight();
   Retry([this] { Follow(); });
   if (out_of_sight) {
-    GoAlone("the leader of this node has its socket in a directory that this process does not see",
+    GoAlone("the socket of this node's leader is in a directory that this process cannot reach",
             "bind /dev/shm or /tmp of the node into the container");
   }
 }
@@ -154,7 +154,7 @@ void NodeMeeting::GoAlone(const std::string& reason, const std::string& hint) {
                                           request_.self.claims.front().rank, request_.self.node, reason),
                               hint});
   }
-  LogDebug("{}; going to the root without it", reason);
+  LogDebug("{}; connecting to the root without it", reason);
   loop_.Cancel(std::exchange(patience_timer_, 0));
   events_.on_alone();
 }

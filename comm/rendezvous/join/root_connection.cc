@@ -26,8 +26,7 @@ std::vector<net::SocketAddress> AddressesByScheduler(const Scheduler& scheduler,
   }
   const auto found = facts->addresses.find(host);
   if (found == facts->addresses.end() || found->second == host) return {};
-  LogInfo("{} does not lead to another machine by its name; Slurm says that it is at {}", host,
-          found->second);
+  LogInfo("the name {} does not resolve to another machine; its address in Slurm is {}", host, found->second);
   return net::ResolveHost(found->second, 0).value_or(std::vector<net::SocketAddress>{});
 }
 

@@ -203,7 +203,7 @@ std::vector<net::SocketAddress> RootListener::AllAddresses() const {
 std::string RootListener::Problem() const {
   if (!bind_problem_.empty()) return bind_problem_;
   if (announcer_ && !announcer_->Problem().empty()) return announcer_->Problem();
-  return listener_.last_refusal().empty() ? "" : "turned away: " + listener_.last_refusal();
+  return listener_.last_refusal().empty() ? "" : "rejected: " + listener_.last_refusal();
 }
 
 }  // namespace muster::rendezvous

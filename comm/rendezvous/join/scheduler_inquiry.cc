@@ -33,7 +33,7 @@ void SchedulerInquiry::OnAnswer(const Result<SchedulerFacts>& answer) {
 
 void LogSchedulerProblem(const Error& error) {
   const LogLevel level = error.code == Code::kConfiguration ? LogLevel::kDebug : LogLevel::kInfo;
-  LogEvent(level, "scheduler", {}, "{}; going on without what it would say", error.message);
+  LogEvent(level, "scheduler", {}, "{}; continuing without its answer", error.message);
 }
 
 }  // namespace muster::rendezvous

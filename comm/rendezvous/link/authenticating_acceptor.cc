@@ -63,7 +63,7 @@ void AuthenticatingAcceptor::Close() {
 void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) {
   // Nothing is set up for a connection that will not stay.
   if (net::PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
-  if (!MakeRoom(fd.get())) return LogStranger(peer, "too many others are proving themselves");
+  if (!MakeRoom(fd.get())) return LogStranger(peer, "too many connections have not proven their identity");
   const std::string host = peer.Host();
   const Id id = table_.Add(host, Clock::now());
   HalfOpen& entry = half_open_[id];
@@ -107,12 +107,13 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
 
 bool AuthenticatingAcceptor::MakeRoom(int newest) {
   if (DescriptorsAreScarce(newest)) {
-    if (const auto victim = table_.AnyVictim()) GiveUp(*victim, "this process has hardly a descriptor left");
+    if (const auto victim = table_.AnyVictim())
+      GiveUp(*victim, "this process has almost no file descriptors left");
   }
   while (table_.full()) {
     const auto victim = table_.Victim(Clock::now());
     if (!victim) return false;
-    GiveUp(*victim, "others need its place and it proves nothing");
+    GiveUp(*victim, "its place was needed, and it had not proven its identity");
   }
   return true;
 }
@@ -129,7 +130,7 @@ void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
 // Where the own prover works through the questions of others, this peer waits without a limit.
 void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   const std::string limit = FormatDuration(params_.handshake_timeout);
-  if (!own_prover) return TurnAway(id, fmt::format("it proved nothing within {}", limit));
+  if (!own_prover) return TurnAway(id, fmt::format("it did not prove its identity within {}", limit));
   if (Clock::now() - prover_answered_ < params_.handshake_timeout) return;
   last_refusal_ =
       fmt::format("{}: auth {} of {} itself did not answer within {}", half_open_.at(id).peer.ToString(),
@@ -164,9 +165,8 @@ void AuthenticatingAcceptor::LogStranger(const net::SocketAddress& peer, const s
   // What the handshake says names its peer already.
   const std::string name = peer.ToString();
   const bool named = reason.starts_with(name);
-  rejections_.Add(
-      LogLevel::kInfo, {{"peer", name}, {"reason", reason}},
-      fmt::format("turned away a connection: {}{}{}", named ? "" : name, named ? "" : ": ", reason));
+  rejections_.Add(LogLevel::kInfo, {{"peer", name}, {"reason", reason}},
+                  fmt::format("rejected a connection: {}{}{}", named ? "" : name, named ? "" : ": ", reason));
 }
 
 void AuthenticatingAcceptor::TurnAway(Id id, const std::string& reason) {

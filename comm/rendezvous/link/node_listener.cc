@@ -52,7 +52,7 @@ Result<NodeListener::Opened> NodeListener::Open(Candidates candidates) {
     problems += "; " + opened.error().message;
     hint = opened.error().hint;
   }
-  return WithHint(Fail(Code::kSystem, "the ranks of this node have no place to meet{}", problems), hint);
+  return WithHint(Fail(Code::kSystem, "the ranks of this node cannot meet{}", problems), hint);
 }
 
 void NodeListener::OpenElsewhere() {

@@ -160,7 +160,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   const Duration limit = Patience(attempt, params_.handshake_timeout);
   attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
     Retry(attempt,
-          fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it proved nothing",
+          fmt::format("{} within {}", own_prover ? ProverHangs(prover_) : "it did not prove its identity",
                       FormatDuration(limit)),
           kStrangerPause);
   });

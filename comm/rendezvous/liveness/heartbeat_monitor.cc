@@ -31,7 +31,7 @@ void HeartbeatMonitor::Tick() {
   Schedule();
   if (since_last > liveness_.heartbeat + liveness_.suspect_after / 2) {
     LogEvent(LogLevel::kWarning, "stalled", {{"seconds", since_last}},
-             "this process stood still for {}; the clocks of its peers start anew",
+             "this process was stopped for {}; the clocks of its peers start again",
              FormatSeconds(since_last));
     clocks_from_ = now;
   }
@@ -49,8 +49,8 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
     if (silent < liveness_.suspect_after) {
       if (suspects_.erase(peer.stream) > 0) {
         LogEvent(LogLevel::kInfo, "heard_again",
-                 {{"ranks", std::vector<int>(peer.ranks.begin(), peer.ranks.end())}}, "{} can be heard again",
-                 events_.describe(peer.ranks));
+                 {{"ranks", std::vector<int>(peer.ranks.begin(), peer.ranks.end())}},
+                 "{} can be reached again", events_.describe(peer.ranks));
       }
       continue;
     }
@@ -74,8 +74,8 @@ void HeartbeatMonitor::Suspect(const std::vector<Silence>& suspects) {
   std::ranges::sort(ranks);
   LogEvent(LogLevel::kWarning, "silent",
            {{"ranks", ranks}, {"seconds", suspects.front().silent}, {"dead_after", liveness_.dead_after}},
-           "nothing was heard of {}{} for {}; given up after {}", events_.describe(suspects.front().ranks),
-           more, FormatSeconds(suspects.front().silent), FormatDuration(liveness_.dead_after));
+           "no message from {}{} for {}; lost after {}", events_.describe(suspects.front().ranks), more,
+           FormatSeconds(suspects.front().silent), FormatDuration(liveness_.dead_after));
   if (!events_.on_suspect) return;
   for (const Silence& suspect : suspects) events_.on_suspect(suspect);
 }

@@ -148,14 +148,14 @@ Status PmiKvs::Greet(Deadline deadline) {
                       {{"pmi_version", one ? "1" : "2"}, {"pmi_subversion", one ? "1" : "0"}},
                       "response_to_init", deadline));
   if (hello.Get("rc") != "0")
-    return Unusable(fmt::format("does not speak PMI-{}, or speaks another version already", one ? 1 : 2));
+    return Unusable(fmt::format("does not support PMI-{}, or another version is in use", one ? 1 : 2));
   if (one) return {};
   const std::string rank = std::to_string(access_.rank);
   MUSTER_TRY(const PmiMessage whole,
              Transact(PmiVersion::kTwo, "fullinit",
                       {{"pmijobid", access_.job}, {"pmirank", rank}, {"threaded", "FALSE"}},
                       "fullinit-response", deadline));
-  if (whole.Get("rc") != "0") return Unusable("does not take this process as one of its ranks");
+  if (whole.Get("rc") != "0") return Unusable("does not accept this process as one of its ranks");
   return {};
 }
 
@@ -220,15 +220,15 @@ tl::unexpected<Error> PmiKvs::Silent() const {
 
 // It has ended, or somebody of this rank has told it the end.
 tl::unexpected<Error> PmiKvs::HungUp() {
-  broken_ = Error{Code::kConfiguration, fmt::format("{} has hung up", Describe()),
+  broken_ = Error{Code::kConfiguration, fmt::format("{} has closed the connection", Describe()),
                   "it serves one muster run of each rank, before any MPI program; rendezvous.method: tcp or "
-                  "file goes without it"};
+                  "file avoids it"};
   return tl::unexpected<Error>(*broken_);
 }
 
 tl::unexpected<Error> PmiKvs::Unusable(std::string_view how) {
-  broken_ = Error{Code::kConfiguration, fmt::format("{} {}", Describe(), how),
-                  "rendezvous.method: tcp goes without it"};
+  broken_ =
+      Error{Code::kConfiguration, fmt::format("{} {}", Describe(), how), "rendezvous.method: tcp avoids it"};
   return tl::unexpected<Error>(*broken_);
 }
 

@@ -183,8 +183,8 @@ std::string RosterBuilder::WhyMissing(const std::string& node,
                                       const std::map<std::string, int>& arrived) const {
   if (arrived.contains(node)) return "never connected";
   const auto reached = reached_.find(node);
-  if (reached == reached_.end()) return "nothing heard from the node";
-  return fmt::format("nothing heard from the node, which {} {}", self_.node,
+  if (reached == reached_.end()) return "no contact with the node";
+  return fmt::format("no contact with the node, which {} {}", self_.node,
                      reached->second ? "reaches" : "cannot reach");
 }
 

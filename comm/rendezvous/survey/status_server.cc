@@ -47,7 +47,7 @@ void StatusServer::Admit(UniqueFd fd) {
   if (!credentials || credentials->uid != uid_) {
     const uid_t uid = credentials ? credentials->uid : 0;
     return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
-                           fmt::format("refused to report to uid {} what this group is doing", uid));
+                           fmt::format("refused a status request of uid {}", uid));
   }
   // More at once are no people.
   if (visitors_.all().size() >= kMostVisitors) return;

@@ -56,8 +56,8 @@ Result<std::unique_ptr<Client>> Client::Connect(const net::SocketAddress& addres
   return Fail(
       Code::kDisagreement,
       "what listens at {} takes connections and {}: it is none, or that of PyTorch before 2.2, or it {}",
-      client->peer_, silent ? "does not answer as a store" : "hangs up instead of answering as a store",
-      silent ? "is stopped" : "turns this process away");
+      client->peer_, silent ? "does not answer as a store" : "closes them instead of answering as a store",
+      silent ? "is stopped" : "rejects this process");
 }
 
 // VALIDATE, and four times a question that every dialect from 2.2 on answers (not PING: a server before 2.5
@@ -94,7 +94,7 @@ Result<bool> Client::Check(std::string_view key, Deadline deadline) {
   const std::string on_wire = OnWire(key);
   const std::string what = Named("check", key);
   MUSTER_TRY(const Answer answer, Call({Operation::kCheck, {on_wire}}, what, deadline));
-  if (answer.number > kNotReady) return Broken(what, "its answer makes no sense");
+  if (answer.number > kNotReady) return Broken(what, "its answer is malformed");
   return answer.number == kReady;
 }
 
@@ -110,7 +110,7 @@ Status Client::WaitFor(const Request& request, std::string_view what, Deadline d
   MUSTER_CHECK(Send(request, what, deadline));
   const Result<Answer> answer = Receive(request.operation, what, deadline);
   if (answer && answer->number == kStopWaiting) return {};
-  if (answer) return Broken(what, "its answer makes no sense");
+  if (answer) return Broken(what, "its answer is malformed");
   if (answer.error().code == Code::kDeadline) MUSTER_CHECK(CancelWait(what));
   return tl::unexpected<Error>(answer.error());
 }
@@ -127,7 +127,7 @@ Status Client::CancelWait(std::string_view what) {
     }
     if (answer->number == kWaitCanceled) return {};
   }
-  return Broken(what, "its answer makes no sense");
+  return Broken(what, "its answer is malformed");
 }
 
 Status Client::Send(const Request& request, std::string_view what, Deadline deadline) {

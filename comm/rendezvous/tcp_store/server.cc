@@ -54,9 +54,10 @@ void Server::OnAccept(UniqueFd fd, const net::SocketAddress& peer) {
       sessions_.size() >= options_.most_clients ? entrance_.OldestSilent() : std::nullopt;
   const Entrance::Arrival arrival = entrance_.Arrive(id, peer.Host(), Clock::now());
   if (arrival.refused)
-    return Refuse(peer, {Code::kAuthentication, "its host does not answer whose connections wait", {}});
+    return Refuse(peer, {Code::kAuthentication, "its host did not identify earlier connections", {}});
   for (const auto& gives_way : {silent, arrival.evicted}) {
-    if (gives_way) CloseClient(*gives_way, {Code::kDeadline, "it had said nothing when others came", {}});
+    if (gives_way)
+      CloseClient(*gives_way, {Code::kDeadline, "it had sent nothing, and its place was needed", {}});
   }
   const auto session = std::make_shared<Session>(host_, id, std::move(fd), peer);
   const auto handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
@@ -70,7 +71,7 @@ void Server::UpdatePaused() {
   acceptor_.SetPaused((all && !entrance_.OldestSilent()) || entrance_.full());
   if (!all || full_said_) return;
   full_said_ = true;
-  LogWarning("store {}: {} clients are connected, which is the most; others wait until one leaves",
+  LogWarning("store {}: {} clients are connected, the limit; further ones wait until one leaves",
              address_.ToString(), sessions_.size());
 }
 
@@ -110,7 +111,7 @@ void Server::Admit(ClientId id, const Result<Member>& verdict) {
 
 void Server::Expire(ClientId id) {
   CloseClient(
-      id, {Code::kDeadline, fmt::format("it said nothing for {}", FormatSeconds(options_.handshake)), {}});
+      id, {Code::kDeadline, fmt::format("it sent nothing for {}", FormatSeconds(options_.handshake)), {}});
 }
 
 void Server::CloseClient(ClientId id, const Error& reason) {

@@ -26,9 +26,8 @@ Error CallClock::DeadlineError(const Call& call, const std::string& ranks) const
   if (capped_) {
     return {Code::kDeadline,
             fmt::format("{} did not finish before the end of the job: waiting for {}", Describe(call), ranks),
-            "look at what that rank is doing; timeouts.cap_at_job_end: false waits on where the job's time "
-            "limit was "
-            "extended"};
+            "look at what that rank is doing; timeouts.cap_at_job_end: false waits longer, if the job's time "
+            "limit was extended"};
   }
   return {Code::kDeadline,
           fmt::format("{} did not finish within {}: waiting for {}", Describe(call), FormatDuration(timeout_),

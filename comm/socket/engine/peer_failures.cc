@@ -19,7 +19,7 @@ Status PeerFailures::OnEvent(const Call& call, PeerStream& stream, StreamEvent e
       return Disagree(call, peer, stream.connection()->header().call);
     case StreamEvent::kWrongLength:
       return Fail({Code::kInternal,
-                   fmt::format("{} sent {} bytes in {}, which is not what {} had to get", Subject(peer),
+                   fmt::format("{} sent {} bytes in {}, another number than {} expects", Subject(peer),
                                stream.connection()->header().payload, Describe(call), Own()),
                    ""});
     case StreamEvent::kNoMemory:
@@ -46,7 +46,7 @@ Status PeerFailures::OnClosed(const Call& call, int peer, Connection& connection
 void PeerFailures::OnNotConnected(const Call& call, int peer, const LinkFailure& failure) {
   if (failure.refused) return OnLeft(call, peer);
   Lose(peer, fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call),
-                         failure.tried, failure.apart ? "; nor has that one connected to it" : ""));
+                         failure.tried, failure.apart ? "; that rank has not connected either" : ""));
 }
 
 void PeerFailures::OnLeft(const Call& call, int peer) { Lose(peer, DescribeLeft(call, peer)); }
@@ -56,10 +56,11 @@ std::string PeerFailures::DescribeLeft(const Call& call, int peer) const {
 }
 
 Status PeerFailures::Tampered(const Call& call, int peer, std::string_view how) {
-  return Fail({Code::kAuthentication,
-               fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer), Own(),
-                           Describe(call), how),
-               "look for what stands between these two nodes; a faulty network card does the same"});
+  return Fail(
+      {Code::kAuthentication,
+       fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer), Own(),
+                   Describe(call), how),
+       "look for a device that changes data between these two nodes; a faulty network card does the same"});
 }
 
 Status PeerFailures::Disagree(const Call& call, int peer, const Call& theirs) {

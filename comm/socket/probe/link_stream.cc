@@ -15,7 +15,7 @@ Status LinkStream::WaitFor(short events) {
   const int ready = poll(watched.data(), watched.size(), deadline_.PollMilliseconds());
   if (ready < 0 && errno != EINTR) return Fail(Code::kSystem, "{}", ErrnoText(errno));
   if (watched[1].revents != 0) return Fail(Code::kPeerLost, "the group has failed");
-  if (ready == 0 && deadline_.Expired()) return Fail(Code::kDeadline, "nothing arrives any more");
+  if (ready == 0 && deadline_.Expired()) return Fail(Code::kDeadline, "no more data arrives");
   return {};
 }
 

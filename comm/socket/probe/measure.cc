@@ -31,7 +31,7 @@ int64_t WallClock() {
 Status Expect(LinkStream& link, uint8_t wanted) {
   std::array<uint8_t, 1> got{};
   MUSTER_CHECK(link.Read(got));
-  if (got[0] != wanted) return Fail(Code::kPeerLost, "something else than a measurement arrived");
+  if (got[0] != wanted) return Fail(Code::kPeerLost, "unexpected data arrived in a measurement");
   return {};
 }
 
@@ -128,7 +128,7 @@ class Stream {
     std::array<uint8_t, kMostChunksAhead> answers{};
     MUSTER_TRY(const size_t got, link_.ReadSome(answers));
     answered_ += got;
-    if (answered_ > started_) return Fail(Code::kPeerLost, "something else than a measurement arrived");
+    if (answered_ > started_) return Fail(Code::kPeerLost, "unexpected data arrived in a measurement");
     if (writing) {
       MUSTER_TRY(const size_t sent, link_.WriteSome(ByteView(chunk_).subspan(at_)));
       at_ += sent;
@@ -155,7 +155,7 @@ Status ReceiveStream(LinkStream& link, LinkFigures& figures) {
     std::array<uint8_t, 1> kind{};
     MUSTER_CHECK(link.Read(kind));
     if (kind[0] == kEnd) break;
-    if (kind[0] != kData) return Fail(Code::kPeerLost, "something else than a measurement arrived");
+    if (kind[0] != kData) return Fail(Code::kPeerLost, "unexpected data arrived in a measurement");
     MUSTER_CHECK(link.Read(chunk));
     MUSTER_CHECK(Send(link, kData));
   }
@@ -182,7 +182,7 @@ Result<LinkFigures> MeasureLink(int fd, bool leader, const MeasureOptions& optio
   MUSTER_CHECK(Send(link, kHere));
   if (Status here = Expect(link, kHere); !here) {
     if (here.error().code != Code::kDeadline) return tl::unexpected<Error>(std::move(here).error());
-    return Fail(Code::kDeadline, "it did not come to the measurement");
+    return Fail(Code::kDeadline, "it did not start the measurement");
   }
   link.set_deadline(Deadline::After(options.patience));
   LinkFigures figures;

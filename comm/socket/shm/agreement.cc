@@ -63,7 +63,7 @@ class Agreement {
       std::string name = engine_.PrivateDirectoryName(local_.at(i));
       if (name.empty()) return Refuse(local_.at(i), "it is connected by TCP");
       if (i > 1 && name != directory_name_)
-        return Refuse(local_.at(i), "it is connected through another directory than the others");
+        return Refuse(local_.at(i), "it is connected through another directory than the other ranks");
       directory_name_ = std::move(name);
     }
     if (local_.size() > kMaxSharingRanks) return Refuse(first(), "there are too many ranks on this node");
@@ -114,7 +114,7 @@ class Agreement {
   // Writes who this rank is.
   Status Enrol() {
     directory_ = engine_.FindDirectory(directory_name_);
-    if (!directory_) return Fail(Code::kSystem, "it does not see the directory {}", directory_name_);
+    if (!directory_) return Fail(Code::kSystem, "it cannot reach the directory {}", directory_name_);
     MUSTER_TRY(Doorbell doorbell, Doorbell::Open(*directory_));
     SegmentMember& member = segment_->member(local_.index);
     if (doorbell.name().size() > member.doorbell.size()) {

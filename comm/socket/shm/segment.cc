@@ -55,9 +55,9 @@ Result<std::unique_ptr<Segment>> Segment::Create(const SegmentShape& shape) {
 }
 
 Result<std::unique_ptr<Segment>> Segment::Attach(UniqueFd fd, const SegmentShape& shape) {
-  if (!fd) return Fail(Code::kSystem, "no descriptor came along");
+  if (!fd) return Fail(Code::kSystem, "no descriptor was received");
   if (!IsAnonymousFile(fd.get(), shape.Bytes())) {
-    return Fail(Code::kSystem, "what came along is not an anonymous file of {} bytes", shape.Bytes());
+    return Fail(Code::kSystem, "the received descriptor is not an anonymous file of {} bytes", shape.Bytes());
   }
   std::unique_ptr<Segment> segment(new Segment(shape, std::move(fd)));
   MUSTER_CHECK(segment->Map());

@@ -68,7 +68,7 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
   const size_t length = reader.U8();
   address.unix_name = AsText(reader.Raw(length));
   if (!reader.ok() || reader.remaining() > 0 || !IsSocketName(address.unix_name)) {
-    return Fail(Code::kDisagreement, "{} brought a malformed data endpoint", DescribeRank(roster, rank));
+    return Fail(Code::kDisagreement, "{} sent a malformed data endpoint", DescribeRank(roster, rank));
   }
   return address;
 }
@@ -98,10 +98,9 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
 
 Status SocketEndpoint::RequireUnix() const {
   if (!unix_.empty()) return {};
-  return muster::Fail(
-      Code::kSystem,
-      "the ranks of this node are in different network namespaces, and have no place to meet: {}",
-      why_no_unix_);
+  return muster::Fail(Code::kSystem,
+                      "the ranks of this node are in different network namespaces, and cannot meet: {}",
+                      why_no_unix_);
 }
 
 void SocketEndpoint::OpenElsewhere() {

@@ -119,7 +119,7 @@ Shake AcceptorHandshake::ReadHello(int fd) {
   if (!reader.ok()) return Reject("it does not speak muster's data protocol");
   if (acceptor != self_.rank) return Reject(fmt::format("it looks for rank {}", acceptor));
   if (key_.peer < 0 || key_.peer >= self_.size || key_.peer == self_.rank)
-    return Reject(fmt::format("it says it is rank {}", key_.peer));
+    return Reject(fmt::format("it claims to be rank {}", key_.peer));
   cipher_ = auth::ChooseCipher(offered_, ciphers_);
   if (!cipher_ && (offered_ != 0 || ciphers_ != 0))
     return Reject("it does not seal its data as this rank does");

@@ -83,7 +83,7 @@ bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
   while (listener.half_open.full()) {
     const auto victim = listener.unix_socket ? std::nullopt : listener.half_open.Victim(Clock::now());
     if (!victim) return false;
-    GiveUpOne(*victim, listener, "others need its place and it proves nothing");
+    GiveUpOne(*victim, listener, "its place was needed, and it had not proven its identity");
   }
   return true;
 }
@@ -101,12 +101,12 @@ bool PeerAcceptor::GiveUpOne(net::HalfOpenTable::Id id, const ListeningSocket& l
   return true;
 }
 
-// Closes a newcomer when this process has hardly a descriptor left; false when there is none.
+// Closes a newcomer when this process has almost no file descriptors left; false when there is none.
 bool PeerAcceptor::SaveDescriptors() {
   for (ListeningSocket& listener : listeners_) {
     if (listener.unix_socket) continue;  // these are this user's own
     while (const auto victim = listener.half_open.AnyVictim()) {
-      if (GiveUpOne(*victim, listener, "this process has hardly a file descriptor left")) return true;
+      if (GiveUpOne(*victim, listener, "this process has almost no file descriptors left")) return true;
     }
   }
   return false;
@@ -137,7 +137,8 @@ void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string
   if (net::PeerHasHungUp(fd.get())) {
     return rejections_.Add(
         LogLevel::kWarning, {{"peer", address}},
-        fmt::format("closed a data connection from {}: it closed before it had proven who it is", address));
+        fmt::format("closed a data connection from {}: it closed before it had proven its identity",
+                    address));
   }
   auto newcomer = std::make_unique<Newcomer>(listener, self_);
   Newcomer* raw = newcomer.get();
@@ -165,7 +166,7 @@ void PeerAcceptor::Advance(Newcomer* newcomer) {
     case Shake::kDone:
       return Finish(newcomer);
     case Shake::kClosed:
-      return Dismiss(newcomer, "it closed before it had proven who it is");
+      return Dismiss(newcomer, "it closed before it had proven its identity");
     case Shake::kRejected:
       return Dismiss(newcomer, newcomer->handshake.reason());
   }
@@ -175,7 +176,7 @@ void PeerAcceptor::Finish(Newcomer* newcomer) {
   const LinkKey key = newcomer->handshake.key();
   if (options_.wanted && !options_.wanted(key)) return Dismiss(newcomer, "it is not needed");
   if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
-    return Dismiss(newcomer, "it closed before it had proven who it is");
+    return Dismiss(newcomer, "it closed before it had proven its identity");
   }
   std::optional<auth::DataKeys> keys = newcomer->handshake.Keys();
   arrived_(key, {Forget(newcomer), std::move(keys)});
@@ -213,7 +214,7 @@ Deadline PeerAcceptor::wake() const {
 void PeerAcceptor::OnTime() {
   while (!newcomers_.empty() && newcomers_.front()->deadline.Expired()) {
     Dismiss(newcomers_.front().get(),
-            fmt::format("it did not prove who it is within {}", FormatDuration(options_.handshake)));
+            fmt::format("it did not prove its identity within {}", FormatDuration(options_.handshake)));
   }
   for (ListeningSocket& listener : listeners_) {
     if (listener.again.Expired()) Watch(listener, true);

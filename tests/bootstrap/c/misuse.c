@@ -158,7 +158,7 @@ static void forked(muster_comm* comm, muster_comm* part) {
 
 static void after_shutdown(muster_comm* comm, muster_comm* part) {
   EXPECT_OK(muster_shutdown());
-  const char* const gone = "the communicator is not there any more: muster was shut down";
+  const char* const gone = "the communicator no longer exists: muster was shut down";
   EXPECT_ERROR(muster_barrier(comm, kDefault), MUSTER_USAGE, gone);
   EXPECT_ERROR(muster_barrier(part, kDefault), MUSTER_USAGE, gone);
   EXPECT(muster_rank(comm) == -1 && muster_size(part) == -1 && muster_group_id(comm) == NULL);

@@ -97,7 +97,7 @@ TEST_F(MapCommand, GivesBackItsItemsWhenItIsTerminated) {
   muster.Send(SIGTERM);
   EXPECT_EQ(muster.Wait(), 80);
   EXPECT_THAT(muster.Err(),
-              HasSubstr("0 of 3 items are done, 3 are left: the same command goes on with them"));
+              HasSubstr("0 of 3 items are done, 3 are left: the same command continues with them"));
   EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--slots", "2", "--", "sh", "-c",
                  "touch @/up{slot}; sleep 1000", "never"}),
             76);

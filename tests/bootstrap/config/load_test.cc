@@ -289,7 +289,7 @@ TEST(LoadConfig, WarnsOfAVariableThatWasSurelyMeantAsAKey) {
   EXPECT_THAT(
       loaded->warnings,
       testing::ElementsAre(
-          "MUSTER_TIMEOUTS_COLECTIVE is no setting of muster; did you mean MUSTER_TIMEOUTS_COLLECTIVE?"));
+          "MUSTER_TIMEOUTS_COLECTIVE is not a setting of muster; did you mean MUSTER_TIMEOUTS_COLLECTIVE?"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ AuthenticationFacts Facts(bool socket, Status munge, bool secret) {
 TEST(JudgeAuthentication, MungeThatAnswersIsEnough) {
   const Finding finding = JudgeAuthentication(Facts(true, {}, false), AuthMethod::kAuto);
   EXPECT_EQ(finding.health, Health::kOk);
-  EXPECT_EQ(finding.found, "munge: munged has made a credential, which tells the user");
+  EXPECT_EQ(finding.found, "munge: munged makes credentials, which prove the user");
 }
 
 TEST(JudgeAuthentication, MungeThatFailsIsAProblem) {

@@ -32,7 +32,7 @@ TEST(JudgeSystem, SaysWhatTheMachineIs) {
 }
 
 TEST(JudgeLimits, TheHardLimitDecides) {
-  EXPECT_EQ(JudgeLimits(Files(1024, 524288)).found, "open files: 1024, raised to 524288 where needed");
+  EXPECT_EQ(JudgeLimits(Files(1024, 524288)).found, "open files: 1024, raised to 524288 if needed");
   EXPECT_EQ(JudgeLimits(Files(1024, 524288)).health, Health::kOk);
   EXPECT_EQ(JudgeLimits(Files(check::kUnlimited, check::kUnlimited)).found, "open files: unlimited");
   EXPECT_EQ(JudgeLimits(Files(check::kUnlimited, check::kUnlimited)).health, Health::kOk);

@@ -23,12 +23,12 @@ TEST(HostFile, RefusesEverythingElse) {
       {"alpha\nbeta\nalpha\n", "hosts.txt:3: alpha is named twice"},
       {"alpha slots=0\n", "hosts.txt:1: \"0\" is not a number of ranks"},
       {"alpha slots=x\n", "hosts.txt:1: \"x\" is not a number of ranks"},
-      {"alpha cpus=4\n", "hosts.txt:1: \"cpus=4\" is not understood"},
-      {"alpha slots=4 more\n", "hosts.txt:1: \"more\" is not understood"},
+      {"alpha cpus=4\n", "hosts.txt:1: \"cpus=4\" is not slots=N"},
+      {"alpha slots=4 more\n", "hosts.txt:1: \"more\" is not slots=N"},
       {"alpha slots=4\nbeta slots=2\n",
-       "hosts.txt:2: alpha has slots=4, beta slots=2; all machines must have as many ranks"},
+       "hosts.txt:2: alpha has slots=4, beta slots=2; all machines must have the same number of ranks"},
       {"alpha slots=4\nbeta\n",
-       "hosts.txt:2: alpha has slots=4, beta slots=?; all machines must have as many ranks"},
+       "hosts.txt:2: alpha has slots=4, beta slots=?; all machines must have the same number of ranks"},
   };
   for (const auto& [text, message] : cases) {
     const auto hosts = ParseHostFile(text, "hosts.txt");

@@ -200,10 +200,10 @@ TEST(FindRoot, InAStoreThatWasSaid) {
   options.endpoint = std::nullopt;
   const auto nowhere = Plan(Fixture("srun-block/5"), options);
   ASSERT_FALSE(nowhere);
-  EXPECT_EQ(
-      nowhere.error(),
-      (Error{Code::kConfiguration, "rendezvous.method is torch-store, and nothing says where the store is",
-             "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to where it listens"}));
+  EXPECT_EQ(nowhere.error(),
+            (Error{Code::kConfiguration,
+                   "rendezvous.method is torch-store, but the address of the store is unknown",
+                   "set MASTER_ADDR and MASTER_PORT, or rendezvous.endpoint, to its address"}));
 }
 
 TEST(FindRoot, InADirectoryThatAllShare) {
@@ -250,8 +250,7 @@ TEST(FindRoot, InADirectoryNeedsOne) {
   EXPECT_EQ(
       refused(),
       (Error{Code::kConfiguration,
-             "rendezvous.method is file, and rendezvous.directory is \"meet\", which is no absolute path",
-             hint}));
+             "rendezvous.method is file, and rendezvous.directory is \"meet\", not an absolute path", hint}));
 }
 
 RendezvousOptions By(RendezvousMethod method) {
@@ -309,13 +308,13 @@ TEST(FindRoot, OnALaunchersServerNeedsOne) {
     const auto meeting = Plan(environment, By(method));
     return meeting ? Error{} : meeting.error();
   };
-  EXPECT_EQ(refused(Fixture("srun-block/5"), RendezvousMethod::kPmi),
-            (Error{Code::kConfiguration,
-                   "rendezvous.method is pmi, but nothing keeps such a server here: no PMI_FD",
-                   "start with MPICH's mpiexec or srun --mpi=pmi2, or use rendezvous.method: auto"}));
+  EXPECT_EQ(
+      refused(Fixture("srun-block/5"), RendezvousMethod::kPmi),
+      (Error{Code::kConfiguration, "rendezvous.method is pmi, but there is no such server here: no PMI_FD",
+             "start with MPICH's mpiexec or srun --mpi=pmi2, or use rendezvous.method: auto"}));
   EXPECT_EQ(refused(Fixture("srun-block/5"), RendezvousMethod::kPmix),
             (Error{Code::kConfiguration,
-                   "rendezvous.method is pmix, but nothing keeps such a server here: no PMIX_SERVER_URI",
+                   "rendezvous.method is pmix, but there is no such server here: no PMIX_SERVER_URI",
                    "start with Open MPI's mpirun or srun --mpi=pmix, or use rendezvous.method: auto"}));
   const Environment below =
       Changed(Fixture("srun-torchrun-c10d/5"), {{"PMI_FD", "9"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
@@ -354,7 +353,7 @@ TEST(FindRoot, OfMpirunWithoutSlurmIsSaidByNobody) {
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().code, Code::kConfiguration);
   EXPECT_EQ(meeting.error().message,
-            "ranks of this openmpi launch are on several nodes and nothing says where rank 0 is");
+            "ranks of this openmpi launch are on several nodes, and the node of rank 0 is unknown");
   EXPECT_EQ(meeting.error().hint, "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
   EXPECT_EQ(MustPlan(Changed(rank, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})).find_root, FindRoot::kSameNode);
   const Meeting master = MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}}));
@@ -366,7 +365,7 @@ TEST(FindRoot, OfABareTupleWithoutAMasterIsSaidByNobody) {
   const auto meeting = Plan(Env("RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\n"));
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().message,
-            "ranks of this torch-env launch are on several nodes and nothing says where rank 0 is");
+            "ranks of this torch-env launch are on several nodes, and the node of rank 0 is unknown");
 }
 
 TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {
@@ -375,7 +374,7 @@ TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {
   const auto meeting = Plan(Environment(), {}, flags);
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().code, Code::kConfiguration);
-  EXPECT_EQ(meeting.error().message, "--rank and --world-size say nothing about where rank 0 is");
+  EXPECT_EQ(meeting.error().message, "--rank and --world-size do not determine the node of rank 0");
 }
 
 TEST(PlanMeeting, IsNotForAProgramOfMusterRun) {

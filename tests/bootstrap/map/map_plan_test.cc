@@ -120,7 +120,7 @@ TEST(MapEnd, SaysHowMuchIsLeft) {
   EXPECT_THAT(DescribeEnd(End(10, 0)), ElementsAre("10 of 10 items are done"));
   EXPECT_THAT(DescribeEnd(End(7, 0, 3)),
               ElementsAre("the time is up: 7 of 10 items are done (3 by earlier runs), 3 are left: the same "
-                          "command goes on with them"));
+                          "command continues with them"));
 }
 
 TEST(MapEnd, NamesTheItemsThatFailed) {

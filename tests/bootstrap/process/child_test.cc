@@ -84,12 +84,12 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
             "it is in no directory of PATH"},
            {"/no/such", ENOENT, 127, "cannot start \"/no/such\": No such file or directory", ""},
            {"python3 -c pass", ENOENT, 127, "cannot start \"python3 -c pass\": No such file or directory",
-            "it is one word with spaces; write the program and each argument as words of their own"},
+            "it is one word with spaces; write the program and each argument as separate words"},
            {"", ENOENT, 127, "cannot start \"\": No such file or directory", "it is in no directory of PATH"},
            {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
            {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},
            {no_interpreter, ENOENT, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
-            "the file is there; the interpreter that its first line names is not"},
+            "the file exists, but not the interpreter that its first line names"},
        }) {
     const auto child = Child::Start(Program({failing.program}, {"PATH=/usr/bin:/bin"}));
     ASSERT_FALSE(child) << failing.program;

@@ -286,7 +286,7 @@ class Journals(Maps):
         self.assertEqual((done.returncode, done.stdout), (80, ""), done.stderr)
         self.assertEqual(
             done.stderr.splitlines()[-1],
-            "muster: the job ends soon: 60 of 60 items are left (start it again with the same journal: it goes on from there)",
+            "muster: the job ends soon: 60 of 60 items are left (start it again with the same journal: it continues from there)",
         )
         self.assertEqual(self.notes("done"), [])
         self.assertEqual(self.alone("time_is_up").returncode, 0)

@@ -298,7 +298,7 @@ def block(comm):
     try:
         comm.barrier()
     except muster.UsageError as error:
-        assert error.message == "the communicator is not there any more: muster was shut down", error
+        assert error.message == "the communicator no longer exists: muster was shut down", error
     try:
         muster.rank()
     except muster.UsageError as error:

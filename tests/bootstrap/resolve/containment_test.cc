@@ -265,19 +265,20 @@ INSTANTIATE_TEST_SUITE_P(
                                    "SLURM_STEP_NUM_NODES=1\nSLURM_STEP_TASKS_PER_NODE=2\n",
                    Code::kNotLaunched,
                    "this is the batch script of Slurm job 9 (4 tasks on n[1-2]), not one of its tasks"},
-        RefuseCase{
-            "RANK exported in the batch script", OneTaskANode(4, 2) + Bare(0, 4, 0), Code::kBadEnvironment,
-            "slurm says rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4), but torch-env says rank 0 of 4 "
-            "(RANK=0, WORLD_SIZE=4), and neither started the other"},
+        RefuseCase{"RANK exported in the batch script", OneTaskANode(4, 2) + Bare(0, 4, 0),
+                   Code::kBadEnvironment,
+                   "slurm gives rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4), but torch-env gives "
+                   "rank 0 of 4 "
+                   "(RANK=0, WORLD_SIZE=4), and neither started the other"},
         RefuseCase{"the same without LOCAL_RANK", OneTaskANode(4, 2) + "RANK=0\nWORLD_SIZE=4\n",
                    Code::kBadEnvironment,
-                   "RANK=0, WORLD_SIZE=4 is set, but slurm says rank 2 of 4 (SLURM_PROCID=2, "
+                   "RANK=0, WORLD_SIZE=4 is set, but slurm gives rank 2 of 4 (SLURM_PROCID=2, "
                    "SLURM_STEP_NUM_TASKS=4)"},
         RefuseCase{"RANK alone", OneTaskANode(4, 2) + "RANK=0\n", Code::kBadEnvironment,
                    "RANK=0 is set but WORLD_SIZE is not: half a pair"},
         RefuseCase{
             "WORLD_SIZE exported, and wrong", OneTaskANode(4, 2) + "WORLD_SIZE=8\n", Code::kBadEnvironment,
-            "WORLD_SIZE=8 is set, but slurm says rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4)"},
+            "WORLD_SIZE=8 is set, but slurm gives rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4)"},
         RefuseCase{"WORLD_SIZE and nobody", "WORLD_SIZE=4\n", Code::kBadEnvironment,
                    "WORLD_SIZE=4 is set but RANK is not: half a pair"},
         RefuseCase{"Kubeflow's RANK counts pods", "RANK=1\nWORLD_SIZE=4\nMASTER_ADDR=a\nMASTER_PORT=1\n",
@@ -285,22 +286,24 @@ INSTANTIATE_TEST_SUITE_P(
                    "RANK=1 and WORLD_SIZE=4 are set but LOCAL_RANK is not: they may count nodes"},
         RefuseCase{
             "a bare PMIx rank", "PMIX_RANK=0\nPMIX_NAMESPACE=prterun-n1-7@1\n", Code::kBadEnvironment,
-            "PMIX_RANK=0 says a rank (PMIX_NAMESPACE=prterun-n1-7@1) but nothing says the size of its world"},
-        RefuseCase{"a bare PMIx rank under its launcher's daemons",
-                   OneTaskANode(3, 0) + "PMIX_RANK=0\nPMIX_NAMESPACE=prterun-n1-7@1\n", Code::kBadEnvironment,
-                   "PMIX_RANK=0 is set, but slurm says rank 0 of 3 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=3)"},
+            "PMIX_RANK=0 is a rank (PMIX_NAMESPACE=prterun-n1-7@1), but the size of its world is unknown"},
+        RefuseCase{
+            "a bare PMIx rank under its launcher's daemons",
+            OneTaskANode(3, 0) + "PMIX_RANK=0\nPMIX_NAMESPACE=prterun-n1-7@1\n", Code::kBadEnvironment,
+            "PMIX_RANK=0 is set, but slurm gives rank 0 of 3 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=3)"},
         RefuseCase{
             "a torchrun worker that called srun", Torchrun(2, 6, 2, 6, 0, 1) + OneTaskANode(4, 1),
             Code::kBadEnvironment,
-            "torchrun says rank 2 of 6 (RANK=2, WORLD_SIZE=6), but slurm says rank 1 of 4 (SLURM_PROCID=1, "
+            "torchrun gives rank 2 of 6 (RANK=2, WORLD_SIZE=6), but slurm gives rank 1 of 4 (SLURM_PROCID=1, "
             "SLURM_STEP_NUM_TASKS=4), and neither started the other"},
         RefuseCase{"a rank outside its world, though another launcher is right",
                    OneTaskANode(2, 1) + Bare(7, 2, 0), Code::kBadEnvironment,
                    "RANK=7 is outside WORLD_SIZE=2"},
-        RefuseCase{
-            "mp.spawn with another k on this node", OneTaskANode(2, 0) + Bare(2, 4, 2), Code::kBadEnvironment,
-            "slurm says rank 0 of 2 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=2), but torch-env says rank 2 of 4 "
-            "(RANK=2, WORLD_SIZE=4), and neither started the other"}));
+        RefuseCase{"mp.spawn with another k on this node", OneTaskANode(2, 0) + Bare(2, 4, 2),
+                   Code::kBadEnvironment,
+                   "slurm gives rank 0 of 2 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=2), but torch-env gives "
+                   "rank 2 of 4 "
+                   "(RANK=2, WORLD_SIZE=4), and neither started the other"}));
 
 }  // namespace
 }  // namespace muster::resolve

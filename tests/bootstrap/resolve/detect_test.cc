@@ -97,7 +97,7 @@ TEST(Refused, StrippedStep) {
   EXPECT_EQ(refusal.error.code, Code::kBadEnvironment);
   EXPECT_EQ(
       refusal.error.message,
-      "this looks like a task of a Slurm step whose variables were partly removed: missing SLURM_STEP_ID, "
+      "this is probably a task of a Slurm step, with a part of its variables removed: missing SLURM_STEP_ID, "
       "SLURM_STEP_NODELIST, SLURM_STEP_NUM_TASKS, SLURM_STEP_NUM_NODES");
   EXPECT_EQ(refusal.allocation->kind, "step, its variables removed");
   const Resolution forced = MustResolve(stripped, {.launcher = "slurm"});
@@ -167,7 +167,7 @@ TEST(ABarePmixRank, IsRefusedUntilItsServerHasBeenAsked) {
   const Refusal refusal = MustRefuse(Env(rank + kPmixServer));
   EXPECT_TRUE(refusal.ask_pmix);
   EXPECT_EQ(refusal.error.message,
-            "PMIX_RANK=3 says a rank (PMIX_NAMESPACE=slurm.pmix.9.1) but nothing says the size of its world");
+            "PMIX_RANK=3 is a rank (PMIX_NAMESPACE=slurm.pmix.9.1), but the size of its world is unknown");
   const Resolution resolution = MustResolve(Env(rank + kPmixServer), SaidByPmix({4, {}, "2,3", 2, 2}));
   EXPECT_EQ(resolution.tuple.launcher, "pmix");
   EXPECT_EQ(resolution.tuple.rank, 3);
@@ -280,7 +280,7 @@ TEST(Borrow, WarnsOfAnotherLocalRank) {
   const Resolution resolution = MustResolve(Changed(Fixture("srun-boilerplate/3"), {{"LOCAL_RANK", "3"}}));
   EXPECT_EQ(resolution.tuple.local_rank, 0);
   EXPECT_THAT(resolution.warnings,
-              ElementsAre("LOCAL_RANK=3 is ignored: slurm says local rank 0 (SLURM_LOCALID)"));
+              ElementsAre("LOCAL_RANK=3 is ignored: slurm gives local rank 0 (SLURM_LOCALID)"));
 }
 
 TEST(Borrow, NodeNameFromTheCarrierButNotUnderHydra) {

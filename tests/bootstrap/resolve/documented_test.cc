@@ -212,11 +212,11 @@ INSTANTIATE_TEST_SUITE_P(
             "SM_CURRENT_HOST=algo-2 of SM_HOSTS=[\"algo-1\",\"algo-2\"] names hosts: a node, not a process's "
             "rank"},
         NodeScope{"an indexed Job without a size", "JOB_COMPLETION_INDEX=3\n",
-                  "JOB_COMPLETION_INDEX=3 says which pod this is, but not of how many"},
+                  "JOB_COMPLETION_INDEX=3 is this pod's number, but the number of pods is unknown"},
         NodeScope{"blaunch", "LSF_PM_TASKID=1\nLSB_DJOB_NUMPROC=4\nLSB_JOBID=7\n",
-                  "LSF_PM_TASKID=1 is a task of LSF's blaunch, but nothing says how many there are"},
+                  "LSF_PM_TASKID=1 is a task of LSF's blaunch, but the number of tasks is unknown"},
         NodeScope{"PALS without PMI's size", "PALS_RANKID=3\nPALS_LOCAL_RANKID=1\n",
-                  "PALS_RANKID=3 says a rank but PMI_SIZE, the size of its world, is not set"}));
+                  "PALS_RANKID=3 is a rank, but PMI_SIZE, the size of its world, is not set"}));
 
 TEST(NodeScoped, OfOneIsAWorldOfOne) {
   for (const char* text : {"PET_NODE_RANK=0\nPET_NNODES=1\nPET_NPROC_PER_NODE=1\nRANK=0\nWORLD_SIZE=1\n",

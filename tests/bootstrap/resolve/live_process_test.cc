@@ -41,7 +41,7 @@ TEST(LiveProcess, ThatSlurmStartedItselfIsItsTask) {
   EXPECT_THAT(
       resolution.warnings,
       ElementsAre(
-          "torch-env (rank 0 of 4 (RANK=0, WORLD_SIZE=4)) is ignored: Slurm started this very process "
+          "torch-env (rank 0 of 4 (RANK=0, WORLD_SIZE=4)) is ignored: Slurm started this process "
           "(SLURM_TASK_PID) as rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4); do not export it in "
           "the batch script"));
   EXPECT_EQ(MustRefuse(Env(text + Bare(0, 4, 0)).AsProcess(Live(4712, 4711))).error.code,
@@ -152,9 +152,10 @@ TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
   const std::string text = task + Bare(0, 8, 0);
   auto process = Live(4800, 4711);
   process.slurm_task = Started(text);
-  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message,
-            "slurm says rank 0 of 4 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=4), but torch-env says rank 0 of 8 "
-            "(RANK=0, WORLD_SIZE=8), and neither started the other");
+  EXPECT_EQ(
+      MustRefuse(Env(text).AsProcess(process)).error.message,
+      "slurm gives rank 0 of 4 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=4), but torch-env gives rank 0 of 8 "
+      "(RANK=0, WORLD_SIZE=8), and neither started the other");
   process.slurm_task = Started(task);
   const Resolution spawned = MustResolve(Env(text).AsProcess(process));
   EXPECT_EQ(spawned.tuple.launcher, "torch-env");

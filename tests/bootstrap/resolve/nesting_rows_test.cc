@@ -155,7 +155,7 @@ TEST(Rows, AStrippedStepListsWhatIsMissing) {
   const auto resolution = Resolve(Changed(Fixture("srun-block/5"), {{"SLURM_STEP_NODELIST", std::nullopt}}));
   ASSERT_FALSE(resolution);
   EXPECT_EQ(resolution.error().error.message,
-            "this looks like a task of a Slurm step whose variables were partly removed: missing "
+            "this is probably a task of a Slurm step, with a part of its variables removed: missing "
             "SLURM_STEP_NODELIST");
 }
 

@@ -373,15 +373,17 @@ TEST(RunVerdict, ALogFileOfItsOwnGetsOneLine) {
   EXPECT_EQ(verdict.LogOf(true, 0), FailureLog::kSilent);
   EXPECT_EQ(verdict.LogOf(true, 7), FailureLog::kSilent);
   EXPECT_EQ(verdict.LogOf(true, 8), FailureLog::kApart);
-  EXPECT_EQ(verdict.FailureLine(FailureLog::kApart), "ending because rank failed; rank 0 on n0 tells more");
+  EXPECT_EQ(verdict.FailureLine(FailureLog::kApart),
+            "ending because rank failed; the log of rank 0 on n0 has the cause");
   EXPECT_EQ(verdict.FailureLine(FailureLog::kFull), ToString(failure.error));
   RunVerdict own = VerdictOf(1);
   own.Failed(failure);
-  EXPECT_EQ(own.FailureLine(FailureLog::kApart), "rank failed; rank 0 on n0 tells more");
+  EXPECT_EQ(own.FailureLine(FailureLog::kApart), "rank failed; the log of rank 0 on n0 has the cause");
   RunVerdict told = VerdictOf(2);
   failure.as_told = true;
   told.Failed(failure);
-  EXPECT_EQ(told.FailureLine(FailureLog::kApart), "ending: rank failed; rank 0 on n0 tells more");
+  EXPECT_EQ(told.FailureLine(FailureLog::kApart),
+            "ending: rank failed; the log of rank 0 on n0 has the cause");
 }
 
 TEST(RunVerdict, TheFirstRemainingRankOfANodeClearsIt) {

@@ -29,7 +29,7 @@ TEST(ChooseAuth, AutoTakesMungeThenSecretThenTheKernel) {
 
 TEST(ChooseAuth, AutoAcrossNodesWithNothingIsAnError) {
   ExpectError(Facts(AuthMethod::kAuto, false, false, true),
-              "the ranks are on several nodes and cannot prove to each other who they are: this node has no "
+              "the ranks are on several nodes and cannot authenticate each other: this node has no "
               "munge socket at "
               "/run/munge/munge.socket.2 and no job secret is known",
               "export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or start munged on "

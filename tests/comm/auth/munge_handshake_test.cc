@@ -57,11 +57,12 @@ TEST_F(MungeHandshakeTest, AnotherMungeKeyIsNamed) {
   HandshakePair pair(*prover, *elsewhere);
   pair.Run();
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
-  EXPECT_EQ(pair.client.error(),
-            "root:61001 did not prove who it is: its munge credential is forged or from a node with another "
-            "munge key");
+  EXPECT_EQ(
+      pair.client.error(),
+      "root:61001 did not prove its identity: its munge credential is forged or from a node with another "
+      "munge key");
   EXPECT_EQ(pair.server.outcome(), Outcome::kRejected);
-  EXPECT_EQ(pair.server.error(), "gpu02:40000 does not accept this rank's proof of who it is");
+  EXPECT_EQ(pair.server.error(), "gpu02:40000 does not accept this rank's proof of identity");
 }
 
 TEST_F(MungeHandshakeTest, AnotherUserCannotReadTheServersCredential) {
@@ -70,7 +71,7 @@ TEST_F(MungeHandshakeTest, AnotherUserCannotReadTheServersCredential) {
   HandshakePair pair(*prover, *other_user);
   pair.Run();
   EXPECT_EQ(pair.client.error(),
-            "root:61001 did not prove who it is: its munge credential is for another user to read");
+            "root:61001 did not prove its identity: its munge credential is for another user to read");
   EXPECT_EQ(pair.server.outcome(), Outcome::kRejected);
 }
 
@@ -80,9 +81,9 @@ TEST_F(MungeHandshakeTest, ADeadMungedIsTheFaultOfItsOwnNode) {
   pair.Run();
   EXPECT_THAT(pair.server.error(),
               testing::StartsWith(fmt::format(
-                  "this rank cannot prove who it is to gpu02:40000: munged does not answer at {0}: ",
+                  "this rank cannot prove its identity to gpu02:40000: munged does not answer at {0}: ",
                   munged->socket())));
-  EXPECT_EQ(pair.client.error(), "root:61001 cannot prove who it is by auth munge");
+  EXPECT_EQ(pair.client.error(), "root:61001 cannot prove its identity by auth munge");
 }
 
 TEST_F(MungeHandshakeTest, EveryFlippedByteIsNoticed) {

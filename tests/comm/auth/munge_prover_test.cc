@@ -70,10 +70,11 @@ TEST_F(MungeProverTest, RefusesAnotherTranscriptAndAnotherRole) {
 TEST_F(MungeProverTest, RefusesAnotherUser) {
   ASSERT_TRUE(Make(*prover, Role::kServer));
   fake.uid = 1001;
-  ExpectRefused(Check(*prover, Role::kServer), "munge says it runs as uid 1001, this rank as 1000",
+  ExpectRefused(Check(*prover, Role::kServer),
+                "by its munge credential it runs as uid 1001, this rank as 1000",
                 "start all ranks as one user");
   fake.uid = 0;
-  ExpectRefused(Check(*prover, Role::kServer), "munge says it runs as uid 0, this rank as 1000",
+  ExpectRefused(Check(*prover, Role::kServer), "by its munge credential it runs as uid 0, this rank as 1000",
                 "start all ranks as one user");
 }
 

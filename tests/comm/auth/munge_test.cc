@@ -85,9 +85,9 @@ TEST_F(MungeTest, NamesWhatIsWrongWithACredential) {
   ExpectDecodeError(EMUNGE_CRED_INVALID,
                     "its munge credential is forged or from a node with another munge key",
                     "munge.key must be the same on every node: compare md5sum /etc/munge/munge.key");
-  ExpectDecodeError(EMUNGE_BAD_CRED, "munged does not take its credential: text of the code", "");
+  ExpectDecodeError(EMUNGE_BAD_CRED, "munged rejects its credential: text of the code", "");
   fake.context_text = "text of the context";
-  ExpectDecodeError(EMUNGE_BAD_CRED, "munged does not take its credential: text of the context", "");
+  ExpectDecodeError(EMUNGE_BAD_CRED, "munged rejects its credential: text of the context", "");
 }
 
 TEST_F(MungeTest, NamesTheSocketOfADeadDaemon) {
@@ -105,7 +105,7 @@ TEST_F(MungeTest, OtherFailuresOfEncodeCarryTheirText) {
   fake.error = EMUNGE_SNAFU;
   const Result<Bytes> credential = munge.Encode(AsBytes("x"), 1);
   ASSERT_FALSE(credential);
-  EXPECT_EQ(credential.error().message, "munged makes no credential: text of the code");
+  EXPECT_EQ(credential.error().message, "munged cannot make a credential: text of the code");
 }
 
 TEST_F(MungeTest, OutOfMemoryIsAnError) {

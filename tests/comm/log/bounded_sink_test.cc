@@ -65,8 +65,9 @@ TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
   ASSERT_GT(read(standard_error.read_end.get(), chunk.data(), chunk.size()), 0);
   ASSERT_EQ(write(go_on.write_end.get(), "g", 1), 1);
   standard_error.write_end.Reset();
-  EXPECT_THAT(ReadToEnd(standard_error.read_end.get()),
-              testing::EndsWith("muster: 3 lines were dropped: nobody read them\nmuster: heard\n"));
+  EXPECT_THAT(
+      ReadToEnd(standard_error.read_end.get()),
+      testing::EndsWith("muster: 3 lines were dropped: standard error was not read\nmuster: heard\n"));
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);

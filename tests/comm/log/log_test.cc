@@ -135,10 +135,9 @@ TEST_F(LogTest, WhatADiskIsTooFullForGoesToStderr) {
   SetUpLog({LogLevel::kInfo, LogFormat::kText, "/dev/full"});
   LogInfo("one");
   LogInfo("two");
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      "muster: warning: log.file: cannot write /dev/full: No space left on device; what does not go there "
-      "comes here\nmuster: one\nmuster: two\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "muster: warning: log.file: cannot write /dev/full: No space left on device; these lines go to "
+            "standard error\nmuster: one\nmuster: two\n");
 }
 
 TEST_F(LogTest, APipeThatNobodyReadsIsNotWaitedFor) {

@@ -67,7 +67,7 @@ TEST(AgreeOnBackend, AMixtureNamesTheNodes) {
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error(),
             (Error{Code::kDisagreement,
-                   "some ranks have a GPU and others have not: with on gpu01; without on gpu02 "
+                   "some ranks have a GPU and some have none: with on gpu01; without on gpu02 "
                    "(rank 2 on gpu02: no GPU)",
                    "leave the nodes without out (--exclude), or set backend: socket"}));
   EXPECT_EQ(ExitStatus(choice.error().code), 76);
@@ -75,7 +75,7 @@ TEST(AgreeOnBackend, AMixtureNamesTheNodes) {
 
 TEST(AgreeOnBackend, ANodeMayHaveBothKinds) {
   EXPECT_EQ(Choose(Backend::kAuto, {3}).error().message,
-            "some ranks have a GPU and others have not: with on gpu01, gpu02; without on gpu02 (rank 3 on "
+            "some ranks have a GPU and some have none: with on gpu01, gpu02; without on gpu02 (rank 3 on "
             "gpu02: no "
             "GPU)");
 }
@@ -84,7 +84,7 @@ TEST(AgreeOnBackend, FewOfManyNodesAreNamed) {
   const Roster roster = Nodes(11);
   EXPECT_EQ(
       AgreeOnBackend(Backend::kAuto, roster, Verdicts(roster, {0, 1}), false).error().message,
-      "some ranks have a GPU and others have not: with on gpu02, gpu03, gpu04, gpu05, gpu06, gpu07, gpu08, "
+      "some ranks have a GPU and some have none: with on gpu02, gpu03, gpu04, gpu05, gpu06, gpu07, gpu08, "
       "gpu09 and 2 more; without on gpu01 (rank 0 on gpu01: no GPU)");
 }
 
@@ -94,7 +94,7 @@ TEST(AgreeOnBackend, NcclWithoutAGpuNamesTheRank) {
     ASSERT_FALSE(choice);
     EXPECT_EQ(choice.error(), (Error{Code::kConfiguration,
                                      "backend: nccl needs a GPU for every rank; rank 1 on gpu01: no GPU",
-                                     "set backend: auto or backend: socket to go without"}));
+                                     "set backend: auto or backend: socket to avoid NCCL"}));
   }
 }
 

@@ -166,7 +166,7 @@ TEST(Mixture, IsRefusedAndNamesTheNodes) {
   Ranks group({{}, {}, {.has_device = false}});
   EXPECT_THAT(
       group.Take(Backend::kAuto),
-      Each(testing::StartsWith("some ranks have a GPU and others have not: with on gpu01; without on gpu02 "
+      Each(testing::StartsWith("some ranks have a GPU and some have none: with on gpu01; without on gpu02 "
                                "(rank 2 on gpu02: no NVIDIA device")));
 }
 

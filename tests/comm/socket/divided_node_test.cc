@@ -86,10 +86,9 @@ TEST_F(DividedNodeTest, WithoutADirectoryTheReasonIsNamed) {
   const auto communicator =
       MakeSocketCommunicator(group, std::move(endpoint), ViewsOf(payloads), TestOptions());
   ASSERT_FALSE(communicator);
-  EXPECT_EQ(
-      communicator.error().message,
-      "the ranks of this node are in different network namespaces, and have no place to meet: no directory "
-      "for a socket of this user: /proc/none: No such file or directory");
+  EXPECT_EQ(communicator.error().message,
+            "the ranks of this node are in different network namespaces, and cannot meet: no directory "
+            "for a socket of this user: /proc/none: No such file or directory");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST(CheckText, OfAWorldOfOneSaysSo) {
   Evidence evidence = SampleEvidence(1, 1);
   evidence.launcher = "none";
   EXPECT_THAT(TextOf(evidence), HasSubstr("muster check: 1 rank on gpu01, no launcher\n\n"
-                                          "  group        ok       a world of one: there is nobody to reach\n"
+                                          "  group        ok       a world of one: there is no other rank\n"
                                           "  collectives  ok       the sum of all ranks is 0; all 2 trials"));
 }
 

@@ -118,7 +118,7 @@ TEST_F(Items, ComeFromAFileThatEveryRankCanRead) {
   EXPECT_EQ(ItemSource::Open(items, "").error().hint, "write them to a file that all nodes share");
   items.file = folder_.Write("a.json", "[]");
   EXPECT_EQ(Short(ItemSource::Open(items, "").error()),
-            "a.json: the extension does not say what the file holds");
+            "a.json: the extension does not determine the format");
   items.file = folder_.File("none.txt");
   EXPECT_EQ(Short(ItemSource::Open(items, "").error()), "cannot read none.txt: No such file or directory");
   std::filesystem::create_directory(folder_.File("d.txt"));

@@ -270,7 +270,7 @@ TEST(Slurm, ListsWhatWasStripped) {
   ASSERT_TRUE(std::holds_alternative<Incomplete>(probed));
   EXPECT_EQ(
       std::get<Incomplete>(probed).error.message,
-      "this looks like a task of a Slurm step whose variables were partly removed: missing SLURM_LOCALID, "
+      "this is probably a task of a Slurm step, with a part of its variables removed: missing SLURM_LOCALID, "
       "SLURM_STEP_NODELIST, SLURM_STEP_NUM_TASKS");
 }
 
@@ -424,8 +424,8 @@ TEST(Pmix, AsksForItsServerWhereThereIsOne) {
   EXPECT_FALSE(may_know(Changed(Env(kPmixRank), {{"PMIX_NAMESPACE", std::nullopt}})));
   EXPECT_FALSE(may_know(Env(kPmixRank), SaidByPmix({})));
   EXPECT_EQ(std::get<Incomplete>(Probe("pmix", Env(kPmixRank), SaidByPmix({}))).error.message,
-            "PMIX_RANK=5 says a rank (PMIX_NAMESPACE=prterun-gpu01-77@1) but nothing says the size of its "
-            "world, nor does its PMIx server");
+            "PMIX_RANK=5 is a rank (PMIX_NAMESPACE=prterun-gpu01-77@1), but the size of its world is "
+            "unknown, also to its PMIx server");
 }
 
 // salloc's shell, where MpiDefault is pmix: its server says a world of one.

@@ -59,8 +59,8 @@ TEST(NodeEnv, IsRefusedWhereNodesAreOrMayBeUneven) {
     return refusal.error.message;
   };
   const std::string start = "NODE_RANK and LOCAL_RANK are set but RANK is not, and ";
-  EXPECT_EQ(message(Legacy(1, 0, 4)), start + "nothing says how many ranks a node has");
-  EXPECT_EQ(message(Legacy(0, 0, 4)), start + "nothing says how many ranks a node has");
+  EXPECT_EQ(message(Legacy(1, 0, 4)), start + "the number of ranks of a node is unknown");
+  EXPECT_EQ(message(Legacy(0, 0, 4)), start + "the number of ranks of a node is unknown");
   EXPECT_EQ(message(Legacy(1, 0, 5) + "NNODES=2\n"), start + "WORLD_SIZE=5 is not a multiple of NNODES=2");
   EXPECT_EQ(message(Legacy(1, 0, 5) + "LOCAL_WORLD_SIZE=2\n"),
             start + "WORLD_SIZE=5 is not a multiple of LOCAL_WORLD_SIZE=2");

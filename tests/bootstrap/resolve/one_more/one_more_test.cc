@@ -101,7 +101,7 @@ TEST(OneMoreLauncher, ContradictsAnotherWorld) {
   const Refusal refusal = MustRefuse(Env(OneTaskANode(3, 1) + Text(Captured(3).All())), Among());
   EXPECT_EQ(refusal.error.code, Code::kBadEnvironment);
   EXPECT_EQ(refusal.error.message,
-            "beacon says rank 3 of 4 (BEACON_RANK=3, BEACON_SIZE=4), but slurm says rank 1 of 3 "
+            "beacon gives rank 3 of 4 (BEACON_RANK=3, BEACON_SIZE=4), but slurm gives rank 1 of 3 "
             "(SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=3), and neither started the other");
   EXPECT_THAT(refusal.error.hint, HasSubstr("MUSTER_LAUNCHER=beacon"));
   EXPECT_EQ(VerdictOn("beacon", refusal.considered), "contradicts");

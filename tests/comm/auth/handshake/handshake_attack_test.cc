@@ -160,7 +160,7 @@ TEST_P(AttackTest, KeysThatMakeTheResultKnownAreRefused) {
         pair.server.error(),
         GetParam() == AuthMethod::kSecret
             ? "gpu02:40000 has another job secret than this rank, or the handshake was changed on the way"
-            : "gpu02:40000 sent a public key that no honest peer has");
+            : "gpu02:40000 sent an invalid public key");
     EXPECT_NE(pair.client.outcome(), Outcome::kDone);
   }
 }
@@ -222,7 +222,7 @@ TEST(ManInTheMiddle, CannotPassOnACredential) {
       message = *answer;
     }
   });
-  EXPECT_EQ(pair.client.error(), "root:61001 did not prove who it is: a ticket for another handshake");
+  EXPECT_EQ(pair.client.error(), "root:61001 did not prove its identity: a ticket for another handshake");
   EXPECT_EQ(pair.server.outcome(), Outcome::kRejected);
 }
 

@@ -261,11 +261,11 @@ TEST(Handshake, AnEchoIsAStranger) {
   pair.client.handshake->Start();
   const Bytes hello = pair.client.TakeSent();
   pair.client.handshake->OnMessage(hello);
-  ExpectStranger(pair.client, "root:61001 sends back what it is sent");
+  ExpectStranger(pair.client, "root:61001 echoes what it receives");
   pair.server.handshake->Start();
   pair.server.handshake->OnMessage(hello);
   pair.server.handshake->OnMessage(pair.server.TakeSent());
-  ExpectStranger(pair.server, "gpu02:40000 sends back what it is sent");
+  ExpectStranger(pair.server, "gpu02:40000 echoes what it receives");
 }
 
 TEST(Handshake, OwnMissingProofIsToldToThePeer) {
@@ -278,9 +278,9 @@ TEST(Handshake, OwnMissingProofIsToldToThePeer) {
   pair.Pump();
   ExpectRejected(pair.server,
                  {Code::kAuthentication,
-                  "this rank cannot prove who it is to gpu02:40000: munged does not answer", "start it"});
-  ExpectRejected(pair.client, {Code::kAuthentication, "root:61001 cannot prove who it is by auth munge",
-                               "what it logs says why"});
+                  "this rank cannot prove its identity to gpu02:40000: munged does not answer", "start it"});
+  ExpectRejected(pair.client, {Code::kAuthentication, "root:61001 cannot prove its identity by auth munge",
+                               "its log has the reason"});
 }
 
 TEST(Handshake, ClocksThatDifferAreNamedOnBothSides) {
@@ -299,11 +299,11 @@ TEST(Handshake, ClocksThatDifferAreNamedOnBothSides) {
   EXPECT_FALSE(pair.client.handshake->WaitsForProver());
   ExpectRejected(pair.client,
                  {Code::kAuthentication,
-                  "root:61001 did not prove who it is: its munge credential has expired", kSetTheClocks});
+                  "root:61001 did not prove its identity: its munge credential has expired", kSetTheClocks});
   ExpectRejected(
       pair.server,
       {Code::kAuthentication,
-       "gpu02:40000 does not accept this rank's proof of who it is: their clocks are apart", kSetTheClocks});
+       "gpu02:40000 does not accept this rank's proof of identity: their clocks are apart", kSetTheClocks});
 }
 
 TEST(Handshake, ClientThatDoesNotTakeTheServersProofSaysSo) {
@@ -316,11 +316,12 @@ TEST(Handshake, ClientThatDoesNotTakeTheServersProofSaysSo) {
   EXPECT_EQ(client.seen, (Bytes{1, 2, 3}));
   client.checked(Fail(Error{Code::kAuthentication, "its munge credential is forged", "look"}));
   pair.Pump();
-  ExpectRejected(pair.client, {Code::kAuthentication,
-                               "root:61001 did not prove who it is: its munge credential is forged", "look"});
+  ExpectRejected(pair.client,
+                 {Code::kAuthentication,
+                  "root:61001 did not prove its identity: its munge credential is forged", "look"});
   ExpectRejected(pair.server,
-                 {Code::kAuthentication, "gpu02:40000 does not accept this rank's proof of who it is",
-                  "what it logs says why"});
+                 {Code::kAuthentication, "gpu02:40000 does not accept this rank's proof of identity",
+                  "its log has the reason"});
 }
 
 TEST(Handshake, ServersRefusalReachesTheClientInWords) {
@@ -337,7 +338,7 @@ TEST(Handshake, ServersRefusalReachesTheClientInWords) {
   server.checked(Fail(Error{Code::kAuthentication, "it runs as\nuid 7", "use one user"}));
   pair.Pump();
   ExpectRejected(pair.server, {Code::kAuthentication,
-                               "gpu02:40000 did not prove who it is: it runs as\nuid 7", "use one user"});
+                               "gpu02:40000 did not prove its identity: it runs as\nuid 7", "use one user"});
   ExpectRejected(pair.client,
                  {Code::kAuthentication, "root:61001 refused this rank: it runs as uid 7", "use one user"},
                  /*peer_proven=*/true);
@@ -423,7 +424,7 @@ TEST(Handshake, ForbidsAProofThatIsTooLong) {
   server.made(Bytes(kMaxProofBytes + 1));
   pair.Pump();
   EXPECT_EQ(pair.client.error(),
-            "root:61001 did not prove who it is: its proof has 65537 bytes, more than 65536");
+            "root:61001 did not prove its identity: its proof has 65537 bytes, more than 65536");
   EXPECT_FALSE(client.checked);
 }
 
@@ -451,7 +452,7 @@ TEST(Handshake, AProofWhereNoneIsDueIsRefused) {
   ExpectRejected(
       pair.client,
       {Code::kAuthentication,
-       "root:61001 did not prove who it is: a proof of 2 bytes came where auth none has none", ""});
+       "root:61001 did not prove its identity: a proof of 2 bytes came where auth none has none", ""});
 }
 
 }  // namespace

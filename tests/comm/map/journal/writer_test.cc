@@ -134,7 +134,7 @@ TEST_F(JournalWriterTest, AnotherMapIsRefusedWithBothDigests) {
   const auto other_items = Open(IdentityOf(11));
   ASSERT_FALSE(other_items);
   EXPECT_THAT(other_items.error().message,
-              AllOf(HasSubstr("its items are others: 10 instead of 11"), HasSubstr("its work is the same")));
+              AllOf(HasSubstr("its items differ: 10 instead of 11"), HasSubstr("its work is the same")));
   Identity other_keys = IdentityOf(10);
   other_keys.keys[0] ^= 1;
   EXPECT_THAT(Open(other_keys).error().message, HasSubstr(ShortName(other_keys.keys)));

@@ -69,7 +69,7 @@ TEST(JudgeStart, NamesThoseFirstWhoAreFurthestBehind) {
               {StartStage::kNotEntered, ""},
               {StartStage::kNotReturned, "cannot open plugin"}}),
       "NCCL did not start within 10m on 4 of 4 ranks: rank 2 on gpu02 had not entered it; rank 3 on gpu02 "
-      "(its last error: cannot open plugin) had entered it and not come back; ranks 0,1 (the first: rank "
+      "(its last error: cannot open plugin) had entered it and not returned; ranks 0,1 (the first: rank "
       "0 on gpu01; its last error: connect: refused) waited in it; no rank was through");
 }
 

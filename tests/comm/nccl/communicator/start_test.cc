@@ -83,7 +83,7 @@ TEST(NcclStart, ThatDoesNotComeBackIsLeftBehindAndNamed) {
   EXPECT_THAT(
       Start(socket::BlockLayout({2, 1}), Impatient(),
             [](FakeFabric& fabric) { fabric.blocks_in_start = {1}; }),
-      Each("NCCL did not start within 2s on 3 of 3 ranks: rank 1 on gpu01 had entered it and not come back; "
+      Each("NCCL did not start within 2s on 3 of 3 ranks: rank 1 on gpu01 had entered it and not returned; "
            "ranks 0,2 (the first: rank 0 on gpu01) waited in it; no rank was through"));
 }
 

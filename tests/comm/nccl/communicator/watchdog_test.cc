@@ -220,7 +220,7 @@ TEST(NcclAbort, ThatHangsEndsTheProcess) {
   for (const int rank : {0, 1}) world.Leave(rank);
   EXPECT_EQ(world.ended()[0], "");
   EXPECT_EQ(world.ended()[1],
-            "NCCL did not come back from an abort within 1s, so this process ends; why it was aborted: "
+            "NCCL did not return from an abort within 1s, so this process ends; why it was aborted: "
             "rank 0 on "
             "gpu01 was killed by signal 9");
 }

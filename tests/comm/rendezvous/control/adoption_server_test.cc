@@ -120,7 +120,7 @@ TEST_F(AdoptionServerTest, AForeignGroupIsALeftover) {
   const auto adopted = Adopt(0, std::string(32, '0'));
   ASSERT_FALSE(adopted);
   EXPECT_EQ(adopted.error(), (Error{Code::kBadEnvironment,
-                                    fmt::format("MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP says {}",
+                                    fmt::format("MUSTER_CONTROL={} belongs to group {}, MUSTER_GROUP is {}",
                                                 servers[0]->path(), group_id(), std::string(32, '0')),
                                     ""}));
 }
@@ -253,14 +253,12 @@ TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
   EXPECT_TRUE(IsSupervisorThere(here, getuid()));
   const auto adopted = AdoptGroup(here, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
   ASSERT_FALSE(adopted);
-  EXPECT_EQ(
-      adopted.error(),
-      (Error{Code::kBadEnvironment,
-             fmt::format(
-                 "the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be seen from here: this "
-                 "process is in a container that does not share /no-such-place",
-                 here),
-             "bind that directory into the container"}));
+  EXPECT_EQ(adopted.error(),
+            (Error{Code::kBadEnvironment,
+                   fmt::format("the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be reached: "
+                               "this process is in a container that does not share /no-such-place",
+                               here),
+                   "bind that directory into the container"}));
 }
 
 TEST_F(AdoptionServerTest, ALongPathServesAsWell) {

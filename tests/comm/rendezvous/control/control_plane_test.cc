@@ -269,7 +269,7 @@ TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeLeavesTheOthersUnheard) {
   group->Kill(2);
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty() && !rank(3).failures.empty(); }));
   EXPECT_EQ(rank(0).failures.front().error.message,
-            "rank 3 on b can no longer be heard: rank 2 on b, which spoke for them, has ended");
+            "rank 3 on b cannot be reached: their leader, rank 2 on b, has ended");
 }
 
 TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
@@ -282,7 +282,7 @@ TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
   loop.For(milliseconds(100));
   for (const size_t i : {1, 2, 3, 4}) EXPECT_TRUE(rank(i).failures.empty());
   EXPECT_THAT(log.Text(),
-              HasSubstr("the group's control plane has ended; a rank that dies is no longer noticed"));
+              HasSubstr("the group's control plane has ended; a rank that dies is no longer detected"));
   // Nobody is left to wait for, but the own node.
   rank(4).plane().Leave();
   EXPECT_TRUE(Released(4));
@@ -322,7 +322,7 @@ TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
   EXPECT_TRUE(group->AllToldOf(rank(0).failures.front().error));
   EXPECT_THAT(rank(0).failures.front().error.message,
-              testing::MatchesRegex("rank 4 on c fell silent: nothing was heard for [0-9]+.[0-9] s"));
+              testing::MatchesRegex("rank 4 on c fell silent: no message for [0-9]+.[0-9] s"));
   EXPECT_EQ(rank(0).failures.front().rank, 4);
   // It is not asked whether it knows: that would take the five seconds in which all must have answered.
   const auto named = Clock::now();
@@ -342,7 +342,7 @@ TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
   ASSERT_TRUE(loop.Until([&] { return leader.everyone_knows == 1 && follower.everyone_knows == 1; }));
   for (const TestRank* rank : {&leader, &follower}) {
     EXPECT_THAT(rank->failures.front().error.message,
-                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for [0-9]+.[0-9] s"));
+                testing::MatchesRegex("rank 0 on a fell silent: no message for [0-9]+.[0-9] s"));
   }
 }
 
@@ -404,7 +404,7 @@ TEST_F(ControlPlaneTest, WhoLosesMostAtOnceIsCutOffItself) {
   ASSERT_TRUE(loop.Until([&] { return !root.failures.empty(); }));
   EXPECT_THAT(
       root.failures.front().error.message,
-      testing::MatchesRegex("a is cut off: nothing was heard of 3 of the 3 other nodes for [0-9]+.[0-9] s"));
+      testing::MatchesRegex("a is cut off: no message from 3 of the 3 other nodes for [0-9]+.[0-9] s"));
   EXPECT_EQ(root.failures.front().rank, -1);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
@@ -422,7 +422,7 @@ TEST_F(ControlPlaneTest, WhoStillReachesOthersIsNotCutOff) {
   ASSERT_TRUE(loop.Until([&] { return !one.failures.empty() && !other.failures.empty(); }));
   for (const TestRank* rank : {&one, &other}) {
     EXPECT_THAT(rank->failures.front().error.message,
-                testing::MatchesRegex("rank 0 on a fell silent: nothing was heard for [0-9]+.[0-9] s"));
+                testing::MatchesRegex("rank 0 on a fell silent: no message for [0-9]+.[0-9] s"));
   }
 }
 

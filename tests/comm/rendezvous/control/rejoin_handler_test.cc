@@ -53,8 +53,8 @@ TEST_F(RejoinHandlerTest, WhoComesBackEarlyWaitsForTheOthers) {
 }
 
 constexpr const char* kTwiceHint =
-    "two programs of one rank cannot run at once: use two steps; launches by hand that run at once need a "
-    "MASTER_PORT each";
+    "two programs of one rank cannot run at the same time: use two steps; launches by hand that run at the "
+    "same time need a MASTER_PORT each";
 
 TEST_F(RejoinHandlerTest, ASecondProgramOfARankAtWorkIsRefused) {
   for (const size_t rank : {0, 1, 2, 3}) {

@@ -90,7 +90,7 @@ class BulletinSearchTest : public testing::Test {
 
 TEST_F(BulletinSearchTest, WaitsForANoticeAndFollowsIt) {
   ASSERT_TRUE(loop.Until(
-      [&] { return search->Problem() == "the key-value store does not say yet where it listens"; }));
+      [&] { return search->Problem() == "the key-value store has not published its address yet"; }));
   kvs.Set(Encode(At(port, secret)));
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
@@ -116,7 +116,7 @@ TEST_F(BulletinSearchTest, SaysWhatIsWrongWithTheNotice) {
   kvs.Set("5");
   ASSERT_TRUE(loop.Until([&] {
     return search->Problem() ==
-           "the key-value store: what the root left there is no root address of this release of muster: it "
+           "the key-value store: the root address found there is not of this release of muster: it "
            "does not begin as "
            "one";
   }));

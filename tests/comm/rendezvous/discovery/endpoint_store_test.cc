@@ -34,7 +34,7 @@ TEST(RootAddress, MayHaveNoSecret) {
 }
 
 TEST(RootAddress, AnythingElseIsRefused) {
-  const std::string what = "what the root left there is no root address of this release of muster: ";
+  const std::string what = "the root address found there is not of this release of muster: ";
   EXPECT_EQ(WhyNot(""), what + "it does not begin as one");
   EXPECT_EQ(WhyNot("5"), what + "it does not begin as one");
   EXPECT_EQ(WhyNot("muster-notice"), what + "it has another version");

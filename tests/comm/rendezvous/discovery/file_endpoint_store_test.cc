@@ -160,7 +160,7 @@ TEST_F(FileEndpointStoreTest, WhatOthersMayReadIsNotBelieved) {
       Refused(),
       (Error{Code::kAuthentication,
              fmt::format(
-                 "{}/root-a is not believed: it belongs to uid {} and has mode 640, not to uid {} with 600",
+                 "{}/root-a is ignored: it belongs to uid {} and has mode 640; expected: uid {}, mode 600",
                  Own().string(), geteuid(), geteuid()),
              ""}));
   fs::remove(Own() / "root-a");

@@ -117,8 +117,8 @@ TEST_F(TorchEndpointStoreTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) 
   EXPECT_EQ(
       error.message,
       fmt::format(
-          "what listens at 127.0.0.1:{} takes connections and hangs up instead of answering as a store: "
-          "it is none, or that of PyTorch before 2.2, or it turns this process away",
+          "what listens at 127.0.0.1:{} takes connections and closes them instead of answering as a store: "
+          "it is none, or that of PyTorch before 2.2, or it rejects this process",
           store.address().port()));
   EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
   OlderClient after(store.address());

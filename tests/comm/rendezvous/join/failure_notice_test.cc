@@ -70,9 +70,9 @@ TEST(TimeToStay, IsLateNodesAtMostAndEndsAtTheDeadline) {
 TEST(DescribeLateRanks, CountsThoseOfTheGroupOrOfTheNode) {
   EXPECT_EQ(DescribeLateRanks(Arrived(true, true, 1, 0), "a"), "3 ranks");
   EXPECT_EQ(DescribeLateRanks(Arrived(true, true, 2, 1), "a"), "1 rank");
-  EXPECT_EQ(DescribeLateRanks(Arrived(true, true, 2, 2), "a"), "the others");
+  EXPECT_EQ(DescribeLateRanks(Arrived(true, true, 2, 2), "a"), "the other ranks");
   EXPECT_EQ(DescribeLateRanks(Arrived(false, true, 1, 0), "a"), "1 rank of a");
-  EXPECT_EQ(DescribeLateRanks(WithoutLayout(Arrived(false, true, 1, 0)), "a"), "the others");
+  EXPECT_EQ(DescribeLateRanks(WithoutLayout(Arrived(false, true, 1, 0)), "a"), "the other ranks");
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 namespace muster::rendezvous {
 namespace {
 
-const std::string kHint = "timeouts.rendezvous says how long to wait";
+const std::string kHint = "raise timeouts.rendezvous to wait longer";
 const std::string kFormedHint =
-    kHint + "; a group that has formed lets nobody in: this process may be one too many";
+    kHint + "; a formed group accepts no further process: this one may be a duplicate";
 
 // The root is on b, or on this node.
 Meeting MeetingOn(const std::string& host) {
@@ -43,7 +43,7 @@ TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
                },
                "the group did not form within 1s, and rank 0 on b fell silent", kHint},
            Row{"b", [](UnformedGroup& group) { group.upstream = "the leader of a"; },
-               "the leader of a took the connection and said nothing for 1s", kHint},
+               "the leader of a accepted the connection and sent nothing for 1s", kHint},
            Row{"b", [](UnformedGroup& group) { group.leader = true; },
                "the root, rank 0 on b, did not answer within 1s", kFormedHint},
            Row{"b",

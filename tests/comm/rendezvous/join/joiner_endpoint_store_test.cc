@@ -96,11 +96,10 @@ TEST_F(JoinerEndpointStoreTest, ARootThatNeverComesIsSaid) {
   leader.Start();
   ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
   EXPECT_EQ(leader.refused()->error.code, Code::kDeadline);
-  EXPECT_EQ(
-      leader.refused()->error.message,
-      fmt::format("the root, rank 0, did not answer within 2s; the store at 127.0.0.1:{} does not say yet "
-                  "where it listens",
-                  server->address().port()));
+  EXPECT_EQ(leader.refused()->error.message,
+            fmt::format("the root, rank 0, did not answer within 2s; the store at 127.0.0.1:{} has not "
+                        "published its address yet",
+                        server->address().port()));
 }
 
 TEST_F(JoinerEndpointStoreTest, WhatIsNoStoreIsSaidByAll) {

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 using testing::AnyOf;
 using testing::StartsWith;
 
-constexpr const char* kTimeoutHint = "timeouts.rendezvous says how long to wait";
+constexpr const char* kTimeoutHint = "raise timeouts.rendezvous to wait longer";
 
 class JoinerFailureTest : public RequestsTest {
  protected:
@@ -39,7 +39,7 @@ TEST_F(JoinerFailureTest, AMissingNodeIsNamedToAll) {
   TestGroup group(loop, std::vector<JoinRequest>{requests[0], requests[3]});
   EXPECT_TRUE(group.AllRefusedWith(
       {Code::kDeadline,
-       "the group did not form within 1s: 2/4 ranks; missing b: 1,2 (nothing heard from the node)",
+       "the group did not form within 1s: 2/4 ranks; missing b: 1,2 (no contact with the node)",
        kTimeoutHint}));
 }
 
@@ -62,7 +62,7 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
       fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 1s; 127.0.0.1:{}: Connection "
                   "refused",
                   requests[0].meeting.endpoint->port),
-      fmt::format("{}; a group that has formed lets nobody in: this process may be one too many",
+      fmt::format("{}; a formed group accepts no further process: this one may be a duplicate",
                   kTimeoutHint)};
   EXPECT_TRUE(group.AllRefusedWith(error));
 }
@@ -204,8 +204,8 @@ TEST_F(JoinerFailureTest, AnotherSecretIsAnAuthenticationError) {
   EXPECT_EQ(group[0].refused()->error.code, Code::kDeadline);
   EXPECT_THAT(
       group[0].refused()->error.message,
-      StartsWith("the group did not form within 1s: 1/2 ranks; missing b: 1 (nothing heard from the node); "
-                 "turned away: 127.0.0.1:"));
+      StartsWith("the group did not form within 1s: 1/2 ranks; missing b: 1 (no contact with the node); "
+                 "rejected: 127.0.0.1:"));
 }
 
 TEST_F(JoinerFailureTest, WithoutProofThereIsNoGroup) {
@@ -323,9 +323,9 @@ TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   TestRank follower(*loop, requests[2]);
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
-  EXPECT_EQ(
-      follower.refused()->error,
-      (Error{Code::kDeadline, "the leader of b took the connection and said nothing for 1s", kTimeoutHint}));
+  EXPECT_EQ(follower.refused()->error,
+            (Error{Code::kDeadline, "the leader of b accepted the connection and sent nothing for 1s",
+                   kTimeoutHint}));
 }
 
 TEST_F(JoinerFailureTest, AfterAFailureNothingIsLeftOpen) {

@@ -64,7 +64,7 @@ TEST_F(JoinerRefusalTest, ARootWithoutAWorldWaitsForTheOthers) {
   TestRank root(*loop, requests[0]);
   root.Start();
   ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
-  EXPECT_TRUE(log.Has("waiting up to 0.1 s for the others to come and hear it"));
+  EXPECT_TRUE(log.Has("waiting up to 0.1 s to report this to the other ranks"));
 }
 
 TEST_F(JoinerRefusalTest, WithoutARootItSaysItsOwn) {

@@ -81,7 +81,7 @@ TEST_F(JoinerSchedulerTest, OneThatFailsChangesNothingButTheLog) {
   scheduler->answer = Fail(Code::kDeadline, "muster-slurm did not answer in time");
   EXPECT_EQ(FailureWithoutRank3(),
             "the group did not form within 2s: 3/4 ranks; missing 3 on b: 1 rank (never connected)");
-  EXPECT_TRUE(log.Has("muster-slurm did not answer in time; going on without what it would say"));
+  EXPECT_TRUE(log.Has("muster-slurm did not answer in time; continuing without its answer"));
 }
 
 TEST_F(JoinerSchedulerTest, TheJobsEndCutsTheWait) {

@@ -315,13 +315,11 @@ TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryAndHaveNoRootToGoToAreToldWhy)
   TestRank follower(*loop, requests[1]);
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
-  EXPECT_EQ(
-      follower.refused()->error,
-      (Error{
-          Code::kSystem,
-          "rank 1 on a cannot meet the other ranks of its node: the leader of this node has its socket in a "
-          "directory that this process does not see",
-          "bind /dev/shm or /tmp of the node into the container"}));
+  EXPECT_EQ(follower.refused()->error,
+            (Error{Code::kSystem,
+                   "rank 1 on a cannot meet the other ranks of its node: the socket of this node's leader is "
+                   "in a directory that this process cannot reach",
+                   "bind /dev/shm or /tmp of the node into the container"}));
 }
 
 // There every user without a mapping has the same uid: the root's authentication is what counts.

@@ -158,9 +158,8 @@ TEST_F(AuthenticatingAcceptorTest, AnotherLaunchIsAStranger) {
   EXPECT_EQ(dialer.Problem(), fmt::format("127.0.0.1:{} belongs to another launch", port));
   EXPECT_FALSE(dialer.rejection());
   EXPECT_EQ(listener->last_refusal(), "");
-  EXPECT_THAT(
-      log.Text(),
-      ContainsRegex("muster: turned away a connection: 127.0.0.1:[0-9]+ belongs to another launch\n"));
+  EXPECT_THAT(log.Text(),
+              ContainsRegex("muster: rejected a connection: 127.0.0.1:[0-9]+ belongs to another launch\n"));
 }
 
 TEST_F(AuthenticatingAcceptorTest, ASilentStrangerIsTurnedAwayInTime) {
@@ -169,7 +168,7 @@ TEST_F(AuthenticatingAcceptorTest, ASilentStrangerIsTurnedAwayInTime) {
   const UniqueFd stranger = ConnectAs("");
   ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
   EXPECT_THAT(log.Text(),
-              ContainsRegex("turned away a connection: 127.0.0.1:[0-9]+: it proved nothing within "
+              ContainsRegex("rejected a connection: 127.0.0.1:[0-9]+: it did not prove its identity within "
                             "30ms\n"));
 }
 
@@ -222,7 +221,7 @@ TEST_F(AuthenticatingAcceptorTest, SilentStrangersOfOneAddressGiveWayAtOnce) {
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
   EXPECT_TRUE(IsClosed(strangers.front()));
   EXPECT_FALSE(IsClosed(strangers.back()));
-  EXPECT_THAT(log.Text(), HasSubstr(": others need its place and it proves nothing\n"));
+  EXPECT_THAT(log.Text(), HasSubstr(": its place was needed, and it had not proven its identity\n"));
 }
 
 TEST_F(AuthenticatingAcceptorTest, SilentStrangersOfManyAddressesGiveWayAfterAMoment) {

@@ -150,7 +150,7 @@ TEST_F(NodeListenerTest, WithoutAnyPlaceItSaysWhy) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(),
             (Error{Code::kSystem,
-                   fmt::format("the ranks of this node have no place to meet; /proc/nowhere: No such file or "
+                   fmt::format("the ranks of this node cannot meet; /proc/nowhere: No such file or "
                                "directory; {}/missing: No such file or directory",
                                base.path),
                    ""}));

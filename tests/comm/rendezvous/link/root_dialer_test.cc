@@ -23,7 +23,8 @@ class RefusingProver final : public auth::Prover {
   void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
   void Check(auth::Role peer_role, ByteView, ByteView, std::function<void(Status)> done) override {
     if (peer_role == auth::Role::kServer) return done({});
-    done(WithHint(Fail(Code::kAuthentication, "munge says it runs as uid 7, this rank as 8"), "one user"));
+    done(WithHint(Fail(Code::kAuthentication, "by its munge credential it runs as uid 7, this rank as 8"),
+                  "one user"));
   }
 };
 
@@ -142,9 +143,10 @@ TEST_F(RootDialerTest, ASilentStrangerAloneIsReported) {
   MakeDialer(milliseconds(30));
   dialer->AddCandidates({At(PortOf(stranger)), At(net::FreePort())});
   ASSERT_TRUE(loop.Until([&] { return ProblemHas("it has not answered yet"); }));
-  ASSERT_TRUE(loop.Until([&] { return ProblemHas("proved"); }));
+  ASSERT_TRUE(loop.Until([&] { return ProblemHas("did not prove"); }));
   // More telling than the refused connection.
-  EXPECT_EQ(dialer->Problem(), fmt::format("127.0.0.1:{}: it proved nothing within 30ms", PortOf(stranger)));
+  EXPECT_EQ(dialer->Problem(),
+            fmt::format("127.0.0.1:{}: it did not prove its identity within 30ms", PortOf(stranger)));
 }
 
 TEST_F(RootDialerTest, ATalkingStrangerIsReported) {
@@ -193,10 +195,13 @@ TEST_F(RootDialerTest, TheProvenRootsRefusalIsFinal) {
   EXPECT_EQ(
       rejected.front(),
       (Error{Code::kAuthentication,
-             fmt::format("127.0.0.1:{} refused this rank: munge says it runs as uid 7, this rank as 8", port),
+             fmt::format(
+                 "127.0.0.1:{} refused this rank: by its munge credential it runs as uid 7, this rank as 8",
+                 port),
              "one user"}));
   EXPECT_TRUE(links.empty());
-  EXPECT_THAT(listeners[0]->last_refusal(), testing::EndsWith("munge says it runs as uid 7, this rank as 8"));
+  EXPECT_THAT(listeners[0]->last_refusal(),
+              testing::EndsWith("by its munge credential it runs as uid 7, this rank as 8"));
 }
 
 TEST_F(RootDialerTest, TheLinkHandlerMayDestroyIt) {

@@ -89,8 +89,7 @@ TEST_F(HeartbeatMonitorTest, WhoIsSilentIsReportedAndThenGivenUp) {
   // Its clock starts with the HeartbeatMonitor, one heartbeat before the first.
   const auto began = now;
   ASSERT_TRUE(loop.Until([&] { return deaths > 0; }));
-  EXPECT_EQ(log.Text(),
-            "muster: warning: nothing was heard of rank 1 on gpu02 for 0.1 s; given up after 200ms\n");
+  EXPECT_EQ(log.Text(), "muster: warning: no message from rank 1 on gpu02 for 0.1 s; lost after 200ms\n");
   EXPECT_EQ(died - began, milliseconds(200));
   EXPECT_EQ(suspected, 1);
   EXPECT_EQ(described, 1);
@@ -113,7 +112,7 @@ TEST_F(HeartbeatMonitorTest, WhoIsHeardAgainIsNotSuspectedAnyMore) {
   ASSERT_TRUE(loop.Until([&] { return suspected == 1; }));
   speaks = true;
   Pass(1);
-  EXPECT_THAT(log.Text(), HasSubstr("muster: rank 1 on gpu02 can be heard again\n"));
+  EXPECT_THAT(log.Text(), HasSubstr("muster: rank 1 on gpu02 can be reached again\n"));
   speaks = false;
   ASSERT_TRUE(loop.Until([&] { return suspected == 2; }));
 }
@@ -125,7 +124,7 @@ TEST_F(HeartbeatMonitorTest, AfterAStallOfItsOwnTheClocksStartAnew) {
   now += milliseconds(400);
   Pass(1);
   EXPECT_EQ(log.Text(),
-            "muster: warning: this process stood still for 0.4 s; the clocks of its peers start anew\n");
+            "muster: warning: this process was stopped for 0.4 s; the clocks of its peers start again\n");
   const auto resumed = now;
   ASSERT_TRUE(loop.Until([&] { return deaths > 0; }));
   EXPECT_EQ(died - resumed, milliseconds(200));

@@ -129,16 +129,16 @@ void ExpectUseless(const std::vector<PmiExchange>& script, const PmiAccess& acce
       const auto found = kvs.LookUp("here", Soon());
       ASSERT_FALSE(found);
       EXPECT_EQ(found.error(), (Error{Code::kConfiguration, kvs.Describe() + " " + problem,
-                                      "rendezvous.method: tcp goes without it"}));
+                                      "rendezvous.method: tcp avoids it"}));
     }
   });
 }
 
 TEST(PmiKvs, AServerOfAnotherVersionIsNamed) {
   ExpectUseless({{kInitTwo.first, "cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1\n"}},
-                {-1, PmiVersion::kTwo, 3, "7.0"}, "does not speak PMI-2, or speaks another version already");
+                {-1, PmiVersion::kTwo, 3, "7.0"}, "does not support PMI-2, or another version is in use");
   ExpectUseless({kInitTwo, {kFullInit.first, Counted("cmd=fullinit-response;rc=3;")}},
-                {-1, PmiVersion::kTwo, 3, "7.0"}, "does not take this process as one of its ranks");
+                {-1, PmiVersion::kTwo, 3, "7.0"}, "does not accept this process as one of its ranks");
 }
 
 TEST(PmiKvs, WhatCannotBeUnderstoodIsTheEnd) {
@@ -154,10 +154,9 @@ TEST(PmiKvs, AServerThatHangsUpIsSaid) {
   PmiKvs kvs({server.client.get(), PmiVersion::kOne, 0, ""});
   const auto found = kvs.LookUp("here", Soon());
   ASSERT_FALSE(found);
-  EXPECT_EQ(found.error(),
-            (Error{Code::kConfiguration, kvs.Describe() + " has hung up",
-                   "it serves one muster run of each rank, before any MPI program; rendezvous.method: tcp or "
-                   "file goes without it"}));
+  EXPECT_EQ(found.error(), (Error{Code::kConfiguration, kvs.Describe() + " has closed the connection",
+                                  "it serves one muster run of each rank, before any MPI program; "
+                                  "rendezvous.method: tcp or file avoids it"}));
 }
 
 TEST(PmiKvs, ADescriptorThatIsNoneOfItsIsNotSpokenTo) {

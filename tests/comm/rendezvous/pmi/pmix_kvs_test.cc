@@ -81,7 +81,7 @@ TEST(PmixKvs, SaysWhyItCannotBegin) {
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error(),
               (Error{Code::kConfiguration, "the PMIx server of this node: PMIx_Init failed: UNREACHABLE",
-                     "rendezvous.method: tcp goes without it"}));
+                     "rendezvous.method: tcp avoids it"}));
   }
   EXPECT_THAT(pmix->calls, ElementsAre("init"));
 }

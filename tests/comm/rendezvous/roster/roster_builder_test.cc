@@ -144,7 +144,7 @@ TEST_F(RosterBuilderTest, TheSameProcessMayRepeatItself) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   EXPECT_EQ(roster_builder->Describe(),
-            "1/4 ranks; missing gpu01: 0 (never connected); gpu02: 2,3 (nothing heard from the node)");
+            "1/4 ranks; missing gpu01: 0 (never connected); gpu02: 2,3 (no contact with the node)");
 }
 
 TEST_F(RosterBuilderTest, ARankOutsideTheWorldIsRefused) {
@@ -211,9 +211,9 @@ class DescribeTest : public RosterBuilderTest {
 };
 
 TEST_F(DescribeTest, AKnownLayoutNamesRanksByNode) {
-  EXPECT_EQ(roster_builder->Describe(),
-            "0/4 ranks; missing gpu01: 0,1 (nothing heard from the node); gpu02: 2,3 (nothing heard from the "
-            "node)");
+  EXPECT_EQ(
+      roster_builder->Describe(),
+      "0/4 ranks; missing gpu01: 0,1 (no contact with the node); gpu02: 2,3 (no contact with the node)");
   Hear(0, "gpu01");
   Hear(2, "gpu02");
   EXPECT_EQ(roster_builder->Describe(),
@@ -226,12 +226,12 @@ TEST_F(DescribeTest, ASilentNodeIsReachedOrNot) {
   roster_builder->SetReached("gpu02", true);
   EXPECT_EQ(
       roster_builder->Describe(),
-      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node, which gpu01 "
+      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node, which gpu01 "
       "reaches)");
   roster_builder->SetReached("gpu02", false);
   EXPECT_EQ(
       roster_builder->Describe(),
-      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node, which gpu01 "
+      "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node, which gpu01 "
       "cannot reach)");
   Hear(2, "gpu02");
   EXPECT_EQ(roster_builder->Describe(),
@@ -244,21 +244,21 @@ TEST_F(DescribeTest, ALayoutMayBecomeKnown) {
   Hear(0, "gpu01");
   roster_builder->SetPlacement(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}));
   EXPECT_EQ(roster_builder->Describe(),
-            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node)");
+            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node)");
   roster_builder->SetPlacement(PlacementOf({{"gpu01", {0, 1}}}));
   EXPECT_EQ(roster_builder->Describe(),
-            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (nothing heard from the node)");
+            "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node)");
 }
 
 TEST_F(DescribeTest, AnUnknownLayoutCountsByNode) {
   Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
   Hear(0, "gpu01");
-  EXPECT_EQ(roster_builder->Describe(),
-            "1/4 ranks; missing 1-3 on gpu01: 1 rank (never connected); gpu02: 2 ranks (nothing heard from "
-            "the node)");
+  EXPECT_EQ(
+      roster_builder->Describe(),
+      "1/4 ranks; missing 1-3 on gpu01: 1 rank (never connected); gpu02: 2 ranks (no contact with the node)");
   Hear(1, "gpu01");
   EXPECT_EQ(roster_builder->Describe(),
-            "2/4 ranks; missing 2,3 on gpu02: 2 ranks (nothing heard from the node)");
+            "2/4 ranks; missing 2,3 on gpu02: 2 ranks (no contact with the node)");
 }
 
 TEST_F(DescribeTest, WithoutAPlacementOnlyTheRanksAreKnown) {
@@ -278,7 +278,7 @@ TEST_F(DescribeTest, NodesOfUnknownSizeSayNothing) {
 TEST_F(DescribeTest, ALayoutForAnotherWorldIsNoLayout) {
   Make(PlacementOf({{"gpu01", {0, 1}}}));
   EXPECT_EQ(roster_builder->Describe(),
-            "0/4 ranks; missing 0-3 on gpu01: 2 ranks (nothing heard from the node)");
+            "0/4 ranks; missing 0-3 on gpu01: 2 ranks (no contact with the node)");
 }
 
 TEST_F(DescribeTest, ManyNodesAreCounted) {
@@ -288,7 +288,7 @@ TEST_F(DescribeTest, ManyNodesAreCounted) {
   ExpectWelcome(0, HelloOf({PartyOf(0, "n00", 20, 0, 1)}));
   std::string expected = "1/20 ranks; missing ";
   for (int rank = 1; rank <= 16; ++rank) {
-    expected += fmt::format("{}n{:02}: {} (nothing heard from the node)", rank == 1 ? "" : "; ", rank, rank);
+    expected += fmt::format("{}n{:02}: {} (no contact with the node)", rank == 1 ? "" : "; ", rank, rank);
   }
   EXPECT_EQ(roster_builder->Describe(), expected + "; and 3 ranks on 3 nodes more");
 }

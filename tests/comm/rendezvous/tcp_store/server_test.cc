@@ -145,7 +145,7 @@ TEST_F(ServerTest, WhoSaysNothingIsClosed) {
   slow.Send(Bytes{0, 0xce});
   silent.ExpectClosed();
   slow.ExpectClosed();
-  EXPECT_TRUE(log.Has("it said nothing for 0.1 s"));
+  EXPECT_TRUE(log.Has("it sent nothing for 0.1 s"));
   loop.For(std::chrono::milliseconds(60));
   client.Send({Operation::kNumKeys, {}});
   client.ExpectNumber(0);
@@ -210,7 +210,7 @@ TEST_F(ServerTest, BeyondTheMostClientsTheyWait) {
   three.Send({Operation::kNumKeys, {}});
   loop.Settle();
   EXPECT_EQ(server->clients(), 2u);
-  EXPECT_TRUE(log.Has("2 clients are connected, which is the most; others wait until one leaves"));
+  EXPECT_TRUE(log.Has("2 clients are connected, the limit; further ones wait until one leaves"));
   one.Hang();
   three.ExpectNumber(0);
 }

@@ -114,7 +114,7 @@ TEST(MeasureLink, SaysThatThePeerDidNotCome) {
   options.peer_comes_by = Deadline::After(std::chrono::milliseconds(20));
   const auto measured = MeasureLink(link.leader.get(), true, options);
   ASSERT_FALSE(measured);
-  EXPECT_EQ(measured.error(), (Error{Code::kDeadline, "it did not come to the measurement", ""}));
+  EXPECT_EQ(measured.error(), (Error{Code::kDeadline, "it did not start the measurement", ""}));
 }
 
 TEST(MeasureLink, SaysThatDataDoesNotGetThrough) {
@@ -135,7 +135,7 @@ TEST(MeasureLink, RefusesWhatIsNoMeasurement) {
   ASSERT_EQ(write(link.other.get(), "GET / HTTP/1.1", 14), 14);
   const auto measured = MeasureLink(link.leader.get(), false, Options(true));
   ASSERT_FALSE(measured);
-  EXPECT_EQ(measured.error(), (Error{Code::kPeerLost, "something else than a measurement arrived", ""}));
+  EXPECT_EQ(measured.error(), (Error{Code::kPeerLost, "unexpected data arrived in a measurement", ""}));
 }
 
 TEST(MeasureLink, StopsWhenTheGroupFails) {

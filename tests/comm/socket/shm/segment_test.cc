@@ -74,16 +74,16 @@ TEST(Segment, RefusesWhatIsNotOne) {
   const SegmentShape shape = SegmentShape::For(2, 4096);
   const auto good = Segment::Create(shape);
   ASSERT_TRUE(good);
-  EXPECT_EQ(Refusal(UniqueFd(), shape), "no descriptor came along");
+  EXPECT_EQ(Refusal(UniqueFd(), shape), "no descriptor was received");
   const std::string message =
-      "what came along is not an anonymous file of " + std::to_string(shape.Bytes()) + " bytes";
+      "the received descriptor is not an anonymous file of " + std::to_string(shape.Bytes()) + " bytes";
   EXPECT_EQ(Refusal(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)), shape), message);
   UniqueFd unsealed(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   ASSERT_EQ(ftruncate(unsealed.get(), static_cast<off_t>(shape.Bytes())), 0);
   EXPECT_EQ(Refusal(std::move(unsealed), shape), message);
   const SegmentShape larger = SegmentShape::For(3, 4096);
-  EXPECT_EQ(Refusal(Duplicate(**good), larger),
-            "what came along is not an anonymous file of " + std::to_string(larger.Bytes()) + " bytes");
+  EXPECT_EQ(Refusal(Duplicate(**good), larger), "the received descriptor is not an anonymous file of " +
+                                                    std::to_string(larger.Bytes()) + " bytes");
 }
 
 TEST(Segment, IsRefusedByTheFileSizeLimitInsteadOfEndingTheProcess) {

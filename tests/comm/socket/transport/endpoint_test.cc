@@ -38,7 +38,7 @@ TEST(Endpoint, RefusesEverythingElse) {
     const auto decoded = DecodeEndpoint(bad, TwoNodes(), 1);
     ASSERT_FALSE(decoded);
     EXPECT_EQ(decoded.error().code, Code::kDisagreement);
-    EXPECT_EQ(decoded.error().message, "rank 1 on gpu02 brought a malformed data endpoint");
+    EXPECT_EQ(decoded.error().message, "rank 1 on gpu02 sent a malformed data endpoint");
   }
   Bytes newer = good;
   newer[0] = 4;

@@ -81,7 +81,7 @@ TEST(Strangers, CostALogLineAndNothingElse) {
       ElementsAre(MatchesRegex("muster: warning: closed a data connection from 127.0.0.1:[0-9]+: it does not "
                                "speak muster's data protocol"),
                   MatchesRegex("muster: warning: closed a data connection from 127.0.0.1:[0-9]+: it did not "
-                               "prove who it is within 500ms")));
+                               "prove its identity within 500ms")));
 }
 
 TEST(Strangers, MayBeMoreThanAreLetInAtATime) {
@@ -190,7 +190,7 @@ TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
   EXPECT_EQ(
       MessageOf(world.at(1).Barrier()),
       fmt::format("rank 1 on gpu02 cannot connect to rank 0 on gpu01 for Barrier #1: 127.0.0.1:{0}: "
-                  "Connection refused, 127.0.0.2:{0}: Connection refused; nor has that one connected to it",
+                  "Connection refused, 127.0.0.2:{0}: Connection refused; that rank has not connected either",
                   port.number()));
   EXPECT_EQ(world.state().failure()->code, Code::kPeerLost);
 }
@@ -203,7 +203,7 @@ TEST(Addresses, MayBeMissing) {
                   [](int, EndpointAddress& address) { address.port = 0; });
   EXPECT_EQ(MessageOf(world.at(1).Barrier()),
             "rank 1 on gpu02 cannot connect to rank 0 on gpu01 for Barrier #1: it has no address that this "
-            "node could reach; nor has that one connected to it");
+            "node could reach; that rank has not connected either");
 }
 
 // Rank 1 cannot connect to rank 0, which may call back at once and has a minute for it.
@@ -308,7 +308,7 @@ TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
   auto malformed = MakeSocketCommunicator(group, *std::move(again), {payload, Bytes{3}}, TestOptions());
   ASSERT_FALSE(malformed);
   EXPECT_EQ(malformed.error().code, Code::kDisagreement);
-  EXPECT_EQ(malformed.error().message, "rank 1 on gpu01 brought a malformed data endpoint");
+  EXPECT_EQ(malformed.error().message, "rank 1 on gpu01 sent a malformed data endpoint");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(PeerAcceptorTest, WhatIsDueComesBeforeNewConnections) {
   const auto before = OpenDescriptors();
   while (!acceptor->wake().Expired()) usleep(1000);
   Serve();
-  EXPECT_THAT(log.Text(), HasSubstr("it did not prove who it is within 1ms"));
+  EXPECT_THAT(log.Text(), HasSubstr("it did not prove its identity within 1ms"));
   EXPECT_EQ(OpenDescriptors(), before) << "one closed, one accepted";
 }
 
