@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "bootstrap/environment/outer_variables.h"
+
 namespace muster::config {
 namespace {
 
@@ -64,6 +66,49 @@ std::string VariablesText(const resolve::Launcher& launcher) {
   return text.empty() ? std::string(launcher.note) : fmt::format("{}; {}", text, launcher.note);
 }
 
+constexpr std::string_view kRemoved = R"(
+Variables that no program under `muster run` or `muster launch` inherits, whatever started muster:
+
+| variable | reason |
+| --- | --- |
+)";
+
+constexpr std::string_view kRewritten = R"(
+If one muster starts several ranks of a node, it rewrites these variables for each rank. The former value is in `MUSTER_OUTER_NAME`.
+`*`: every variable that begins so.
+
+| variable | meaning | becomes |
+| --- | --- | --- |
+)";
+
+std::string_view BecomesText(Becomes becomes) {
+  switch (becomes) {
+    case Becomes::kRank:
+      return "the rank";
+    case Becomes::kWorldSize:
+      return "the number of ranks";
+    case Becomes::kLocalRank:
+      return "the local rank";
+    case Becomes::kLocalSize:
+      return "the number of ranks of the node";
+    case Becomes::kNodeRank:
+      return "the node's number, if the group has another number of nodes";
+    case Becomes::kNumNodes:
+      return "the number of nodes, if the group has another number of nodes";
+    case Becomes::kNodeNames:
+      return "the nodes, if the group has another number of nodes";
+    case Becomes::kRanksOfNode:
+      return "the ranks of the node: `4,5,6,7`";
+    case Becomes::kRanksByNode:
+      return "the ranks of each node: `4(x3)`";
+    case Becomes::kShareOfCpus:
+      return "divided by the ranks of this muster; removed if less than 1";
+    case Becomes::kNothing:
+      break;
+  }
+  return "removed";
+}
+
 }  // namespace
 
 std::string LaunchersPage(const resolve::LauncherTable& launchers) {
@@ -75,6 +120,16 @@ std::string LaunchersPage(const resolve::LauncherTable& launchers) {
   text += kMeetings;
   for (const resolve::Launcher* launcher : launchers)
     text += fmt::format("- `{}`: {}\n", launcher->name, VariablesText(*launcher));
+  text += kRemoved;
+  for (const resolve::Launcher* launcher : launchers) {
+    for (const RemovedVariable& variable : launcher->removed)
+      text += fmt::format("| `{}` | {} |\n", variable.name, variable.why);
+  }
+  text += kRewritten;
+  for (const resolve::Launcher* launcher : launchers) {
+    for (const OuterVariable& variable : launcher->per_rank)
+      text += fmt::format("| `{}` | {} | {} |\n", variable.name, variable.why, BecomesText(variable.becomes));
+  }
   return text;
 }
 

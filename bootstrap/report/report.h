@@ -1,5 +1,5 @@
 // `run.report`: what became of one run, for machines (JSON) and as a page with a timeline (HTML). The shape
-// of the JSON is described in bootstrap/report/README.md; names in it do not change their meaning.
+// of the JSON is described in docs/pages/reference/schemas; names in it do not change their meaning.
 #pragma once
 
 #include <string>

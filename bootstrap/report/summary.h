@@ -13,7 +13,7 @@ namespace muster::report {
 // Lines with '\n' between them; none ends with one. The record has a failure.
 std::string SummaryText(const RunRecord& record);
 
-// The same for monitors: the fields of the event "summary" (comm/base/README.md).
+// The same for monitors: the fields of the event "summary" (docs/pages/reference/log-events.md).
 std::vector<LogField> SummaryFields(const RunRecord& record);
 
 // For people: "3 ms", "12.4 s", "16m40s", "2h05m".
