@@ -1,14 +1,19 @@
-// The library's public interface. A program that links //bootstrap says
+// The library's public interface. A program that links //bootstrap:
 //
 //   muster::Result<muster::Communicator*> group = muster::Init();
-//   if (!group) { std::cerr << muster::ToString(group.error()) << '\n'; return
-//   muster::ExitStatus(group.error().code); }
+//   if (!group) {
+//     std::cerr << muster::ToString(group.error()) << '\n';
+//     return muster::ExitStatus(group.error().code);
+//   }
 //   (*group)->Barrier();
 //   ...
 //   muster::Shutdown();
 //
-// and runs under srun, torchrun, mpirun, `muster run`, `muster launch`, or on its own (a world of one, at no
-// cost).
+// runs under srun, torchrun, mpirun, `muster run`, `muster launch`, or on its own (a world of one, at no cost).
+//
+// The group is one per process. Init, BeginMap and Shutdown may be called from any thread, one at a time: a
+// second call waits for the first. Nothing throws, nothing is printed except muster's log (configuration: log),
+// and signals do not end a wait.
 #pragma once
 
 #include <memory>
@@ -33,35 +38,45 @@ struct InitOptions {
   bool host_memory_only = false;
 };
 
-// Finds out who this process is, meets the other ranks (or adopts the group of the `muster run` that started
-// this program) and builds the communicator. Blocks for at most timeouts.resolve + timeouts.rendezvous +
-// timeouts.init. Idempotent: a second call returns the first group; with other options it is kConfiguration;
-// in a forked child kUsage. The Communicator belongs to muster and lives until Shutdown. Call from one
-// thread.
+// Resolves the rank of this process, meets the other ranks (or adopts the group of the `muster run` that started
+// this program) and builds the communicator. BLOCKS for at most timeouts.resolve + timeouts.rendezvous +
+// timeouts.init. The Communicator belongs to muster and lives until Shutdown. A second call returns the first
+// group. After an error, and after Shutdown, Init may be called again, on all ranks.
+//
+//     kUsage           a forked child, whose group belongs to its parent
+//     kNotLaunched     an allocation, but this process was not started as one of its ranks
+//     kBadEnvironment  variables of launchers are malformed or contradict each other
+//     kConfiguration   a bad file, setting or MUSTER_* value; a second call with other options
+//     kDeadline        ranks are missing when the time is over; the message names them
+//     kPeerLost        a rank ended while the group was forming
+//     kDisagreement    ranks differ in world size, configuration, version or backend
+//     kAuthentication  a peer could not prove its identity
+//     kSystem          the operating system refused (a socket, memory, a device)
+//     kInternal        a bug in muster
 Result<Communicator*> Init(const InitOptions& options = {});
 
-// What Init resolved; null before Init succeeded.
+// The tuple that Init resolved; null before Init has succeeded, and after Shutdown. Any thread.
 const RankTuple* InitializedTuple();
 
-// The timeouts of that group's configuration; null before Init succeeded.
+// The timeouts of that group's configuration; null before Init has succeeded, and after Shutdown. Any thread.
 const TimeoutOptions* InitializedTimeouts();
 
 // Makes "rank R on NODE REASON" (kPeerLost) the failure of the whole group, unless it has one: calls that
-// wait return it, on every rank. From any thread, also while another is in a call; does not wait, and does
-// nothing while Init or Shutdown runs.
+// wait return it, on every rank, and so does every later call. From any thread, also while another is in a call.
+// Does not wait. Does nothing without a group, in a forked child, and while Init, BeginMap or Shutdown runs.
 void Abandon(std::string_view reason);
 
-// Takes part in a map (comm/map/member.h): every rank calls it, with the same identity and options but for slots and
-// time_left, which is set here where the job's end is known. `options.journal` may be relative to this process's working
-// directory. Waits until the group's root has opened the journal, at most timeouts.collective. The Member ends before
-// Shutdown. Error: kUsage before Init; as Member::Join.
+// Takes part in a map (comm/map/member.h): every rank calls it with the same identity and the same options; only slots
+// may differ. time_left is set here if the job's end is known. `options.journal` may be relative to this process's
+// working directory. BLOCKS until the group's root has opened the journal, at most timeouts.collective. The Member is
+// destroyed before Shutdown. Error: kUsage before Init and in a forked child; else as Member::Join.
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options);
 
-// Leaves the group and frees it; waits for at most timeouts.shutdown. Without it the end of this
-// process is a failure to the others. Does nothing where Init did not succeed. Error: the group's failure,
-// where it has one by then or gets it while this waits, as the root and leaders do for those behind them:
-// this rank's work may be done, but the group's is not. Whoever nobody needs any more is let go at once and
-// hears of no later failure.
+// Leaves the group and frees it. BLOCKS for at most timeouts.shutdown: the root and the leaders wait for the ranks
+// behind them, every other rank leaves immediately. Without it the end of this process is a failure for the other
+// ranks. Does nothing before Init has succeeded, and in a forked child. Destroy communicators of Split, and Members of
+// maps, before. Error: the group's failure, if it has one by then or if it fails while this waits: the work of this
+// rank may be done, but not that of the group.
 Status Shutdown();
 
 }  // namespace muster

@@ -3,21 +3,22 @@
 //
 // Every call blocks until this rank's part is done, a peer is lost, ranks turn out to disagree, or its
 // deadline passes: the call's own timeout, else the one from the configuration (timeouts.barrier for Barrier,
-// timeouts.collective for the rest). The timeout of a call is more than 0. After any error but kUsage the
-// communicator is broken: every later call returns the first error.
+// timeouts.collective for the rest). The timeout of a call is more than 0. A signal does not end a wait.
 //
-//     kUsage         an argument, a timeout of 0 or less, a second collective at the same time, or a forked
-//                    child; found before anything is sent, on this rank alone, and nothing is broken
-//     kDeadline      the time is over; the message names the ranks that the call waits for
-//     kPeerLost      a rank has ended, left the group or fallen silent
-//     kDisagreement  ranks are in different calls; the message has both
-//     kSystem        the operating system refused (memory, descriptors, a device)
-//     kInternal      a bug in muster
+//     kUsage           an argument, a timeout of 0 or less, a second collective at the same time, or a forked
+//                      child; found before anything is sent, on this rank alone, and nothing is broken
+//     kDeadline        the time is over; the message names the ranks that the call waits for
+//     kPeerLost        a rank has ended, left the group or fallen silent
+//     kDisagreement    ranks are in different calls; the message has both
+//     kAuthentication  sealed data, or the bytes of a ...Bytes call, were changed between two nodes
+//     kSystem          the operating system refused (memory, descriptors, a device)
+//     kInternal        a bug in muster
 //
-// A failure of the whole group is returned by all ranks with the code that the first rank found.
+// After any error except kUsage the communicator is broken: every later call returns the first error. Such an error
+// fails the whole group, also if the communicator is a part of it: all ranks return the code that the first rank found.
 //
 // Counts are in elements of `type`. A count of 0 is legal, then `data` may be null; the call still takes part
-// and is compared with those of the other ranks. Send and receive buffers do not overlap, but for these
+// and is compared with those of the other ranks. Send and receive buffers do not overlap, except in these
 // layouts in place:
 //
 //     Reduce, AllReduce, AllToAll    receive is send
@@ -31,8 +32,11 @@
 // ReduceOp::kAvg is the sum divided by size(). Of integers the sum wraps around first, and the quotient is cut
 // off towards 0: the average of 2 and 3 is 2, of -2 and -3 it is -2.
 //
-// Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside it.
-// In a child of fork(2) calls return kUsage, and the destructor touches nothing of the parent's.
+// Threads: one collective at a time on one communicator. Send and Recv with different peers may run beside it, and so
+// may calls on other communicators. The functions that only return facts (rank, size, roster, node, backend) may be
+// called from any thread at any time.
+// Fork: in a child of fork(2) calls return kUsage, and the destructor touches nothing of the parent's. A world of one
+// has nothing to share, and works in a child too.
 // Ownership: the Communicator owns its connections; buffers stay the caller's. A communicator made by Split may
 // outlive the one it was made from, but not the group: destroy all of them before muster::Shutdown.
 #pragma once
@@ -147,7 +151,8 @@ class Communicator {
   Status AllToAll(ConstBuffer send, Buffer receive, const CallOptions& options = {}) {
     return Perform({Operation::kAllToAll, send, receive}, options);
   }
-  // Matched in order per pair of ranks; type and count must agree on both sides.
+  // Matched in order per pair of ranks; type and count must agree on both sides, else kDisagreement. Sending to this
+  // rank itself is kUsage. Two calls of one direction to the same peer take turns.
   Status Send(ConstBuffer buffer, int to, const CallOptions& options = {}) {
     return Perform({Operation::kSend, buffer, {}, {}, to}, options);
   }
@@ -157,26 +162,28 @@ class Communicator {
   // One of the operations above.
   virtual Status Perform(const OperationRequest& request, const CallOptions& options) = 0;
 
-  // Host bytes whose length differs by rank (what gather_object does for evaluation harnesses). The result is
-  // indexed by rank; Gather gives an empty vector everywhere but on the root. They are authenticated also where
-  // data is not sealed: bytes that were changed between two nodes are kAuthentication, and are never given.
+  // Host bytes whose length differs by rank (as gather_object does for evaluation harnesses). The result is indexed
+  // by rank; GatherBytes returns an empty vector on every rank except the root. An empty `mine` is legal. They are
+  // authenticated even if data is not sealed: bytes that were changed between two nodes are kAuthentication, and are
+  // never returned.
   virtual Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root,
                                                  const CallOptions& options = {}) = 0;
   virtual Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options = {}) = 0;
   virtual Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options = {}) = 0;
 
   // A communicator of all ranks that gave the same colour, ordered by key, then by rank; collective over this
-  // one. A negative colour takes part and gets null.
+  // one, with timeouts.collective. A rank with a negative colour takes part and receives null. kUsage between
+  // BeginGroup and EndGroup.
   virtual Result<std::unique_ptr<Communicator>> Split(int color, int key,
                                                       const CallOptions& options = {}) = 0;
 
   // Calls on device memory between them are queued as one, so that a Send and a Recv of the same rank do not
-  // wait for each other. Both in one thread, and nothing but such calls in between; a group that was begun
-  // must be ended, whatever its calls return. Nothing changes for host memory.
+  // wait for each other. Call both in one thread, with only such calls in between, and end a group that was begun
+  // whatever its calls return. kUsage: a group has begun already, or none has. Nothing changes for host memory.
   virtual Status BeginGroup() { return {}; }
   virtual Status EndGroup() { return {}; }
-  // Waits until what was queued on device memory is done. Its result alone says that buffers hold what they
-  // should: after a failure streams go on as well. Nothing to wait for is success.
+  // BLOCKS until all work that was queued on device memory is done. Check this result before reading buffers: after
+  // a failure streams still complete, with undefined contents. Nothing to wait for is success.
   virtual Status Synchronize(const CallOptions& /*options*/ = {}) { return {}; }
 
   template <typename T>

@@ -23,21 +23,35 @@
  * muster, until muster_shutdown; what muster_split gives is the caller's: muster_comm_free. A string that is
  * returned lives as long as what it was asked of.
  *
- * Threads. One call at a time on one communicator; muster_send and muster_recv with different peers may run
- * beside it. Communicators are independent of each other. muster_init and muster_shutdown: one thread. The
- * functions that only tell something may be called from any thread, and muster_abandon may be called while
- * other calls wait.
+ * Threads. One call at a time on one communicator, else MUSTER_USAGE; muster_send and muster_recv with different
+ * peers may run beside it. Communicators are independent of each other. muster_init and muster_shutdown: one
+ * thread. The functions that only return facts may be called from any thread, and muster_abandon may be called
+ * while other calls wait.
  *
  * Blocking. Every call on a communicator waits until this rank's part is done, a peer is lost, ranks turn out
  * to disagree, or its timeout passes. Timeouts are nanoseconds; MUSTER_TIMEOUT_DEFAULT (anything below 0) is
- * what the configuration says: timeouts.barrier for muster_barrier, timeouts.collective for the rest; 0 is
- * refused. A signal does not end a wait.
+ * that of the configuration: timeouts.barrier for muster_barrier, timeouts.collective for the rest; 0 is
+ * MUSTER_USAGE. A signal does not end a wait.
+ *
+ * Codes of a call on a communicator:
+ *
+ *   MUSTER_USAGE           an argument, a timeout of 0, a second call at the same time, a forked child; found before
+ *                          anything is sent, on this rank alone
+ *   MUSTER_DEADLINE        the time is over; the message names the ranks that the call waits for
+ *   MUSTER_PEER_LOST       a rank has ended, left the group or fallen silent
+ *   MUSTER_DISAGREEMENT    ranks are in different calls; the message has both
+ *   MUSTER_AUTHENTICATION  sealed data, or the bytes of a ..._bytes call, were changed between two nodes
+ *   MUSTER_SYSTEM          the operating system refused (memory, descriptors)
+ *   MUSTER_INTERNAL        a bug in muster
+ *
+ * All but MUSTER_USAGE fail the whole group, on all ranks.
  *
  * Units. Counts are elements of `type`, sizes are bytes, ranks are 0..size-1 of the communicator they are
- * used with. All memory is host memory.
+ * used with. All memory is host memory. A count or size of 0 is legal: its buffer may be NULL, and the call still
+ * takes part.
  *
- * Fork. A forked child has no group: every call in it returns MUSTER_USAGE (and the functions that only tell
- * something say -1, or NULL). exec is fine.
+ * Fork. A forked child has no group: every call in it returns MUSTER_USAGE, and the functions that only return
+ * facts return -1 or NULL. exec is fine.
  */
 #ifndef MUSTER_H_
 #define MUSTER_H_
@@ -60,11 +74,11 @@ extern "C" {
 
 /* ---- versions ---- */
 
-/* What this header describes. A library of a higher version works with a program of a lower one: functions
+/* The version of this header. A library of a higher version works with a program of a lower one: functions
  * and fields are added, never changed. */
 #define MUSTER_ABI_VERSION 2
 
-/* What the library at hand can do: it serves programs that were compiled for this version or a lower one. */
+/* The version of the library in use: it serves programs that were compiled for this version or a lower one. */
 MUSTER_EXPORT uint32_t muster_abi_version(void);
 /* Its release, "0.1.0". */
 MUSTER_EXPORT const char* muster_version(void);
@@ -81,16 +95,17 @@ typedef enum muster_code {
   MUSTER_SYSTEM = 6,          /* the operating system refused */
   MUSTER_DEADLINE = 7,        /* time ran out; who is missing is in the message */
   MUSTER_DISAGREEMENT = 8,    /* ranks disagree: world size, configuration, collective */
-  MUSTER_AUTHENTICATION = 9,  /* a peer could not prove who it is */
+  MUSTER_AUTHENTICATION = 9,  /* a peer could not prove its identity */
   MUSTER_CONFIGURATION = 10,  /* bad YAML, setting or MUSTER_* value */
   MUSTER_WORK_FAILED = 11     /* all programs exited with 0, but a file of run.expect is missing */
 } muster_code;
 
 typedef struct muster_error muster_error;
 
-/* A muster_code; MUSTER_OK of NULL. Know that later versions may have more of them. */
+/* A muster_code; MUSTER_OK of NULL. Later versions may have more of them. */
 MUSTER_EXPORT int muster_error_code(const muster_error* error);
-/* Never NULL; "" of NULL, and where there is no advice. UTF-8 where what it quotes is. */
+/* Never NULL; "" of NULL, and if there is no remedy. UTF-8 if the texts that it quotes are. They live as long as the
+ * error. */
 MUSTER_EXPORT const char* muster_error_message(const muster_error* error);
 MUSTER_EXPORT const char* muster_error_hint(const muster_error* error);
 /* NULL is fine. */
@@ -113,25 +128,36 @@ typedef struct muster_options {
 
 #define MUSTER_TIMEOUT_DEFAULT ((int64_t)-1)
 
-/* Finds out who this process is, meets the other ranks (or adopts the group of the `muster run` that started
- * this program) and gives the communicator of all. `abi_version`: MUSTER_ABI_VERSION. `options`: may be NULL.
- * Blocks for at most timeouts.resolve + timeouts.rendezvous + timeouts.init. A second call gives the first
- * group; with other options: MUSTER_CONFIGURATION. */
+/* Resolves the rank of this process, meets the other ranks (or adopts the group of the `muster run` that started
+ * this program) and returns the communicator of all. `abi_version`: MUSTER_ABI_VERSION. `options`: may be NULL.
+ * Blocks for at most timeouts.resolve + timeouts.rendezvous + timeouts.init. A second call returns the first group.
+ * After an error, and after muster_shutdown, it may be called again, on all ranks.
+ *
+ *   MUSTER_USAGE            a null pointer, an older library than the header, a forked child
+ *   MUSTER_NOT_LAUNCHED     an allocation, but this process was not started as one of its ranks
+ *   MUSTER_BAD_ENVIRONMENT  variables of launchers are malformed or contradict each other
+ *   MUSTER_CONFIGURATION    a bad file, setting or MUSTER_* value; a second call with other options
+ *   MUSTER_DEADLINE         ranks are missing when the time is over; the message names them
+ *   MUSTER_PEER_LOST        a rank ended while the group was forming
+ *   MUSTER_DISAGREEMENT     ranks differ in world size, configuration or version
+ *   MUSTER_AUTHENTICATION   a peer could not prove its identity
+ *   MUSTER_SYSTEM           the operating system refused */
 MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_options* options,
                                           muster_comm** world);
 
-/* Leaves the group and frees what muster_split gave; waits for at most timeouts.shutdown. Without it
- * the end of this process is a failure to the others. Communicators may still be passed to any function here,
- * which then refuses them. Does nothing where there is no group, or in a forked child. */
+/* Leaves the group and frees the communicators of muster_split; waits for at most timeouts.shutdown. Without it the
+ * end of this process is a failure for the other ranks. Communicators may still be passed to any function here, which
+ * then returns MUSTER_USAGE. Does nothing if there is no group, and in a forked child. Error: the group's failure, if
+ * it has one by then or if it fails while this waits. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
  * call that waits, on every rank, returns it, and so does every later one. `reason`: "was interrupted". For a
- * thread that cannot wait any longer for another that is in a call. Does not wait; does nothing while
- * muster_init or muster_shutdown runs. */
+ * thread that ends the wait of another thread. Does not wait; does nothing while muster_init, muster_map_begin or
+ * muster_shutdown runs. */
 MUSTER_EXPORT void muster_abandon(const char* reason);
 
-/* Which rank this is, and where. -1, or NULL, of a communicator that is not there any more. */
+/* The rank of this process, and its place. -1, or NULL, of a communicator that no longer exists. */
 MUSTER_EXPORT int muster_rank(const muster_comm* comm);
 MUSTER_EXPORT int muster_size(const muster_comm* comm);
 MUSTER_EXPORT int muster_local_rank(
@@ -159,7 +185,8 @@ MUSTER_EXPORT int64_t muster_collective_timeout_ns(void);
  * `comm`. With a negative colour this rank takes part and *part is NULL. */
 MUSTER_FALLIBLE muster_error* muster_split(muster_comm* comm, int color, int key, int64_t timeout_ns,
                                            muster_comm** part);
-/* Frees what muster_split gave, and does not wait. Of NULL, and of the world, which is muster's: nothing. */
+/* Frees a communicator of muster_split, and does not wait. Does nothing with NULL, and with the world, which belongs to
+ * muster. No other call may use the communicator then. */
 MUSTER_EXPORT void muster_comm_free(muster_comm* comm);
 
 /* ---- collectives on elements ---- */
@@ -185,9 +212,15 @@ typedef enum muster_operation MUSTER_ANY_NUMBER {
 } muster_operation;
 
 /* Every rank of the communicator calls the same ones in the same order, with the same count, type, operation
- * and root; else MUSTER_DISAGREEMENT, on all ranks, naming both sides. `send` and `receive` may be the same
- * memory where they have the same size; otherwise they must not overlap. A buffer of 0 elements may be NULL.
- */
+ * and root; else MUSTER_DISAGREEMENT, on all ranks, naming both sides. A buffer of 0 elements may be NULL. `send` and
+ * `receive` do not overlap, except in these layouts in place:
+ *
+ *   reduce, all_reduce, all_to_all   receive is send
+ *   gather, all_gather               send is this rank's block of receive
+ *   scatter, reduce_scatter          receive is this rank's block of send
+ *
+ * MUSTER_AVG is the sum divided by size. Of integers the sum wraps around first, and the quotient is cut off
+ * towards 0. */
 
 MUSTER_FALLIBLE muster_error* muster_barrier(muster_comm* comm, int64_t timeout_ns);
 
@@ -215,7 +248,7 @@ MUSTER_FALLIBLE muster_error* muster_all_gather(muster_comm* comm, const void* s
 MUSTER_FALLIBLE muster_error* muster_scatter(muster_comm* comm, const void* send, void* receive, size_t count,
                                              muster_type type, int root, int64_t timeout_ns);
 
-/* `send` has size x `count` elements; rank r receives the reduction of everybody's r-th block of `count`. */
+/* `send` has size x `count` elements; rank r receives the reduction of the r-th block of `count` of every rank. */
 MUSTER_FALLIBLE muster_error* muster_reduce_scatter(muster_comm* comm, const void* send, void* receive,
                                                     size_t count, muster_type type,
                                                     muster_operation operation, int64_t timeout_ns);
@@ -233,11 +266,11 @@ MUSTER_FALLIBLE muster_error* muster_recv(muster_comm* comm, void* data, size_t 
 /* ---- collectives on bytes whose number differs by rank ---- */
 /* They are authenticated: bytes that were changed between two nodes are an error, and are not returned. */
 
-/* What came of them: byte strings by rank. The caller's: muster_parts_free. */
+/* The result: byte strings by rank. The caller's: muster_parts_free. */
 typedef struct muster_parts muster_parts;
 
 MUSTER_EXPORT size_t muster_parts_count(const muster_parts* parts);
-/* Of a part that is not there: 0, and NULL. An empty part's data may be NULL. */
+/* Of a part that does not exist: 0, and NULL. An empty part's data may be NULL. They live as long as `parts`. */
 MUSTER_EXPORT size_t muster_parts_size(const muster_parts* parts, size_t index);
 MUSTER_EXPORT const void* muster_parts_data(const muster_parts* parts, size_t index);
 /* NULL is fine. */
@@ -311,9 +344,14 @@ typedef struct muster_map_outcome {
   uint64_t listed_items[MUSTER_MAP_LISTED];
 } muster_map_outcome;
 
-/* Every rank of the world calls it, with the same options but for slots. Waits until the root has read the journal, at most
- * timeouts.collective. MUSTER_DISAGREEMENT: another rank, or the journal, has another map. MUSTER_USAGE: another run is at
- * work on the journal. */
+/* Every rank of the world calls it, with the same options; only slots may differ. Waits until the root has read the
+ * journal, at most timeouts.collective (MUSTER_DEADLINE). One map of a process at a time.
+ *
+ *   MUSTER_DISAGREEMENT  another rank, or the journal, has another map
+ *   MUSTER_USAGE         an option; another run is at work on the journal; another map of this process is at work
+ *   MUSTER_SYSTEM        the journal cannot be read or written
+ *
+ * and the group's failure. */
 MUSTER_FALLIBLE muster_error* muster_map_begin(muster_comm* world, const muster_map_options* options,
                                                muster_map** map);
 /* The next item, and which try it is (from 1; `attempt` may be NULL); MUSTER_MAP_END when all have ended or the time is
@@ -334,7 +372,7 @@ MUSTER_EXPORT void muster_map_stop(muster_map* map);
 /* Every rank calls it. Waits until all items have ended and are durable, or the time is up and no rank works any more. */
 MUSTER_FALLIBLE muster_error* muster_map_finish(muster_map* map, muster_map_outcome* outcome);
 
-/* What the journal says of items; the caller's: muster_map_records_free. */
+/* Records of the journal; the caller's: muster_map_records_free. */
 typedef struct muster_map_records muster_map_records;
 typedef struct muster_map_record {
   uint64_t item;

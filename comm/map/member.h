@@ -1,11 +1,12 @@
-// A rank's side of a map: it receives items, and returns what came of each.
+// A rank's side of a map: it receives items, and returns the result of each.
 //
-// Items are numbers, 0 to items - 1; what each is, the ranks know. The group's root grants them in batches and
-// writes results to the journal (root.h). A rank that ends or falls silent gives its items back; it is no failure of
-// the group while the map runs.
+// Items are numbers, 0 to items - 1; the ranks know the meaning of each. The group's root grants them in batches and
+// writes results to the journal (root.h). The items of a rank that ends or falls silent go to other ranks; it is no
+// failure of the group while the map runs.
 //
 // Threads: all functions may be called from any thread, several at a time (a rank with several slots has a thread
-// for each). Blocking: Join, Next, Finish and Read, as each says; Commit while more than 1 MiB wait for the root.
+// for each). Blocking: Join, Next, Finish and Read, as noted at each; Commit while more than 1 MiB wait for the root.
+// Lifetime: destroy the Member before the group ends; items that this rank still has go to other ranks.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +32,30 @@ struct Item {
 
 class Member {
  public:
-  // Every rank of the group calls it, with the same identity and options but for slots. BLOCKS until the root has
-  // read the journal, at most until the deadline. Error: kDisagreement: other ranks have another map; the
-  // journal's (journal_writer.h); the group's failure.
+  // Every rank of the group calls it, with the same identity and options; only slots may differ. BLOCKS until the root
+  // has read the journal, at most until the deadline.
+  //
+  //     kUsage         an option; another run is at work on the journal
+  //     kDeadline      the root did not open the journal in time
+  //     kDisagreement  another rank, or the journal, has another map
+  //     kSystem        the journal cannot be read or written
+  //
+  // and the group's failure.
   static Result<std::unique_ptr<Member>> Join(Group& group, const Identity& identity, const Options& options,
                                               Deadline deadline);
   virtual ~Member() = default;
 
-  // The next item; absent when the map is over for this rank: all items have ended, or the time is up. BLOCKS while
-  // other ranks have the last items. Error: the journal's, or the group's failure.
+  // The next item; absent when the map is over for this rank: all items have ended, the time is up, or Stop was called.
+  // BLOCKS without a limit while other ranks have the last items. Error: the journal's, or the group's failure.
   virtual Result<std::optional<Item>> Next() = 0;
-  // The result of an item that Next gave. A second one of the same item is counted and dropped.
+  // The result of an item that Next returned. A second one of the same item is counted and dropped. Error: kUsage: more
+  // than 4 MiB, or an item that this rank does not have; the journal's; the group's failure.
   virtual Status Commit(uint64_t item, std::string key, Format format, Bytes payload, Duration took) = 0;
   // The item failed: another try, or it is given up. `error`: for people, the last 64 KiB are kept.
   virtual void Fail(uint64_t item, std::string key, std::string error, Duration took) = 0;
-  // An item that Next gave was not begun, or was interrupted for no fault of its own.
+  // An item that Next returned was not begun, or was interrupted for no fault of its own: no failed try.
   virtual void GiveBack(uint64_t item) = 0;
-  // This rank needs no more items (it is told to end). Next returns absent.
+  // This rank takes no more items (it must end). Next returns absent.
   virtual void Stop() = 0;
   // Every rank calls it. BLOCKS until all items have ended and are durable, or the time is up and no rank works.
   virtual Result<Outcome> Finish() = 0;

@@ -58,7 +58,7 @@ def docstring(node):
     """Markdown of a docstring: lines `name  meaning` are a list."""
     text = ast.get_docstring(node) or ""
     text = re.sub(r"^(\w+) {2,}(\S.*)$", r"- `\1`: \2", text, flags=re.M)
-    return re.sub(r"(?<=[^\n])\n(?=- `)", r"\n\n", re.sub(r"^    (?=\S)", "    ", text, flags=re.M), count=1)
+    return re.sub(r"^(?!- )(\S.*)\n(?=- `)", r"\1\n\n", text, flags=re.M)
 
 
 def signature(node, name):

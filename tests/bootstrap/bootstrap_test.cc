@@ -102,6 +102,43 @@ TEST(Init, AnAllocationWithoutARankIsRefused) {
             }));
 }
 
+TEST(Init, MayBeCalledAgainAfterAnErrorAndAfterShutdown) {
+  EXPECT_EQ(0, InNewProcess([] {
+              if (Init({std::nullopt, {"timeouts.colective=1h"}})) return 1;
+              for (int group = 0; group < 2; ++group) {
+                const Result<Communicator*> formed = Init();
+                if (!formed || !(*formed)->Barrier()) return 2;
+                if (!Shutdown() || InitializedTuple() != nullptr) return 3;
+              }
+              return 0;
+            }));
+}
+
+// The group is the parent's; the child's own Shutdown and Abandon leave it as it is.
+TEST(Shutdown, InAForkedChildDoesNothing) {
+  EXPECT_EQ(0, InNewProcess([] {
+              const Result<Communicator*> group = Init();
+              if (!group) return 1;
+              const int child = InNewProcess([] {
+                Abandon("gave up");
+                return Shutdown() ? 0 : 2;
+              });
+              return child == 0 && (*group)->Barrier() && InitializedTuple() != nullptr ? 0 : 3;
+            }));
+}
+
+TEST(BeginMap, BeforeInitAndInAForkedChildIsRefused) {
+  EXPECT_EQ(0, InNewProcess([] {
+              const auto refused = [] {
+                const auto member = BeginMap({}, {});
+                return !member && member.error().code == Code::kUsage;
+              };
+              if (!refused()) return 1;
+              if (!Init()) return 2;
+              return InNewProcess([&] { return refused() ? 0 : 3; });
+            }));
+}
+
 TEST(InitializedTimeouts, AreThoseOfTheConfiguration) {
   EXPECT_EQ(0, InNewProcess([] {
               if (InitializedTimeouts() != nullptr) return 1;

@@ -77,8 +77,17 @@ def init(
     init(timeouts={"collective": "1h"}, backend="socket").
 
     Under `muster run` and `muster launch` the group and its configuration are the supervisor's. Without a launcher the group is a
-    world of one, at no cost. A second call returns the first group; it raises ConfigurationError if it asks for another
-    configuration. Waits for at most timeouts.resolve + timeouts.rendezvous + timeouts.init.
+    world of one, at no cost. A second call returns the first group. After an error, and after shutdown(), it may be called again, on
+    all ranks. Waits for at most timeouts.resolve + timeouts.rendezvous + timeouts.init.
+
+    NotLaunchedError     an allocation, but this process was not started as one of its ranks
+    BadEnvironmentError  variables of launchers are malformed or contradict each other
+    ConfigurationError   a bad file, argument or MUSTER_* value; a second call with other arguments
+    DeadlineError        ranks are missing when the time is over; the message names them
+    PeerLostError        a rank ended while the group was forming
+    DisagreementError    ranks differ in world size, configuration or version
+    AuthenticationError  a peer could not prove its identity
+    UsageError           a forked child, whose group belongs to its parent
     """
     here = process()
     keys = dict(
@@ -122,7 +131,7 @@ def world() -> Communicator:
 
 def shutdown() -> None:
     """Leaves the group and waits, for at most timeouts.shutdown, until no rank needs this one. A program that exits without an
-    exception does it by itself. Does nothing if there is no group."""
+    exception does it by itself. Does nothing if there is no group, and in a forked child. Raises the group's failure, if it has one."""
     if _process is None or not is_initialized():
         return
     if _process.queue is not None:

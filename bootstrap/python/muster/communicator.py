@@ -56,14 +56,21 @@ class Communicator:
     `muster.shutdown()`. `split` returns a smaller one, which lives until `free()` or until it is garbage.
 
     Every rank calls the same functions in the same order. Each call waits for at most `timeout`: seconds or a timedelta; None means
-    timeouts.barrier or timeouts.collective of the configuration. It raises a muster.Error if a rank is lost, if ranks disagree or
-    if the timeout passes. After that the communicator is broken, and every later call raises the same error. A UsageError does not
-    break it.
+    timeouts.barrier or timeouts.collective of the configuration. A timeout of 0 or less is a UsageError.
+
+    UsageError            an argument, a second call at the same time, or a forked child; found before anything is sent, on this rank
+    DeadlineError         the timeout has passed; the message names the ranks that the call waits for
+    PeerLostError         a rank has ended, left the group or fallen silent
+    DisagreementError     ranks are in different calls; the message has both
+    AuthenticationError   sealed data, objects or bytes were changed between two nodes
+    OperatingSystemError  the operating system refused (memory, descriptors)
+
+    All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
     the CPU. Calls that only move elements take every element type. Calls that compute take int8, uint8, int32, int64, uint64,
     float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". `src` and `dst` are ranks of this group,
-    also if it is a part of another.
+    also if it is a part of another. Empty buffers, bytes and objects are legal. `send` and `receive` do not overlap.
 
     One thread at a time may call. `send` and `recv` with different peers may run beside such a call, and so may calls on other
     communicators.
@@ -324,12 +331,13 @@ class Communicator:
         return receive
 
     def send(self, buffer: Memory, dst: int, *, timeout: Timeout = None) -> None:
-        """Sends to one rank, which calls `recv` with as many elements of the same type."""
+        """Sends to one other rank, which calls `recv` with as many elements of the same type. Messages of one pair of ranks arrive in
+        their order. Waits until the elements are sent: the buffer may be reused then."""
         region = _buffers.region("send", buffer)
         self._call("send", region.address, *region.moved(), _rank("send", dst), _nanoseconds(timeout), keep=region)
 
     def recv(self, buffer: _M, src: int, *, timeout: Timeout = None) -> _M:
-        """Receives from one rank, and returns the buffer."""
+        """Receives from one other rank, and returns the buffer. Another number or type of elements than sent is a DisagreementError."""
         region = _buffers.region("recv", buffer, writable=True)
         self._call("recv", region.address, *region.moved(), _rank("recv", src), _nanoseconds(timeout), keep=region)
         return buffer
