@@ -1,6 +1,7 @@
 // muster check: form the group, verify it, print a report, leave.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bootstrap/check/collect.h"
@@ -16,23 +17,23 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Form the group of this launch, verify it, print a report on rank 0 and leave: for a job that hangs at\n"
-    "start. Every pair of nodes must connect, both ways; every collective must give the right result. Round\n"
-    "trips, bandwidth, clocks, limits and versions are compared, and the node that is off is named.";
-constexpr const char* kFooter =
-    "A node is slow when in most of its pairs, and at a second look, its round trip is more than 4 times "
-    "the\n"
-    "median node's (and 0.2 ms more), or its bandwidth less than half of it, and by more than 6 times the "
-    "median\n"
-    "deviation. What to leave out is a line of its own: --exclude=gpu03.\n\n"
-    "Exit status, on every rank: 0, also with warnings; 69 nodes that cannot reach each other; 70 a wrong "
-    "result;\n"
-    "75 ranks that never came, named; otherwise as everywhere (muster --help).\n\n"
-    "Examples:\n"
-    "  srun -N4 --ntasks-per-node=4 muster check\n"
-    "  srun sh -c 'muster check && muster run -- python evaluate.py'\n"
-    "  srun muster check --json >report.json";
+constexpr CommandText kText = {
+    .details =
+        R"(For a job that hangs at its start. muster forms the group of this launch, verifies it, and prints a report on rank 0.
+Every pair of nodes must connect in both directions, and every collective must give the right result. Round trips,
+bandwidth, clocks, limits and versions are compared, and a node that differs is named.)",
+    .examples = R"(srun -N4 --ntasks-per-node=4 muster check
+srun sh -c 'muster check && muster run -- python evaluate.py'
+srun muster check --json >report.json)",
+    .notes =
+        R"(A node is slow if this holds in most of its pairs, and again in a second measurement: its round trip is more than 4 times
+that of the median node, and 0.2 ms longer; or its bandwidth is less than half of the median node's, and lower by more
+than 6 times the median deviation. The nodes to leave out are a line of their own: --exclude=gpu03.)",
+    .exit_status = R"(0 also with warnings
+69 nodes cannot reach each other
+70 a collective gave a wrong result
+75 ranks are missing; they are named)",
+};
 
 struct CheckFlags {
   bool json = false;
@@ -93,23 +94,21 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
 
 }  // namespace
 
-void AddCheckCommand(CLI::App& app, Run& run) {
-  CLI::App* command =
-      app.add_subcommand("check", "form the group and verify it: who cannot reach whom, who is slow");
-  command->description(kHelp);
-  command->footer(kFooter);
-  const auto shared = AddConfigFlags(*command);
-  AddLaunchFlags(*command, shared);
+CommandText AddCheckCommand(CLI::App& command, Run& run) {
+  const auto shared = AddConfigFlags(command);
+  AddLaunchFlags(command, shared);
   const auto flags = std::make_shared<CheckFlags>();
-  command->add_flag("--json", flags->json, "one JSON object, on rank 0's stdout");
-  command->add_flag("--quick", flags->quick, "without bandwidth");
-  command->callback([shared, flags, &run] {
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", flags->json, "print one JSON object, on rank 0");
+  command.add_flag("--quick", flags->quick, "leave the measurement of bandwidth out");
+  command.callback([shared, flags, &run] {
     run = [shared, flags] {
       bool reports = true;
       const Result<int> status = Check(*shared, *flags, reports);
       return status ? *status : ReportError(status.error(), flags->json && reports);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

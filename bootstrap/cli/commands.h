@@ -1,25 +1,35 @@
-// The subcommands of `muster`: one file each. main.cc only wires them. Each adds itself to the application
-// with its flags and help, and puts what to do into `run`, which gives the exit status.
+// The subcommands of `muster`: one file each. Each adds its options to its command and puts the work into `run`; its
+// row in main.cc has the name and the summary.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include <span>
+#include <string_view>
+
+#include "bootstrap/cli/help/manual.h"
+#include "comm/base/error.h"
 
 namespace muster::cli {
 
-using Run = std::function<int()>;
+CommandText AddRunCommand(CLI::App& command, Run& run);
+CommandText AddLaunchCommand(CLI::App& command, Run& run);
+CommandText AddOnceCommand(CLI::App& command, Run& run);
+CommandText AddResolveCommand(CLI::App& command, Run& run);
+CommandText AddCheckCommand(CLI::App& command, Run& run);
+CommandText AddDoctorCommand(CLI::App& command, Run& run);
+CommandText AddConfigCommand(CLI::App& command, Run& run);
+CommandText AddSecretCommand(CLI::App& command, Run& run);
+CommandText AddStatusCommand(CLI::App& command, Run& run);
+CommandText AddStoreCommand(CLI::App& command, Run& run);
+CommandText AddMapCommand(CLI::App& command, Run& run);
+CommandText AddJournalCommand(CLI::App& command, Run& run);
+CommandText AddHelpCommand(CLI::App& command, Run& run);
 
-void AddRunCommand(CLI::App& app, Run& run);
-void AddLaunchCommand(CLI::App& app, Run& run);
-void AddOnceCommand(CLI::App& app, Run& run);
-void AddResolveCommand(CLI::App& app, Run& run);
-void AddCheckCommand(CLI::App& app, Run& run);
-void AddDoctorCommand(CLI::App& app, Run& run);
-void AddConfigCommand(CLI::App& app, Run& run);
-void AddSecretCommand(CLI::App& app, Run& run);
-void AddStatusCommand(CLI::App& app, Run& run);
-void AddStoreCommand(CLI::App& app, Run& run);
-void AddMapCommand(CLI::App& app, Run& run);
-void AddJournalCommand(CLI::App& app, Run& run);
+// All of them, in the order of the first page.
+std::span<const CommandRow> Commands();
+const CommandRow* FindCommand(std::string_view name);
+
+// The manual on standard output: of a command, or with `topic` empty the first page. `colour`: what --color was given.
+// Error: kUsage.
+Result<int> ShowHelp(std::string_view topic, std::string_view colour);
 
 }  // namespace muster::cli

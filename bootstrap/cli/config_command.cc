@@ -1,6 +1,8 @@
 // muster config: the effective configuration and where each value came from.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
@@ -8,10 +10,13 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Examples:\n"
-    "  muster config --explain -c configs/eval-digits.yaml\n"
-    "  muster config --json --set timeouts.collective=1h";
+constexpr CommandText kText = {
+    .details =
+        R"(Prints every setting as YAML that loads back to the same configuration. A value comes from --set, else from its
+MUSTER_ variable, else from the file, else it is the default. man muster.yaml has all settings.)",
+    .examples = R"(muster config --explain -c configs/eval-digits.yaml
+muster config --json --set timeouts.collective=1h)",
+};
 
 struct ConfigFlags {
   bool json = false;
@@ -29,20 +34,19 @@ Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flag
 
 }  // namespace
 
-void AddConfigCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("config", "the effective configuration");
-  command->description("Print the effective configuration as YAML that loads back to the same.");
-  command->footer(kFooter);
-  const auto shared = AddConfigFlags(*command);
+CommandText AddConfigCommand(CLI::App& command, Run& run) {
+  const auto shared = AddConfigFlags(command);
   const auto flags = std::make_shared<ConfigFlags>();
-  command->add_flag("--json", flags->json, "one JSON object");
-  command->add_flag("--explain", flags->explain, "with where each value came from");
-  command->callback([shared, flags, &run] {
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", flags->json, "print one JSON object");
+  command.add_flag("--explain", flags->explain, "print the origin of each value");
+  command.callback([shared, flags, &run] {
     run = [shared, flags] {
       const Result<int> status = ShowConfiguration(*shared, *flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

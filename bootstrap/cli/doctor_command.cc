@@ -1,6 +1,8 @@
 // muster doctor: what muster finds on this machine, without a job.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/doctor/examine.h"
@@ -12,15 +14,16 @@ namespace {
 
 constexpr Duration kLongest = std::chrono::seconds(20);
 
-constexpr const char* kFooter =
-    "Exit status: 0, also with notes; 71 where a job that starts here now would fail; otherwise as "
-    "everywhere\n"
-    "(muster --help).\n\n"
-    "Examples:\n"
-    "  muster doctor                    on a login node, without a job\n"
-    "  srun -N1 muster doctor           on a compute node\n"
-    "  muster doctor --json\n\n"
-    "What only several nodes together can show, `muster check` examines.";
+constexpr CommandText kText = {
+    .details =
+        R"(Examines system, limits, sockets, network, munge, Slurm, GPUs and launcher of this machine. For each it prints the choice
+of muster, what is missing, the effect, and the remedy. `muster check` examines several nodes together.)",
+    .examples = R"(muster doctor   # on a login node, without a job
+srun -N1 muster doctor   # on a compute node
+muster doctor --json)",
+    .exit_status = R"(0 also with notes
+71 a job that starts here now would fail)",
+};
 
 Result<int> Examine(const SharedFlags& shared, bool json) {
   const Environment environment = Environment::OfThisProcess();
@@ -36,22 +39,18 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("doctor", "what muster finds on this machine, without a job");
-  command->description(
-      "Say what muster finds on this machine: system, limits, sockets, network, munge, Slurm, GPUs, "
-      "launcher;\n"
-      "what it would use, what is missing, what that costs and what to do about it. Needs no job.");
-  command->footer(kFooter);
-  const auto shared = AddConfigFlags(*command);
+CommandText AddDoctorCommand(CLI::App& command, Run& run) {
+  const auto shared = AddConfigFlags(command);
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "one JSON object on stdout");
-  command->callback([shared, json, &run] {
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", *json, "print one JSON object");
+  command.callback([shared, json, &run] {
     run = [shared, json] {
       const Result<int> status = Examine(*shared, *json);
       return status ? *status : ReportError(status.error(), *json);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,6 @@
 #include "bootstrap/cli/flags.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -7,17 +8,30 @@
 
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
+#include "comm/base/parse_integer.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
 
+CLI::Validator NumberFrom(int least, int most) {
+  const auto check = [least, most](const std::string& text) {
+    const auto number = ParseInteger<int>(text);
+    const bool fits = number && *number >= least && *number <= most;
+    return fits ? std::string() : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
+  };
+  return {check, "", ""};
+}
+
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
   auto flags = std::make_shared<SharedFlags>();
-  command.add_option("-c,--config", flags->config_file, "YAML configuration (else MUSTER_CONFIG)")
+  command.option_defaults()->group(kSettings);
+  command.add_option("-c,--config", flags->config_file, "the YAML configuration (else MUSTER_CONFIG)")
       ->type_name("FILE");
   command
       .add_option("--set", flags->sets,
-                  "one setting, over file and environment: --set timeouts.rendezvous=2m; repeatable")
+                  "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the "
+                  "wait for all ranks; "
+                  "repeatable; muster config lists the keys")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->expected(1);
@@ -25,24 +39,27 @@ std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
 }
 
 void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
+  command.option_defaults()->group(kOutput);
   const auto set = [flags](std::string setting) { flags->output_sets.push_back(std::move(setting)); };
   command.add_flag_callback(
       "--label", [set] { set("run.label=true"); }, "begin each line of CMD's output with its rank");
   command
       .add_option_function<std::string>(
           "--log-dir", [set](const std::string& directory) { set("run.log_dir=" + directory); },
-          "keep CMD's output in DIR as well, a file for each rank and stream")
+          "also write CMD's output to DIR, a file for each rank and stream")
       ->type_name("DIR");
   command
       .add_option_function<std::string>(
           "--stdin", [set](const std::string& who) { set("run.stdin=" + who); },
-          "give the standard input to rank 0, to all (a copy each), or to none (default: to rank 0 if this "
-          "muster starts several ranks, else to all)")
+          "the ranks that have the standard input: rank 0, all (a copy each) or none; auto: rank 0 if this "
+          "muster "
+          "starts several ranks, else all")
       ->type_name("rank0|all|none|auto");
   command
-      .add_option("--expect", flags->expected,
-                  "exit with 79 unless CMD has written this file when all ranks have exited with 0; a glob, "
-                  "${rank} and the like are allowed; repeatable")
+      .add_option(
+          "--expect", flags->expected,
+          "exit with 79 if all ranks have exited with 0 but CMD has not written FILE; a glob and ${rank} are "
+          "allowed; repeatable")
       ->type_name("FILE")
       ->take_all()
       ->expected(1);
@@ -50,38 +67,39 @@ void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
 
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
   constexpr int kMost = std::numeric_limits<int>::max();
+  command.option_defaults()->group(kMeeting);
   command
       .add_option("--launcher", flags->launcher,
-                  "believe this launcher (slurm, torchrun, openmpi, ..., none)")
+                  "the launcher to trust: slurm, torchrun, openmpi, ..., or none for a world of one")
       ->type_name("NAME");
-  // CLI11 ends the title with a colon.
-  const auto group = "Explicit tuple, for starters that muster does not know; wins over every launcher";
   const auto add = [&](const char* name, int& value, int least, const char* what) {
-    const CLI::Validator range = CLI::Range(least, kMost).description("");
-    command.add_option(name, value, what)->check(range)->type_name("N")->group(group);
+    command.add_option(name, value, what)->check(NumberFrom(least, kMost))->type_name("N");
   };
-  add("--rank", flags->rank, 0, "this process's rank, from 0; with --world-size");
-  add("--world-size", flags->world_size, 1, "how many ranks there are; with --rank");
-  add("--local-rank", flags->local_rank, 0, "its rank on its node, from 0");
+  add("--rank", flags->rank, 0,
+      "the rank of this process, from 0, for a starter that muster does not know; wins over every launcher; "
+      "with --world-size");
+  add("--world-size", flags->world_size, 1, "the number of ranks; with --rank");
+  add("--local-rank", flags->local_rank, 0, "the rank of this process on its node, from 0");
   command
       .add_option("--endpoint", flags->endpoint,
-                  "where ranks of several nodes meet: rank 0's node, a free port")
-      ->type_name("HOST:PORT")
-      ->group(group);
+                  "the address at which ranks of several nodes meet: the node of rank 0, a free port")
+      ->type_name("HOST:PORT");
 }
 
 void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
+  command.option_defaults()->group(kWhatToRun);
   command
       .add_option("--max-restarts", *most,
-                  "start the whole group again after a failed program, so many times (default 0)")
+                  "start the whole group again after a failed program, at most N times (default 0)")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(NumberFrom(0, 1'000'000));
 }
 
 void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
+  command.option_defaults()->group(kOutput);
   command
       .add_option("--report", flags->report,
-                  "write what became of the run there: a page where it ends in .html, else JSON (run.report)")
+                  "write the report of the run to FILE: a page if it ends in .html, else JSON (run.report)")
       ->type_name("FILE");
 }
 

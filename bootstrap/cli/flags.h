@@ -1,13 +1,17 @@
 // Flags that several commands share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bootstrap/cli/help/manual.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/run/program/program_environment.h"
+
+namespace CLI {
+class Validator;
+}  // namespace CLI
 
 namespace muster::cli {
 
@@ -24,6 +28,9 @@ struct SharedFlags {
   int world_size = -1;
   int local_rank = -1;
 };
+
+// For CLI::Option::check: a whole number, with a message that has the text.
+CLI::Validator NumberFrom(int least, int most);
 
 // -c, --set
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);

@@ -1,6 +1,7 @@
 // muster journal: what a map has done.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 
@@ -13,23 +14,22 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Print what a map has done, from its journal: the items that have ended, the runs, failures, the "
-    "slowest\n"
-    "items. The journal is only read; a run may be writing to it.\n\n"
-    "ACTION verify checks every record's checksum and names each damaged place. ACTION merge writes the "
-    "results\n"
-    "of the committed items in the order of the items, each followed by a newline: the same bytes whatever\n"
-    "ranks and runs computed them.";
-constexpr const char* kFooter =
-    "Exit status: 0; 64 it is no journal, or merge found a pickled Python object; 71 it cannot be read;\n"
-    "79 verify: a record is damaged; merge: an item has no result (the results that exist are written).\n\n"
-    "Examples:\n"
-    "  muster journal out/answers.journal\n"
-    "  muster journal out/answers.journal --json | jq 'select(.ending == \"poisoned\") | .key'\n"
-    "  muster journal out/answers.journal --csv > answers.csv\n"
-    "  muster journal out/answers.journal verify\n"
-    "  muster journal out/answers.journal merge > answers.jsonl";
+constexpr CommandText kText = {
+    .details =
+        R"(Prints a summary from the journal of a map: items that have ended, runs, failures, the slowest items. The journal is only
+read; a run may be writing to it.
+
+With verify it checks the checksum of every record and names each damaged place. With merge it writes the results of the
+committed items in the order of the items, each followed by a newline: the same bytes for any ranks and runs.)",
+    .examples = R"(muster journal out/answers.journal
+muster journal out/answers.journal --json | jq 'select(.ending == "poisoned") | .key'
+muster journal out/answers.journal --csv > answers.csv
+muster journal out/answers.journal verify
+muster journal out/answers.journal merge > answers.jsonl)",
+    .exit_status = R"(64 it is no journal, or merge found a pickled Python object
+71 it cannot be read
+79 verify: a record is damaged; merge: an item has no result, and the other results are written)",
+};
 
 struct JournalFlags {
   std::string directory;
@@ -102,30 +102,28 @@ Result<int> ShowJournal(const JournalFlags& flags) {
 
 }  // namespace
 
-void AddJournalCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("journal", "print what a map has done, from its journal");
-  command->description(kHelp);
-  command->footer(kFooter);
+CommandText AddJournalCommand(CLI::App& command, Run& run) {
   const auto flags = std::make_shared<JournalFlags>();
-  command->add_option("DIRECTORY", flags->directory, "the journal of a map, or its --output directory")
+  command.add_option("DIRECTORY", flags->directory, "the journal of a map, or its --output directory")
       ->required()
       ->type_name("");
-  command->add_option("ACTION", flags->action, "verify or merge, instead of a summary")
+  command.add_option("ACTION", flags->action, "verify or merge; without it: print a summary")
       ->type_name("")
       ->check(CLI::IsMember({"verify", "merge"}).description(""));
-  CLI::Option* json = command->add_flag("--json", flags->json,
-                                        "a JSON object for each item, a line each; with verify one object "
-                                        "(bootstrap/map/README.md)");
-  command->add_flag("--csv", flags->csv, "the same as CSV")->excludes(json);
-  command->add_flag("-0,--zero", flags->zero,
-                    "with merge: a NUL byte after each result instead of a newline");
-  command->callback([flags, &run] {
+  command.option_defaults()->group(kOutput);
+  CLI::Option* json = command.add_flag(
+      "--json", flags->json, "print a JSON object for each item, a line each; with verify one object");
+  command.add_flag("--csv", flags->csv, "print a line of CSV for each item")->excludes(json);
+  command.add_flag("-0,--zero", flags->zero,
+                   "with merge: write a NUL byte after each result instead of a newline");
+  command.callback([flags, &run] {
     run = [flags] {
       const Result<int> status = ShowJournal(*flags);
       // Lines of records are on standard output already when merge finds an item without one.
       return status ? *status : ReportError(status.error(), flags->json && flags->action != "merge");
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

@@ -1,4 +1,5 @@
 // muster launch: local ranks without a launcher, on this machine or on several.
+#include <CLI/CLI.hpp>
 #include <limits>
 
 #include "bootstrap/cli/commands.h"
@@ -14,23 +15,25 @@
 #include "bootstrap/run/restarts.h"
 #include "bootstrap/run/supervisor.h"
 #include "bootstrap/store/master_port.h"
+#include "comm/base/parse_integer.h"
 #include "comm/base/version.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Start N ranks of CMD (else run.command of the configuration) on this machine, each with the "
-    "environment\n"
-    "it would have under `muster run`. No cluster and no network is needed. With --nnodes, one such command\n"
-    "on each machine makes one group of them all; with --hosts, ssh starts them there.";
-constexpr const char* kFooter =
-    "Examples:\n"
-    "  muster launch -n 4 --label -- python evaluate.py\n"
-    "  muster launch -n 4 -c configs/eval-digits.yaml\n"
-    "  muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py\n"
-    "  muster launch --hosts machines.txt -n 8 -- python train.py";
+constexpr CommandText kText = {
+    .details =
+        R"(muster starts N ranks of CMD (else of run.command of the configuration) on this machine, each with the environment that
+it has under `muster run`. This needs no cluster and no network.
+
+With --hosts, ssh starts the ranks on the machines that a file names. Without ssh, start the same command on each machine
+with --nnodes, --node-rank and --endpoint: they form one group.)",
+    .examples = R"(muster launch -n 4 --label -- python evaluate.py
+muster launch -n 4 -c configs/eval-digits.yaml
+muster launch --hosts machines.txt -n 8 -- python train.py
+muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py)",
+};
 
 Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
   if (!launch.host_file.empty()) {
@@ -38,8 +41,12 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
     return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
   }
   if (launch.ranks.empty()) {
-    return WithHint(Fail(Code::kUsage, "muster launch needs to know how many ranks: -n N"),
-                    "muster launch -n 4 -- CMD ARGS...");
+    // "muster launch 4 prog"
+    const bool counted = launch.command.size() > 1 && ParseInteger<int>(launch.command.front());
+    return WithHint(Fail(Code::kUsage, "muster launch needs the number of ranks: -n N"),
+                    counted
+                        ? fmt::format("muster launch -n {} -- {} ...", launch.command[0], launch.command[1])
+                        : "muster launch -n 4 -- CMD ARGS...");
   }
   const auto& endpoint = asked.explicit_tuple.endpoint;
   if (launch.nodes == 1) {
@@ -146,39 +153,49 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
 
 }  // namespace
 
-void AddLaunchCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("launch", "start N local ranks, no cluster");
-  command->description(kHelp);
-  command->footer(kFooter);
-  const auto flags = AddConfigFlags(*command);
-  AddOutputFlags(*command, flags);
-  AddReportFlag(*command, flags);
+CommandText AddLaunchCommand(CLI::App& command, Run& run) {
+  const auto flags = AddConfigFlags(command);
+  AddOutputFlags(command, flags);
+  AddReportFlag(command, flags);
   const auto launch = std::make_shared<LaunchFlags>();
-  command->add_option("-n,--ranks,--nproc-per-node", launch->ranks, "how many on this machine")
+  command.option_defaults()->group(kWhatToRun);
+  command
+      .add_option("-n,--ranks,--nproc-per-node", launch->ranks,
+                  "the number of ranks on this machine, or on each machine of --hosts")
       ->type_name("N|gpu|cpu|auto");
-  command->add_option("--nnodes", launch->nodes, "how many machines; each has its own `muster launch`")
+  AddRestartFlag(command, {launch, &launch->max_restarts});
+  command.option_defaults()->group(kMeeting);
+  command.add_option("--nnodes", launch->nodes, "the number of machines; each has its own muster launch")
       ->type_name("M")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--node-rank", launch->node, "which of them this is, from 0")
+      ->check(NumberFrom(1, 1'000'000));
+  command.add_option("--node-rank", launch->node, "the number of this machine, from 0; with --nnodes")
       ->type_name("R")
-      ->check(CLI::Range(0, 999'999));
-  command->add_option("--endpoint", flags->endpoint, "where the one with --node-rank 0 listens; a free port")
+      ->check(NumberFrom(0, 999'999));
+  command
+      .add_option("--endpoint", flags->endpoint,
+                  "a free port of the machine with --node-rank 0; with --nnodes")
       ->type_name("HOST:PORT");
-  command->add_option("--hosts", launch->host_file, "start on the machines that FILE names, one on each line")
+  command
+      .add_option(
+          "--hosts", launch->host_file,
+          "start the ranks on the machines that FILE names, one a line (NAME, or NAME slots=N), by ssh")
       ->type_name("FILE");
-  command->add_option("--ssh", launch->ssh, "how to reach them (default: ssh -o BatchMode=yes)")
+  command
+      .add_option("--ssh", launch->ssh,
+                  "the command that reaches a machine of --hosts (default: ssh -o BatchMode=yes)")
       ->type_name("COMMAND");
-  command->add_flag("--until-stdin-closes", launch->until_stdin_closes,
-                    "end, as if told to, when the standard input closes; CMD gets none");
-  AddRestartFlag(*command, {launch, &launch->max_restarts});
-  command->add_option("CMD", launch->command, "the program and its arguments, after --");
-  command->positionals_at_end();
-  command->callback([flags, launch, &run] {
+  command.option_defaults()->group(kAdvanced);
+  command.add_flag("--until-stdin-closes", launch->until_stdin_closes,
+                   "end the ranks when the standard input closes; CMD has none");
+  command.add_option("CMD", launch->command, "the program and its arguments, after --");
+  command.positionals_at_end();
+  command.callback([flags, launch, &run] {
     run = [flags, launch] {
       const Result<int> status = Launch(*flags, *launch);
       return status ? *status : ReportError(status.error());
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

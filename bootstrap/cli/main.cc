@@ -1,8 +1,12 @@
 // The `muster` command.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,39 +14,33 @@
 #include "bootstrap/cli/build_facts.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/usage/habits.h"
+#include "bootstrap/cli/usage/usage_problem.h"
+#include "bootstrap/environment/environment.h"
 
 namespace muster::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Exit status: 0; 64 usage, or not launched; 65 bad environment; 69 a peer was lost; 70 internal;\n"
-    "71 operating system; 75 deadline; 76 ranks disagree; 77 authentication; 78 configuration;\n"
-    "79 all programs exited with 0, but a file of run.expect is missing, or items of a map failed;\n"
-    "80 the time is up and items of a map are left: the same command continues with them;\n"
-    "otherwise that of the first program that failed (128+n for signal n).\n\n"
-    "Example: srun -N4 -n16 muster run -c configs/eval.yaml -- python evaluate.py";
+constexpr std::string_view kPrograms = "Start programs";
+constexpr std::string_view kMaps = "Maps: a program for each of many items";
+constexpr std::string_view kFindOut = "Find out";
+constexpr std::string_view kTools = "Tools";
 
-struct Command {
-  std::string_view name;
-  void (*add)(CLI::App& app, Run& run);
+constexpr CommandRow kCommands[] = {
+    {"run", kPrograms, "Run a program as the ranks that a launcher has started", AddRunCommand},
+    {"launch", kPrograms, "Start the ranks of a program here, or on machines by ssh", AddLaunchCommand},
+    {"once", kPrograms, "Run a program once, or once on each node", AddOnceCommand},
+    {"map", kMaps, "Run a program for each item, shared among the ranks", AddMapCommand},
+    {"journal", kMaps, "Print the results and failures of a map", AddJournalCommand},
+    {"resolve", kFindOut, "Print the rank of this process, and the reasons", AddResolveCommand},
+    {"check", kFindOut, "Form the group and name nodes that are slow or unreachable", AddCheckCommand},
+    {"status", kFindOut, "Print the state of a running group, rank by rank", AddStatusCommand},
+    {"doctor", kFindOut, "Examine this machine, without a job", AddDoctorCommand},
+    {"config", kFindOut, "Print the effective configuration", AddConfigCommand},
+    {"secret", kTools, "Print a fresh job secret", AddSecretCommand},
+    {"store", kTools, "Serve a store for clients of PyTorch's TCPStore", AddStoreCommand},
+    {"help", kTools, "Print the manual of a command", AddHelpCommand},
 };
-
-constexpr Command kCommands[] = {
-    {"run", AddRunCommand},       {"launch", AddLaunchCommand}, {"resolve", AddResolveCommand},
-    {"check", AddCheckCommand},   {"config", AddConfigCommand}, {"secret", AddSecretCommand},
-    {"status", AddStatusCommand}, {"store", AddStoreCommand},   {"once", AddOnceCommand},
-    {"doctor", AddDoctorCommand}, {"map", AddMapCommand},       {"journal", AddJournalCommand},
-};
-
-// The one that is asked for; to describe the flags of the others as well would be a good part of what 2048
-// `muster run` cost. All of them where it is none, for the help.
-void AddCommands(CLI::App& app, Run& run, std::string_view name) {
-  if (name == "--version") return;
-  const bool known = std::ranges::count(kCommands, name, &Command::name) > 0;
-  for (const Command& command : kCommands) {
-    if (!known || command.name == name) command.add(app, run);
-  }
-}
 
 bool WantsJson(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
@@ -51,41 +49,90 @@ bool WantsJson(int argc, char** argv) {
   return false;
 }
 
-// In our words where the parser's own leave one guessing.
-Error UsageProblem(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const std::string command = chosen.empty() ? "muster" : "muster " + chosen.front()->get_name();
-  std::vector<std::string> unknown = app.remaining(true);
-  std::erase(unknown, "--");
-  std::string message = error.what();
-  if (!unknown.empty()) {
-    const bool option = unknown.front().starts_with('-');
-    message = fmt::format("{} knows no {} \"{}\"", command,
-                          option ? "option" : (chosen.empty() ? "command" : "argument"), unknown.front());
-  } else if (chosen.empty()) {
-    message = "muster needs a command";
+// `command`: nullptr if there is none.
+Error Problem(const CLI::App& app, const CLI::App* command, const CLI::ParseError& error) {
+  BadCommandLine line{"", app.remaining(true), error.what(), {}};
+  if (command == nullptr) {
+    for (const CommandRow& row : kCommands) line.names.push_back(row.name);
+    return UsageProblem(line);
   }
-  return {Code::kUsage, message, command + " --help shows what there is"};
+  line.command = command->get_name();
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) line.names.emplace_back(name);
+  }
+  return UsageProblem(line);
+}
+
+// Of the command's name: behind --color, if that comes first.
+int CommandIndex(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]).starts_with("--color=")) return 2;
+  return argc > 1 && std::strcmp(argv[1], "--color") == 0 ? 3 : 1;
+}
+
+// In the order of CLI11: the last one first. `at`: the index of the command's name.
+Result<std::vector<std::string>> WordsOf(const CLI::App& command, int at, int argc, char** argv) {
+  std::vector<std::string> words(argv + at + 1, argv + argc);
+  if (MayHaveHabits(words)) {
+    const Environment environment = Environment::OfThisProcess();
+    const auto takes_value = [&command](const std::string& name) -> std::optional<bool> {
+      const CLI::Option* option = command.get_option_no_throw(name);
+      return option == nullptr ? std::nullopt : std::optional(option->get_items_expected_max() > 0);
+    };
+    MUSTER_TRY(words, TranslateHabits({command.get_name(), takes_value}, words,
+                                      environment.Get("PATH").value_or("")));
+  }
+  words.insert(words.begin(), argv + 1, argv + at + 1);
+  std::ranges::reverse(words);
+  return words;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("muster takes N processes on a cluster from started to talking.", "muster");
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    fmt::print("{}\n", BuildFacts());
+    return 0;
+  }
+  CLI::App app("", "muster");
   app.require_subcommand(1);
-  app.footer(kFooter);
-  app.set_version_flag("--version", BuildFacts, "Print the version, commit, date and features");
+  app.set_version_flag("-V,--version", BuildFacts);
+  std::string colour;
+  app.add_option("--color", colour);
+  // The command at hand alone: to describe the options of all others would be a good part of the cost of `muster run`.
+  const int at = CommandIndex(argc, argv);
+  const CommandRow* row = argc > at ? FindCommand(argv[at]) : nullptr;
+  CLI::App* command = row == nullptr ? nullptr : app.add_subcommand(std::string(row->name));
   Run run;
-  AddCommands(app, run, argc > 1 ? argv[1] : "");
   try {
-    app.parse(argc, argv);
+    if (command == nullptr) {
+      app.parse(argc, argv);
+    } else {
+      AddHelpOptions(*command);
+      row->add(*command, run);
+      Result<std::vector<std::string>> words = WordsOf(*command, at, argc, argv);
+      if (!words) return ReportError(words.error(), WantsJson(argc, argv));
+      app.parse(*std::move(words));
+    }
+  } catch (const CLI::CallForHelp&) {
+    const CLI::Option* own = command == nullptr ? nullptr : command->get_option("--color");
+    if (own != nullptr && own->count() > 0) colour = own->results().back();
+    const Result<int> status = ShowHelp(row == nullptr ? "" : row->name, colour);
+    return status ? *status : ReportError(status.error());
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
+    return app.exit(success);  // --version
   } catch (const CLI::ParseError& error) {
-    return ReportError(UsageProblem(app, error), WantsJson(argc, argv));
+    return ReportError(Problem(app, command, error), WantsJson(argc, argv));
   }
   return run();
 }
 
 }  // namespace
+
+std::span<const CommandRow> Commands() { return kCommands; }
+
+const CommandRow* FindCommand(std::string_view name) {
+  const auto* found = std::ranges::find(kCommands, name, &CommandRow::name);
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
 }  // namespace muster::cli
 
 int main(int argc, char** argv) { return muster::cli::Main(argc, argv); }

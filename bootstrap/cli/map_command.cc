@@ -1,6 +1,7 @@
 // muster map: a command for each item, shared dynamically among the ranks.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
@@ -13,32 +14,26 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Run CMD for each item. The items are shared dynamically among the ranks of this launch; each is "
-    "committed\n"
-    "once to a journal, and the same command goes on with what is left, with any number of ranks. CMD runs "
-    "in a\n"
-    "directory of its own, which becomes OUTPUT/KEY when CMD has exited with 0; its output is kept there in "
-    "the\n"
-    "files stdout and stderr.";
-constexpr const char* kFooter =
-    "Items: a file, one item a line (.txt), one JSON object a line (.jsonl), or CSV with a header line "
-    "(.csv);\n"
-    "in YAML also a list, or a map of lists whose combinations are the items (map.items).\n\n"
-    "In CMD, run.env and --expect {NAME} is a field of the item; {item} {index} {key} {dir} {pwd} {attempt} "
-    "{slot}\n"
-    "{rank} {local_rank} {node} are known for every item; {{ and }} are braces. {pwd} is the directory where "
-    "muster\n"
-    "was started. CMD also gets MUSTER_ITEM, MUSTER_ITEM_KEY, MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR, "
-    "MUSTER_SLOT.\n\n"
-    "Exit status, on every rank: 0 all items are committed; 79 items failed after --retries, named; 80 the "
-    "time\n"
-    "is up and items are left; otherwise as everywhere (muster --help).\n\n"
-    "Examples:\n"
-    "  muster map --items words.txt -- sh -c 'echo {item} >out'\n"
-    "  srun muster map --items runs.csv --timeout 30m -- python {pwd}/eval.py --model {model} --task {task}\n"
-    "  srun muster map -c configs/map-sweep.yaml\n"
-    "  muster map -c configs/map-sweep.yaml --dry-run";
+constexpr CommandText kText = {
+    .details =
+        R"(Runs CMD for each item. The ranks of this launch share the items dynamically. Each item is committed once to a journal,
+and the same command continues with the items that are left, on any number of ranks. CMD runs in a directory of its own,
+which becomes OUTPUT/KEY when CMD has exited with 0. Its output is in the files stdout and stderr there.)",
+    .examples = R"(muster map --items words.txt -- sh -c 'echo {item} >out'
+srun muster map --items runs.csv --timeout 30m -- python {pwd}/eval.py --model {model} --task {task}
+srun muster map -c configs/map-sweep.yaml
+muster map -c configs/map-sweep.yaml --dry-run)",
+    .notes =
+        R"(Items are the lines of a file (.txt), the JSON objects in its lines (.jsonl), or CSV with a header line (.csv). In YAML
+they can also be a list, or a map of lists whose combinations are the items (map.items).
+
+In CMD, run.env and --expect, {NAME} is a field of the item. Every item also has {item} {index} {key} {dir} {pwd}
+{attempt} {slot} {rank} {local_rank} {node}; {{ and }} are braces. {pwd} is the directory in which muster was started.
+CMD receives MUSTER_ITEM, MUSTER_ITEM_KEY, MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR and MUSTER_SLOT.)",
+    .exit_status = R"(0 all items are committed
+79 items failed after --retries; they are named
+80 the time is up and items are left)",
+};
 
 struct MapFlags {
   std::vector<std::string> command;
@@ -119,48 +114,48 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
 }
 
 void AddMapFlags(CLI::App& command, const std::shared_ptr<MapFlags>& flags) {
+  command.option_defaults()->group(kWhatToRun);
   const auto add = [&](const char* name, std::string& value, const char* what, const char* type) {
     command.add_option(name, value, what)->type_name(type);
   };
-  add("--items", flags->items, "the items: .txt, .jsonl or .csv (map.items)", "FILE");
+  add("--items", flags->items, "the items: a .txt, .jsonl or .csv file (map.items)", "FILE");
   add("--output", flags->output, "the directory of the results (map.output; default muster-map)", "DIR");
-  add("--journal", flags->journal, "what is done, to go on from (map.journal; default OUTPUT/journal)",
+  add("--journal", flags->journal, "the journal to continue from (map.journal; default OUTPUT/journal)",
       "DIR");
   add("--retries", flags->retries, "further attempts at an item that failed (map.retries; default 2)", "N");
-  add("--timeout", flags->timeout, "end an attempt that takes longer (map.timeout)", "TIME");
+  add("--timeout", flags->timeout, "end an attempt that takes longer than TIME (map.timeout)", "TIME");
   add("--slots", flags->slots,
-      "items at a time for each rank: N, or {count: N, gpus: K, cores: C} (map.slots)", "N");
+      "the number of items that a rank works on at a time, or {count: N, gpus: K, cores: C} (map.slots)",
+      "N");
   command
-      .add_option(
-          "--expect", flags->expected,
-          "an attempt has failed unless CMD has written this file, or FILE:JSON.PATH in it; repeatable")
+      .add_option("--expect", flags->expected,
+                  "an attempt fails unless CMD has written FILE, or FILE:JSON.PATH in it; repeatable")
       ->type_name("FILE")
       ->take_all()
       ->expected(1);
   command.add_flag("--dry-run", flags->dry_run,
                    "print the number of items and the first commands; run nothing");
-  command.add_flag("--json", flags->json, "the outcome as one JSON object, on rank 0's stdout");
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", flags->json, "print the outcome as one JSON object, on rank 0");
   command.add_option("CMD", flags->command, "the program and its arguments, after --");
   command.positionals_at_end();
 }
 
 }  // namespace
 
-void AddMapCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("map", "run a command for each item, shared among the ranks");
-  command->description(kHelp);
-  command->footer(kFooter);
-  const auto shared = AddConfigFlags(*command);
-  AddLaunchFlags(*command, shared);
+CommandText AddMapCommand(CLI::App& command, Run& run) {
+  const auto shared = AddConfigFlags(command);
+  AddLaunchFlags(command, shared);
   const auto flags = std::make_shared<MapFlags>();
-  AddMapFlags(*command, flags);
-  command->callback([shared, flags, &run] {
+  AddMapFlags(command, flags);
+  command.callback([shared, flags, &run] {
     run = [shared, flags] {
       bool reports = true;
       const Result<int> status = Map(*shared, *flags, reports);
       return status ? *status : ReportError(status.error(), flags->json && reports);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

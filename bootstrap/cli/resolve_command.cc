@@ -1,6 +1,7 @@
 // muster resolve: who am I, and why. No network, but for a bare PMIx rank the server on this node.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
@@ -11,11 +12,14 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Examples:\n"
-    "  srun -N2 -n4 muster resolve\n"
-    "  eval \"$(muster resolve --export)\"\n"
-    "  muster resolve --env-file captured.env --json";
+constexpr CommandText kText = {
+    .details =
+        R"(Prints the rank, the world and the launcher of this process, which variables they follow from, and the reason against
+each other launcher. It uses no network. If a PMIx server alone knows the rank, it asks that server on this node.)",
+    .examples = R"_(srun -N2 -n4 muster resolve
+eval "$(muster resolve --export)"   # the rank as shell variables
+muster resolve --env-file captured.env --json   # the environment of another process)_",
+};
 
 struct ResolveFlags {
   bool json = false;
@@ -54,25 +58,24 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
 
 }  // namespace
 
-void AddResolveCommand(CLI::App& app, Run& run) {
-  CLI::App* command =
-      app.add_subcommand("resolve", "who am I, and why; no network, but for a bare PMIx rank its server");
-  command->description(
-      "Say which rank of which world this process is, what says so, and why nothing else does.");
-  command->footer(kFooter);
-  const auto shared = AddConfigFlags(*command);
-  AddLaunchFlags(*command, shared);
+CommandText AddResolveCommand(CLI::App& command, Run& run) {
+  const auto shared = AddConfigFlags(command);
+  AddLaunchFlags(command, shared);
   const auto flags = std::make_shared<ResolveFlags>();
-  CLI::Option* json = command->add_flag("--json", flags->json, "one JSON object on stdout");
-  command->add_flag("--export", flags->exports, "lines for a shell's eval")->excludes(json);
-  command->add_option("--env-file", flags->env_file, "NAME=VALUE lines instead of this process's environment")
+  command.option_defaults()->group(kOutput);
+  CLI::Option* json = command.add_flag("--json", flags->json, "print one JSON object");
+  command.add_flag("--export", flags->exports, "print lines for a shell's eval")->excludes(json);
+  command
+      .add_option("--env-file", flags->env_file,
+                  "read the environment from FILE, NAME=VALUE lines, instead of this process")
       ->type_name("FILE");
-  command->callback([shared, flags, &run] {
+  command.callback([shared, flags, &run] {
     run = [shared, flags] {
       const Result<int> status = Resolve(*shared, *flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

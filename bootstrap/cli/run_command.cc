@@ -1,4 +1,7 @@
-// muster run: form the group, run CMD supervised in its environment.
+// muster run: form the group, run CMD supervised in its environment. muster once: one program for all ranks, or one on
+// each node, before a run.
+#include <CLI/CLI.hpp>
+
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/supervised.h"
@@ -6,44 +9,71 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Form the group of this launch, then run CMD (else run.command of the configuration) as this rank,\n"
-    "with what torchrun sets (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, ...) and a store for\n"
-    "PyTorch that muster serves, for this group alone (run.store). The first rank that fails ends them all "
-    "and\n"
-    "is reported by rank and node; its exit status is everybody's.";
-constexpr const char* kFooter =
-    "Examples:\n"
-    "  srun -N4 -n16 muster run -- python evaluate.py --task digits\n"
-    "  srun -N4 -n16 muster run --label --log-dir logs/$SLURM_JOB_ID -- python train.py\n"
-    "  srun muster run --report run.html -- python evaluate.py\n"
-    "  srun muster run -c configs/eval-digits.yaml\n"
-    "  srun -N4 --ntasks-per-node=1 muster run --nproc-per-node 8 -- python train.py";
+constexpr CommandText kRunText = {
+    .details =
+        R"(The ranks are those of a launcher: srun, mpirun, torchrun and others. muster forms one group of them, then runs CMD
+(else run.command of the configuration) as each rank. CMD receives the variables that torchrun sets: RANK, WORLD_SIZE,
+LOCAL_RANK, MASTER_ADDR, MASTER_PORT and others, and a store for PyTorch that muster serves for this group alone.
+
+The first rank that fails ends all ranks. It is reported by rank and node, and its exit status is that of all ranks.)",
+    .examples = R"(srun -N4 -n16 muster run -- python evaluate.py --task digits
+srun -N4 --ntasks-per-node=1 muster run --nproc-per-node 8 -- python train.py   # one task a node starts 8 ranks
+srun -N4 -n16 muster run --label --log-dir logs/$SLURM_JOB_ID -- python train.py
+srun muster run -c configs/eval-digits.yaml
+srun muster run --report run.html -- python evaluate.py)",
+};
+
+constexpr CommandText kOnceText = {
+    .details =
+        R"(CMD runs in one process of this launch, rank 0, or with --per-node in one process on each node. All other processes wait
+for it and exit with its exit status: to stage data before `muster run`. CMD has a world of its own: RANK is 0 and
+WORLD_SIZE is 1.)",
+    .examples = R"(srun muster once -- python download.py
+srun sh -c 'muster once --per-node -- tar -C /tmp -xf data.tar && muster run -- python evaluate.py')",
+};
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("run", "form the group and run a program in it");
-  command->description(kHelp);
-  command->footer(kFooter);
-  const auto flags = AddConfigFlags(*command);
-  AddOutputFlags(*command, flags);
-  AddLaunchFlags(*command, flags);
-  AddReportFlag(*command, flags);
+CommandText AddRunCommand(CLI::App& command, Run& run) {
+  const auto flags = AddConfigFlags(command);
+  AddOutputFlags(command, flags);
+  AddLaunchFlags(command, flags);
+  AddReportFlag(command, flags);
   const auto wanted = std::make_shared<Supervised>();
+  command.option_defaults()->group(kWhatToRun);
   command
-      ->add_option("--nproc-per-node", wanted->ranks_per_node,
-                   "start so many ranks of CMD here; for launches of one process on each node")
+      .add_option("--nproc-per-node", wanted->ranks_per_node,
+                  "start N ranks of CMD here, if the launcher starts one process on each node")
       ->type_name("N|gpu|cpu|auto");
-  AddRestartFlag(*command, {wanted, &wanted->max_restarts});
-  command->add_option("CMD", wanted->command, "the program and its arguments, after --");
-  command->positionals_at_end();
-  command->callback([flags, wanted, &run] {
+  AddRestartFlag(command, {wanted, &wanted->max_restarts});
+  command.add_option("CMD", wanted->command, "the program and its arguments, after --");
+  command.positionals_at_end();
+  command.callback([flags, wanted, &run] {
     run = [flags, wanted] {
       const Result<int> status = RunSupervised(*flags, *wanted);
       return status ? *status : ReportError(status.error());
     };
   });
+  return kRunText;
+}
+
+CommandText AddOnceCommand(CLI::App& command, Run& run) {
+  const auto flags = AddConfigFlags(command);
+  AddLaunchFlags(command, flags);
+  const auto wanted = std::make_shared<Supervised>();
+  command.option_defaults()->group(kWhatToRun);
+  const auto per_node = std::make_shared<bool>(false);
+  command.add_flag("--per-node", *per_node, "run CMD in the first process of each node");
+  command.add_option("CMD", wanted->command, "the program and its arguments, after --")->required();
+  command.positionals_at_end();
+  command.callback([flags, wanted, per_node, &run] {
+    run = [flags, wanted, per_node] {
+      wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;
+      const Result<int> status = RunSupervised(*flags, *wanted);
+      return status ? *status : ReportError(status.error());
+    };
+  });
+  return kOnceText;
 }
 
 }  // namespace muster::cli

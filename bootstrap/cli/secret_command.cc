@@ -1,18 +1,26 @@
 // muster secret: a fresh 256-bit job secret.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "comm/auth/secret.h"
 
 namespace muster::cli {
+namespace {
 
-void AddSecretCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("secret", "a fresh 256-bit job secret");
-  command->description("Print a fresh job secret, for rendezvous.auth: secret.");
-  command->footer(
-      "Example, in a batch script:\n  export MUSTER_SECRET=$(muster secret)\n  srun muster run -- ...");
-  command->callback([&run] {
+constexpr CommandText kText = {
+    .details =
+        R"(The secret has 256 bits. Ranks that share it in MUSTER_SECRET authenticate each other with it if MUNGE does not run
+(rendezvous.auth: secret).)",
+    .examples = R"(export MUSTER_SECRET=$(muster secret)   # in the batch script, before srun muster run)",
+};
+
+}  // namespace
+
+CommandText AddSecretCommand(CLI::App& command, Run& run) {
+  command.callback([&run] {
     run = [] {
       const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
       if (!secret) return ReportError(secret.error());
@@ -20,6 +28,7 @@ void AddSecretCommand(CLI::App& app, Run& run) {
       return 0;
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

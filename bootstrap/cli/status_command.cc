@@ -1,6 +1,7 @@
 // muster status: what the running group of this job is doing, rank by rank.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -20,25 +21,22 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr const char* kHelp =
-    "Say what the ranks of the running groups on this node are doing: in which operation, since when, for\n"
-    "whom it waits. Asks a group's leader on this node, which asks all other ranks; nobody is disturbed.\n"
-    "Of a map that is at work: items done, failed and at work, the slowest, and how busy the ranks are.\n"
-    "Works for `muster run` and for programs that link muster, of the same user. A rank that does not "
-    "answer\n"
-    "within two seconds is reported as silent.";
-constexpr const char* kFooter =
-    "--stacks also shows where late ranks stand: those that others wait for, else those in no operation. "
-    "The\n"
-    "program's own frames are shown by py-spy (Python), eu-stack, gdb or pstack, whichever is installed on "
-    "the\n"
-    "rank's node: under `muster run` on every node, for other programs on this one. That stops a rank for a\n"
-    "moment.\n\n"
-    "Exit status: 0; 64 there is no group on this node; 75 its leader does not answer.\n\n"
-    "Examples:\n"
-    "  srun --overlap --jobid=4711 -N1 -n1 muster status\n"
-    "  srun --overlap --jobid=4711 -N1 -n1 muster status --stacks --ranks 5,12-15\n"
-    "  muster status --json | jq '.groups[].waiting'";
+constexpr CommandText kText = {
+    .details =
+        R"(Prints what the ranks of the running groups on this node are doing: the operation, since when, and the ranks that it
+waits for. Of a map: the items that are done, failed and at work, the slowest items, and how busy the ranks are. It asks
+the leader of each group on this node; the programs are not disturbed. The groups are those of `muster run` and of
+programs that link muster, of the same user. A rank that does not answer within 2 s is reported as silent.)",
+    .examples = R"(srun --overlap --jobid=4711 -N1 -n1 muster status
+srun --overlap --jobid=4711 -N1 -n1 muster status --stacks --ranks 5,12-15
+muster status --json | jq '.groups[].waiting')",
+    .notes =
+        R"(--stacks shows the frames of late ranks: of those that other ranks wait for, else of those in no operation. py-spy
+(Python), eu-stack, gdb or pstack, if installed on the rank's node, read the program's own frames: under `muster run` on
+every node, for other programs on this node. They stop the rank for a moment.)",
+    .exit_status = R"(64 there is no group on this node
+75 the leader of the group does not answer)",
+};
 
 constexpr uint64_t kSurveyMilliseconds = 2000;
 constexpr uint64_t kStacksMilliseconds = 30000;
@@ -135,22 +133,23 @@ Result<int> ShowStatus(const StatusFlags& flags) {
 
 }  // namespace
 
-void AddStatusCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("status", "what a running group is doing, rank by rank");
-  command->description(kHelp);
-  command->footer(kFooter);
+CommandText AddStatusCommand(CLI::App& command, Run& run) {
   const auto flags = std::make_shared<StatusFlags>();
-  command->add_flag("--json", flags->json, "one JSON object, every rank (bootstrap/status/README.md)");
-  CLI::Option* stacks = command->add_flag("--stacks", flags->stacks, "where late ranks stand");
-  command->add_option("--ranks", flags->ranks, "with --stacks: these instead")
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", flags->json, "print one JSON object with every rank");
+  CLI::Option* stacks = command.add_flag("--stacks", flags->stacks, "print the stacks of late ranks");
+  command
+      .add_option("--ranks", flags->ranks,
+                  "with --stacks: print the stacks of these ranks, for example 5,12-15")
       ->type_name("LIST")
       ->needs(stacks);
-  command->callback([flags, &run] {
+  command.callback([flags, &run] {
     run = [flags] {
       const Result<int> status = ShowStatus(*flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -20,17 +21,14 @@
 namespace muster::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Serve a store that PyTorch's TCPStore clients (2.2 and later) use as their own, until Ctrl-C or "
-    "SIGTERM.\n"
-    "It listens on one address only. The protocol has no authentication: whoever reaches that address may\n"
-    "read and write.";
-constexpr const char* kFooter =
-    "Examples:\n"
-    "  muster store --listen 127.0.0.1:29500 &\n"
-    "  MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True RANK=0 WORLD_SIZE=1 python "
-    "train.py\n"
-    "  muster store --listen 10.1.0.5:0 --json";
+constexpr CommandText kText = {
+    .details =
+        R"(Serves a store for TCPStore clients of PyTorch 2.2 and later, until Ctrl-C or SIGTERM. It listens on one address. The
+protocol has no authentication: every process that reaches the address can read and write.)",
+    .examples = R"(muster store --listen 127.0.0.1:29500 &
+MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True RANK=0 WORLD_SIZE=1 python train.py
+muster store --listen 10.1.0.5:0 --json   # any free port)",
+};
 
 constexpr uint16_t kDefaultPort = 29500;  // PyTorch's own
 constexpr Duration kResolveTime = std::chrono::seconds(10);
@@ -118,22 +116,22 @@ Result<int> ServeStore(const StoreFlags& flags) {
 
 }  // namespace
 
-void AddStoreCommand(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("store", "a TCPStore-compatible store");
-  command->description(kHelp);
-  command->footer(kFooter);
+CommandText AddStoreCommand(CLI::App& command, Run& run) {
   const auto flags = std::make_shared<StoreFlags>();
+  command.option_defaults()->group(kMeeting);
   command
-      ->add_option("--listen", flags->listen,
-                   "where (default: 127.0.0.1, port 29500; port 0: any that is free)")
+      .add_option("--listen", flags->listen,
+                  "the address to listen on (default 127.0.0.1:29500; port 0: any free port)")
       ->type_name("HOST[:PORT]");
-  command->add_flag("--json", flags->json, "say where as one JSON object");
-  command->callback([flags, &run] {
+  command.option_defaults()->group(kOutput);
+  command.add_flag("--json", flags->json, "print the address as one JSON object");
+  command.callback([flags, &run] {
     run = [flags] {
       const Result<int> status = ServeStore(*flags);
       return status ? *status : ReportError(status.error(), flags->json);
     };
   });
+  return kText;
 }
 
 }  // namespace muster::cli

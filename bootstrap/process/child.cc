@@ -33,10 +33,13 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
               ""};
   const bool absent = outcome.error_number == ENOENT;
   const bool is_path = name.find('/') != std::string::npos;
+  const bool is_python = name.ends_with(".py");
   if (absent && is_path && access(name.c_str(), F_OK) == 0) {
     error.hint = "the file exists, but not the interpreter that its first line names";
   } else if (absent && name.find(' ') != std::string::npos) {
-    error.hint = "it is one word with spaces; write the program and each argument as separate words";
+    error.hint = "it is one word with spaces; leave out the quotes around it: " + name;
+  } else if (is_python && (absent ? !is_path : outcome.error_number == EACCES)) {
+    error.hint = "start it with Python: python " + name;
   } else if (absent && !is_path) {
     error.hint = "it is in no directory of PATH";
   }

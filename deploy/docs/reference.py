@@ -19,7 +19,6 @@ import api_pages  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCHEMAS = "docs/pages/reference/schemas"
-COMMAND = re.compile(r"^  ([a-z]+) {2,}\S", re.M)
 
 
 def read(path):
@@ -44,9 +43,8 @@ def help_of(*words):
 
 
 def commands():
-    names = COMMAND.findall(help_of())
-    if "run" not in names or "doctor" not in names:
-        raise SystemExit("reference.py: `muster --help` lists no commands")
+    manual = json.loads(subprocess.run([muster(), "help", "--json"], check=True, capture_output=True, text=True).stdout)
+    names = [command["name"] for command in manual["commands"]]
     text = "# Commands\n\nEach is the output of `muster COMMAND --help` of this release.\n\n"
     text += f"## muster\n\n```text\n{help_of()}```\n"
     for name in names:

@@ -47,14 +47,14 @@ check 'setting: no value' refused 78 \
 check 'setting: a bad value in the environment' refused 78 "MUSTER_TIMEOUTS_COLLECTIVE: \"soon\" $duration" \
   MUSTER_TIMEOUTS_COLLECTIVE=soon -- run -- true
 
-check 'usage: no command' refused 64 'muster needs a command (muster --help shows what there is)' --
-check 'usage: an unknown command' refused 64 'muster knows no command "rnu" (muster --help shows what there is)' -- rnu
-check 'usage: an unknown option' refused 64 'muster run knows no option "--nosuch" (muster run --help shows what there is)' \
+check 'usage: no command' refused 64 'muster needs a command (muster help lists the commands)' --
+check 'usage: an unknown command' refused 64 'muster has no command "rnu"; did you mean "run"? (muster help lists the commands)' -- rnu
+check 'usage: an unknown option' refused 64 'muster run has no option "--nosuch" (muster run --help lists the options)' \
   -- run --nosuch -- true
 check 'usage: nothing to run' refused 64 \
   'nothing to run: no CMD, and the configuration has no run.command (muster run -- CMD ARGS...)' -- run
 check 'usage: a negative rank' refused 64 \
-  '--rank: Value -1 not in range 0 to 2147483647 (muster run --help shows what there is)' -- run --rank -1 --world-size 2 -- true
+  '--rank: "-1" is not a number from 0 to 2147483647 (muster run --help lists the options)' -- run --rank -1 --world-size 2 -- true
 check 'usage: a rank without a world' refused 64 '--world-size is missing: --rank and --world-size go together' \
   -- run --rank 3 -- true
 check 'usage: a batch script is no rank' refused 64 \

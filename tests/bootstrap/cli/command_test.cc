@@ -8,9 +8,12 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "bootstrap/cli/usage/habit_table.h"
 
 namespace muster::cli {
 namespace {
@@ -65,6 +68,7 @@ TEST(Command, LinksNothingDynamicButLibc) {
 
 TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
   const Outcome outcome = Muster("--version");
+  EXPECT_EQ(Muster("-V").out, outcome.out);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out,
               MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"
@@ -73,13 +77,111 @@ TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
                            "features: socket( nccl)? munge secret pmix pmi torch-store\n"));
 }
 
-TEST(Command, EverySubcommandHasHelpWithAnExample) {
-  for (const char* command : {"run", "launch", "resolve", "check", "config", "secret", "store"}) {
-    const Outcome outcome = Muster(std::string(command) + " --help");
-    EXPECT_EQ(outcome.status, 0) << command;
-    EXPECT_THAT(outcome.out, HasSubstr("Example")) << command;
-    EXPECT_THAT(outcome.err, IsEmpty()) << command;
+std::vector<std::string> Lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Help, TheFirstPageFitsAScreen) {
+  const Outcome outcome = Muster("--help");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_LE(Lines(outcome.out).size(), 30U);
+  for (const std::string& line : Lines(outcome.out)) EXPECT_LE(line.size(), 80U) << line;
+  for (const char* other : {"help", "-h", "help --color=auto", "--color never -h"}) {
+    EXPECT_EQ(Muster(other).out, outcome.out) << other;
   }
+}
+
+TEST(Help, EveryCommandOfTheFirstPageHasAPageWithAnExample) {
+  int commands = 0;
+  for (const std::string& line : Lines(Muster("help").out)) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    const Outcome outcome = Muster(name + " --help");
+    EXPECT_EQ(outcome.status, 0) << name;
+    EXPECT_THAT(outcome.out, HasSubstr("\nExamples\n  ")) << name;
+    EXPECT_THAT(outcome.out, HasSubstr("muster " + name)) << name;
+    EXPECT_THAT(outcome.err, IsEmpty()) << name;
+    EXPECT_EQ(Muster("help " + name).out, outcome.out) << name;
+    ++commands;
+  }
+  EXPECT_GE(commands, 13);
+}
+
+TEST(Help, IsColouredOnlyIfAsked) {
+  for (const char* plain : {"run --help", "help run", "help --color auto run"})
+    EXPECT_THAT(Muster(plain).out, Not(HasSubstr("\x1b"))) << plain;
+  for (const char* coloured : {"run --help --color always", "--color=always run --help",
+                               "help run --color=always", "--color always --help"})
+    EXPECT_THAT(Muster(coloured).out, HasSubstr("\x1b[1m")) << coloured;
+  EXPECT_THAT(Muster("help --color red").err, HasSubstr("--color \"red\" is not one of auto, always, never"));
+}
+
+TEST(Help, OfWhatIsNoCommandIsAUsageError) {
+  const Outcome outcome = Muster("help rnu");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("muster help has no topic \"rnu\"; did you mean \"run\"?"));
+  EXPECT_EQ(Muster("help exit-status").status, 0);
+}
+
+TEST(Command, NamesTheNearestAndTheRemedy) {
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "muster needs a command (muster help lists the commands)"},
+           {"rnu", "muster has no command \"rnu\"; did you mean \"run\"? (muster help lists the commands)"},
+           {"python x.py",
+            "muster has no command \"python\" (muster help lists the commands; a program runs with: muster "
+            "run "
+            "-- python ...)"},
+           {"-n 4 true",
+            "muster has no option \"-n\"; the command comes first (muster help lists the commands)"},
+           {"run --expext x -- true",
+            "muster run has no option \"--expext\"; did you mean \"--expect\"? (muster run --help lists the "
+            "options)"},
+           {"resolve this",
+            "muster resolve has no argument \"this\" (muster resolve --help lists the options)"},
+           {"launch 4 true",
+            "muster launch needs the number of ranks: -n N (muster launch -n 4 -- true ...)"},
+           {"launch -n",
+            "--ranks needs a value: --ranks N|gpu|cpu|auto (muster launch --help lists the options)"},
+           {"launch -n 1 --nnodes x -- true",
+            "--nnodes: \"x\" is not a number from 1 to 1000000 (muster launch --help lists the options)"},
+           {"journal", "muster journal needs DIRECTORY (muster journal --help lists the options)"},
+           {"status --ranks 4", "--ranks needs --stacks (muster status --help lists the options)"},
+           {"run --nnodes 2 train.py",
+            "muster run has no option \"--nnodes\" (let the launcher start one process a node: "
+            "srun -N 2 --ntasks-per-node=1 muster run --nproc-per-node N -- CMD; without a "
+            "scheduler: muster launch --nnodes 2 --node-rank R --endpoint HOST:PORT -n N -- CMD)"},
+       }) {
+    const Outcome outcome = Muster(arguments);
+    EXPECT_EQ(outcome.status, 64) << arguments;
+    EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
+    EXPECT_EQ(outcome.err, "muster: error: " + message + "\n");
+  }
+}
+
+TEST(Habits, AreOptionsOfTheCommand) {
+  for (const Habit& habit : Habits()) {
+    for (const auto& [command, reading] : {std::pair("run", habit.run), {"launch", habit.launch}}) {
+      if (reading.meaning != Meaning::kSame) continue;
+      EXPECT_THAT(Muster(std::string(command) + " --help").out, HasSubstr(std::string(reading.text)))
+          << habit.word;
+    }
+  }
+}
+
+TEST(Habits, StartTheRanks) {
+  const Outcome outcome =
+      Muster("launch --nproc_per_node=2 --standalone --no-python sh -c 'echo $# $WORLD_SIZE' -m -np");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "1 2\n1 2\n");
+}
+
+TEST(Command, TheProgramsOwnOptionsAreLeftAlone) {
+  EXPECT_EQ(Muster("launch -n 1 echo --nnodes 3 -np 4 --help").out, "--nnodes 3 -np 4 --help\n");
+  EXPECT_EQ(Muster("launch -n 1 -- echo --nproc_per_node 2 -- -m").out, "--nproc_per_node 2 -- -m\n");
 }
 
 TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {

@@ -78,13 +78,19 @@ struct Failing {
 
 TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
   const std::string plain = Script("plain", "x", 0644);
+  const std::string python = Script("plain.py", "x", 0644);
   const std::string no_interpreter = Script("no_interpreter", "#!/no/such/interpreter\n", 0755);
   for (const Failing& failing : std::vector<Failing>{
            {"no-such-program", ENOENT, 127, "cannot start \"no-such-program\": No such file or directory",
             "it is in no directory of PATH"},
            {"/no/such", ENOENT, 127, "cannot start \"/no/such\": No such file or directory", ""},
            {"python3 -c pass", ENOENT, 127, "cannot start \"python3 -c pass\": No such file or directory",
-            "it is one word with spaces; write the program and each argument as separate words"},
+            "it is one word with spaces; leave out the quotes around it: python3 -c pass"},
+           {"train.py", ENOENT, 127, "cannot start \"train.py\": No such file or directory",
+            "start it with Python: python train.py"},
+           {"/no/such.py", ENOENT, 127, "cannot start \"/no/such.py\": No such file or directory", ""},
+           {python, EACCES, 126, "cannot start \"" + python + "\": Permission denied",
+            "start it with Python: python " + python},
            {"", ENOENT, 127, "cannot start \"\": No such file or directory", "it is in no directory of PATH"},
            {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
            {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},

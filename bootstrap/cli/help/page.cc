@@ -1,0 +1,107 @@
+#include "bootstrap/cli/help/page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace muster::cli {
+namespace {
+
+constexpr size_t kIndent = 2;
+constexpr size_t kTextColumn = 26;
+constexpr size_t kStatusColumn = 10;
+
+// "  NAME   text", the text in a column of its own and below the name if that is long.
+std::string Entry(std::string_view name, std::string_view text, size_t column, const Style& style) {
+  std::string entry(kIndent, ' ');
+  entry += style.Strong(name);
+  const std::string body = Wrapped(text, column, style.width);
+  const size_t used = kIndent + name.size();
+  if (used + 2 > column) return entry + '\n' + body;
+  return entry + body.substr(std::min(used, body.size()));
+}
+
+std::string Names(const OptionManual& option) {
+  std::string names;
+  for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + name;
+  if (names.empty()) return option.value;
+  return option.value.empty() ? names : names + " " + option.value;
+}
+
+std::string Options(std::span<const OptionManual> options, const Style& style) {
+  std::string text;
+  for (const OptionManual& option : options) text += Entry(Names(option), option.text, kTextColumn, style);
+  return text;
+}
+
+std::string Section(std::string_view title, std::string_view body, const Style& style) {
+  return body.empty() ? "" : fmt::format("\n{}\n{}", style.Strong(title), body);
+}
+
+// Never wrapped: a line is to be copied.
+std::string Lines(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    text.append(kIndent, ' ').append(lines.substr(0, end)) += '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
+std::string Statuses(std::string_view lines, const Style& style) {
+  std::string text;
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    const size_t space = std::min(line.find(' '), line.size() - 1);
+    text += Entry(line.substr(0, space), line.substr(space + 1), kStatusColumn, style);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  if (!text.empty()) text += Entry("other", "as muster help exit-status prints", kStatusColumn, style);
+  return text;
+}
+
+}  // namespace
+
+std::string FirstPage(std::span<const CommandRow> commands, const Style& style) {
+  std::string page = Wrapped(
+      "muster connects the processes of a job under any launcher, and names the rank and node that prevent "
+      "it.",
+      0, style.width);
+  page += fmt::format("\nUsage: {}\n", style.Strong("muster COMMAND [OPTION...] [-- CMD ARG...]"));
+  std::string_view group;
+  for (const CommandRow& command : commands) {
+    if (command.group != group) page += fmt::format("\n{}\n", style.Strong(command.group));
+    group = command.group;
+    page += Entry(command.name, command.summary, 11, style);
+  }
+  page +=
+      "\n"
+      "Example: srun -N4 -n16 muster run -- python evaluate.py\n"
+      "More:    muster help COMMAND, muster help exit-status, muster config --explain\n"
+      "Manual:  man muster, man muster.yaml\n";
+  return page;
+}
+
+std::string CommandPage(const CommandManual& command, const Style& style) {
+  std::string page = Wrapped(command.summary, 0, style.width);
+  page.insert(page.size() - 1, ".");
+  page += fmt::format("\nUsage: {}\n", style.Strong(command.usage));
+  if (!command.text.details.empty()) page += "\n" + Wrapped(command.text.details, 0, style.width);
+  if (!command.positionals.empty()) page += "\n" + Options(command.positionals, style);
+  for (const OptionGroup& group : command.options)
+    page += Section(group.title, Options(group.options, style), style);
+  if (!command.text.notes.empty()) page += "\n" + Wrapped(command.text.notes, 0, style.width);
+  page += Section("Exit status", Statuses(command.text.exit_status, style), style);
+  return page + Section("Examples", Lines(command.text.examples), style);
+}
+
+std::string ExitStatusPage(const Style& style) {
+  std::string page = "Exit statuses of muster\n\n";
+  for (const ExitMeaning& status : ExitStatuses())
+    page += Entry(status.status, status.meaning, kStatusColumn, style);
+  return page;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,79 @@
+// muster help: the first page, the page of a command, or the whole manual as JSON.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bootstrap/cli/commands.h"
+#include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/help/manual_json.h"
+#include "bootstrap/cli/help/page.h"
+#include "bootstrap/config/text/nearest.h"
+#include "bootstrap/environment/environment.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr std::string_view kExitStatusTopic = "exit-status";
+
+constexpr CommandText kText = {
+    .details = "Without a topic it prints all commands. A topic is a command or exit-status.",
+    .examples =
+        "muster help run\n"
+        "muster help exit-status\n"
+        "muster help --json   # every command, option and key, for programs",
+};
+
+Result<Style> StyleFor(std::string_view colour) {
+  const Environment environment = Environment::OfThisProcess();
+  const bool no_color = !environment.Get("NO_COLOR").value_or("").empty();
+  const std::string_view term = environment.Get("TERM").value_or("");
+  if (colour.empty() || colour == "auto") return StyleOfStandardOutput(ColourChoice::kAuto, no_color, term);
+  if (colour == "always") return StyleOfStandardOutput(ColourChoice::kAlways, no_color, term);
+  if (colour == "never") return StyleOfStandardOutput(ColourChoice::kNever, no_color, term);
+  return Fail(Code::kUsage, "--color \"{}\" is not one of auto, always, never", colour);
+}
+
+Error NoTopic(std::string_view topic) {
+  std::vector<std::string_view> names = {kExitStatusTopic};
+  for (const CommandRow& command : Commands()) names.push_back(command.name);
+  const std::string_view nearest = config::Nearest(topic, names);
+  return {Code::kUsage,
+          fmt::format("muster help has no topic \"{}\"{}", topic,
+                      nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)),
+          "muster help lists the commands"};
+}
+
+}  // namespace
+
+Result<int> ShowHelp(std::string_view topic, std::string_view colour) {
+  MUSTER_TRY(const Style style, StyleFor(colour));
+  const CommandRow* row = FindCommand(topic);
+  if (row == nullptr && !topic.empty() && topic != kExitStatusTopic) return Fail(NoTopic(topic));
+  fmt::print("{}", topic.empty()    ? FirstPage(Commands(), style)
+                   : row == nullptr ? ExitStatusPage(style)
+                                    : CommandPage(Describe(*row), style));
+  return 0;
+}
+
+CommandText AddHelpCommand(CLI::App& command, Run& run) {
+  const auto topic = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  command.option_defaults()->group(kOutput);
+  command.add_option("TOPIC", *topic, "a command, or exit-status")->type_name("");
+  command.add_flag("--json", *json, "print the manual of all commands and keys as one JSON object");
+  command.callback([&command, topic, json, &run] {
+    const CLI::Option* colour = command.get_option("--color");
+    run = [topic, json, colour = colour->count() > 0 ? colour->results().back() : std::string()] {
+      if (*json) {
+        fmt::print("{}", ManualJson(Commands()));
+        return 0;
+      }
+      const Result<int> status = ShowHelp(*topic, colour);
+      return status ? *status : ReportError(status.error());
+    };
+  });
+  return kText;
+}
+
+}  // namespace muster::cli
