@@ -19,8 +19,9 @@ class Page:
         self.blocks = blocks.blocks(self.text, top)
 
     @property
-    def runs(self):
-        return any(block.mark in ("run", "check") for block in self.blocks)
+    def commands(self):
+        """The number of those that run."""
+        return sum(block.mark == "check" or block.mark == "run" and len(blocks.commands(block)) for block in self.blocks)
 
     def problems(self):
         return [f"{self.path}:{block.line}: {what}" for block in self.blocks for what in blocks.problems(block)]

@@ -72,6 +72,10 @@ class Place:
             (home / folder).symlink_to(TOP / folder)
         return home
 
+    @property
+    def muster(self):
+        return self._folder / "bin/muster"
+
     def environment(self):
         return {
             "LANG": "C.UTF-8",

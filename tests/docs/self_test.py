@@ -1,8 +1,10 @@
 """Do the parts of `run` find what they are for?"""
 
 import pathlib
+import types
 
 import blocks
+import options
 import transcript
 import words
 
@@ -72,5 +74,22 @@ def of_transcripts():
         yield got.startswith(beginning) if beginning else got == "", f"{shown} and {actual}: '{got}'"
 
 
+COMMANDS = """
+`muster run --good`, `muster run --bad -- prog --other`, `srun muster walk --far`, muster rests
+
+```console
+$ muster run --worse
+muster said --nothing
+```
+"""
+
+
+def of_options():
+    page = types.SimpleNamespace(path="page", text=COMMANDS, blocks=blocks.blocks(COMMANDS, pathlib.Path()))
+    found = list(options.problems([page], {"run": {"--good"}}.get))
+    wanted = ["muster run has no option --bad", "muster run has no option --worse", "there is no command muster walk"]
+    yield sorted(found) == [f"page: {each}" for each in wanted], f"commands and options: {found}"
+
+
 def problems():
-    return [what for right, what in [*of_blocks(), *of_transcripts()] if not right] + words.self_test()
+    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options()] if not right] + words.self_test()

@@ -19,6 +19,9 @@ NOISE = re.compile(
     r"^.*The hostname of the client socket cannot be retrieved.*\n|^srun: job \d+ (queued and waiting for|has been allocated) resources\n", re.M
 )
 
+# For the checks of a page: `sbatch --wait` asks for the end of a job after 2, 6, 14 and 30 seconds only.
+BATCH = 'batch() { srun --quiet -N1 -n1 --dependency=afterok:"$(sbatch --parsable "$@")" true; }'
+
 
 class Failed(Exception):
     pass
@@ -40,6 +43,7 @@ class Session:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        self._shell.stdin.write(f"{BATCH}\n".encode())
 
     def _ctl(self, *command):
         return subprocess.run(
