@@ -6,7 +6,7 @@ load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
 def _prelude():
     """The precompiled header of this package's files, built with the same options: what measures is not a test."""
     package = native.package_name() + "/"
-    measures = package.startswith("tests/bench/") or package.startswith("tests/gpu/")
+    measures = package.startswith(("tests/bench/", "tests/gpu/", "tests/simulation/"))
     return "tests_prelude" if package.startswith("tests/") and not measures else "prelude"
 
 def _copts(copts):

@@ -1,0 +1,29 @@
+// The memory that each simulated process holds: what it allocates with operator new counts for it, until whoever frees
+// it does.
+#pragma once
+
+#include <cstddef>
+
+namespace muster::simulation {
+
+struct Account {
+  ptrdiff_t live = 0;  // bytes; below zero: it has freed what another process left behind
+  ptrdiff_t peak = 0;
+};
+
+// Of the process that runs; null: the simulation's own.
+Account*& TheAccount();
+
+// What is allocated meanwhile belongs to the simulation, as a kernel's memory does.
+class KernelMemory {
+ public:
+  KernelMemory() : before_(TheAccount()) { TheAccount() = nullptr; }
+  KernelMemory(const KernelMemory&) = delete;
+  KernelMemory& operator=(const KernelMemory&) = delete;
+  ~KernelMemory() { TheAccount() = before_; }
+
+ private:
+  Account* before_;
+};
+
+}  // namespace muster::simulation

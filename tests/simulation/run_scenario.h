@@ -1,0 +1,45 @@
+// Runs a scenario, and judges it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/simulation/member.h"
+
+namespace muster::simulation {
+
+// The first words of a violation name its invariant.
+struct Invariant {
+  std::string_view prefix;
+  std::string_view sentence;
+};
+inline constexpr std::array<Invariant, 8> kInvariants = {{
+    {"hangs", "every process ends by its deadline"},
+    {"fails without a fault", "a launch without faults forms its group, works and leaves"},
+    {"merged", "the members of a group are the ranks of one launch, and know each other"},
+    {"leaks descriptors", "a process that ends has closed its descriptors"},
+    {"leaks memory", "a process that ends has freed its memory"},
+    {"runs without end", "no process spins"},
+    {"crashes", "no process crashes"},
+    {"differs", "a seed replays exactly"},
+}};
+
+struct Verdict {
+  std::vector<std::string> violations;  // of invariants
+  uint64_t trace = 0;
+  uint64_t events = 0;
+  Time time{};
+  int formed = 0;  // processes
+  int processes = 0;
+  std::string log;  // of all processes, if it was asked for
+};
+
+Verdict RunScenario(const Scenario& scenario, bool with_log);
+
+// run_scenario's; README.md has the list.
+std::vector<std::string> Judge(const Scenario& scenario, const std::vector<Outcome>& outcomes,
+                               bool too_many_events);
+
+}  // namespace muster::simulation

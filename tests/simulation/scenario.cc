@@ -1,0 +1,192 @@
+#include "tests/simulation/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/base/parse.h"
+
+namespace muster::simulation {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Machines MakeMachines(Random& random) {
+  Machines machines;
+  machines.turn = microseconds(random.Between(1, 30));
+  machines.latency = microseconds(random.Chance(0.8) ? random.Between(5, 200) : random.Between(200, 20000));
+  machines.jitter = machines.latency * random.Between(0, 20) / 10;
+  machines.bytes_per_second = random.Chance(0.8) ? 1e9 : 1e6;
+  machines.socket_buffer = random.Chance(0.7) ? size_t{256} << 10 : size_t{1} << random.Between(11, 17);
+  machines.short_transfers = random.Chance(0.3) ? random.Fraction() * 0.5 : 0;
+  machines.unreachable_hosts = random.Chance(0.5);
+  return machines;
+}
+
+int NumberOfNodes(Random& random) {
+  if (random.Chance(0.9)) return random.Between(1, 6);
+  return random.Chance(0.8) ? random.Between(7, 16) : random.Between(17, 60);
+}
+
+Launch MakeLaunch(Random& random, int number, int nodes) {
+  Launch launch;
+  launch.key = fmt::format("launch {}", number);
+  constexpr std::array kWays = {FindRoot::kFirstNode, FindRoot::kHost, FindRoot::kSearch, FindRoot::kEndpoint,
+                                FindRoot::kEndpointStore};
+  launch.find_root = kWays.at(random.Below(kWays.size()));
+  launch.knows_local_ranks = random.Chance(0.8);
+  launch.knows_placement =
+      launch.find_root == FindRoot::kFirstNode || launch.find_root == FindRoot::kSearch || random.Chance(0.7);
+  if (nodes == 1 && random.Chance(0.6)) launch.find_root = FindRoot::kSameNode;
+  launch.rendezvous = seconds(random.Between(10, 60));
+  if (random.Chance(0.5)) {
+    launch.liveness.heartbeat = milliseconds(random.Between(100, 500));
+    launch.liveness.suspect_after = 3 * launch.liveness.heartbeat;
+    launch.liveness.dead_after = 10 * launch.liveness.heartbeat;
+  }
+  launch.rounds = random.Between(0, 4);
+  launch.pause = random.Chance(0.5) ? random.About(milliseconds(50)) : random.About(seconds(2));
+  launch.gather = seconds(random.Between(5, 30));
+  return launch;
+}
+
+void AddProcesses(Random& random, Scenario& scenario, int number) {
+  Launch& launch = scenario.launches[static_cast<size_t>(number)];
+  const int most = random.Chance(0.7) ? random.Between(1, 3) : random.Between(1, 8);
+  const Duration spread = random.Chance(0.6) ? milliseconds(random.Between(0, 50)) : random.About(seconds(1));
+  const bool one_process_a_node = launch.knows_local_ranks && random.Chance(0.2);
+  const bool supervisors = random.Chance(0.4);
+  for (int node = 0; node < scenario.nodes; ++node) {
+    const int size = random.Chance(0.7) ? most : random.Between(1, most);
+    for (int local = 0; local < size; ++local) {
+      const int rank = launch.world_size + local;
+      launch.node_of_rank.push_back(node);
+      const Time start = random.Between(Duration::zero(), spread + Duration(1));
+      if (one_process_a_node && local > 0) continue;
+      const int ranks = one_process_a_node ? size : 1;
+      scenario.processes.push_back(
+          {number, node, rank, ranks, local, size, supervisors || one_process_a_node, start});
+    }
+    launch.world_size += size;
+  }
+}
+
+Time When(Random& random) {
+  return random.Chance(0.5) ? random.About(milliseconds(100)) : random.About(seconds(3));
+}
+
+Fault MakeFault(Random& random, const Scenario& scenario) {
+  Fault fault;
+  fault.at = When(random);
+  fault.lasts = random.Chance(0.5) ? random.About(milliseconds(500)) : random.About(seconds(10));
+  fault.process = random.Between(0, static_cast<int>(scenario.processes.size()) - 1);
+  fault.node = random.Between(0, scenario.nodes - 1);
+  fault.other = random.Between(0, scenario.nodes - 1);
+  fault.count = 1 + random.Below(400);
+  fault.extra = random.About(milliseconds(20));
+  const double kind = random.Fraction();
+  using enum Fault::Kind;
+  if (kind < 0.05) {
+    fault.kind = kFail;
+    fault.count = random.Below(3);
+  } else if (kind < 0.2) {
+    fault.kind = kKill;
+  } else if (kind < 0.4) {
+    fault.kind = kKillAtCall;
+  } else if (kind < 0.5) {
+    fault.kind = kStop;
+  } else if (kind < 0.65) {
+    fault.kind = kSlow;
+  } else if (scenario.nodes > 1 && kind < 0.85) {
+    constexpr std::array kCuts = {kCut, kCutBoth, kIsolate, kPowerOff};
+    fault.kind = kCuts.at(random.Below(kCuts.size()));
+  } else {
+    fault.kind = kStranger;
+  }
+  if (fault.node == fault.other) fault.other = (fault.node + 1) % scenario.nodes;
+  return fault;
+}
+
+}  // namespace
+
+Scenario MakeScenario(uint64_t seed) {
+  Random random(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.machines = MakeMachines(random);
+  scenario.nodes = NumberOfNodes(random);
+  const int launches = random.Chance(0.15) ? 2 : 1;
+  for (int i = 0; i < launches; ++i) {
+    scenario.launches.push_back(MakeLaunch(random, i, scenario.nodes));
+    AddProcesses(random, scenario, i);
+  }
+  // A third runs undisturbed.
+  const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
+  for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
+  return scenario;
+}
+
+Time Scenario::End() const {
+  Time end{};
+  for (const ProcessPlan& plan : processes) {
+    const Launch& launch = launches[static_cast<size_t>(plan.launch)];
+    const Duration work = launch.rounds * (launch.gather + launch.pause) + 3 * launch.liveness.dead_after;
+    end = std::max(end, plan.start + launch.rendezvous + work + seconds(90));
+  }
+  Duration standstill{};
+  for (const Fault& fault : faults) standstill += fault.lasts;
+  return end + 2 * standstill;
+}
+
+std::string Describe(const Scenario& scenario, const Fault& fault) {
+  const ProcessPlan& process = scenario.processes[static_cast<size_t>(fault.process)];
+  const std::string rank = fmt::format("launch {} rank {}", process.launch, process.first_rank);
+  const std::string at = fmt::format("at {} ", FormatSeconds(fault.at));
+  const std::string lasting = fmt::format(" for {}", FormatSeconds(fault.lasts));
+  using enum Fault::Kind;
+  switch (fault.kind) {
+    case kKill:
+      return at + "kill " + rank;
+    case kFail:
+      return fmt::format("the program of {} fails in round {}", rank, fault.count);
+    case kKillAtCall:
+      return fmt::format("kill {} at its system call {}", rank, fault.count);
+    case kStop:
+      return at + "stop " + rank + lasting;
+    case kSlow:
+      return at + "slow down " + rank + fmt::format(" by {}", FormatSeconds(fault.extra)) + lasting;
+    case kCut:
+      return at + fmt::format("cut n{} -> n{}", fault.node, fault.other) + lasting;
+    case kCutBoth:
+      return at + fmt::format("cut n{} <-> n{}", fault.node, fault.other) + lasting;
+    case kIsolate:
+      return at + fmt::format("isolate n{}", fault.node) + lasting;
+    case kPowerOff:
+      return at + fmt::format("power off n{}", fault.node);
+    case kNoDescriptors:
+      return at + "no descriptors for " + rank + lasting;
+    case kStranger:
+      return at + fmt::format("a stranger on n{} at the ports of n{}", fault.node, fault.other);
+  }
+  return "";
+}
+
+std::string Describe(const Scenario& scenario) {
+  std::string text =
+      fmt::format("seed {}: {} nodes, latency {}, {} processes\n", scenario.seed, scenario.nodes,
+                  FormatDuration(scenario.machines.latency), scenario.processes.size());
+  for (const Launch& launch : scenario.launches) {
+    text += fmt::format(
+        "  {}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}\n",
+        launch.key, launch.world_size, static_cast<int>(launch.find_root),
+        launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
+        launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after));
+  }
+  for (const Fault& fault : scenario.faults) text += "  " + Describe(scenario, fault) + "\n";
+  return text;
+}
+
+}  // namespace muster::simulation
