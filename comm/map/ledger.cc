@@ -1,7 +1,6 @@
 #include "comm/map/ledger.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace muster::map {
@@ -14,36 +13,7 @@ constexpr double kUsually = 0.95;
 // Results that tell how long the items of a class take.
 constexpr uint64_t kEnoughResults = 5;
 
-size_t BucketOf(Duration took) {
-  const auto ns = static_cast<uint64_t>(std::max<Duration::rep>(took.count(), 1));
-  const auto octave = static_cast<size_t>(std::bit_width(ns) - 1);
-  const uint64_t quarter = octave < 2 ? 0 : (ns >> (octave - 2)) & 3;
-  return octave * 4 + quarter;
-}
-
-// The longest time of the bucket.
-Duration EndOf(size_t bucket) {
-  const uint64_t octave = bucket / 4;
-  const uint64_t start = uint64_t{1} << octave;
-  const uint64_t end = start + start / 4 * (bucket % 4 + 1);
-  return Duration(static_cast<Duration::rep>(std::min<uint64_t>(end, Duration::max().count())));
-}
-
 }  // namespace
-
-void Durations::Add(Duration took) {
-  ++buckets_[BucketOf(took)];
-  ++count_;
-}
-
-Duration Durations::Quantile(double share) const {
-  uint64_t seen = 0;
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    seen += buckets_[bucket];
-    if (seen > 0 && static_cast<double>(seen) >= share * static_cast<double>(count_)) return EndOf(bucket);
-  }
-  return {};
-}
 
 Ledger::Ledger(uint64_t items, int retries) : retries_(std::min(retries, kMostRetries)), states_(items) {
   progress_.items = items;
@@ -62,11 +32,17 @@ void Ledger::CountAttempt(uint64_t item) {
     states_[item] = static_cast<uint8_t>(states_[item] + (1U << kAttemptShift));
 }
 
-void Ledger::Resume(uint64_t item, bool poisoned) {
+void Ledger::Resume(uint64_t item, bool poisoned, uint8_t took) {
   if (item >= states_.size() || StateOf(item) != State::kPending) return;
   Set(item, poisoned ? State::kPoisoned : State::kCommitted);
   ++(poisoned ? progress_.poisoned : progress_.committed);
   ++progress_.resumed;
+  if (poisoned) return;
+  if (took_.empty()) took_.resize(states_.size());
+  took_[item] = took;
+  durations_.Add(LongTime(took));
+  by_class_[ClassOf(item)].durations.Add(LongTime(took));
+  longest_ = std::max(longest_, LongTime(took));
 }
 
 void Ledger::Classify(uint64_t first, std::span<const uint8_t> classes) {
@@ -78,27 +54,57 @@ void Ledger::Classify(uint64_t first, std::span<const uint8_t> classes) {
   for (size_t i = 0; i < classes.size(); ++i) {
     const uint64_t item = first + i;
     const uint8_t its = std::min<uint8_t>(classes[i], kMostClasses - 1);
-    if (its >= by_class_.size()) by_class_.resize(its + size_t{1}, {by_class_.front().closed, 0, {}});
+    if (its >= by_class_.size()) by_class_.resize(its + size_t{1}, {by_class_.front().closed, 0, 0, {}});
+    if (!took_.empty() && took_[item] != 0) by_class_[its].durations.Add(LongTime(took_[item]));
     if (StateOf(item) == State::kPending) {
       --by_class_[ClassOf(item)].pending;
       ++by_class_[its].pending;
     }
     classes_[item] = its;
+    by_class_[its].fresh = std::min(by_class_[its].fresh, item);
   }
 }
 
-void Ledger::Join(int rank, int slots) { workers_[rank].slots = std::max(slots, 1); }
+void Ledger::Join(int rank, int slots) {
+  Worker& worker = workers_[rank];
+  if (worker.slots == 0) ++going_;
+  if (!worker.stopped) going_slots_ -= static_cast<uint64_t>(worker.slots);
+  worker.slots = std::max(slots, 1);
+  if (!worker.stopped) going_slots_ += static_cast<uint64_t>(worker.slots);
+}
 
 void Ledger::Want(int rank) {
-  if (const auto worker = workers_.find(rank); worker != workers_.end() && !worker->second.stopped)
-    worker->second.wants = true;
+  const auto worker = workers_.find(rank);
+  if (worker == workers_.end() || worker->second.stopped) return;
+  worker->second.wants = true;
+  File(rank, worker->second);
 }
 
 void Ledger::Stop(int rank) {
-  if (const auto worker = workers_.find(rank); worker != workers_.end()) {
-    worker->second.stopped = true;
-    worker->second.wants = false;
+  const auto worker = workers_.find(rank);
+  if (worker == workers_.end() || std::exchange(worker->second.stopped, true)) return;
+  worker->second.wants = false;
+  --going_;
+  going_slots_ -= static_cast<uint64_t>(worker->second.slots);
+  File(rank, worker->second);
+}
+
+// After a change of what it has or wants.
+void Ledger::File(int rank, const Worker& worker) {
+  idle_.erase(rank);
+  ahead_.erase(rank);
+  if (!worker.wants || worker.silent) return;
+  if (worker.free() > 0) {
+    idle_.insert(rank);
+  } else if (!classes_.empty() || (worker.done > 0 && worker.Mean() <= kBatchTime * worker.slots)) {
+    ahead_.insert(rank);
   }
+}
+
+void Ledger::Forget(int rank) {
+  idle_.erase(rank);
+  ahead_.erase(rank);
+  unasked_.erase(rank);
 }
 
 void Ledger::Return(uint64_t item) {
@@ -142,6 +148,11 @@ Ledger::Lost Ledger::Lose(int rank) {
   RankShare share = ShareOf(rank, found->second);
   share.granted = share.at_work = 0;
   gone_[rank] = share;
+  if (!found->second.stopped) {
+    --going_;
+    going_slots_ -= static_cast<uint64_t>(found->second.slots);
+  }
+  Forget(rank);
   workers_.erase(found);
   return lost;
 }
@@ -160,11 +171,19 @@ uint64_t Ledger::Share(int rank) {
   worker.order.clear();
   worker.at_work = 0;
   worker.silent = true;
+  Forget(rank);
   return shared;
 }
 
 void Ledger::Hear(int rank) {
-  if (const auto worker = workers_.find(rank); worker != workers_.end()) worker->second.silent = false;
+  const auto worker = workers_.find(rank);
+  if (worker == workers_.end() || !std::exchange(worker->second.silent, false)) return;
+  File(rank, worker->second);
+}
+
+bool Ledger::IsSilent(int rank) const {
+  const auto worker = workers_.find(rank);
+  return worker != workers_.end() && worker->second.silent;
 }
 
 // A rank works on as many of its items as it has slots.
@@ -177,22 +196,25 @@ void Ledger::BeginNext(Worker& worker, Clock::time_point now) {
 }
 
 // Whether it was this rank's.
-bool Ledger::Remove(Worker& worker, uint64_t item, Clock::time_point now) {
+bool Ledger::Remove(int rank, uint64_t item, Clock::time_point now) {
+  Worker& worker = workers_.at(rank);
   const auto order = worker.order.find(item);
   if (order == worker.order.end()) return false;
   if (order->second < worker.next_to_begin) --worker.at_work;
   worker.items.erase(order->second);
   worker.order.erase(order);
   BeginNext(worker, now);
+  File(rank, worker);
   return true;
 }
 
 Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::time_point now) {
   if (item >= states_.size()) return Verdict::kIgnored;
   if (const auto worker = workers_.find(rank); worker != workers_.end()) {
-    Remove(worker->second, item, now);
+    Remove(rank, item, now);
     ++worker->second.done;
     worker->second.busy += std::clamp<Duration>(took, {}, kLongestItem);
+    File(rank, worker->second);
   }
   const State state = StateOf(item);
   if (state == State::kCommitted || state == State::kPoisoned) {
@@ -211,13 +233,13 @@ Ledger::Verdict Ledger::Commit(int rank, uint64_t item, Duration took, Clock::ti
   failed_at_.erase(item);
   durations_.Add(took);
   by_class_[ClassOf(item)].durations.Add(took);
-  longest_ = std::max(longest_, EndOf(BucketOf(took)));
+  longest_ = std::max(longest_, took);
   return Verdict::kTaken;
 }
 
 Ledger::Verdict Ledger::Fail(int rank, uint64_t item, Duration took, Clock::time_point now) {
   const auto worker = workers_.find(rank);
-  if (item >= states_.size() || worker == workers_.end() || !Remove(worker->second, item, now) ||
+  if (item >= states_.size() || worker == workers_.end() || !Remove(rank, item, now) ||
       StateOf(item) != State::kGranted)
     return Verdict::kIgnored;
   ++worker->second.failed_attempts;
@@ -231,8 +253,7 @@ void Ledger::GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_
   const auto worker = workers_.find(rank);
   if (worker == workers_.end()) return;
   for (const uint64_t item : items) {
-    if (item < states_.size() && Remove(worker->second, item, now) && StateOf(item) == State::kGranted)
-      Return(item);
+    if (item < states_.size() && Remove(rank, item, now) && StateOf(item) == State::kGranted) Return(item);
   }
 }
 
@@ -254,7 +275,11 @@ bool Ledger::Limit(Duration left) {
   bool further = false;
   for (Class& one : by_class_) {
     Duration its = one.durations.Quantile(kUsually);
-    if (one.durations.count() < kEnoughResults) its = std::max(its, usually);
+    if (one.durations.count() == 0) {
+      its = usually;
+    } else if (one.durations.count() < kEnoughResults) {
+      its = 2 * one.durations.Quantile(1);
+    }
     if (one.closed || left > its) continue;
     one.closed = further = true;
   }
@@ -264,26 +289,46 @@ bool Ledger::Limit(Duration left) {
   return true;
 }
 
-uint64_t Ledger::BatchFor(const Worker& worker) const {
+// A share of what is left.
+uint64_t Ledger::MostFor(const Worker& worker) const {
   const auto slots = static_cast<uint64_t>(worker.slots);
-  uint64_t active = 0;
-  for (const auto& [rank, other] : workers_) {
-    if (!other.stopped) active += static_cast<uint64_t>(other.slots);
-  }
-  const uint64_t guided = Grantable() * slots / (kBatchesLeft * std::max<uint64_t>(active, 1));
-  uint64_t in_time = slots;
-  if (worker.done > 0) {
-    const auto mean =
-        std::max<Duration::rep>(worker.busy.count() / static_cast<Duration::rep>(worker.done), 1);
-    in_time = slots * static_cast<uint64_t>(std::max<Duration::rep>(kBatchTime.count() / mean, 1));
-  }
-  return std::clamp<uint64_t>(std::min(guided, in_time), slots, std::max(kLongestBatch, slots));
+  const uint64_t guided = Grantable() * slots / (kBatchesLeft * std::max<uint64_t>(going_slots_, 1));
+  return std::clamp<uint64_t>(guided, slots, std::max(kLongestBatch, slots));
 }
 
-bool Ledger::OthersWork(int rank) const {
-  return std::ranges::any_of(workers_, [rank](const auto& entry) {
-    return entry.first != rank && !entry.second.stopped && !entry.second.silent;
-  });
+// How long the next item will take, as those of its class or of this rank did; zero: not known.
+Duration Ledger::ExpectNext(const Worker& worker) {
+  if (!classes_.empty()) {
+    const Class* const its = returned_.empty() ? NextClass() : &by_class_[ClassOf(*returned_.begin())];
+    if (its == nullptr || its->durations.count() == 0) return {};
+    return std::max(its->durations.Mean(), Duration(1));
+  }
+  return worker.done > 0 ? std::max(worker.Mean(), Duration(1)) : Duration::zero();
+}
+
+// The open one with the longest items, of those with items that were never granted; before these one that nothing is
+// known of. Null: there is none.
+Ledger::Class* Ledger::NextClass() {
+  Class* next = nullptr;
+  for (Class& one : by_class_) {
+    if (one.closed || one.pending == 0 || one.fresh == states_.size()) continue;
+    if (one.durations.count() == 0) return &one;
+    if (next == nullptr || one.durations.Mean() > next->durations.Mean()) next = &one;
+  }
+  return next;
+}
+
+std::optional<uint64_t> Ledger::TakeFresh() {
+  while (Class* const from = NextClass()) {
+    const auto number = static_cast<uint8_t>(from - by_class_.data());
+    while (from->fresh < states_.size()) {
+      const uint64_t item = from->fresh++;
+      if (StateOf(item) != State::kPending || ClassOf(item) != number) continue;
+      returned_.erase(item);  // granted before its class was known
+      return item;
+    }
+  }
+  return std::nullopt;
 }
 
 uint64_t Ledger::TakeReturned(std::set<uint64_t>::iterator place) {
@@ -300,36 +345,55 @@ std::optional<uint64_t> Ledger::TakePending(int rank) {
     const auto failed = failed_at_.find(*item);
     if (failed == failed_at_.end() || failed->second != rank) return TakeReturned(item);
   }
-  const auto is_taken = [this](uint64_t one) {
-    return StateOf(one) != State::kPending || by_class_[ClassOf(one)].closed;
-  };
-  while (fresh_ < states_.size() && is_taken(fresh_)) ++fresh_;
-  if (fresh_ < states_.size()) return fresh_++;
-  if (returned_.empty() || OthersWork(rank)) return std::nullopt;
+  if (const auto fresh = TakeFresh()) return fresh;
+  const bool others_work = std::ranges::any_of(workers_, [rank](const auto& entry) {
+    return entry.first != rank && !entry.second.stopped && !entry.second.silent;
+  });
+  if (returned_.empty() || others_work) return std::nullopt;
   return TakeReturned(returned_.begin());
 }
 
+Ledger::Grant Ledger::TakeGrant(int rank, Worker& worker, Clock::time_point now) {
+  Grant grant{rank, {}};
+  Duration planned{};
+  const uint64_t most = MostFor(worker);
+  const uint64_t free = worker.free();
+  while (grant.items.size() < most) {
+    const Duration takes = ExpectNext(worker);
+    planned += takes;
+    const bool waits = grant.items.size() >= free;
+    if (waits && (takes == Duration::zero() || planned > kBatchTime * worker.slots)) break;
+    const auto item = TakePending(rank);
+    if (!item) break;
+    Set(*item, State::kGranted);
+    ++progress_.granted;
+    worker.order[*item] = worker.next_order;
+    worker.items[worker.next_order++] = {*item, now};
+    grant.items.push_back({*item, AttemptsOf(*item) + 1});
+  }
+  return grant;
+}
+
+// Free slots first.
 std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
   std::vector<Grant> grants;
-  for (auto& [rank, worker] : workers_) {
-    if (Grantable() == 0) break;
-    if (!worker.wants || worker.silent) continue;
-    Grant grant{rank, {}};
-    for (uint64_t left = BatchFor(worker); left > 0; --left) {
-      const auto item = TakePending(rank);
-      if (!item) break;
-      Set(*item, State::kGranted);
-      ++progress_.granted;
-      worker.order[*item] = worker.next_order;
-      worker.items[worker.next_order++] = {*item, now};
-      grant.items.push_back({*item, AttemptsOf(*item) + 1});
+  for (const std::set<int>* waiting : {&idle_, &ahead_}) {
+    for (auto next = waiting->begin(); next != waiting->end() && Grantable() > 0;) {
+      const int rank = *next++;
+      Worker& worker = workers_.at(rank);
+      Grant grant = TakeGrant(rank, worker, now);
+      if (grant.items.empty()) {
+        // Only what has failed here is left; or what would wait here, and then for the next rank as well.
+        if (waiting == &ahead_) break;
+        continue;
+      }
+      BeginNext(worker, now);
+      worker.wants = false;
+      worker.asked = {};
+      unasked_.insert(rank);
+      File(rank, worker);
+      grants.push_back(std::move(grant));
     }
-    // Only what has failed here is left.
-    if (grant.items.empty()) continue;
-    BeginNext(worker, now);
-    worker.wants = false;
-    worker.asked = {};
-    grants.push_back(std::move(grant));
   }
   return grants;
 }
@@ -337,15 +401,20 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
 std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
   std::vector<int> asked;
   if (std::exchange(recall_, false)) {
-    again = {};
-  } else if (!closed()) {
-    if (Grantable() > 0) return asked;
-    const bool waits = std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.wants; });
-    if (!waits) return asked;
+    for (const auto& [rank, worker] : workers_) unasked_.insert(rank);
+  } else if (!closed() && (Grantable() > 0 || idle_.empty())) {
+    return asked;
   }
-  for (auto& [rank, worker] : workers_) {
-    if (worker.items.empty() || now - worker.asked < again) continue;
+  for (; !asked_.empty() && now - asked_.front().first >= again; asked_.pop_front()) {
+    const auto [when, rank] = asked_.front();
+    const auto worker = workers_.find(rank);
+    if (worker != workers_.end() && worker->second.asked == when) unasked_.insert(rank);
+  }
+  for (const int rank : std::exchange(unasked_, {})) {
+    Worker& worker = workers_.at(rank);
+    if (worker.items.empty()) continue;
     worker.asked = now;
+    asked_.emplace_back(now, rank);
     asked.push_back(rank);
   }
   return asked;
@@ -362,11 +431,6 @@ std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now,
 }
 
 bool Ledger::IsOver() const { return progress_.granted == 0 && Grantable() == 0; }
-
-bool Ledger::AllStopped() const {
-  return progress_.granted == 0 &&
-         std::ranges::all_of(workers_, [](const auto& entry) { return entry.second.stopped; });
-}
 
 std::vector<uint64_t> Ledger::ItemsOf(int rank) const {
   std::vector<uint64_t> items;

@@ -3,15 +3,22 @@
 //
 // Batches are guided self-scheduling (Polychronopoulos and Kuck, IEEE Transactions on Computers 36(12), 1987): a
 // share of what is left, so that they are large first and single items at the end; never more than a rank needs for
-// kBatchTime, by the time its items took so far. Once nothing is left to grant, ranks give back what they have not
-// begun.
+// kBatchTime, by the time its items took so far. An item that takes longer than that, or an unknown time, is granted
+// to a free slot only: it would wait behind others. Once nothing is left to grant and a slot is free, ranks give back
+// what they have not begun.
+//
+// If items have classes, those of the class that takes longest on average go first, so that none of them is begun
+// late. Of a class without a result the first is granted as soon as possible.
+//
+// Nothing here looks at all ranks for a message, as there may be thousands.
 //
 // A rank begins its items in the order in which it received them: so the first ones not yet ended, as many as it has
 // slots, are those at work.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +28,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
+#include "comm/map/journal/durations.h"
 #include "comm/map/options.h"
 #include "comm/map/state.h"
 
@@ -37,19 +45,6 @@ struct GrantedItem {
   uint32_t attempt = 1;
 
   friend bool operator==(const GrantedItem&, const GrantedItem&) = default;
-};
-
-// How long items took, in buckets a quarter of an octave wide.
-class Durations {
- public:
-  void Add(Duration took);
-  // At least this share of them took no longer; zero before the first.
-  Duration Quantile(double share) const;
-  uint64_t count() const { return count_; }
-
- private:
-  std::array<uint64_t, 256> buckets_{};
-  uint64_t count_ = 0;
 };
 
 class Ledger {
@@ -69,8 +64,8 @@ class Ledger {
 
   Ledger(uint64_t items, int retries);
 
-  // By an earlier run; before the first Join.
-  void Resume(uint64_t item, bool poisoned);
+  // By an earlier run, and how long it took there (ShortTime).
+  void Resume(uint64_t item, bool poisoned, uint8_t took);
   // The classes of the items from `first` on (Options::classes). At any time; until then all are of one class.
   void Classify(uint64_t first, std::span<const uint8_t> classes);
 
@@ -89,6 +84,7 @@ class Ledger {
   // Nothing is heard from it, but it may come back: its items go to others too. It is granted nothing until Hear.
   uint64_t Share(int rank);
   void Hear(int rank);
+  bool IsSilent(int rank) const;
 
   Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);
   Verdict Fail(int rank, uint64_t item, Duration took, Clock::time_point now);
@@ -97,7 +93,8 @@ class Ledger {
   // No more grants: the time is up.
   void Close();
   // `left` is there for an item. A class is closed once it is less than 95 of 100 of its items took: no more grants
-  // of it, and its items that were not begun are asked back. A class with few results counts as all items, or longer.
+  // of it, and its items that were not begun are asked back. Of a class with few results twice its longest counts, of
+  // one without any all items; none is closed while there is time for the longest item of all.
   // True: a further class is closed.
   bool Limit(Duration left);
   // All classes are.
@@ -116,7 +113,7 @@ class Ledger {
   bool IsOver() const;
   bool AllEnded() const { return progress_.left() == 0; }
   // Nothing is at work, and no rank of the ledger asks for more.
-  bool AllStopped() const;
+  bool AllStopped() const { return progress_.granted == 0 && going_ == 0; }
 
   uint32_t AttemptsOf(uint64_t item) const { return states_[item] >> kAttemptShift; }
   const Progress& progress() const { return progress_; }
@@ -135,7 +132,7 @@ class Ledger {
     Clock::time_point begun{};
   };
   struct Worker {
-    int slots = 1;
+    int slots = 0;  // before it has joined
     bool wants = false;
     bool stopped = false;
     bool silent = false;
@@ -144,7 +141,15 @@ class Ledger {
     uint64_t next_order = 0;
     uint64_t next_to_begin = 0;  // by the same order
     int at_work = 0;
-    Clock::time_point asked{};
+    Clock::time_point asked{};  // for what it has not begun; {}: not since it was granted something
+
+    // That no item is granted for.
+    uint64_t free() const {
+      const auto all = static_cast<uint64_t>(slots);
+      return all - std::min<uint64_t>(all, items.size());
+    }
+    // Of an item; once there is one.
+    Duration Mean() const { return busy / static_cast<Duration::rep>(done); }
     uint64_t done = 0;
     Duration busy{};  // on these
     uint64_t failed_attempts = 0;
@@ -153,35 +158,47 @@ class Ledger {
   struct Class {
     bool closed = false;
     uint64_t pending = 0;
+    uint64_t fresh = 0;  // its items from here on were never granted
     Durations durations;
   };
 
   State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
   void Set(uint64_t item, State state);
   void CountAttempt(uint64_t item);
+  void File(int rank, const Worker& worker);
+  void Forget(int rank);
   static void BeginNext(Worker& worker, Clock::time_point now);
-  static bool Remove(Worker& worker, uint64_t item, Clock::time_point now);
+  bool Remove(int rank, uint64_t item, Clock::time_point now);
   RankShare ShareOf(int rank, const Worker& worker) const;
   void Return(uint64_t item);
   bool Poison(uint64_t item);
   uint64_t Pending() const { return progress_.left() - progress_.granted; }
   uint64_t Grantable() const;
   uint8_t ClassOf(uint64_t item) const { return classes_.empty() ? uint8_t{0} : classes_[item]; }
-  uint64_t BatchFor(const Worker& worker) const;
+  uint64_t MostFor(const Worker& worker) const;
+  Duration ExpectNext(const Worker& worker);
+  Grant TakeGrant(int rank, Worker& worker, Clock::time_point now);
+  Class* NextClass();
+  std::optional<uint64_t> TakeFresh();
   std::optional<uint64_t> TakePending(int rank);
   uint64_t TakeReturned(std::set<uint64_t>::iterator place);
-  bool OthersWork(int rank) const;
 
   const int retries_;
   // State and tries of each item in a byte: ten million items are ten megabytes, and ten more with their classes.
   std::vector<uint8_t> states_;
   std::vector<uint8_t> classes_;  // empty: all are of class 0
   std::vector<Class> by_class_{1};
-  uint64_t fresh_ = 0;                           // items from here on were never granted
+  std::vector<uint8_t> took_;                    // of items of earlier runs; empty: there are none
   std::set<uint64_t> returned_;                  // of classes that are not closed
   std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
   std::map<int, Worker> workers_;
   std::map<int, RankShare> gone_;
+  std::set<int> idle_;     // ranks that want, and have a free slot
+  std::set<int> ahead_;    // ranks that want, and have none; their items may be short
+  std::set<int> unasked_;  // with items, and not asked since these were granted
+  std::deque<std::pair<Clock::time_point, int>> asked_;  // when each rank was asked, ascending
+  uint64_t going_ = 0;                                   // ranks that have not stopped
+  uint64_t going_slots_ = 0;
   Progress progress_;
   Durations durations_;
   Duration longest_{};   // no item took longer

@@ -121,7 +121,7 @@ void Root::OnOpened(Result<JournalWriter::Opened> opened) {
   for (const std::string& note : opened->notes) LogWarning("{}", note);
   journal_ = std::move(opened->writer);
   for (const JournalWriter::Resumed& one : opened->resumed) {
-    ledger_->Resume(one.item, one.ending == Ending::kPoisoned);
+    ledger_->Resume(one.item, one.ending == Ending::kPoisoned, one.took);
     if (one.ending == Ending::kPoisoned && poisoned_.size() < kFirstPoisoned) poisoned_.push_back(one.item);
   }
   state_ = State::kOpen;

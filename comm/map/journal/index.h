@@ -1,4 +1,4 @@
-// Where the records of ended items are: eight bytes an item.
+// Where the records of ended items are, and how long each took: nine bytes an item.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@ class JournalIndex {
     Ending ending = Ending::kCommitted;
     size_t segment = 0;  // below kMostSegments
     uint64_t offset = 0;
+    uint8_t took = 0;  // ShortTime
   };
 
   // In the order of the journal. The first commit of an item counts; as long as there is none, its last error
@@ -29,16 +30,17 @@ class JournalIndex {
   bool Add(uint64_t item, const Place& place) {
     auto& page = pages_[item / kPage];
     if (!page) page = std::make_unique<Page>();
-    uint64_t& entry = (*page)[item % kPage];
+    uint64_t& entry = page->entries[item % kPage];
     if (EndingOf(entry) == Ending::kCommitted) return false;
     if (entry != 0) --poisoned_;
     ++(place.ending == Ending::kCommitted ? committed_ : poisoned_);
     entry = place.offset << 18 | uint64_t{place.segment} << 2 | static_cast<uint64_t>(place.ending);
+    page->took[item % kPage] = place.took;
     return true;
   }
   void ForgetPoisoned() {
     for (auto& [number, page] : pages_) {
-      for (uint64_t& entry : *page) entry = EndingOf(entry) == Ending::kPoisoned ? 0 : entry;
+      for (uint64_t& entry : page->entries) entry = EndingOf(entry) == Ending::kPoisoned ? 0 : entry;
     }
     poisoned_ = 0;
   }
@@ -46,8 +48,7 @@ class JournalIndex {
   std::optional<Place> Find(uint64_t item) const {
     const auto page = pages_.find(item / kPage);
     if (page == pages_.end()) return std::nullopt;
-    const uint64_t entry = (*page->second)[item % kPage];
-    return entry == 0 ? std::nullopt : std::optional(PlaceOf(entry));
+    return page->second->Find(item % kPage);
   }
   uint64_t committed() const { return committed_; }
   uint64_t poisoned() const { return poisoned_; }
@@ -61,7 +62,8 @@ class JournalIndex {
     for (const uint64_t number : numbers) {
       const Page& page = *pages_.at(number);
       for (size_t i = 0; i < kPage; ++i) {
-        if (page[i] != 0 && !visit(number * kPage + i, PlaceOf(page[i]))) return;
+        const std::optional<Place> place = page.Find(i);
+        if (place && !visit(number * kPage + i, *place)) return;
       }
     }
   }
@@ -69,13 +71,20 @@ class JournalIndex {
  private:
   // An item's number may be any: only pages that hold one are there.
   static constexpr size_t kPage = 512;
-  // offset << 18 | segment << 2 | ending; 0: not ended.
-  using Page = std::array<uint64_t, kPage>;
+  struct Page {
+    // offset << 18 | segment << 2 | ending; 0: not ended.
+    std::array<uint64_t, kPage> entries{};
+    std::array<uint8_t, kPage> took{};
+
+    std::optional<Place> Find(size_t i) const {
+      const uint64_t entry = entries[i];
+      if (entry == 0) return std::nullopt;
+      return Place{EndingOf(entry), static_cast<size_t>(entry >> 2 & (kMostSegments - 1)), entry >> 18,
+                   took[i]};
+    }
+  };
 
   static Ending EndingOf(uint64_t entry) { return static_cast<Ending>(entry & 3); }
-  static Place PlaceOf(uint64_t entry) {
-    return {EndingOf(entry), static_cast<size_t>(entry >> 2 & (kMostSegments - 1)), entry >> 18};
-  }
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   uint64_t committed_ = 0;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "comm/map/journal/durations.h"
+
 namespace muster::map {
 namespace {
 
@@ -155,7 +157,7 @@ void JournalReader::Take(size_t number, const Piece& piece) {
       return AddFlaw(Kind::kDamaged, segment.file, piece.offset, piece.bytes, item.item);
     }
     ++segment.records;
-    if (!index_.Add(item.item, {item.ending, number, piece.offset})) ++second_commits_;
+    if (!index_.Add(item.item, {item.ending, number, piece.offset, ShortTime(item.took)})) ++second_commits_;
   } else if (!record || std::holds_alternative<SegmentHeader>(*record)) {
     AddFlaw(Kind::kDamaged, segment.file, piece.offset, piece.bytes);
   }

@@ -1,7 +1,7 @@
 // Reads a journal: the records that count, each item once, in the order of the terms. Also while a run writes
 // to it: what is there when Open is called.
 //
-// Memory: eight bytes for each item that has ended, and the largest record.
+// Memory: nine bytes for each item that has ended, and the largest record.
 // Threads: one at a time. Every function that returns a Result blocks for the file system.
 #pragma once
 

@@ -32,7 +32,7 @@ struct Journal {
     const size_t own = earlier.segments().size();
     for (JournalAppender::Done& one : done) {
       if (gone) return;
-      if (one.status) earlier.index().Add(one.item, {one.ending, own, one.offset});
+      if (one.status) earlier.index().Add(one.item, {one.ending, own, one.offset, 0});
       if (one.on_durable) one.on_durable(one.status);
     }
   }
@@ -161,8 +161,9 @@ std::vector<JournalWriter::Resumed> ResumedOf(JournalIndex& index, bool poisoned
   resumed.reserve(index.committed() + index.poisoned());
   index.Visit([&](uint64_t item, const JournalIndex::Place& place) {
     JournalWriter::Resumed& one = resumed.emplace_back();
-    one.item = item & ((uint64_t{1} << 56) - 1);
+    one.item = item & ((uint64_t{1} << 48) - 1);
     one.ending = place.ending;
+    one.took = place.took;
     return true;
   });
   return resumed;

@@ -30,8 +30,9 @@ class JournalWriter {
  public:
   // Eight bytes: there may be ten million.
   struct Resumed {
-    uint64_t item : 56 = 0;
+    uint64_t item : 48 = 0;
     Ending ending : 8 = Ending::kCommitted;
+    uint64_t took : 8 = 0;  // ShortTime
   };
   // Open's answer: what earlier runs have ended, each item once, ascending.
   struct Opened {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/map/journal/claim.h"
+#include "comm/map/journal/durations.h"
 #include "tests/comm/base/another_user.h"
 #include "tests/comm/map/journal/files.h"
 
@@ -52,6 +53,24 @@ TEST_F(JournalWriterTest, WhatIsDurableIsReadAndResumed) {
   EXPECT_THAT(Append(*second->writer, {RecordOf(0, "zero")}), Each(std::nullopt));
   EXPECT_EQ(second->writer->Read(4), RecordOf(4, "four")) << "of an earlier run";
   EXPECT_EQ(second->writer->Read(0), RecordOf(0, "zero"));
+}
+
+TEST_F(JournalWriterTest, HowLongItemsTookIsKnownToTheNextRun) {
+  const Identity identity = IdentityOf(10);
+  auto first = Open(identity);
+  ASSERT_TRUE(first) << ToString(first.error());
+  JournalRecord failed = RecordOf(4, "no model", Ending::kPoisoned);
+  failed.took = std::chrono::minutes(9);
+  JournalRecord record = RecordOf(4, "four");
+  record.took = std::chrono::seconds(10);
+  EXPECT_THAT(Append(*first->writer, {failed, record, RecordOf(9, "nine")}), Each(std::nullopt));
+  first->writer.reset();
+
+  auto second = Open(identity);
+  ASSERT_TRUE(second) << ToString(second.error());
+  ASSERT_THAT(second->resumed, SizeIs(2));
+  EXPECT_EQ(second->resumed[0].took, ShortTime(std::chrono::seconds(10)));
+  EXPECT_EQ(second->resumed[1].took, ShortTime(RecordOf(9, "nine").took));
 }
 
 TEST_F(JournalWriterTest, CompletionsComeInOrderAndNeverWithinACall) {
