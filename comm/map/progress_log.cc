@@ -38,6 +38,19 @@ std::string DescribeProgress(const Progress& progress, Duration since) {
   return text;
 }
 
+std::string DescribeUneven(std::vector<NodeShare> nodes) {
+  constexpr double kEnough = 4;  // of one slot; fewer are chance
+  std::erase_if(nodes, [](const NodeShare& node) { return node.slots == 0; });
+  if (nodes.size() < 2) return "";
+  const auto each = [](const NodeShare& node) { return static_cast<double>(node.done) / node.slots; };
+  std::ranges::sort(nodes, {}, each);
+  const double least = each(nodes.front());
+  const double median = each(nodes[nodes.size() / 2]);
+  if (median < kEnough || least * 2 >= median) return "";
+  return fmt::format("; {} has done {:.3g} a slot, half of the nodes {:.3g} or more", nodes.front().name,
+                     least, median);
+}
+
 void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
   begun_ = now;
   terminal_ = isatty(STDERR_FILENO) == 1;
@@ -47,10 +60,11 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
            "map: {} of {} items were done by earlier runs", progress.resumed, progress.items);
 }
 
-void ProgressLog::Tell(const Progress& progress, Clock::time_point now) {
-  const std::string text = DescribeProgress(progress, now - begun_);
+void ProgressLog::Tell(const Progress& progress, Clock::time_point now,
+                       const std::function<std::vector<NodeShare>()>& nodes) {
+  if (!terminal_ && now - begun_ < next_) return;
+  const std::string text = DescribeProgress(progress, now - begun_) + DescribeUneven(nodes());
   if (terminal_) return SetStatusLine(text);
-  if (now - begun_ < next_) return;
   next_ += std::min<Duration>(next_ * 2, kLongestPause);
   LogEvent(LogLevel::kInfo, "map_progress",
            {{"done", progress.committed + progress.poisoned},

@@ -1,7 +1,9 @@
 // The one line about a map for all its ranks: rewritten on a terminal, at growing intervals in a log.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/map/ledger.h"
@@ -12,11 +14,22 @@ namespace muster::map {
 // on it.
 std::string DescribeProgress(const Progress& progress, Duration since);
 
+// What the ranks of a node have done in this run.
+struct NodeShare {
+  std::string name;
+  uint64_t done = 0;
+  int slots = 0;
+};
+// "; gpu03 has done 12 a slot, half of the nodes 60 or more": the node that has done least for each of its slots, if
+// that is less than half of what the median node has; else empty.
+std::string DescribeUneven(std::vector<NodeShare> nodes);
+
 class ProgressLog {
  public:
   void Begin(const Progress& progress, Clock::time_point now);
-  // Once a second or so.
-  void Tell(const Progress& progress, Clock::time_point now);
+  // Once a second or so. `nodes` is called if a line is due.
+  void Tell(const Progress& progress, Clock::time_point now,
+            const std::function<std::vector<NodeShare>()>& nodes);
   void End(const Progress& progress, Clock::time_point now);
 
  private:

@@ -48,7 +48,10 @@ Root::~Root() {
 }
 
 void Root::Hear(int rank, MessageType type, ByteView message) {
-  if (const auto known = ranks_.find(rank); known != ranks_.end()) known->second.asked.reset();
+  if (const auto known = ranks_.find(rank); known != ranks_.end()) {
+    known->second.asked.reset();
+    ledger_->Hear(rank);
+  }
   if (type == MessageType::kJoin) {
     if (const auto join = Decode<Join>(message)) OnJoin(rank, *join);
     return;
@@ -64,7 +67,6 @@ void Root::Hear(int rank, MessageType type, ByteView message) {
     return;
   }
   if (state_ != State::kOpen || !ranks_.contains(rank)) return;
-  ledger_->Hear(rank);
   const auto now = Clock::now();
   if (type == MessageType::kWant) {
     ledger_->Want(rank);
@@ -270,9 +272,10 @@ void Root::CheckAbandoned() {
 // ---- time
 
 void Root::OnTick() {
-  if (state_ != State::kOpen) return;
+  if (state_ != State::kOpen && state_ != State::kOver) return;
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
-  if (!first_->options.quiet) log_.Tell(ledger_->progress(), Clock::now());
+  if (state_ == State::kOver) return CheckLeft();
+  if (!first_->options.quiet) log_.Tell(ledger_->progress(), Clock::now(), [this] { return NodeShares(); });
   CheckSilent();
   CheckOverdue();
   Dispatch();
@@ -301,6 +304,36 @@ void Root::CheckSilent() {
              DescribeRank(params_.roster, rank),
              std::chrono::duration_cast<std::chrono::seconds>(params_.silent_after).count(), shared);
   }
+}
+
+// A stopped process would keep its run from ending for ever: its launcher waits for it.
+void Root::CheckLeft() {
+  const auto now = Clock::now();
+  for (auto& [rank, state] : ranks_) {
+    if (!state.asked) {
+      state.asked = now;
+      params_.send(rank, EncodeBare(MessageType::kRecall, params_.map));
+      continue;
+    }
+    if (!ledger_->IsSilent(rank) && now - *state.asked < params_.silent_after) continue;
+    return params_.on_stopped(
+        {Code::kPeerLost,
+         fmt::format("{} does not answer although the map is over: its process is stopped or hangs",
+                     DescribeRank(params_.roster, rank)),
+         "end that process; what the map has done is in its journal"});
+  }
+}
+
+// Of those that take part.
+std::vector<NodeShare> Root::NodeShares() const {
+  std::vector<NodeShare> nodes(params_.roster.nodes.size());
+  for (const RankShare& share : ledger_->Shares(Clock::now())) {
+    const int node = params_.roster.NodeOf(share.rank);
+    nodes[static_cast<size_t>(node)].done += share.done;
+    if (ranks_.contains(share.rank)) nodes[static_cast<size_t>(node)].slots += share.slots;
+  }
+  for (size_t node = 0; node < nodes.size(); ++node) nodes[node].name = params_.roster.nodes[node].name;
+  return nodes;
 }
 
 void Root::CheckTime() {
@@ -338,6 +371,7 @@ void Root::CheckOver() {
                        while (done_.contains(results_at_)) ++results_at_;
                        params_.on_over();
                        for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});
+                       tick_ = params_.loop.After(kTick, [this] { OnTick(); });
                      });
 }
 

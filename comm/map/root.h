@@ -32,7 +32,9 @@ class Root {
     Duration silent_after{};  // liveness.dead_after: then a rank's items go to others as well
     std::function<void(int rank, ByteView message)> send;
     std::function<void(const Error& error)> fail;  // every rank was lost, or left the group
-    std::function<void()> on_over;                 // before the ranks are told so, or that the map has failed
+    // The map is over, and a rank that has not left it does not answer: once a second.
+    std::function<void(const Error& error)> on_stopped;
+    std::function<void()> on_over;  // before the ranks are told so, or that the map has failed
     std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
   };
 
@@ -74,6 +76,8 @@ class Root {
   void Dispatch();
   void CheckTime();
   void CheckSilent();
+  void CheckLeft();
+  std::vector<NodeShare> NodeShares() const;
   void CheckOverdue();
   bool AllHaveStopped() const;
   void CheckOver();

@@ -25,11 +25,15 @@ void Service::Hear(int rank, ByteView message) {
 
 Root& Service::Find(uint32_t map) {
   if (const auto found = maps_.find(map); found != maps_.end()) return *found->second;
+  // While a later map is at work a stopped rank costs nothing but its items.
+  const auto on_stopped = [this](const Error& error) {
+    if (!at_work_) params_.fail(error);
+  };
   Root& root = *maps_
-                    .emplace(map, std::make_unique<Root>(
-                                      Root::Params{params_.loop, worker_, params_.roster, map, params_.owner,
-                                                   params_.silent_after, params_.send, params_.fail,
-                                                   [this] { CheckAtWork(); }, [this, map] { Remove(map); }}))
+                    .emplace(map, std::make_unique<Root>(Root::Params{
+                                      params_.loop, worker_, params_.roster, map, params_.owner,
+                                      params_.silent_after, params_.send, params_.fail, on_stopped,
+                                      [this] { CheckAtWork(); }, [this, map] { Remove(map); }}))
                     .first->second;
   root.SetLatest(latest_);
   for (const int rank : gone_) root.Lose(rank, "");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/group/group.h"
@@ -41,7 +42,9 @@ class GroupsInProcess {
         silent_after,
         [this](int rank, ByteView message) { Deliver(rank, Bytes(message.begin(), message.end())); },
         [this](bool on) { tolerates_ = on; },
-        [this](const Error& error) { failure_ = error; }});
+        [this](const Error& error) {
+          if (!std::exchange(failure_, error)) failed_.set_value();
+        }});
     thread_ =
         *StartThread("the service", [this] { loop_->RunUntil([this] { return stop_; }, Deadline::Never()); });
   }
@@ -108,6 +111,8 @@ class GroupsInProcess {
   std::vector<MapState> LookAtAll() {
     return OnLoop([this] { return service_->LookAtAll(); });
   }
+  // BLOCKS until the service has failed the group.
+  void AwaitFailure() { failed_.get_future().wait(); }
   std::optional<Error> failure() {
     return OnLoop([this] { return failure_; });
   }
@@ -180,6 +185,7 @@ class GroupsInProcess {
   bool tolerates_ = false;
   bool obeys_ = false;
   std::optional<Error> failure_;
+  std::promise<void> failed_;
   bool stop_ = false;
 };
 

@@ -132,6 +132,47 @@ TEST(Map, ItemsOfASilentRankGoToTheOthersAndItsLateResultIsDropped) {
   EXPECT_EQ(ResultsOf(*other, 3), ExpectedResults(3));
 }
 
+// Else its launcher would wait for it for ever.
+TEST(Map, ARankThatIsStoppedWhenTheMapIsOverFailsTheGroup) {
+  GroupsInProcess groups(2, milliseconds(10));
+  const auto other = JoinAs(groups, 0, Of(3));
+  const auto stopped = JoinAs(groups, 1, Of(3));
+  groups.Stall(1);
+  EXPECT_EQ(Work(*other), 3);
+  EXPECT_EQ(other->Finish()->committed, 3);
+  groups.AwaitFailure();
+  EXPECT_EQ(groups.failure()->message,
+            "rank 1 on gpu02 does not answer although the map is over: its process is stopped or hangs");
+  groups.Continue(1);
+}
+
+TEST(Map, ARankThatIsStoppedIsToleratedWhileTheNextMapIsAtWork) {
+  GroupsInProcess groups(2, milliseconds(10));
+  const auto other = JoinAs(groups, 0, Of(3));
+  const auto stopped = JoinAs(groups, 1, Of(3));
+  groups.Stall(1);
+  EXPECT_EQ(Work(*other), 3);
+  EXPECT_EQ(other->Finish()->committed, 3);
+  const auto next = JoinAs(groups, 0, Of(2));
+  std::this_thread::sleep_for(milliseconds(2500));  // the root asks it twice
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  EXPECT_EQ(Work(*next), 2);
+  groups.AwaitFailure();
+  groups.Continue(1);
+}
+
+// It answers, although it has not left the map.
+TEST(Map, ARankThatKeepsAMapThatIsOverDoesNotFailTheGroup) {
+  GroupsInProcess groups(2, milliseconds(10));
+  const auto other = JoinAs(groups, 0, Of(3));
+  const auto late = JoinAs(groups, 1, Of(3));
+  EXPECT_EQ(Work(*other), 3);
+  EXPECT_EQ(other->Finish()->committed, 3);
+  std::this_thread::sleep_for(milliseconds(2500));  // the root asks it twice
+  EXPECT_EQ(groups.failure(), std::nullopt);
+  EXPECT_EQ(late->Finish()->committed, 3);
+}
+
 TEST(Map, ARankThatNeedsTooLongIsEndedAndItsItemGoesToAnother) {
   GroupsInProcess groups(2);
   Options options;

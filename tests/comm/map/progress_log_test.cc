@@ -1,0 +1,27 @@
+#include "comm/map/progress_log.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::map {
+namespace {
+
+TEST(DescribeUneven, NamesTheNodeThatHasDoneLeastOfEachSlot) {
+  EXPECT_EQ(DescribeUneven({{"gpu01", 60, 4}, {"gpu02", 12, 4}, {"gpu03", 64, 4}}),
+            "; gpu02 has done 3 a slot, half of the nodes 15 or more");
+}
+
+TEST(DescribeUneven, IsEmptyIfNodesAreAlikeOrLittleIsDone) {
+  EXPECT_EQ(DescribeUneven({{"gpu01", 60, 4}, {"gpu02", 31, 4}}), "");
+  EXPECT_EQ(DescribeUneven({{"gpu01", 3, 1}, {"gpu02", 0, 1}}), "");
+  EXPECT_EQ(DescribeUneven({{"gpu01", 60, 1}}), "");
+  // More slots, and more done.
+  EXPECT_EQ(DescribeUneven({{"gpu01", 80, 8}, {"gpu02", 20, 2}}), "");
+}
+
+// Its ranks have left, or never came.
+TEST(DescribeUneven, LeavesOutANodeWithoutSlots) {
+  EXPECT_EQ(DescribeUneven({{"gpu01", 60, 1}, {"gpu02", 0, 0}}), "");
+}
+
+}  // namespace
+}  // namespace muster::map
