@@ -2,26 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/text/utf8.h"
+#include "bootstrap/map/items/record_index.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster::map {
 namespace {
-
-constexpr size_t kChunk = size_t{1} << 20;
-constexpr size_t kLongestRecord = size_t{16} << 20;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 enum class FileFormat : uint8_t { kJsonLines, kCsv, kText };
 
@@ -44,8 +38,6 @@ Result<FileFormat> FormatOf(const std::string& path) {
                   ".jsonl: a JSON object a line; .csv: with a header line; .txt: an item a line");
 }
 
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
 std::optional<RecordFault> FaultOfText(std::string_view record) {
   if (const size_t bad = config::FirstInvalidUtf8(record); bad < record.size())
     return RecordFault{bad, "not UTF-8"};
@@ -54,162 +46,71 @@ std::optional<RecordFault> FaultOfText(std::string_view record) {
   return std::nullopt;
 }
 
-// A part of the file, read ahead.
-struct Window {
-  uint64_t begin = 0;
-  std::string bytes;
-};
+RecordStyle StyleOf(FileFormat format) {
+  return {format == FileFormat::kCsv, format == FileFormat::kJsonLines, format == FileFormat::kCsv};
+}
 
 class ItemFile : public ItemSource {
  public:
   ItemFile(UniqueFd file, std::string path, FileFormat format)
-      : path_(std::move(path)), format_(format), file_(std::move(file)) {}
+      : path_(path), format_(format), records_(std::move(file), std::move(path), StyleOf(format)) {}
 
   Status Prepare(std::string_view class_field) {
-    struct stat status {};
-    if (fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      return WithHint(Fail(Code::kConfiguration, "{} is not a regular file", path_),
-                      "every rank reads the items; write them to a file");
-    }
-    end_ = static_cast<uint64_t>(status.st_size);
-    MUSTER_CHECK(FindRecords());
-    if (format_ == FileFormat::kCsv) MUSTER_CHECK(ReadHeader());
+    MUSTER_CHECK(records_.Build());
+    if (records_.header()) MUSTER_CHECK(ReadHeader(*records_.header()));
     if (size() == 0) return Fail(Code::kConfiguration, "{} has no items", path_);
     const Status surveyed = Survey(class_field);
-    survey_window_ = {};
+    block_ = {};
     surveyed_ = true;
     return surveyed;
   }
 
-  uint64_t size() const override { return begins_.size(); }
+  uint64_t size() const override { return records_.size(); }
 
   Result<SourceItem> Read(uint64_t index) const override {
-    if (!surveyed_) return ReadWith(index, survey_window_, Code::kConfiguration);
-    Window window;
-    MUSTER_TRY(SourceItem item, ReadWith(index, window, Code::kSystem));
-    if (std::hash<std::string>{}(item.key) == hashes_[index]) return item;
-    return Fail(Code::kSystem, "{} has changed since the map began: item {} is another one", path_, index);
+    if (surveyed_) {
+      MUSTER_TRY(const RecordIndex::Block block, records_.ReadAgain(index));
+      return ReadFrom(block, index);
+    }
+    if (!block_.Has(index)) {
+      MUSTER_TRY(block_, records_.Read(index));
+    }
+    return ReadFrom(block_, index);
   }
 
   std::string Where(uint64_t index) const override {
     if (index >= size()) return path_;
-    const std::string at = At(begins_[index]);
+    const auto block = records_.ReadAgain(index);
+    if (!block) return path_;
+    const std::string at = records_.At(block->BeginOf(index));
     return at.substr(0, at.rfind(':'));
   }
 
  private:
-  void Remember(uint64_t index, uint64_t hash) override {
-    hashes_.resize(size());
-    hashes_[index] = hash;
-  }
-
-  // "items.csv:3:17" of a byte of the file.
-  std::string At(uint64_t offset) const {
-    uint64_t line = 1;
-    uint64_t line_begin = 0;
-    std::string chunk(kChunk, '\0');
-    for (uint64_t at = 0; at < offset;) {
-      const ssize_t got =
-          pread(file_.get(), chunk.data(), std::min<uint64_t>(kChunk, offset - at), static_cast<off_t>(at));
-      if (got <= 0) break;
-      for (size_t i = 0; i < static_cast<size_t>(got); ++i) {
-        if (chunk[i] != '\n') continue;
-        ++line;
-        line_begin = at + i + 1;
-      }
-      at += static_cast<uint64_t>(got);
-    }
-    return fmt::format("{}:{}:{}", path_, line, offset - line_begin + 1);
-  }
-
-  // `bytes` of the file from `begin` on are in the window.
-  Status Fill(Window& window, uint64_t begin, size_t bytes) const {
-    if (begin >= window.begin && begin + bytes <= window.begin + window.bytes.size()) return {};
-    window.begin = begin;
-    window.bytes.resize(bytes);
-    size_t filled = 0;
-    while (filled < bytes) {
-      const ssize_t got = pread(file_.get(), window.bytes.data() + filled, bytes - filled,
-                                static_cast<off_t>(begin + filled));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Fail(Code::kSystem, "cannot read {}: {}", path_, ErrnoText(errno));
-      if (got == 0) return Fail(Code::kSystem, "{} has become shorter since the map began", path_);
-      filled += static_cast<size_t>(got);
-    }
-    return {};
-  }
-
-  // Where each record begins. In CSV a line end in quotes ends no record.
-  Status FindRecords() {
-    Window window;
-    uint64_t record = 0;
-    bool quoted = false;
-    bool blank = true;
-    for (uint64_t at = 0; at < end_; at += window.bytes.size()) {
-      MUSTER_CHECK(Fill(window, at, std::min<uint64_t>(kChunk, end_ - at)));
-      if (at == 0 && std::string_view(window.bytes).starts_with(kByteOrderMark))
-        record = kByteOrderMark.size();
-      for (size_t i = at == 0 ? record : 0; i < window.bytes.size(); ++i) {
-        const char c = window.bytes[i];
-        if (c == '"' && format_ == FileFormat::kCsv) quoted = !quoted;
-        if (c != '\n' || quoted) {
-          blank = blank && (c == '\r' || c == '\n' || (IsBlank(c) && format_ == FileFormat::kJsonLines));
-          continue;
-        }
-        if (!blank) begins_.push_back(record);
-        record = at + i + 1;
-        blank = true;
-      }
-      if (at + window.bytes.size() - record > kLongestRecord) {
-        return Fail(Code::kConfiguration, "{}: a record of more than {} MiB{}", At(record),
-                    kLongestRecord >> 20, quoted ? ": a quote is never closed" : "");
-      }
-    }
-    if (!blank) begins_.push_back(record);
-    return {};
-  }
-
-  Status ReadHeader() {
-    if (begins_.empty()) return {};
-    Window window;
-    MUSTER_TRY(const std::string_view record, Record(0, window));
-    if (const auto fault = FaultOfText(record)) return Broken(Code::kConfiguration, 0, *fault);
+  Status ReadHeader(const RecordIndex::Block& block) {
+    const std::string_view record = block.TextOf(0);
+    if (const auto fault = FaultOfText(record)) return Broken(block.begin, *fault);
     auto names = ParseCsvRecord(record);
-    if (!names) return Broken(Code::kConfiguration, 0, names.error());
+    if (!names) return Broken(block.begin, names.error());
     for (auto name = names->begin(); name != names->end(); ++name) {
-      if (name->empty()) return Broken(Code::kConfiguration, 0, {0, "a name of the header line is empty"});
+      if (name->empty()) return Broken(block.begin, {0, "a name of the header line is empty"});
       if (std::find(names->begin(), name, *name) == name) continue;
-      return Broken(Code::kConfiguration, 0,
+      return Broken(block.begin,
                     {0, fmt::format("the header line has {} a second time", config::JsonQuoted(*name))});
     }
     header_ = *std::move(names);
-    begins_.erase(begins_.begin());
     return {};
   }
 
-  // Without its line end. Valid as long as the window.
-  Result<std::string_view> Record(uint64_t index, Window& window) const {
-    const uint64_t begin = begins_[index];
-    const uint64_t end = index + 1 < begins_.size() ? begins_[index + 1] : end_;
-    const size_t bytes = end - begin;
-    const bool ahead = !surveyed_ && (begin < window.begin || end > window.begin + window.bytes.size());
-    MUSTER_CHECK(
-        Fill(window, begin, ahead ? std::min<uint64_t>(std::max(bytes, kChunk), end_ - begin) : bytes));
-    std::string_view record = std::string_view(window.bytes).substr(begin - window.begin, bytes);
-    // Blank lines may follow.
-    while (!record.empty() && (record.back() == '\n' || record.back() == '\r')) record.remove_suffix(1);
-    return record;
+  tl::unexpected<Error> Broken(uint64_t begin, const RecordFault& fault) const {
+    return Fail(Code::kConfiguration, "{}: {}", records_.At(begin + fault.offset), fault.why);
   }
 
-  tl::unexpected<Error> Broken(Code code, uint64_t begin, const RecordFault& fault) const {
-    return Fail(code, "{}: {}", At(begin + fault.offset), fault.why);
-  }
-
-  Result<SourceItem> ReadWith(uint64_t index, Window& window, Code code) const {
-    MUSTER_TRY(const std::string_view record, Record(index, window));
-    if (const auto fault = FaultOfText(record)) return Broken(code, begins_[index], *fault);
+  Result<SourceItem> ReadFrom(const RecordIndex::Block& block, uint64_t index) const {
+    const std::string_view record = block.TextOf(index);
+    if (const auto fault = FaultOfText(record)) return Broken(block.BeginOf(index), *fault);
     auto fields = FieldsOf(record);
-    if (!fields) return Broken(code, begins_[index], fields.error());
+    if (!fields) return Broken(block.BeginOf(index), fields.error());
     return MakeItem(index, *std::move(fields));
   }
 
@@ -229,13 +130,11 @@ class ItemFile : public ItemSource {
 
   const std::string path_;
   const FileFormat format_;
-  const UniqueFd file_;
-  uint64_t end_ = 0;
   std::vector<std::string> header_;  // CSV
-  std::vector<uint64_t> begins_;     // by item
-  std::vector<uint64_t> hashes_;     // of the keys
   bool surveyed_ = false;
-  mutable Window survey_window_;  // until then, which is before any other thread has this
+  // Until then it is built, and read in order, by one thread.
+  mutable RecordIndex records_;
+  mutable RecordIndex::Block block_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "bootstrap/config/text/quote.h"
@@ -149,31 +150,31 @@ Result<std::unique_ptr<ItemSource>> ItemSource::Open(const config::MapItems& ite
                   "write muster map --items FILE -- CMD {item}");
 }
 
-// The first item whose key another has had is named.
-Status ItemSource::CheckKeys(std::vector<std::pair<uint64_t, uint64_t>> hashes) const {
+// The first item whose key another has had is named. Most maps need no second look at their items.
+Status ItemSource::CheckKeys(std::vector<uint64_t> hashes) const {
   std::ranges::sort(hashes);
-  uint64_t first = 0;
-  uint64_t second = size();
-  for (size_t i = 1; i < hashes.size(); ++i) {
-    if (hashes[i - 1].first != hashes[i].first || hashes[i].second >= second) continue;
-    MUSTER_TRY(const SourceItem one, Read(hashes[i - 1].second));
-    MUSTER_TRY(const SourceItem other, Read(hashes[i].second));
-    if (one.key != other.key) continue;
-    first = hashes[i - 1].second;
-    second = hashes[i].second;
+  std::set<uint64_t> twice;
+  for (auto hash = std::ranges::adjacent_find(hashes); hash != hashes.end();
+       hash = std::adjacent_find(hash + 1, hashes.end()))
+    twice.insert(*hash);
+  std::map<std::string, uint64_t> first;
+  for (uint64_t i = 0; !twice.empty() && i < size(); ++i) {
+    MUSTER_TRY(const SourceItem item, Read(i));
+    if (!twice.contains(std::hash<std::string>{}(item.key))) continue;
+    const auto [known, is_new] = first.try_emplace(item.key, i);
+    if (is_new) continue;
+    return WithHint(Fail(Code::kConfiguration, "{}: the key {} a second time; the first is at {}", Where(i),
+                         config::JsonQuoted(item.key), Where(known->second)),
+                    "the key is the field key or id, else all fields together");
   }
-  if (second == size()) return {};
-  MUSTER_TRY(const SourceItem item, Read(first));
-  return WithHint(Fail(Code::kConfiguration, "{}: the key {} a second time; the first is at {}",
-                       Where(second), config::JsonQuoted(item.key), Where(first)),
-                  "the key is the field key or id, else all fields together");
+  return {};
 }
 
 Status ItemSource::Survey(std::string_view class_field) {
   KeyDigest digest;
   NameCounter names;
   ClassNumbers numbers;
-  std::vector<std::pair<uint64_t, uint64_t>> hashes;  // of keys, with their items
+  std::vector<uint64_t> hashes;  // of keys
   if (size() > kMostItems) return Fail(Code::kConfiguration, "{}: more than {} items", Where(0), kMostItems);
   hashes.reserve(size());
   for (uint64_t i = 0; i < size(); ++i) {
@@ -190,9 +191,7 @@ Status ItemSource::Survey(std::string_view class_field) {
       }
       classes_.push_back(numbers.Of(*name));
     }
-    const uint64_t hash = std::hash<std::string>{}(item.key);
-    Remember(i, hash);
-    hashes.emplace_back(hash, i);
+    hashes.push_back(std::hash<std::string>{}(item.key));
   }
   MUSTER_CHECK(CheckKeys(std::move(hashes)));
   keys_ = digest.Finish();

@@ -1,6 +1,6 @@
 // The items of a map: a list or a product of the configuration, or the records of a file. All ranks read the same.
 //
-// Of a file each item takes 16 bytes of memory, however long its line: it is read again when its turn comes.
+// Of a file the items are not kept: each is read again when its turn comes (record_index.h).
 #pragma once
 
 #include <cstdint>
@@ -59,12 +59,10 @@ class ItemSource {
  protected:
   // Reads every item once.
   Status Survey(std::string_view class_field);
-  // Of a key: a second reading is compared with it.
-  virtual void Remember(uint64_t /*index*/, uint64_t /*hash*/) {}
 
  private:
-  // `hashes`: of each key, with its item.
-  Status CheckKeys(std::vector<std::pair<uint64_t, uint64_t>> hashes) const;
+  // `hashes`: of all keys.
+  Status CheckKeys(std::vector<uint64_t> hashes) const;
 
   std::vector<std::string> names_;
   std::vector<PartialName> partial_names_;

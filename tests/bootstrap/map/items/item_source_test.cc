@@ -130,10 +130,30 @@ TEST_F(Items, ComeFromAFileThatEveryRankCanRead) {
 TEST_F(Items, OfAFileThatChangesAreNotTakenForOthers) {
   const auto source = Of("a.txt", "one\ntwo\n");
   ASSERT_TRUE(source);
+  std::ofstream(folder_.File("a.txt"), std::ios::app) << "three\n";
+  EXPECT_TRUE((*source)->Read(1));
   std::ofstream(folder_.File("a.txt")) << "one\nelse\n";
-  EXPECT_TRUE((*source)->Read(0));
-  EXPECT_EQ(Short((*source)->Read(1).error()),
-            "a.txt has changed since the map began: item 1 is another one");
+  EXPECT_EQ(Short((*source)->Read(1).error()), "a.txt has changed since the map began");
+  std::ofstream(folder_.File("a.txt")) << "one\n";
+  EXPECT_EQ(Short((*source)->Read(1).error()), "a.txt has changed since the map began");
+}
+
+// More than one place of the index.
+TEST_F(Items, OfALongFileAreFoundAgainWhereverTheyAre) {
+  std::string text = "\xef\xbb\xbfid,text\n";
+  for (size_t i = 0; i < 1000; ++i) {
+    const std::string number = std::to_string(i);
+    text += number + ",\"line " + number + "\n" + std::string(i % 300, 'x') + "\"\n\n";
+  }
+  text += "1000," + std::string(200000, 'y') + "\n1001,z";
+  const auto source = Of("a.csv", text);
+  ASSERT_TRUE(source);
+  ASSERT_EQ((*source)->size(), 1002);
+  for (const uint64_t i : {999, 0, 63, 64, 500, 65, 1000, 1001})
+    EXPECT_EQ((*source)->Read(i)->key, std::to_string(i));
+  EXPECT_EQ(*(*source)->Read(64)->Find("text"), "line 64\n" + std::string(64, 'x'));
+  EXPECT_EQ((*source)->Read(1000)->Find("text")->size(), 200000);
+  EXPECT_EQ(*(*source)->Read(1001)->Find("text"), "z");
 }
 
 TEST_F(Items, CanBeMoreThanOneReadHolds) {
