@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,14 @@ std::string TailOf(const std::string& path) {
   return tail.Text();
 }
 
+// Some file systems count neither blocks nor files.
+bool IsFull(const std::string& path) {
+  struct statvfs now {};
+  if (statvfs(path.c_str(), &now) != 0) return false;
+  const auto left = geteuid() == 0 ? now.f_bfree : now.f_bavail;
+  return (now.f_blocks > 0 && left == 0) || (now.f_files > 0 && now.f_favail == 0);
+}
+
 class Attempt {
  public:
   Attempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item, uint32_t attempt,
@@ -84,7 +93,10 @@ class Attempt {
     }
     ended->took = Clock::now() - began_;
     if (ended->kind == Kind::kInterrupted) directory_.Remove();
-    if (ended->kind == Kind::kFailed) DescribeFailure(*ended);
+    if (ended->kind == Kind::kFailed) {
+      if (IsFull(directory_.path())) return NoSpace(*ended);
+      DescribeFailure(*ended);
+    }
     if (ended->kind == Kind::kDone) MUSTER_CHECK(directory_.MoveToResults());
     return ended;
   }
@@ -97,6 +109,14 @@ class Attempt {
     const bool told = exit.signal == SIGTERM || exit.signal == SIGINT || exit.signal == SIGHUP;
     pollfd flag = {stop.fd(), POLLIN, 0};
     return poll(&flag, 1, told ? kSoon : 0) > 0;
+  }
+
+  // No fault of the item: all further ones would be given up as well.
+  tl::unexpected<Error> NoSpace(const AttemptEnd& ended) const {
+    directory_.Remove();
+    return WithHint(Fail(Code::kSystem, "no space is left in {}: item {} ended with {}", plan_.output,
+                         item_.key, ended.text),
+                    "free space there; the same command then goes on with what is left");
   }
 
   static AttemptEnd Failed(std::string why) { return {Kind::kFailed, std::move(why), {}}; }

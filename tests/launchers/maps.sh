@@ -81,6 +81,19 @@ second_run() {
   expect_items 40
 }
 
+# The programs of a node that has no space fail one after the other: not a fault of their items.
+full_disk() {
+  forty
+  mkdir "$dir/small"
+  expect_code 71 step -N1 -n1 unshare -m sh -c 'mount -t tmpfs -o size=256k none "$0" || exit
+    muster map --items "$1" --output "$0/out" -- sh -c "head -c 20000 /dev/zero >big" || code=$?
+    muster journal "$0/out/journal" verify --json >"$0.json"
+    exit "$code"' "$dir/small" "$dir/items.txt" 2>"$dir/err"
+  expect_like 'what was said' "$(<"$dir/err")" "*$dir/small/out*"
+  expect_like 'items' "$(<"$dir/small.json")" '*"poisoned":0*'
+  expect_like 'items' "$(<"$dir/small.json")" '*"whole":true*'
+}
+
 # `import muster`, with and without muster run.
 resident() {
   local start
@@ -137,24 +150,23 @@ with muster.init():
 
 map_job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
 
-# Two minutes are Slurm's least but one: several jobs after each other.
-generations() {
-  fresh
-  (cd "$dir" && ctl sbatch --parsable --time=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" "$1" "$dir/out") >"$dir/job"
-  read -r job <"$dir/job"
-  until_true 900 map_job_over
-  expect_items "$2"
-  [[ $(find "$dir/out/journal" -name '*.segment' | wc -l) -gt 1 ]] || fail "one job did it all: $(<"$dir/log")"
-}
-
+# Two models and three tasks; a job has the time for one item a rank: three jobs after each other.
 sweep() {
-  cat >"$files/sweep.yaml" <<'EOF'
+  fresh
+  cat >"$dir/sweep.yaml" <<'EOF'
 map:
-  items: {model: [small, large], task: [arc, gsm8k, mmlu], part: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
-  command: [sh, -c, 'sleep 6; echo "{\"accuracy\": 1}" >scores.json']
+  items: {model: [small, large], task: [arc, gsm8k, mmlu]}
+  command: [sh, -c, 'sleep 35; echo "{{\"accuracy\": 1}}" >scores.json']
   expect: ["scores.json:accuracy"]
 EOF
-  generations "$files/sweep.yaml" 60
+  trap 'cat "$dir/log"' EXIT
+  (cd "$dir" && ctl sbatch --parsable --time=1 --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
+    "$dir/sweep.yaml" "$dir/out") >"$dir/job"
+  read -r job <"$dir/job"
+  until_true 300 map_job_over
+  expect_items 6
+  expect 'scores' "$(cat "$dir"/out/model=*,task=*/scores.json | sort | uniq -c | xargs)" '6 {accuracy: 1}'
+  expect 'runs' "$(find "$dir/out/journal" -name '*.segment' | wc -l)" 3
 }
 
 check_maps() {
@@ -164,6 +176,7 @@ check_maps() {
   check 'map: a rank that is killed' goes_on
   check 'map: resumed by more ranks' resumed
   check 'map: a second run on one journal' second_run
+  check 'map: no space is left' full_disk
   check 'map: import muster' resident
   check 'map: in muster status' seen_at_work
   check 'map: in muster status, and in the report' seen_in_report
