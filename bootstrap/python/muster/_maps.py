@@ -109,8 +109,9 @@ def map(
                   does what is left, with any number of ranks. None: results live as long as the map.
     key           a function of an item that returns a str of its own. None: the item as JSON; a long one is cut, and ends with a
                   digest
-    class_of      a function of an item that returns its class, a str: items of a class take about equally long. Near the job's end, no
-                  item is begun that takes longer than 95 of 100 of its class. A batch has the class of its first item.
+    class_of      a function of an item that returns its class, a str: items of a class take about equally long. Those of the class
+                  that takes longest go first. Near the job's end, no item is begun that takes longer than 95 of 100 of its class. A
+                  batch has the class of its first item.
     name          what is done, a part of the journal's identity: name the model and its settings. None: the function's module and
                   name
     retries       tries after the first, before an item is given up
