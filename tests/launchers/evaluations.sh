@@ -68,48 +68,57 @@ harness() {
 readonly three_tasks=(run --model hf --model_args 'pretrained=tiny,dtype=float32' --device cpu --include_path lm_tasks
   --tasks 'muster_sums,muster_words,muster_text' --batch_size 4 --log_samples)
 
-# What lm-eval itself has to say in one process: of each set of arguments once.
-stock_lm_eval() {
-  [[ -d $files/stock ]] || on gpu01 python -m lm_eval "${three_tasks[@]}" --output_path "$files/stock" >"$dir/stock" 2>&1 ||
+# stock HARNESS: what it makes itself, in one process; once.
+stock() {
+  local arguments=("${three_tasks[@]}")
+  [[ $1 == lm_eval ]] || arguments=("${letters[@]:2}")
+  [[ -d $files/stock-$1 ]] || on gpu01 python -m "$1" "${arguments[@]}" --output_path "$files/stock-$1" >"$dir/stock" 2>&1 ||
     fail "$(tail -n 5 "$dir/stock")"
 }
 
-# dispatched RANKS KILLED ARGUMENT...: through muster.lm_eval on two nodes; the ranks KILLED end in the middle.
+# dispatched HARNESS RANKS KILLED ARGUMENT...: through muster on two nodes; the ranks KILLED end in the middle.
 dispatched() {
-  step -N2 -n "$1" -w 'gpu[01-02]' muster run -c "$top/configs/eval.yaml" -- python "$here/dispatched.py" "$dir" "$2" "${three_tasks[@]}" \
-    --output_path "$dir/scores" "${@:3}" >"$dir/out" 2>&1
+  local arguments=("${three_tasks[@]}")
+  [[ $1 == lm_eval ]] || arguments=("${letters[@]:2}")
+  PYTHONPATH=$PWD:$PYTHONPATH step ${limit:+"--time=$limit"} -N$(($2 > 1 ? 2 : 1)) -n "$2" -w "gpu0[1-$(($2 > 1 ? 2 : 1))]" \
+    muster run -c "$top/configs/eval.yaml" -- python "$here/dispatched.py" "$1" "$dir" "$3" "${arguments[@]}" \
+    --output_path "$dir/scores" "${@:4}" >"$dir/out" 2>&1
 }
 
-# as_one_process RANKS [KILLED]: scores and samples are those of lm-eval in one process, to the last bit.
+# as_one_process HARNESS RANKS [KILLED]: scores and samples are those of the harness in one process, to the last bit.
 as_one_process() {
   fresh
   cd "$files/evaluation" || return
-  stock_lm_eval
-  dispatched "$1" "${2-}" || fail "exit code $?: $(tail -n 5 "$dir/out")"
-  [[ ! ${2-} ]] || expect_like 'what was said' "$(cat "$dir/out")" "*rank $2 on gpu0? failed: signal 9*"
-  python same_run.py "$files/stock" "$dir/scores"
+  stock "$1"
+  dispatched "$1" "$2" "${3-}" || fail "exit code $?: $(tail -n 5 "$dir/out")"
+  [[ ! ${3-} ]] || expect_like 'what was said' "$(cat "$dir/out")" "*rank $3 on gpu0? failed: signal 9*"
+  python same_run.py "$files/stock-$1" "$dir/scores"
 }
 
-# All ranks end; others go on with the journal, and no batch is done twice.
-resumed_evaluation() {
-  fresh
-  cd "$files/evaluation" || return
-  stock_lm_eval
-  ! dispatched 3 0,1,2 --muster_journal "$dir/journal" || fail 'a run without ranks ended with 0'
-  expect_like 'what was said' "$(cat "$dir/out")" '*start it again with the same journal*'
-  dispatched 4 '' --muster_journal "$dir/journal" || fail "exit code $?: $(tail -n 5 "$dir/out")"
+# goes_on_as_one_process HARNESS: others go on with the journal, and no batch is done twice.
+goes_on_as_one_process() {
+  [[ -s $dir/done ]] || fail 'no batch was done before'
+  dispatched "$1" 4 '' --muster_journal "$dir/journal" || fail "exit code $?: $(tail -n 5 "$dir/out")"
   expect 'batches that were done twice' "$(cut -d' ' -f2- "$dir/done" | sort | uniq -d)" ''
-  python same_run.py "$files/stock" "$dir/scores"
+  python same_run.py "$files/stock-$1" "$dir/scores"
 }
 
-# The same of lmms-eval, on 4 ranks.
-lmms_eval_as_one_process() {
+all_are_killed() {
   fresh
   cd "$files/evaluation" || return
-  on gpu01 python "${letters[@]}" --output_path "$dir/stock" >"$dir/out" 2>&1 || fail "$(tail -n 5 "$dir/out")"
-  two_by_two muster run -c "$top/configs/eval.yaml" -- python -m muster.lmms_eval "${letters[@]:2}" --output_path "$dir/scores" \
-    >"$dir/out" 2>&1 || fail "exit code $?: $(tail -n 5 "$dir/out")"
-  python same_run.py "$dir/stock" "$dir/scores"
+  stock "$1"
+  ! dispatched "$1" 3 0,1,2 --muster_journal "$dir/journal" || fail 'a run without ranks ended with 0'
+  expect_like 'what was said' "$(cat "$dir/out")" '*start it again with the same journal*'
+  goes_on_as_one_process "$1"
+}
+
+# The job has two minutes, and its batches are slow.
+time_is_up() {
+  fresh
+  cd "$files/evaluation" || return
+  stock "$1"
+  SLOW=20 limit=2 expect_code 80 dispatched "$1" 3 '' --muster_journal "$dir/journal"
+  goes_on_as_one_process "$1"
 }
 
 # The sweep that is shipped, with the tiny model and tasks of its own.
@@ -133,7 +142,7 @@ EOF
 }
 
 check_evaluations() {
-  local patience=300 torchrun OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
+  local patience=300 torchrun harness ranks OMP_NUM_THREADS=1 PATH=$PATH PYTHONPATH=$files/wheel_module
   export OMP_NUM_THREADS PATH PYTHONPATH PYTHONDONTWRITEBYTECODE=1 ACCELERATE_USE_CPU=1
   export HF_HOME=$files/hf HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 LMMS_EVAL_PLUGINS=muster_lmms
   check 'evaluations: PyTorch, the harnesses and JAX' "$top/tests/python/venv" eval
@@ -169,7 +178,7 @@ objects and barriers of 4 ranks' \
 
   check 'harnesses: a tiny model' harness_place
   check 'lm-eval: 2 ranks' harness 2 1 "${sums[@]}"
-  patience=600 check 'muster.lm_eval: 3 ranks, one is killed' as_one_process 3 1
+  patience=600 check 'muster.lm_eval: 3 ranks, one is killed' as_one_process lm_eval 3 1
   # lmms-eval: templates.sh.
   if [[ ${MUSTER_TESTS_LONG-} ]]; then
     patience=600 check 'lm-eval: 4 ranks' harness 2 2 "${sums[@]}"
@@ -177,8 +186,11 @@ objects and barriers of 4 ranks' \
     check 'map-lm-eval.yaml' sweep_of_lm_eval
     check 'lmms-eval: 2 ranks' harness 2 1 "${letters[@]}"
     check 'lmms-eval: 1 rank' harness 1 1 "${letters[@]}"
-    patience=600 check 'muster.lm_eval: 4 ranks' as_one_process 4
-    patience=600 check 'muster.lmms_eval: 4 ranks' lmms_eval_as_one_process
-    patience=600 check 'muster.lm_eval: all ranks are killed, and 4 go on' resumed_evaluation
+    for harness in lm_eval lmms_eval; do
+      for ranks in 1 4; do patience=600 check "muster.$harness: $ranks ranks" as_one_process "$harness" "$ranks"; done
+      [[ $harness == lm_eval ]] || patience=600 check "muster.$harness: 3 ranks, one is killed" as_one_process "$harness" 3 1
+      patience=600 check "muster.$harness: all ranks are killed, and 4 go on" all_are_killed "$harness"
+      patience=600 check "muster.$harness: the time is up, and 4 go on" time_is_up "$harness"
+    done
   fi
 }
