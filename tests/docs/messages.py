@@ -12,6 +12,7 @@ PLACES = [
     (re.compile(r"\bWithHint\("), 1),
     (re.compile(r"\b(?:Result<\w+>|Error|Fail|Invalid|Unusable|Malformed|return)?\s*[({]\s*\{?(?=Code::k\w+,)"), 2),
 ]
+ASSIGNED = re.compile(r"\bhint \+?= ([^;]*);")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"(?:\s*"((?:[^"\\\n]|\\.)*)")*')
 PIECE = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Elsewhere a hint is a sentence of three words or more that begins with a verb; these rooms have other such sentences.
@@ -19,7 +20,7 @@ IMPERATIVE = re.compile(
     r"(add|allocate|ask|bind|call|change|check|choose|exec|export|free|give|install|leave|look|make|map|put|raise|remove|return|"
     r"run|set|start|unset|use|wait|write) \S+ \S"
 )
-NOT_HINTS = re.compile(r"(exec sh -c|make (a|the) \S+( \S+)?$|make the directory that|set (auto-load|debuginfod)|start another process$|it cannot be forced$)")
+NOT_HINTS = re.compile(r"(exec sh -c|make (an?|the) \S+( \S+)?$|run a kernel$|use its context$|make the directory that|set (auto-load|debuginfod)|start another process$|it cannot be forced$)")
 NO_HINTS = ("bootstrap/cli/", "bootstrap/config/table.cc", "bootstrap/config/schema.cc", "bootstrap/report/report_html.cc")
 CONSTANT = re.compile(r'\b(k\w+)(?:\[\])?\s*=\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+);')
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -79,6 +80,10 @@ def hints():
             for literal in LITERAL.finditer(text):
                 if IMPERATIVE.match(unescaped(literal.group(0))):
                     found.setdefault(unescaped(literal.group(0)), path)
+        for expression in ASSIGNED.findall(text):
+            for hint in texts(expression, constants):
+                if len(PLACEHOLDER.sub("", hint).split()) > 2:
+                    found.setdefault(hint, path)
         for place, position in PLACES:
             for match in place.finditer(text):
                 given = arguments(text, match.end())
