@@ -1,4 +1,4 @@
-// How two launchers' tuples lie to each other: the rule for nested launchers.
+// How the tuples of two launchers relate: the rule for nested launchers.
 #pragma once
 
 #include "bootstrap/environment/candidate.h"
@@ -16,13 +16,12 @@ enum class Nesting {
 // Of `outer` to `inner`. The evidence, strongest first:
 //  - the environment that the Slurm task, or the supervisor of muster run, above this process started with: a
 //    launcher already in there is outside, one that is not there was started inside (live processes; not for
-//    the bare torch tuple, which nobody signs: where it was there before a step of several tasks, it is none
-//    of a block's);
+//    the bare torch tuple, which has no signature: if it was there before a step of several tasks, it does not
+//    belong to a block);
 //  - an mpirun's daemons are one Slurm task a node;
 //  - equal rank and size: the same world;
-//  - a carrier of one process, or of one process for each node of the inner launch (any order: torchrun
-//  numbers its
-//    nodes as they arrive), or, for a bare torch tuple, of k ranks each, numbered in blocks (mp.spawn).
+//  - a carrier of one process, or of one process for each node of the inner launch (any order: torchrun numbers
+//    its nodes as they arrive), or, for a bare torch tuple, of k ranks each, numbered in blocks (mp.spawn).
 Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment,
                const LauncherTable& launchers = Launchers());
 

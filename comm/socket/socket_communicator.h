@@ -19,7 +19,7 @@
 //   kPeerLost      rank 5 on gpu02 closed its connection during AllReduce #42
 //                  rank 5 on gpu02 left the group before AllReduce #42
 //                  rank 5 on gpu02 cannot connect to rank 3 on gpu01 for AllReduce #42: 10.1.0.1:40001:
-//                  Connection refused; nor has that one connected to it
+//                  Connection refused; that rank has not connected either
 // The number counts the operations of one communicator from 1; ranks in messages are always those of the
 // whole group.
 #pragma once

@@ -1,8 +1,11 @@
 // A program under `muster run` or `muster launch`. Its supervisor sets, with the tuple it resolved itself:
-//   MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES
-//   MUSTER_NODE MUSTER_GROUP           the group id, 32 hex digits MUSTER_CONTROL         the supervisor's
-//   socket MUSTER_JOB_KEY         JobIdentity::key MUSTER_SUPERVISOR_PID  whose direct child is beyond doubt
-//   a rank of that group
+//
+//   MUSTER_RANK, MUSTER_WORLD_SIZE, MUSTER_LOCAL_RANK, MUSTER_LOCAL_WORLD_SIZE, MUSTER_NODE_RANK,
+//   MUSTER_NUM_NODES, MUSTER_NODE
+//   MUSTER_GROUP           the group id, 32 hex digits
+//   MUSTER_CONTROL         the supervisor's socket
+//   MUSTER_JOB_KEY         JobIdentity::key
+//   MUSTER_SUPERVISOR_PID  its direct child is certainly a rank of that group
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

@@ -1,8 +1,13 @@
 // Open MPI's mpirun, releases 4 (ORTE) and 5 (PRRTE):
-//   OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE   both (OMPI_COMM_WORLD_NODE_RANK is a rank on the
-//   node, not a node's) OMPI_MCA_orte_num_nodes   4 only: the nodes of this launch;  PMIX_HOSTNAME: this node
-//   OMPI_MCA_ess_base_jobid   4;  PMIX_NAMESPACE   5: the launch, so that two mpiruns of one job differ
-// Nothing says the node's index.
+//
+//   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE   both
+//   OMPI_COMM_WORLD_NODE_RANK                               both: a rank on the node, not the node's index
+//   OMPI_MCA_orte_num_nodes                                 4 only: the nodes of this launch
+//   PMIX_HOSTNAME                                           this node
+//   OMPI_MCA_ess_base_jobid                                 4: the launch, so that two mpiruns of one job differ
+//   PMIX_NAMESPACE                                          5: the same
+//
+// No variable has the node's index.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

@@ -32,7 +32,7 @@ Bytes EncodeStartReport(const StartReport& report);
 Result<StartReport> DecodeStartReport(ByteView bytes);
 
 // kDeadline where not all are through, those first who are furthest behind: "NCCL did not start within 10m on
-// 2 of 4 ranks: rank 3 on gpu02 had entered it and not come back; rank 2 on gpu02 (its last error: ...)
+// 2 of 4 ranks: rank 3 on gpu02 had entered it and not returned; rank 2 on gpu02 (its last error: ...)
 // waited in it; the other ranks were through". The same on every rank.
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit);
 

@@ -43,7 +43,7 @@ class RosterBuilder {
   // a node.
   Result<Roster> MakeRoster() const;
 
-  // "118/128 ranks; missing gpu03: 24-31 (nothing heard from the node, which gpu01 cannot reach); gpu07: 57
+  // "118/128 ranks; missing gpu03: 24-31 (no contact with the node, which gpu01 cannot reach); gpu07: 57
   // (never connected)".
   std::string Describe() const;
   std::vector<int> MissingRanks() const;
