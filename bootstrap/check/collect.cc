@@ -12,6 +12,8 @@
 namespace muster::check {
 namespace {
 
+constexpr Duration kGpuPatience = std::chrono::seconds(30);
+
 class Collector {
  public:
   Collector(Group& group, Communicator& communicator, const CollectOptions& options)
@@ -24,6 +26,7 @@ class Collector {
     const auto began = Clock::now();
     MUSTER_CHECK(TellFacts());
     if (SeveralNodes()) MUSTER_CHECK(LookAtLinks());
+    if (!options_.gpus.empty()) MUSTER_CHECK(CheckGpus());
     MUSTER_CHECK(TryCollectives());
     evidence_.took = Clock::now() - began;
     return std::move(evidence_);
@@ -101,6 +104,22 @@ class Collector {
                                                        "figures of " + DescribeRank(roster_, speaker)));
     }
     return links;
+  }
+
+  // All ranks at a time: GPUs that share a node's power are measured under load.
+  Status CheckGpus() {
+    const GpuToCheck& gpu = options_.gpus[static_cast<size_t>(group_.rank())];
+    GpuFacts mine;
+    if (!gpu.uuid.empty()) {
+      mine = CheckGpu(gpu, options_.bandwidth, std::min<Duration>(kGpuPatience, options_.timeouts.init / 2));
+    }
+    MUSTER_TRY(const auto told, KeyedAllGather("check: gpus", EncodeFields(mine)));
+    for (int rank = 0; rank < roster_.size(); ++rank) {
+      FieldReader reader(told[static_cast<size_t>(rank)]);
+      reader(evidence_.gpus.emplace_back());
+      MUSTER_CHECK(reader.Finish("GPU of " + DescribeRank(roster_, rank)));
+    }
+    return {};
   }
 
   bool AllConnected() const {

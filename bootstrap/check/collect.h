@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bootstrap/check/findings/evidence.h"
+#include "bootstrap/check/gpu/gpu_check.h"
 #include "comm/communicator.h"
 #include "comm/group/group.h"
 #include "comm/options.h"
@@ -15,6 +17,8 @@ namespace muster::check {
 struct CollectOptions {
   bool bandwidth = true;
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES of this process
+  // By rank, uuid empty: none. Empty: the group does not use GPUs.
+  std::vector<GpuToCheck> gpus;
   TimeoutOptions timeouts;
 };
 

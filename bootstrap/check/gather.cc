@@ -86,6 +86,15 @@ NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses) {
   return facts;
 }
 
+std::vector<GpuToCheck> GpusToCheck(const std::vector<nccl::GpuHello>& hellos) {
+  std::vector<GpuToCheck> gpus;
+  for (const nccl::GpuHello& hello : hellos) {
+    if (!hello.verdict.usable()) return {};
+    gpus.push_back({hello.verdict.uuid, hello.verdict.name});
+  }
+  return gpus;
+}
+
 void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence) {
   if (hellos.empty()) return;
   for (size_t node = 0; node < evidence.nodes.size(); ++node) {

@@ -6,6 +6,7 @@
 
 #include "bootstrap/check/findings/evidence.h"
 #include "bootstrap/check/findings/facts.h"
+#include "bootstrap/check/gpu/gpu_check.h"
 #include "comm/nccl/devices/gpu_hello.h"
 
 namespace muster::check {
@@ -16,6 +17,9 @@ RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
 // `addresses`: this node's in the roster, best first; empty where there is one node only. What cannot be
 // found out stays empty. Reads /sys and /dev; does not block.
 NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses);
+
+// The GPU of each rank, for CollectOptions; empty if a rank has none, since the group then uses no GPU.
+std::vector<GpuToCheck> GpusToCheck(const std::vector<nccl::GpuHello>& hellos);
 
 // Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank looked for
 // GPUs.

@@ -53,6 +53,7 @@ Result<int> CheckGroup(check::CheckSession& session, const Environment& environm
   check::CollectOptions options;
   options.bandwidth = !flags.quick;
   options.timeouts = session.timeouts;
+  options.gpus = check::GpusToCheck(session.gpus);
   if (const auto devices = environment.Get("CUDA_VISIBLE_DEVICES")) {
     options.visible_devices = std::string(*devices);
   }

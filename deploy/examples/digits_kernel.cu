@@ -1,6 +1,6 @@
 // The classifier on a GPU: each thread finds the nearest image of one row, as nearest_neighbour.cc does, in
 // whole numbers and with the same choice among equals. It is built into the program as text
-// (digits_kernel_ptx.cc) that the GPU's driver compiles: building the program needs no CUDA, and one program
+// (digits_kernel.ptx) that the GPU's driver compiles: building the program needs no CUDA, and one program
 // serves nodes with and without GPUs.
 extern "C" __global__ void digits_nearest(const unsigned char* pixels, const unsigned char* labels,
                                           unsigned int images, unsigned int first_row, unsigned int rows,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bootstrap/check/findings/facts.h"
+#include "bootstrap/check/findings/gpu_facts.h"
 #include "bootstrap/check/findings/links.h"
 #include "bootstrap/check/findings/trials.h"
 #include "comm/base/deadline.h"
@@ -27,6 +28,7 @@ struct Evidence {
 
   std::vector<RankFacts> ranks;  // by rank
   std::vector<NodeFacts> nodes;  // by node
+  std::vector<GpuFacts> gpus;    // by rank; empty: no rank has a GPU in use
 
   bool bandwidth = true;         // was to be measured
   std::vector<NodeLinks> links;  // by node; empty: there is one node only

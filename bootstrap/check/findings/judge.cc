@@ -44,6 +44,9 @@ Verdict Judge(const Evidence& evidence) {
   if (verdict.exit_status == 0 && !verdict.failures.empty()) {
     verdict.exit_status = ExitStatus(evidence.broken ? evidence.broken->code : Code::kInternal);
   }
+  JudgeGpus(evidence, verdict);
+  if (verdict.exit_status == 0 && !verdict.failures.empty())
+    verdict.exit_status = ExitStatus(Code::kInternal);
   JudgeSpeed(evidence, verdict);
   JudgeLimits(evidence, verdict);
   JudgeDifferences(evidence, verdict);

@@ -32,6 +32,7 @@ Verdict Judge(const Evidence& evidence);
 // Its parts, in the order in which Judge asks them.
 void JudgeConnections(const Evidence& evidence, Verdict& verdict);
 void JudgeCollectives(const Evidence& evidence, Verdict& verdict);
+void JudgeGpus(const Evidence& evidence, Verdict& verdict);
 void JudgeSpeed(const Evidence& evidence, Verdict& verdict);
 void JudgeLimits(const Evidence& evidence, Verdict& verdict);
 void JudgeDifferences(const Evidence& evidence, Verdict& verdict);

@@ -21,14 +21,15 @@ uint64_t Least(const Evidence& evidence, const std::vector<int>& ranks, Field fi
   return least;
 }
 
+Json Rate(uint64_t value) { return value == 0 ? Json(nullptr) : Json(value); }
+
 Json LinksJson(const NodeLinks& links) {
   if (links.measured == 0) return nullptr;
   const socket::LinkFigures& median = links.median;
-  const auto rate = [](uint64_t value) { return value == 0 ? Json(nullptr) : Json(value); };
   return {{"measured", links.measured},
           {"round_trip_us", static_cast<double>(median.round_trip_ns) / 1e3},
-          {"out_bytes_per_s", rate(median.out_bytes_per_s)},
-          {"in_bytes_per_s", rate(median.in_bytes_per_s)},
+          {"out_bytes_per_s", Rate(median.out_bytes_per_s)},
+          {"in_bytes_per_s", Rate(median.in_bytes_per_s)},
           {"clock_ahead_ms", static_cast<double>(median.clock_ahead_ns) / 1e6}};
 }
 
@@ -61,6 +62,33 @@ Json NodeJson(const Evidence& evidence, size_t index) {
           {"muster", facts.muster},
           {"kernel", facts.kernel},
           {"libc", facts.libc}};
+}
+
+Json Count(uint64_t value) { return value == kUnknown ? Json(nullptr) : Json(value); }
+
+Json GpusJson(const Evidence& evidence) {
+  Json gpus = Json::array();
+  for (size_t rank = 0; rank < evidence.gpus.size(); ++rank) {
+    const GpuFacts& gpu = evidence.gpus[rank];
+    gpus.push_back({{"rank", rank},
+                    {"node", evidence.roster.NodeName(static_cast<int>(rank))},
+                    {"uuid", gpu.uuid},
+                    {"name", gpu.name},
+                    {"problem", Text(gpu.problem)},
+                    {"words", gpu.words},
+                    {"wrong_words", gpu.wrong_words},
+                    {"elements", gpu.elements},
+                    {"wrong_elements", gpu.wrong_elements},
+                    {"write_bytes_per_s", Rate(gpu.write_bytes_per_s)},
+                    {"read_bytes_per_s", Rate(gpu.read_bytes_per_s)},
+                    {"product_flops", Rate(gpu.product_flops)},
+                    {"corrected_errors", Count(gpu.errors.corrected)},
+                    {"uncorrected_errors", Count(gpu.errors.uncorrected)},
+                    {"remap_pending", gpu.errors.remap_pending},
+                    {"remap_failed", gpu.errors.remap_failed},
+                    {"errors_problem", Text(gpu.errors_problem)}});
+  }
+  return gpus;
 }
 
 Json TrialsJson(const Evidence& evidence) {
@@ -107,6 +135,7 @@ std::string CheckJson(const Evidence& evidence, const Verdict& verdict) {
                        {"warnings", FindingsJson(verdict.warnings)},
                        {"exclude", verdict.exclude},
                        {"nodes", std::move(nodes)},
+                       {"gpus", GpusJson(evidence)},
                        {"collectives", TrialsJson(evidence)}};
   return report.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

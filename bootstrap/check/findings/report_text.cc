@@ -152,6 +152,27 @@ void AddGpus(std::string& out, const Evidence& evidence) {
   }
 }
 
+// What the checks of all GPUs have in common.
+void AddGpuChecks(std::string& out, const Evidence& evidence, const Verdict& verdict) {
+  if (evidence.gpus.empty()) return;
+  if (const size_t failed = Failures(verdict, "gpu_failed") + Failures(verdict, "gpu_wrong_result");
+      failed > 0) {
+    return AddLine(out, "GPU checks", "FAILED", fmt::format("{} of {} GPUs", failed, evidence.gpus.size()));
+  }
+  std::string text = "memory and a matrix product give the right result";
+  const auto add = [&](std::string_view what, uint64_t GpuFacts::*field, std::string (*show)(uint64_t)) {
+    std::vector<uint64_t> values;
+    for (const GpuFacts& gpu : evidence.gpus) values.push_back(gpu.*field);
+    if (std::ranges::min(values) > 0) text += fmt::format("; {} {}", what, Range(values, show));
+  };
+  add("write", &GpuFacts::write_bytes_per_s, ShowRate);
+  add("read", &GpuFacts::read_bytes_per_s, ShowRate);
+  add("product", &GpuFacts::product_flops, ShowFlops);
+  const bool counted =
+      std::ranges::all_of(evidence.gpus, [](const GpuFacts& gpu) { return gpu.errors_problem.empty(); });
+  AddLine(out, "GPU checks", "ok", text + (counted ? "" : "; memory errors are not known on all"));
+}
+
 // Clocks are known no better than half a round trip.
 std::string ShowClock(int64_t ahead_ns) {
   constexpr int64_t kFine = 1'000'000;
@@ -222,6 +243,7 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
   AddCollectives(out, evidence);
   AddNodes(out, evidence);
   AddGpus(out, evidence);
+  AddGpuChecks(out, evidence, verdict);
   AddNodeTable(out, evidence, verdict);
   AddFindings(out, "FAILED", verdict.failures);
   AddFindings(out, "warning", verdict.warnings);

@@ -37,6 +37,12 @@ std::string ShowRate(uint64_t bytes_per_second) {
   return Scaled(static_cast<double>(bytes_per_second), 1000, kUnits);
 }
 
+std::string ShowFlops(uint64_t per_second) {
+  static constexpr std::array<std::string_view, 5> kUnits = {"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                                             "TFLOP/s"};
+  return Scaled(static_cast<double>(per_second), 1000, kUnits);
+}
+
 std::string ShowBytes(uint64_t bytes) {
   static constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   return bytes == UINT64_MAX ? "unlimited" : Scaled(static_cast<double>(bytes), 1024, kUnits);

@@ -19,9 +19,9 @@ TEST(DigitsKernel, IsThereAsText) {
 // The text itself, without a GPU: what it says is computed here.
 TEST(DigitsKernel, GivesTheLabelsOfTheProcessor) {
   std::string problem;
-  const auto kernel = standin::PtxKernel::Parse(kDigitsKernel, &problem);
-  ASSERT_TRUE(kernel) << problem;
-  EXPECT_EQ(kernel->name(), "digits_nearest");
+  const auto kernels = standin::PtxKernel::ParseAll(kDigitsKernel, &problem);
+  ASSERT_EQ(kernels.size(), 1) << problem;
+  EXPECT_EQ(kernels[0].name(), "digits_nearest");
   const auto digits = LoadDigits("deploy/examples/data/digits.csv");
   ASSERT_TRUE(digits) << digits.error().message;
   // More threads than rows, and not from the first row on.
@@ -37,16 +37,16 @@ TEST(DigitsKernel, GivesTheLabelsOfTheProcessor) {
   auto count = static_cast<unsigned>(rows.size());
   uint8_t* predictions = got.data();
   void* const arguments[] = {&pixels, &labels, &images, &first, &count, &predictions};
-  kernel->Run(count / 128 + 1, 128, arguments);
+  kernels[0].Run(count / 128 + 1, 128, arguments);
   EXPECT_EQ(got, expected);
 }
 
 TEST(PtxKernel, RefusesWhatItDoesNotKnow) {
   std::string problem;
   const std::string text = kDigitsKernel;
-  EXPECT_FALSE(standin::PtxKernel::Parse(text + "\tdiv.s32 \t%r1, %r2, %r3;\n", &problem));
+  EXPECT_TRUE(standin::PtxKernel::ParseAll(text + "\tdiv.s32 \t%r1, %r2, %r3;\n", &problem).empty());
   EXPECT_EQ(problem, "not known: div.s32 \t%r1, %r2, %r3");
-  EXPECT_FALSE(standin::PtxKernel::Parse(text + "\tbra \tNOWHERE;\n", &problem));
+  EXPECT_TRUE(standin::PtxKernel::ParseAll(text + "\tbra \tNOWHERE;\n", &problem).empty());
   EXPECT_EQ(problem, "no label NOWHERE");
 }
 

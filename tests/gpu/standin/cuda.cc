@@ -1,11 +1,19 @@
-// A CUDA driver with one GPU whose kernels run on this machine's processor (ptx.h), as a library: the part
-// that the example deploy/examples/digits calls.
+// A CUDA driver with one GPU, or as many as STANDIN_GPUS says, whose kernels run on this machine's processor
+// (ptx.h), as a library: the part that deploy/examples/digits and bootstrap/check/gpu call. Its GPUs are those of
+// the runtime beside it (cudart.cc).
+//
+// STANDIN_GPU_FAULT makes a GPU a broken one: `memory` changes a bit after each kernel that fills memory, `product`
+// an element of each product, `launch` fails, `hang` does not return from the wait for a kernel.
 //
 // Without CUDA's header; the signatures are those of 13.0.
 #include <bit>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "tests/gpu/standin/ptx.h"
 
@@ -13,14 +21,40 @@ using muster::standin::PtxKernel;
 
 namespace {
 
-enum { kSuccess = 0, kOutOfMemory = 2, kInvalidPtx = 218, kNotFound = 500 };
+enum { kSuccess = 0, kOutOfMemory = 2, kInvalidPtx = 218, kNotFound = 500, kLaunchFailed = 719 };
 
 using DeviceMemory = unsigned long long;
+using Time = std::chrono::steady_clock::time_point;
+
+constexpr size_t kFree = size_t{2} << 20;
+constexpr int kProcessors = 1;
 
 void* Memory(DeviceMemory address) { return std::bit_cast<void*>(address); }
 
 int context = 0;
 std::string problem;
+
+bool HasFault(std::string_view fault) {
+  const char* set = std::getenv("STANDIN_GPU_FAULT");
+  return set != nullptr && set == fault;
+}
+
+// As a GPU's memory or processor does it: in what the kernel has just written, its first argument or its third.
+void Spoil(const PtxKernel& kernel, void* const* arguments) {
+  const bool memory = kernel.name() == "check_fill" && HasFault("memory");
+  const bool product = kernel.name() == "check_product" && HasFault("product");
+  if (!memory && !product) return;
+  DeviceMemory written = 0;
+  std::memcpy(&written, arguments[memory ? 0 : 2], sizeof written);
+  static_cast<unsigned char*>(Memory(written))[4] ^= 0x10;
+}
+
+[[noreturn]] void WaitForever() {
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock lock(mutex);
+  for (;;) never.wait(lock);
+}
 
 }  // namespace
 
@@ -29,26 +63,63 @@ extern "C" {
 int cuInit(unsigned) { return kSuccess; }
 int cuCtxGetCurrent(void** current) { return *current = &context, kSuccess; }
 int cuCtxSetCurrent(void*) { return kSuccess; }
-int cuDeviceGet(int* device, int) { return *device = 0, kSuccess; }
-int cuDevicePrimaryCtxRetain(void** retained, int) { return *retained = &context, kSuccess; }
-
-// Never unloaded.
-int cuModuleLoadData(void** module, const void* text) {
-  std::optional<PtxKernel> kernel = PtxKernel::Parse(static_cast<const char*>(text), &problem);
-  if (!kernel) return kInvalidPtx;
-  *module = new PtxKernel(*std::move(kernel));
+int cuDeviceGetCount(int* count) {
+  const char* gpus = std::getenv("STANDIN_GPUS");
+  return *count = gpus == nullptr ? 1 : std::atoi(gpus), kSuccess;
+}
+int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, kSuccess; }
+int cuDeviceGetUuid(unsigned char* uuid, int device) {
+  std::memset(uuid, 0, 16);
+  uuid[0] = 1;
+  uuid[15] = static_cast<unsigned char>(device);
   return kSuccess;
 }
+int cuDeviceGetPCIBusId(char* id, int length, int) {
+  std::strncpy(id, "0000:01:00.0", static_cast<size_t>(length));
+  return kSuccess;
+}
+int cuDeviceGetAttribute(int* value, int, int) { return *value = kProcessors, kSuccess; }
+int cuDevicePrimaryCtxRetain(void** retained, int) { return *retained = &context, kSuccess; }
+int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
+
+int cuModuleLoadData(void** module, const void* text) {
+  auto kernels = PtxKernel::ParseAll(static_cast<const char*>(text), &problem);
+  if (kernels.empty()) return kInvalidPtx;
+  *module = new std::vector<PtxKernel>(std::move(kernels));
+  return kSuccess;
+}
+int cuModuleUnload(void* module) { return delete static_cast<std::vector<PtxKernel>*>(module), kSuccess; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  *function = module;
-  return static_cast<PtxKernel*>(module)->name() == name ? kSuccess : kNotFound;
+  for (PtxKernel& kernel : *static_cast<std::vector<PtxKernel>*>(module)) {
+    if (kernel.name() == name) return *function = &kernel, kSuccess;
+  }
+  return kNotFound;
 }
 int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                    unsigned, void*, void** arguments, void**) {
-  static_cast<const PtxKernel*>(function)->Run(blocks, threads, arguments);
+  if (HasFault("launch")) return kLaunchFailed;
+  const auto* kernel = static_cast<const PtxKernel*>(function);
+  kernel->Run(blocks, threads, arguments);
+  Spoil(*kernel, arguments);
   return kSuccess;
 }
 
+int cuEventCreate(void** event, unsigned) { return *event = new Time, kSuccess; }
+int cuEventDestroy_v2(void* event) { return delete static_cast<Time*>(event), kSuccess; }
+int cuEventRecord(void* event, void*) {
+  return *static_cast<Time*>(event) = std::chrono::steady_clock::now(), kSuccess;
+}
+int cuEventSynchronize(void*) {
+  if (HasFault("hang")) WaitForever();
+  return kSuccess;
+}
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(*static_cast<Time*>(end) - *static_cast<Time*>(begin)).count();
+  return kSuccess;
+}
+
+int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = kFree, kSuccess; }
 int cuMemAlloc_v2(DeviceMemory* address, size_t bytes) {
   void* memory = std::malloc(bytes);
   *address = reinterpret_cast<DeviceMemory>(memory);

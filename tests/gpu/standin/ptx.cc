@@ -33,6 +33,18 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 // Whole numbers of so many bits in the registers, which have 64.
 uint64_t CutTo(int bits, uint64_t value) { return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1); }
 
+float FloatOf(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+
+// Of the low bytes, which come first.
+uint64_t Load(size_t bytes, const void* from) {
+  uint64_t value = 0;
+  std::memcpy(&value, from, bytes);
+  return value;
+}
+void Store(size_t bytes, uint64_t address, uint64_t value) {
+  std::memcpy(std::bit_cast<void*>(address), &value, bytes);
+}
+
 int64_t SignedOf(int bits, uint64_t value) {
   if (bits == 64) return static_cast<int64_t>(value);
   const uint64_t sign = uint64_t{1} << (bits - 1);
@@ -41,20 +53,35 @@ int64_t SignedOf(int bits, uint64_t value) {
 
 }  // namespace
 
-std::optional<PtxKernel> PtxKernel::Parse(std::string_view text, std::string* problem) {
-  PtxKernel kernel;
-  for (const char* special : kSpecial) kernel.RegisterOf(special);
+PtxKernel::PtxKernel() {
+  for (const char* special : kSpecial) RegisterOf(special);
+}
+
+std::vector<PtxKernel> PtxKernel::ParseAll(std::string_view text, std::string* problem) {
+  std::vector<PtxKernel> kernels;
   std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
-    if (!kernel.AddLine(Trim(line), problem)) return std::nullopt;
+  for (std::string whole; std::getline(lines, whole);) {
+    std::string_view line = Trim(whole);
+    if (line.starts_with(".visible .entry ")) kernels.push_back(PtxKernel());
+    // What comes before the first kernel is the text's version.
+    PtxKernel version;
+    if (!(kernels.empty() ? version : kernels.back()).AddLine(line, problem)) return {};
   }
-  for (const auto& [index, label] : kernel.jumps_) {
-    const auto there = kernel.labels_.find(label);
-    if (there == kernel.labels_.end()) return *problem = "no label " + label, std::nullopt;
-    kernel.code_[index].target = there->second;
+  for (PtxKernel& kernel : kernels) {
+    if (!kernel.Finish(problem)) return {};
   }
-  if (kernel.name_.empty() || kernel.code_.empty()) return *problem = "no kernel", std::nullopt;
-  return kernel;
+  if (kernels.empty()) *problem = "no kernel";
+  return kernels;
+}
+
+bool PtxKernel::Finish(std::string* problem) {
+  for (const auto& [index, label] : jumps_) {
+    const auto there = labels_.find(label);
+    if (there == labels_.end()) return *problem = "no label " + label, false;
+    code_[index].target = there->second;
+  }
+  if (code_.empty()) return *problem = "no instruction in " + name_, false;
+  return true;
 }
 
 bool PtxKernel::AddLine(std::string_view line, std::string* problem) {
@@ -67,7 +94,7 @@ bool PtxKernel::AddLine(std::string_view line, std::string* problem) {
     parameters_.emplace(rest.substr(0, rest.find(',')), static_cast<int>(parameters_.size()));
     return true;
   }
-  for (const std::string_view known : {".version", ".target", ".address_size 64", ".reg", "//"}) {
+  for (const std::string_view known : {".version", ".target", ".address_size 64", ".reg", ".pragma", "//"}) {
     if (line.starts_with(known)) return true;
   }
   if (line.empty() || line == "{" || line == "}" || line == ")") return true;
@@ -119,7 +146,15 @@ bool PtxKernel::Decode(const std::vector<std::string>& parts, Instruction& made)
       {"setp.ge", {Op::kCompare, Test::kGreaterOrEqual}},
       {"add", {Op::kAdd, {}}},
       {"sub", {Op::kSubtract, {}}},
+      {"mul.lo", {Op::kMultiply, {}}},
+      {"mul.wide", {Op::kMultiply, {}}},
+      {"rem", {Op::kRemainder, {}}},
+      {"and", {Op::kAnd, {}}},
+      {"xor", {Op::kXor, {}}},
       {"shl", {Op::kShift, {}}},
+      {"selp", {Op::kSelect, {}}},
+      {"fma.rn", {Op::kFloatMultiplyAdd, {}}},
+      {"atom.global.add", {Op::kAtomicAdd, {}}},
       {"ld.global", {Op::kLoad, {}}},
       {"st.global", {Op::kStore, {}}},
   };
@@ -131,8 +166,13 @@ bool PtxKernel::Decode(const std::vector<std::string>& parts, Instruction& made)
   if (known == kKnown.end()) return false;
   made.op = known->second.first;
   made.test = known->second.second;
-  // Bytes are all that is ever loaded and stored; a conversion must not have to extend a sign.
-  if (made.op == Op::kLoad || made.op == Op::kStore) return type == "u8";
+  // A conversion must not have to extend a sign: nothing that is loaded or multiplied to more bits has one.
+  const bool is_word = type == "u32" || type == "f32";
+  if (made.op == Op::kLoad || made.op == Op::kStore) return type == "u8" || is_word;
+  if (name == "mul.wide") return made.bits = 64, type == "u32";
+  if (made.op == Op::kFloatMultiplyAdd) return type == "f32";
+  if (made.op == Op::kRemainder || made.op == Op::kAtomicAdd) return type == "u32";
+  if (type.front() == 'f' && made.op != Op::kMove) return false;
   return made.bits == 16 || made.bits == 32 || made.bits == 64;
 }
 
@@ -148,7 +188,9 @@ PtxKernel::Operand PtxKernel::OperandOf(std::string_view word) {
     operand.reg = RegisterOf(word.substr(0, plus));
     word.remove_prefix(std::min(plus + 1, word.size()));
   }
-  operand.number = std::atoll(std::string(word).c_str());
+  // "0f3F800000" is the bits of a float.
+  const bool is_float = Take(word, "0f");
+  operand.number = std::strtoll(std::string(word).c_str(), nullptr, is_float ? 16 : 10);
   return operand;
 }
 
@@ -186,37 +228,52 @@ void PtxKernel::RunThread(const Thread& thread, void* const* arguments,
     const auto set = [&](uint64_t result) {
       registers[static_cast<size_t>(now.operands[0].reg)] = CutTo(now.bits, result);
     };
-    switch (now.op) {
-      case Op::kLoadArgument: {
-        uint64_t argument = 0;
-        std::memcpy(&argument, arguments[now.operands[1].number], static_cast<size_t>(now.bits) / 8);
-        set(argument);
-        break;
-      }
-      case Op::kMove:
-        set(value(1));
-        break;
-      case Op::kMultiplyAdd:
-        set(value(1) * value(2) + value(3));
-        break;
-      case Op::kAdd:
-        set(value(1) + value(2));
-        break;
-      case Op::kSubtract:
-        set(value(1) - value(2));
-        break;
-      case Op::kShift:
-        set(value(1) << value(2));
-        break;
-      case Op::kLoad:
-        set(*std::bit_cast<const uint8_t*>(value(1)));
-        break;
-      case Op::kStore:
-        *std::bit_cast<uint8_t*>(value(0)) = static_cast<uint8_t>(value(1));
-        break;
-      default:
-        set(Holds(now, value(1), value(2)) ? 1 : 0);
+    const auto bytes = static_cast<size_t>(now.bits) / 8;
+    if (now.op == Op::kLoadArgument) {
+      set(Load(bytes, arguments[now.operands[1].number]));
+    } else if (now.op == Op::kLoad) {
+      set(Load(bytes, std::bit_cast<void*>(value(1))));
+    } else if (now.op == Op::kStore) {
+      Store(bytes, value(0), value(1));
+    } else if (now.op == Op::kAtomicAdd) {
+      const uint64_t before = Load(bytes, std::bit_cast<void*>(value(1)));
+      Store(bytes, value(1), before + value(2));
+      set(before);
+    } else {
+      set(Compute(now, value));
     }
+  }
+}
+
+template <typename Value>
+uint64_t PtxKernel::Compute(const Instruction& now, const Value& value) {
+  switch (now.op) {
+    case Op::kMove:
+      return value(1);
+    case Op::kMultiplyAdd:
+      return value(1) * value(2) + value(3);
+    case Op::kAdd:
+      return value(1) + value(2);
+    case Op::kSubtract:
+      return value(1) - value(2);
+    case Op::kMultiply:
+      return value(1) * value(2);
+    case Op::kRemainder:
+      return value(1) % value(2);
+    case Op::kAnd:
+      return value(1) & value(2);
+    case Op::kXor:
+      return value(1) ^ value(2);
+    case Op::kShift:
+      return value(1) << value(2);
+    case Op::kSelect:
+      return value(3) != 0 ? value(1) : value(2);
+    case Op::kFloatMultiplyAdd:
+      // The product of two floats is exact in double; only the sum of it may round twice.
+      return std::bit_cast<uint32_t>(static_cast<float>(
+          double{FloatOf(value(1))} * double{FloatOf(value(2))} + double{FloatOf(value(3))}));
+    default:
+      return Holds(now, value(1), value(2)) ? 1 : 0;
   }
 }
 

@@ -1,12 +1,12 @@
-// Runs a kernel of NVIDIA's assembly language on this machine's processor, one thread after the other: as
-// much of the language as nvcc makes of a simple kernel (digits_kernel.cu). What it does not know is refused.
+// Runs kernels of NVIDIA's assembly language on this machine's processor, one thread after the other: as much of
+// the language as nvcc makes of simple kernels (digits_kernel.cu, bootstrap/check/gpu/kernels.cu). What it does not
+// know is refused.
 //
 // Protocol source: Parallel Thread Execution ISA 6.3.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +15,8 @@ namespace muster::standin {
 
 class PtxKernel {
  public:
-  // The one kernel in `text`. Absent where there is none, or anything in it is not known: *problem says what.
-  static std::optional<PtxKernel> Parse(std::string_view text, std::string* problem);
+  // The kernels in `text`. Empty if there is none, or anything in it is not known: *problem has what.
+  static std::vector<PtxKernel> ParseAll(std::string_view text, std::string* problem);
 
   const std::string& name() const { return name_; }
   // `arguments[i]` points to the i-th one, as for cuLaunchKernel. "Global" memory is this process's.
@@ -31,7 +31,14 @@ class PtxKernel {
     kBranch,
     kAdd,
     kSubtract,
+    kMultiply,
+    kRemainder,
+    kAnd,
+    kXor,
     kShift,
+    kSelect,
+    kFloatMultiplyAdd,
+    kAtomicAdd,
     kLoad,
     kStore,
     kReturn
@@ -57,11 +64,16 @@ class PtxKernel {
     unsigned index = 0;
   };
 
+  PtxKernel();
+  // False: some label is missing, or there is no instruction.
+  bool Finish(std::string* problem);
   bool AddLine(std::string_view line, std::string* problem);
   bool AddInstruction(std::string_view line);
   bool Decode(const std::vector<std::string>& parts, Instruction& made) const;
   Operand OperandOf(std::string_view word);
   int RegisterOf(std::string_view name);
+  template <typename Value>
+  static uint64_t Compute(const Instruction& now, const Value& value);
   static bool Holds(const Instruction& now, uint64_t a, uint64_t b);
   void RunThread(const Thread& thread, void* const* arguments, std::vector<uint64_t>& registers) const;
 

@@ -113,7 +113,7 @@ TEST(CheckJson, IsOneObject) {
       R"("links":null,"open_files":2048,"open_files_most":65536,"locked_memory_bytes":"unlimited","cpus":2,)"
       R"("shm_free_bytes":8589934592,"shm_total_bytes":17179869184,"gpus":0,"gpu":null,"gpu_problem":null,"driver":null,"cuda":null,"nccl":null,)"
       R"("infiniband":false,)"
-      R"("muster":"0.1.0","kernel":"6.1.0","libc":"2.36"}],)"
+      R"("muster":"0.1.0","kernel":"6.1.0","libc":"2.36"}],"gpus":[],)"
       R"("collectives":[{"trial":"sum of all ranks","right":true,"wrong":[]},)"
       R"({"trial":"Barrier","right":true,"wrong":[]}]})"
       "\n");
