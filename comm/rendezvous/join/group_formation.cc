@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "comm/auth/crypto.h"
 #include "comm/base/parse.h"
@@ -71,6 +72,21 @@ Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last) {
   if (arrived.WholeNodeIsHere()) return Duration::zero();
   return arrived.local_size >= 0 ? std::clamp(2 * last, kCollect, kLongestCollect) : kCollect;
+}
+
+std::optional<Error> FindSecondClaim(const ProcessInfo& self,
+                                     const std::vector<std::pair<ChildLinks::Source, ProcessInfo>>& members,
+                                     ChildLinks::Source source) {
+  std::map<int, std::pair<ChildLinks::Source, const ProcessInfo*>> first;
+  for (const RankClaim& claim : self.claims) first.emplace(claim.rank, std::pair(ChildLinks::kSelf, &self));
+  for (const auto& [from, member] : members) {
+    for (const RankClaim& claim : member.claims) {
+      const auto& [other, process] = first.emplace(claim.rank, std::pair(from, &member)).first->second;
+      if (from == source && other != source)
+        return ClaimedTwice(claim.rank, {process->pid, process->node}, {member.pid, member.node});
+    }
+  }
+  return std::nullopt;
 }
 
 GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline,
@@ -387,8 +403,15 @@ Result<FormedGroup> GroupFormation::Root::Form(const JoinRequest& request) {
 
 void GroupFormation::Form(FormedGroup group, ByteView frame) {
   // A process without a hello is no part of the group; the new owner answers it.
-  for (const auto& [source, child] : children_->all()) {
-    if (!child.ranks.empty()) child.stream->Send(frame);
+  for (auto& [source, child] : children_->all()) {
+    if (child.ranks.empty()) continue;
+    if (auto second = FindSecondClaim(request_.self, members_, source)) {
+      LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
+      child.stream->Send(Encode(Failure{*std::move(second), child.ranks.front(), -1, ""}));
+      child.ranks.clear();
+      continue;
+    }
+    child.stream->Send(frame);
   }
   events_.on_formed(std::move(group));
 }

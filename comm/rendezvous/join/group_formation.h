@@ -37,6 +37,12 @@ Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
 // here. `last`: how long before the last hello.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last);
 
+// Why a process below is no part of the group that has formed: another process, which came before it, has its rank. Its
+// hello was on the way to the root when the group formed.
+std::optional<Error> FindSecondClaim(const ProcessInfo& self,
+                                     const std::vector<std::pair<ChildLinks::Source, ProcessInfo>>& members,
+                                     ChildLinks::Source source);
+
 class GroupFormation {
  public:
   struct Events {

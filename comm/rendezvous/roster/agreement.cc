@@ -93,6 +93,13 @@ std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo
   return std::nullopt;
 }
 
+Error ClaimedTwice(int rank, const Claimant& first, const Claimant& second) {
+  return {Code::kDisagreement,
+          fmt::format("rank {} is claimed twice: by pid {} on {} and by pid {} on {}", rank, first.pid,
+                      first.node, second.pid, second.node),
+          "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches at once"};
+}
+
 Failure RefusalOf(const ProcessInfo& member) {
   const int rank = member.claims.empty() ? -1 : member.claims.front().rank;
   return {member.refused.value_or(Error{}), rank, -1, ""};

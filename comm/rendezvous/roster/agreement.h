@@ -14,6 +14,13 @@ std::string DescribeProcess(const ProcessInfo& member);
 // The first thing that `other` and `mine` do not agree on; absent when they agree. Error: kDisagreement.
 std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other);
 
+// Of two processes with one rank. Error: kDisagreement.
+struct Claimant {
+  int pid = 0;
+  const std::string& node;
+};
+Error ClaimedTwice(int rank, const Claimant& first, const Claimant& second);
+
 // What every rank is told of a process that cannot be part of the group.
 Failure RefusalOf(const ProcessInfo& member);
 

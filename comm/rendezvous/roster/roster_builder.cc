@@ -65,11 +65,7 @@ std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& m
   Seat& seat = seats_[static_cast<size_t>(claim.rank)];
   if (seat.taken) {
     if (seat.source == source && seat.node == member.node && seat.pid == member.pid) return std::nullopt;
-    return Error{
-        Code::kDisagreement,
-        fmt::format("rank {} is claimed twice: by pid {} on {} and by pid {} on {}", claim.rank, seat.pid,
-                    seat.node, member.pid, member.node),
-        "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches at once"};
+    return ClaimedTwice(claim.rank, {seat.pid, seat.node}, {member.pid, member.node});
   }
   seat = Seat{true, source, member.node, member.pid, claim};
   ++here_;

@@ -65,5 +65,27 @@ TEST(PauseBeforeHello, IsLongerEachTimeIfMoreRanksOfTheNodeAreSureToCome) {
   }
 }
 
+// The simulation found it: the second hello was on the way to the root when the group formed, and the second process got the
+// roster like the first.
+TEST(FindSecondClaim, IsTheProcessThatCameLater) {
+  const auto process = [](int pid, int rank) {
+    ProcessInfo info;
+    info.node = "gpu02";
+    info.pid = pid;
+    info.claims = {{rank, rank, 3, {}}};
+    return info;
+  };
+  const ProcessInfo self = process(10, 0);
+  const std::vector<std::pair<ChildLinks::Source, ProcessInfo>> members = {
+      {1, process(11, 1)}, {2, process(12, 2)}, {3, process(13, 1)}, {4, process(14, 0)}};
+  EXPECT_FALSE(FindSecondClaim(self, members, 1));
+  EXPECT_FALSE(FindSecondClaim(self, members, 2));
+  ASSERT_TRUE(FindSecondClaim(self, members, 3));
+  EXPECT_EQ(FindSecondClaim(self, members, 3)->code, Code::kDisagreement);
+  EXPECT_EQ(FindSecondClaim(self, members, 3)->message,
+            "rank 1 is claimed twice: by pid 11 on gpu02 and by pid 13 on gpu02");
+  EXPECT_TRUE(FindSecondClaim(self, members, 4));
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
