@@ -39,7 +39,7 @@ std::string Encode(const Verdict& verdict) {
   std::string text = fmt::format("{} {} {} {} {} {} ", verdict.trace, verdict.events, verdict.time.count(),
                                  verdict.formed, verdict.processes, verdict.violations.size());
   for (const std::string& violation : verdict.violations) text += violation + '\0';
-  return text + verdict.log;
+  return text + verdict.logged + '\0' + verdict.log;
 }
 
 bool Decode(const std::string& text, Verdict& verdict) {
@@ -57,7 +57,10 @@ bool Decode(const std::string& text, Verdict& verdict) {
     verdict.violations.push_back(text.substr(from, end - from));
     from = end + 1;
   }
-  verdict.log = text.substr(from);
+  const size_t end = text.find('\0', from);
+  if (end == std::string::npos) return false;
+  verdict.logged = text.substr(from, end - from);
+  verdict.log = text.substr(end + 1);
   return true;
 }
 

@@ -34,7 +34,7 @@ Meeting MeetingOf(const Launch& launch, int number) {
   meeting.job_key = fmt::format("{} of {} ranks, restart {}", launch.key, launch.world_size, launch.restart);
   meeting.find_root = launch.find_root;
   meeting.host = NodeName(launch.node_of_rank.front());
-  meeting.endpoint = Endpoint{meeting.host, static_cast<uint16_t>(kEndpointPort + number)};
+  meeting.endpoint = Endpoint{meeting.host, static_cast<uint16_t>(kEndpointPort + std::max(number, 0))};
   if (launch.find_root == FindRoot::kEndpointStore) meeting.directory = "/shared";
   if (launch.knows_placement) meeting.placement = PlacementOf(launch);
   return meeting;
@@ -42,10 +42,11 @@ Meeting MeetingOf(const Launch& launch, int number) {
 
 }  // namespace
 
-rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Process& process) {
+rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome) {
+  const Process& process = *outcome.process;
   const Launch& launch = scenario.launches[static_cast<size_t>(plan.launch)];
   rendezvous::JoinRequest request;
-  request.meeting = MeetingOf(launch, plan.launch);
+  request.meeting = MeetingOf(launch, launch.follows >= 0 ? launch.follows : plan.launch);
   request.job = launch.key;
   request.self.node = NodeName(plan.node);
   request.self.pid = process.pid;
@@ -61,8 +62,9 @@ rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& p
                                    Bytes(payload.begin(), payload.end())});
   }
   request.options.auth = AuthMethod::kSecret;
+  const int secret = outcome.wrong_secret ? 99 : launch.follows >= 0 ? launch.follows : plan.launch;
   request.secret =
-      *auth::JobSecret::Parse(fmt::format("{:016x}{:048x}", scenario.seed, plan.launch + 1), "the scenario");
+      *auth::JobSecret::Parse(fmt::format("{:016x}{:048x}", scenario.seed, secret), "the scenario");
   request.timeouts.rendezvous = launch.rendezvous;
   request.liveness = launch.liveness;
   request.uid = process.uid;
@@ -120,7 +122,7 @@ Status RunRounds(const Launch& launch, Group& group, Outcome& outcome) {
 
 void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {
   const Launch& launch = scenario.launches[static_cast<size_t>(plan.launch)];
-  Result<std::unique_ptr<Group>> joined = rendezvous::JoinGroup(RequestOf(scenario, plan, *outcome.process));
+  Result<std::unique_ptr<Group>> joined = rendezvous::JoinGroup(RequestOf(scenario, plan, outcome));
   if (joined) NoteFormed(outcome, (*joined)->roster());
   const Status status = joined ? RunRounds(launch, **joined, outcome) : Fail(joined.error());
   const KernelMemory kernel;

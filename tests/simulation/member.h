@@ -17,10 +17,13 @@ struct Outcome {
   Time formed_at{};
   std::string group_id;
   std::vector<std::string> members;  // of the roster, by rank: the payloads
-  int fails_at = -1;                 // the round in which its program fails
-  int rounds = 0;                    // that went well
-  std::optional<Error> failure;      // of forming, or of the group
-  bool left = false;                 // in order
+  size_t number = 0;                 // of its plan
+  bool duplicate = false;            // a second process of its ranks
+  bool wrong_secret = false;
+  int fails_at = -1;             // the round in which its program fails
+  int rounds = 0;                // that went well
+  std::optional<Error> failure;  // of forming, or of the group
+  bool left = false;             // in order
   bool ended = false;
   int descriptors = 0;  // still open at the end
   ptrdiff_t bytes = 0;  // still allocated
@@ -30,7 +33,7 @@ struct Outcome {
 // What a member of the roster is known by.
 std::string PayloadOf(const Scenario& scenario, const ProcessPlan& plan, int rank);
 
-rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Process& process);
+rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome);
 void NoteFormed(Outcome& outcome, const Roster& roster);
 // What a rank gives to an exchange, and why the round is wrong.
 std::string GiftOf(int round, int rank);

@@ -281,8 +281,8 @@ void Socket::Pump() {
     output_.pop_front();
     output_bytes_ -= segment.bytes.size();
     if (peer_->closed()) {
-      // Its kernel knows of no such connection.
-      if (!segment.fin && world.network.Passes(peer_->node, node)) BreakWith(ECONNRESET);
+      // Its kernel knows of no such connection, and answers; what it has sent before comes first.
+      if (!segment.fin) peer_->SendReset();
       continue;
     }
     peer_->Arrive(std::move(segment));

@@ -29,7 +29,7 @@ Process::Process(World& w, Node& on, uid_t user, std::string process_name)
 Process::~Process() = default;
 
 int Process::Install(File* file) {
-  const auto limit = static_cast<size_t>(descriptors.rlim_cur);
+  const auto limit = std::min<uint64_t>(descriptors.rlim_cur, most_descriptors);
   const auto free = std::ranges::find(files_, nullptr);
   const auto at = static_cast<size_t>(free - files_.begin());
   if (at + kFirstDescriptor >= limit) {

@@ -65,7 +65,8 @@ class Process {
   Duration slowness{};  // added to each of its turns
   uint64_t calls = 0;   // of the system, so far
   uint64_t kill_at_call = 0;
-  std::string log;  // its standard error
+  uint64_t most_descriptors = UINT64_MAX;  // beside its limit
+  std::string log;                         // its standard error
   Account account;
   std::set<File*> end_watches;                     // pidfds
   std::map<std::string, std::string> bound_names;  // by path: the directory

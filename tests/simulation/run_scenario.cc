@@ -3,35 +3,84 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <limits>
+#include <set>
 
 #include "comm/log/log.h"
+#include "tests/simulation/stranger.h"
 
 namespace muster::simulation {
 namespace {
 
 constexpr uid_t kUser = 1000;
 constexpr uint64_t kMostEvents = 3000000;
+constexpr Duration kLookAgain = std::chrono::milliseconds(1);
+
+constexpr uid_t kStranger = 2000;
 
 struct Running {
   const Scenario& scenario;
   World world;
-  std::vector<Outcome> outcomes;
+  std::deque<Outcome> outcomes;  // of each plan, then of duplicates
+  std::string to_strangers;
 };
 
-void StartProcess(Running& running, size_t number) {
-  const ProcessPlan& plan = running.scenario.processes[number];
+void Start(Running& running, Outcome& outcome) {
+  const ProcessPlan& plan = running.scenario.processes[outcome.number];
   Node& node = *running.world.nodes()[static_cast<size_t>(plan.node)];
   if (!node.up) return;
-  Outcome& outcome = running.outcomes[number];
   Process& process =
       running.world.AddProcess(node, kUser, fmt::format("{}.{}", plan.launch, plan.first_rank));
   outcome.process = &process;
   for (const Fault& fault : running.scenario.faults) {
-    if (static_cast<size_t>(fault.process) != number) continue;
+    if (outcome.duplicate || static_cast<size_t>(fault.process) != outcome.number) continue;
     if (fault.kind == Fault::Kind::kKillAtCall) process.kill_at_call = fault.count;
     if (fault.kind == Fault::Kind::kFail) outcome.fails_at = static_cast<int>(fault.count);
+    if (fault.kind == Fault::Kind::kWrongSecret) outcome.wrong_secret = true;
   }
   process.Start([&running, &plan, &outcome] { RunMember(running.scenario, plan, outcome); });
+}
+
+bool IsAbsent(const Scenario& scenario, size_t number) {
+  return std::ranges::any_of(scenario.faults, [&](const Fault& fault) {
+    return fault.kind == Fault::Kind::kAbsent && static_cast<size_t>(fault.process) == number;
+  });
+}
+
+// Now, or when the process before it has ended.
+void StartWhenDue(Running& running, size_t number) {
+  const ProcessPlan& plan = running.scenario.processes[number];
+  Outcome& outcome = running.outcomes[number];
+  if (plan.after >= 0) {
+    const Process* const before = running.outcomes[static_cast<size_t>(plan.after)].process;
+    const bool over = before != nullptr && before->state == Process::State::kEnded;
+    if (!over) return running.world.After(kLookAgain, [&running, number] { StartWhenDue(running, number); });
+    return running.world.After(plan.start, [&running, &outcome] { Start(running, outcome); });
+  }
+  Start(running, outcome);
+}
+
+void StartDuplicate(Running& running, size_t number) {
+  running.outcomes.push_back({});
+  Outcome& outcome = running.outcomes.back();
+  outcome.number = number;
+  outcome.duplicate = true;
+  Start(running, outcome);
+}
+
+void StartStranger(Running& running, const Fault& fault) {
+  World& world = running.world;
+  // A port is held on the node itself.
+  Node& node = *world.nodes()[static_cast<size_t>(fault.node)];
+  Node& target = *world.nodes()[static_cast<size_t>(fault.other)];
+  if (!node.up) return;
+  Process& process = world.AddProcess(node, kStranger, "stranger");
+  process.Start([&running, &fault, &process, &node, &target] {
+    const KernelMemory kernel;
+    RunStranger(process, fault.count + 1 == kWaysOfStrangers ? node : target, fault.count, fault.lasts,
+                &running.to_strangers);
+  });
 }
 
 void CutFor(World& world, int from, int to, Duration lasts) {
@@ -69,41 +118,72 @@ void Inflict(Running& running, const Fault& fault) {
     case kPowerOff:
       return world.PowerOff(*world.nodes()[static_cast<size_t>(fault.node)]);
     case kNoDescriptors:
-    case kFail:
-    case kKillAtCall:
+      if (process == nullptr) return;
+      process->most_descriptors = fault.count;
+      return world.After(fault.lasts,
+                         [process] { process->most_descriptors = std::numeric_limits<uint64_t>::max(); });
+    case kDuplicate:
+      return StartDuplicate(running, static_cast<size_t>(fault.process));
     case kStranger:
+      return StartStranger(running, fault);
+    case kFail:
+    case kAbsent:
+    case kWrongSecret:
+    case kKillAtCall:
       return;
   }
 }
 
-bool AllEnded(const Running& running) {
-  size_t ended = 0;
-  for (const auto& process : running.world.processes()) {
-    if (process->state == Process::State::kEnded) ++ended;
+std::string EventsLogged(const World& world) {
+  constexpr std::string_view kField = "\"event\":\"";
+  std::set<std::string> names;
+  for (const auto& process : world.processes()) {
+    for (size_t at = process->log.find(kField); at != std::string::npos; at = process->log.find(kField, at)) {
+      at += kField.size();
+      names.insert(process->log.substr(at, process->log.find('"', at) - at));
+    }
   }
-  return ended == running.outcomes.size();
+  std::string all;
+  for (const std::string& name : names) all += name + ",";
+  return all;
+}
+
+// Those that never start need not end.
+bool AllEnded(const Running& running) {
+  return std::ranges::all_of(running.outcomes, [&](const Outcome& outcome) {
+    if (outcome.process != nullptr) return outcome.process->state == Process::State::kEnded;
+    const ProcessPlan& plan = running.scenario.processes[outcome.number];
+    const bool waits = plan.after < 0 || running.outcomes[static_cast<size_t>(plan.after)].process != nullptr;
+    const bool node_up = running.world.nodes()[static_cast<size_t>(plan.node)]->up;
+    return IsAbsent(running.scenario, outcome.number) || !node_up || !waits;
+  });
 }
 
 }  // namespace
 
 Verdict RunScenario(const Scenario& scenario, bool with_log) {
   SetUpLog({with_log ? LogLevel::kDebug : LogLevel::kInfo, LogFormat::kJson, std::nullopt});
-  Running running{scenario, World(scenario.seed, scenario.machines), {}};
+  Running running{scenario, World(scenario.seed, scenario.machines), {}, {}};
   running.outcomes.resize(scenario.processes.size());
   for (int node = 0; node < scenario.nodes; ++node) running.world.AddNode(fmt::format("n{}", node));
-  for (size_t i = 0; i < scenario.processes.size(); ++i)
-    running.world.At(scenario.processes[i].start, [&running, i] { StartProcess(running, i); });
+  for (size_t i = 0; i < scenario.processes.size(); ++i) {
+    running.outcomes[i].number = i;
+    if (IsAbsent(scenario, i)) continue;
+    const Time start = scenario.processes[i].after < 0 ? scenario.processes[i].start : Time{};
+    running.world.At(start, [&running, i] { StartWhenDue(running, i); });
+  }
   for (const Fault& fault : scenario.faults)
     running.world.At(fault.at, [&running, &fault] { Inflict(running, fault); });
   const bool bounded =
       running.world.Run(scenario.End(), kMostEvents, [&running] { return AllEnded(running); });
   Verdict verdict;
-  verdict.violations = Judge(scenario, running.outcomes, !bounded);
+  verdict.violations = Judge(scenario, running.outcomes, {!bounded, running.to_strangers});
   verdict.trace = running.world.trace();
   verdict.events = running.world.events();
   verdict.time = running.world.now();
   verdict.processes = static_cast<int>(running.outcomes.size());
   verdict.formed = static_cast<int>(std::ranges::count_if(running.outcomes, &Outcome::formed));
+  verdict.logged = EventsLogged(running.world);
   if (with_log) {
     for (const auto& process : running.world.processes())
       verdict.log += fmt::format("--- {} pid {} on {}\n{}", process->name, process->pid, process->node.name,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,17 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 8> kInvariants = {{
+inline constexpr std::array<Invariant, 13> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
+    {"disagree", "the ranks of a group report the same first failure"},
+    {"blames", "no healthy rank is blamed while the network is whole"},
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
+    {"twice", "a rank is one process"},
+    {"admitted", "no process takes part without proof, and strangers learn nothing"},
     {"leaks descriptors", "a process that ends has closed its descriptors"},
     {"leaks memory", "a process that ends has freed its memory"},
+    {"grows", "a process needs at most 16 MiB"},
     {"runs without end", "no process spins"},
     {"crashes", "no process crashes"},
     {"differs", "a seed replays exactly"},
@@ -33,13 +39,19 @@ struct Verdict {
   Time time{};
   int formed = 0;  // processes
   int processes = 0;
-  std::string log;  // of all processes, if it was asked for
+  std::string logged;  // the names of the log events, each with a comma behind it
+  std::string log;     // of all processes, if it was asked for
 };
 
 Verdict RunScenario(const Scenario& scenario, bool with_log);
 
+struct Observed {
+  bool too_many_events = false;
+  std::string to_strangers;  // all that they have received
+};
+
 // run_scenario's; README.md has the list.
-std::vector<std::string> Judge(const Scenario& scenario, const std::vector<Outcome>& outcomes,
-                               bool too_many_events);
+std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcome>& outcomes,
+                               const Observed& observed);
 
 }  // namespace muster::simulation

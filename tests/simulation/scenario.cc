@@ -6,6 +6,7 @@
 #include <array>
 
 #include "comm/base/parse.h"
+#include "tests/simulation/stranger.h"
 
 namespace muster::simulation {
 namespace {
@@ -78,6 +79,32 @@ Time When(Random& random) {
   return random.Chance(0.5) ? random.About(milliseconds(100)) : random.About(seconds(3));
 }
 
+// The same ranks again, each when its first process has ended: `muster check && muster run`, or a restart.
+void AddSuccessor(Random& random, Scenario& scenario) {
+  Launch next = scenario.launches.front();
+  next.follows = 0;
+  if (random.Chance(0.5)) ++next.restart;
+  scenario.launches.push_back(next);
+  const size_t count = scenario.processes.size();
+  for (size_t i = 0; i < count; ++i) {
+    ProcessPlan plan = scenario.processes[i];
+    plan.launch = 1;
+    plan.after = static_cast<int>(i);
+    plan.start = random.About(milliseconds(5));
+    scenario.processes.push_back(plan);
+  }
+}
+
+Fault::Kind KindOf(Random& random, int nodes) {
+  using enum Fault::Kind;
+  constexpr std::array kOfProcesses = {kKill,        kKill,          kKillAtCall, kKillAtCall, kKillAtCall,
+                                       kFail,        kAbsent,        kDuplicate,  kStop,       kSlow,
+                                       kWrongSecret, kNoDescriptors, kStranger};
+  constexpr std::array kOfNodes = {kCut, kCutBoth, kIsolate, kPowerOff};
+  if (nodes > 1 && random.Chance(0.2)) return kOfNodes.at(random.Below(kOfNodes.size()));
+  return kOfProcesses.at(random.Below(kOfProcesses.size()));
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -87,25 +114,10 @@ Fault MakeFault(Random& random, const Scenario& scenario) {
   fault.other = random.Between(0, scenario.nodes - 1);
   fault.count = 1 + random.Below(400);
   fault.extra = random.About(milliseconds(20));
-  const double kind = random.Fraction();
-  using enum Fault::Kind;
-  if (kind < 0.05) {
-    fault.kind = kFail;
-    fault.count = random.Below(3);
-  } else if (kind < 0.2) {
-    fault.kind = kKill;
-  } else if (kind < 0.4) {
-    fault.kind = kKillAtCall;
-  } else if (kind < 0.5) {
-    fault.kind = kStop;
-  } else if (kind < 0.65) {
-    fault.kind = kSlow;
-  } else if (scenario.nodes > 1 && kind < 0.85) {
-    constexpr std::array kCuts = {kCut, kCutBoth, kIsolate, kPowerOff};
-    fault.kind = kCuts.at(random.Below(kCuts.size()));
-  } else {
-    fault.kind = kStranger;
-  }
+  fault.kind = KindOf(random, scenario.nodes);
+  if (fault.kind == Fault::Kind::kFail) fault.count = random.Below(3);
+  if (fault.kind == Fault::Kind::kStranger) fault.count = random.Below(kWaysOfStrangers);
+  if (fault.kind == Fault::Kind::kNoDescriptors) fault.count = 3 + random.Below(20);
   if (fault.node == fault.other) fault.other = (fault.node + 1) % scenario.nodes;
   return fault;
 }
@@ -118,11 +130,12 @@ Scenario MakeScenario(uint64_t seed) {
   scenario.seed = seed;
   scenario.machines = MakeMachines(random);
   scenario.nodes = NumberOfNodes(random);
-  const int launches = random.Chance(0.15) ? 2 : 1;
+  const int launches = random.Chance(0.12) ? 2 : 1;
   for (int i = 0; i < launches; ++i) {
     scenario.launches.push_back(MakeLaunch(random, i, scenario.nodes));
     AddProcesses(random, scenario, i);
   }
+  if (launches == 1 && random.Chance(0.15)) AddSuccessor(random, scenario);
   // A third runs undisturbed.
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
@@ -134,7 +147,8 @@ Time Scenario::End() const {
   for (const ProcessPlan& plan : processes) {
     const Launch& launch = launches[static_cast<size_t>(plan.launch)];
     const Duration work = launch.rounds * (launch.gather + launch.pause) + 3 * launch.liveness.dead_after;
-    end = std::max(end, plan.start + launch.rendezvous + work + seconds(90));
+    const Duration here = plan.start + launch.rendezvous + work + seconds(90);
+    end = std::max(end, plan.after < 0 ? here : 2 * here + seconds(60));
   }
   Duration standstill{};
   for (const Fault& fault : faults) standstill += fault.lasts;
@@ -144,32 +158,42 @@ Time Scenario::End() const {
 std::string Describe(const Scenario& scenario, const Fault& fault) {
   const ProcessPlan& process = scenario.processes[static_cast<size_t>(fault.process)];
   const std::string rank = fmt::format("launch {} rank {}", process.launch, process.first_rank);
-  const std::string at = fmt::format("at {} ", FormatSeconds(fault.at));
-  const std::string lasting = fmt::format(" for {}", FormatSeconds(fault.lasts));
+  const auto timed = [&](const std::string& what) {
+    return fmt::format("at {:.6f} s {}", std::chrono::duration<double>(fault.at).count(), what);
+  };
+  const auto lasting = [&](const std::string& what) {
+    return timed(fmt::format("{} for {:.3f} s", what, std::chrono::duration<double>(fault.lasts).count()));
+  };
   using enum Fault::Kind;
   switch (fault.kind) {
     case kKill:
-      return at + "kill " + rank;
+      return timed("kill " + rank);
     case kFail:
       return fmt::format("the program of {} fails in round {}", rank, fault.count);
     case kKillAtCall:
       return fmt::format("kill {} at its system call {}", rank, fault.count);
+    case kAbsent:
+      return rank + " never starts";
+    case kDuplicate:
+      return timed("start a second " + rank);
+    case kWrongSecret:
+      return rank + " has another secret";
     case kStop:
-      return at + "stop " + rank + lasting;
+      return lasting("stop " + rank);
     case kSlow:
-      return at + "slow down " + rank + fmt::format(" by {}", FormatSeconds(fault.extra)) + lasting;
-    case kCut:
-      return at + fmt::format("cut n{} -> n{}", fault.node, fault.other) + lasting;
-    case kCutBoth:
-      return at + fmt::format("cut n{} <-> n{}", fault.node, fault.other) + lasting;
-    case kIsolate:
-      return at + fmt::format("isolate n{}", fault.node) + lasting;
-    case kPowerOff:
-      return at + fmt::format("power off n{}", fault.node);
+      return lasting(fmt::format("slow down {} by {} us", rank, fault.extra / microseconds(1)));
     case kNoDescriptors:
-      return at + "no descriptors for " + rank + lasting;
+      return lasting(fmt::format("{} descriptors at most for {}", fault.count, rank));
+    case kCut:
+      return lasting(fmt::format("cut n{} -> n{}", fault.node, fault.other));
+    case kCutBoth:
+      return lasting(fmt::format("cut n{} <-> n{}", fault.node, fault.other));
+    case kIsolate:
+      return lasting(fmt::format("isolate n{}", fault.node));
+    case kPowerOff:
+      return timed(fmt::format("power off n{}", fault.node));
     case kStranger:
-      return at + fmt::format("a stranger on n{} at the ports of n{}", fault.node, fault.other);
+      return lasting(fmt::format("a stranger on n{}, way {}, at n{}", fault.node, fault.count, fault.other));
   }
   return "";
 }
@@ -180,8 +204,8 @@ std::string Describe(const Scenario& scenario) {
                   FormatDuration(scenario.machines.latency), scenario.processes.size());
   for (const Launch& launch : scenario.launches) {
     text += fmt::format(
-        "  {}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}\n",
-        launch.key, launch.world_size, static_cast<int>(launch.find_root),
+        "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}\n",
+        launch.key, launch.follows < 0 ? "" : " again", launch.world_size, static_cast<int>(launch.find_root),
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
         launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after));
   }

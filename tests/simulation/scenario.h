@@ -22,6 +22,7 @@ struct ProcessPlan {
   int local_size = 1;
   bool supervisor = false;  // `muster run`; else a program that uses the library
   Time start{};
+  int after = -1;  // index into Scenario::processes: starts when that one has ended
 };
 
 struct Launch {
@@ -37,6 +38,7 @@ struct Launch {
   Duration pause{};   // between rounds
   Duration gather{};  // the deadline of a round
   std::vector<int> node_of_rank;
+  int follows = -1;  // index into Scenario::launches: the same launch, started again after that one
 };
 
 struct Fault {
@@ -44,14 +46,17 @@ struct Fault {
     kKill,           // process
     kFail,           // process: its program fails in round `count`
     kKillAtCall,     // process, when it makes system call number `count`
+    kAbsent,         // process: never starts
+    kDuplicate,      // process: a second one with its ranks starts
+    kWrongSecret,    // process: has another secret
     kStop,           // process, for a while
     kSlow,           // process, for a while: each turn takes `extra` more
+    kNoDescriptors,  // process, for a while: it has `count` at most
     kCut,            // node, other: packets in this direction are lost, for a while
     kCutBoth,        // the same, both ways
     kIsolate,        // node, for a while
     kPowerOff,       // node
-    kNoDescriptors,  // process, for a while
-    kStranger,       // on node: connects to the ports of another
+    kStranger,       // on node, at the open ports of other, for a while; way `count` (stranger.h)
   };
   Kind kind = Kind::kKill;
   Time at{};

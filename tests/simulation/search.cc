@@ -1,16 +1,19 @@
 // Searches the seeds for one that breaks an invariant.
 //
-//   search [--seeds N | --seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
+//   search [--seeds N] [--seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
+//   ... --until-failure                               ends with the first seed that fails
 //   search --seed SEED [--log]                        one; --log: what its processes logged
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "comm/base/parse.h"
 #include "tests/simulation/child.h"
 
 namespace muster::simulation {
@@ -25,6 +28,7 @@ struct Arguments {
   Duration time{};
   bool one = false;
   bool log = false;
+  bool until_failure = false;
 };
 
 Arguments Parse(int argc, char** argv) {
@@ -33,6 +37,10 @@ Arguments Parse(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (name == "--log") {
       arguments.log = true;
+      continue;
+    }
+    if (name == "--until-failure") {
+      arguments.until_failure = true;
       continue;
     }
     const uint64_t value = i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0;
@@ -51,6 +59,35 @@ Arguments Parse(int argc, char** argv) {
   return arguments;
 }
 
+bool Fails(const Scenario& scenario, std::string_view prefix) {
+  const Verdict verdict = RunInChild(scenario, false);
+  return std::ranges::any_of(verdict.violations,
+                             [&](const auto& violation) { return violation.starts_with(prefix); });
+}
+
+// The same violation with fewer faults, rounds and disturbances.
+Scenario Shrink(Scenario scenario, std::string_view prefix) {
+  for (size_t i = scenario.faults.size(); i-- > 0;) {
+    Scenario smaller = scenario;
+    smaller.faults.erase(smaller.faults.begin() + static_cast<ptrdiff_t>(i));
+    if (Fails(smaller, prefix)) scenario = std::move(smaller);
+  }
+  const auto attempt = [&](const std::function<void(Scenario&)>& change) {
+    Scenario smaller = scenario;
+    change(smaller);
+    if (Fails(smaller, prefix)) scenario = std::move(smaller);
+  };
+  attempt([](Scenario& one) { one.machines.short_transfers = 0; });
+  attempt([](Scenario& one) { one.machines.jitter = Duration::zero(); });
+  attempt([](Scenario& one) {
+    for (Launch& launch : one.launches) launch.rounds = std::min(launch.rounds, 1);
+  });
+  attempt([](Scenario& one) {
+    for (ProcessPlan& plan : one.processes) plan.start = Duration::zero();
+  });
+  return scenario;
+}
+
 int RunOne(const Arguments& arguments) {
   const Scenario scenario = MakeScenario(arguments.first);
   const Verdict verdict = RunInChild(scenario, arguments.log);
@@ -58,6 +95,11 @@ int RunOne(const Arguments& arguments) {
              Describe(scenario), verdict.log, verdict.trace, verdict.events, verdict.formed,
              verdict.processes, std::chrono::duration<double>(verdict.time).count());
   for (const std::string& violation : verdict.violations) fmt::print("{}\n", violation);
+  if (!verdict.violations.empty() && !arguments.log) {
+    const std::string& first = verdict.violations.front();
+    fmt::print("the smallest that fails alike:\n{}",
+               Describe(Shrink(scenario, first.substr(0, first.find(':')))));
+  }
   return verdict.violations.empty() ? 0 : 1;
 }
 
@@ -72,6 +114,7 @@ class Search {
     if (seed % 100 < kReplayed && seeds_ < 2 * kReplayed &&
         RunInChild(scenario, false).trace != verdict.trace)
       Show(seed, scenario, {"differs: the second run of the seed is another one"});
+    for (const std::string_view name : Split(verdict.logged, ',')) ++logged_[std::string(name)];
     if (!verdict.violations.empty()) Show(seed, scenario, verdict.violations);
   }
 
@@ -84,6 +127,11 @@ class Search {
       fmt::print("{} {}{}\n", ok ? "ok" : "FAILED", invariant.sentence,
                  ok ? "" : fmt::format(" ({} times)", broken->second));
     }
+    std::string logged;
+    for (const auto& [name, count] : logged_) {
+      if (!name.empty()) logged += fmt::format(" {} {}", name, count);
+    }
+    fmt::print("log events, in so many seeds:{}\n", logged);
     const double seconds = std::chrono::duration<double>(took).count();
     fmt::print("{} seeds in {:.1f} s, {:.0f} a second; {} processes, {} events\n", seeds_, seconds,
                static_cast<double>(seeds_) / seconds, processes_, events_);
@@ -92,11 +140,12 @@ class Search {
   }
 
   uint64_t seeds() const { return seeds_; }
+  bool failed() const { return !broken_.empty(); }
 
  private:
   void Show(uint64_t seed, const Scenario& scenario, const std::vector<std::string>& violations) {
     for (const std::string& violation : violations) ++broken_[violation.substr(0, violation.find(':'))];
-    if (shown_++ >= kMostShown) return;
+    if (shown_++ >= kMostShown) return fmt::print("seed {} fails: {}\n", seed, violations.front());
     fmt::print("seed {} fails (tests/simulation/run --seed {}):\n{}", seed, seed, Describe(scenario));
     for (const std::string& violation : violations) fmt::print("  {}\n", violation);
   }
@@ -105,6 +154,7 @@ class Search {
   uint64_t events_ = 0;
   uint64_t processes_ = 0;
   size_t shown_ = 0;
+  std::map<std::string, uint64_t> logged_;
   std::map<std::string, int, std::less<>> broken_;
 };
 
@@ -112,10 +162,10 @@ int RunMany(const Arguments& arguments) {
   const auto began = Clock::now();
   Search search;
   for (uint64_t seed = arguments.first;; ++seed) {
-    if (arguments.time == Duration::zero() ? search.seeds() >= arguments.seeds
-                                           : Clock::now() - began >= arguments.time)
-      break;
+    if (arguments.seeds > 0 && search.seeds() >= arguments.seeds) break;
+    if (arguments.time > Duration::zero() && Clock::now() - began >= arguments.time) break;
     search.RunSeed(seed);
+    if (arguments.until_failure && search.failed()) break;
   }
   return search.Summarize(Clock::now() - began);
 }

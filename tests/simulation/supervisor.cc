@@ -143,7 +143,7 @@ void RunSupervisor(const Scenario& scenario, const ProcessPlan& plan, Outcome& o
   auto loop = net::EventLoop::Create();
   if (!loop) return;
   Supervisor supervisor(**loop, scenario.launches[static_cast<size_t>(plan.launch)], outcome);
-  supervisor.Start(RequestOf(scenario, plan, *outcome.process));
+  supervisor.Start(RequestOf(scenario, plan, outcome));
   (*loop)->RunUntil([&] { return supervisor.done(); }, Deadline::Never());
 }
 
