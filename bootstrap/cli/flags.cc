@@ -95,6 +95,14 @@ void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
       ->check(NumberFrom(0, 1'000'000));
 }
 
+void AddDryRunFlags(CLI::App& command, const std::shared_ptr<bool>& dry_run,
+                    const std::shared_ptr<bool>& json) {
+  command.option_defaults()->group(kWhatToRun);
+  CLI::Option* dry = command.add_flag("--dry-run", *dry_run,
+                                      "print the ranks, their environment and their meeting; start nothing");
+  command.add_flag("--json", *json, "with --dry-run: print one JSON object")->needs(dry);
+}
+
 void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {
   command.option_defaults()->group(kOutput);
   command

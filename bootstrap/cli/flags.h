@@ -41,6 +41,9 @@ void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
 
 // --max-restarts, into `most`
 void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most);
+// --dry-run; with it --json
+void AddDryRunFlags(CLI::App& command, const std::shared_ptr<bool>& dry_run,
+                    const std::shared_ptr<bool>& json);
 // --report
 void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
 

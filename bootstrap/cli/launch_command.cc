@@ -12,6 +12,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"
+#include "bootstrap/run/dry_run.h"
 #include "bootstrap/run/restarts.h"
 #include "bootstrap/run/supervisor.h"
 #include "bootstrap/store/master_port.h"
@@ -133,9 +134,20 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   plan.own_process_groups = !process::InTerminalForeground();
   plan.ends_programs = true;
   UniqueFd lifeline;
-  if (launch.until_stdin_closes) {
+  if (launch.until_stdin_closes && !launch.dry_run) {
     MUSTER_TRY(lifeline, process::TakeStandardInput());
     plan.lifeline = lifeline.get();
+  }
+  if (launch.dry_run) {
+    plan.max_restarts = launch.max_restarts;
+    if (launch.nodes * ranks > 1) {
+      MUSTER_TRY(plan.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));
+    } else {
+      ExportSettings(asked, plan.environment);
+    }
+    fmt::print("{}",
+               launch.json ? run::DryRunJson(plan, "muster launch") : run::DryRunText(plan, "muster launch"));
+    return 0;
   }
   return run::RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
     run::SupervisorPlan next = plan;
@@ -164,6 +176,7 @@ CommandText AddLaunchCommand(CLI::App& command, Run& run) {
                   "the number of ranks on this machine, or on each machine of --hosts")
       ->type_name("N|gpu|cpu|auto");
   AddRestartFlag(command, {launch, &launch->max_restarts});
+  AddDryRunFlags(command, {launch, &launch->dry_run}, {launch, &launch->json});
   command.option_defaults()->group(kMeeting);
   command.add_option("--nnodes", launch->nodes, "the number of machines; each has its own muster launch")
       ->type_name("M")

@@ -1,6 +1,9 @@
 #include "bootstrap/cli/launch_hosts.h"
 
+#include <fmt/ranges.h>
+
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "bootstrap/config/text/read_file.h"
@@ -89,6 +92,31 @@ std::vector<std::string> Words(std::string_view text) {
   return words;
 }
 
+// The command of each machine; each of them prints its own ranks with --dry-run.
+int DryRun(const hosts::HostLaunchPlan& plan, bool json) {
+  nlohmann::ordered_json machines = nlohmann::ordered_json::array();
+  for (size_t node = 0; node < plan.hosts.size(); ++node) {
+    std::vector<std::string> words = plan.launch;
+    if (plan.hosts.size() > 1) words.insert(words.end(), {"--node-rank", std::to_string(node)});
+    words.emplace_back("--");
+    words.insert(words.end(), plan.command.begin(), plan.command.end());
+    machines.push_back(
+        {{"host", plan.hosts[node]}, {"ssh", plan.ssh}, {"directory", plan.directory}, {"command", words}});
+  }
+  if (json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"machines", machines}}.dump(
+                           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("dry run: nothing is started\n\ndirectory  {}\n", plan.directory);
+  for (const auto& machine : machines) {
+    fmt::print("{}\n  {} {}\n  {}\n", machine["host"].get<std::string>(), fmt::join(plan.ssh, " "),
+               machine["host"].get<std::string>(),
+               fmt::join(machine["command"].get<std::vector<std::string>>(), " "));
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,
@@ -122,6 +150,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
   }
   plan.secret = secret.Text();
   plan.patience = effective.config.run.grace + kFinalOutputWait;
+  if (launch.dry_run) return DryRun(plan, launch.json);
   return hosts::HostLaunch(std::move(plan)).Run();
 }
 

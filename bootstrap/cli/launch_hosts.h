@@ -16,6 +16,8 @@ struct LaunchFlags {
   int node = -1;
   int max_restarts = 0;
   bool until_stdin_closes = false;
+  bool dry_run = false;
+  bool json = false;      // with dry_run
   std::string host_file;  // empty: this machine alone starts
   std::string ssh = "ssh -o BatchMode=yes";
   std::vector<std::string> command;

@@ -46,6 +46,7 @@ CommandText AddRunCommand(CLI::App& command, Run& run) {
                   "start N ranks of CMD here, if the launcher starts one process on each node")
       ->type_name("N|gpu|cpu|auto");
   AddRestartFlag(command, {wanted, &wanted->max_restarts});
+  AddDryRunFlags(command, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
   command.add_option("CMD", wanted->command, "the program and its arguments, after --");
   command.positionals_at_end();
   command.callback([flags, wanted, &run] {

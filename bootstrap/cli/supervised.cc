@@ -1,5 +1,6 @@
 #include "bootstrap/cli/supervised.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"
+#include "bootstrap/run/dry_run.h"
 #include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/run/restarts.h"
 #include "bootstrap/store/master_port.h"
@@ -63,6 +65,8 @@ class Planner {
                                          [this] { return ProcessorsOfThisNode(environment_.All()); });
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = join::StartUp(environment_, asked_);
+    if (wanted_.dry_run)
+      return started ? DryRun(*std::move(started)) : tl::unexpected<Error>(started.error().error);
     if (!started) return End(join::TellOthers(environment_, asked_, started.error()));
     effective_ = std::move(started->effective);
     resolution_ = std::move(started->resolution);
@@ -82,6 +86,20 @@ class Planner {
           return plan;
         });
     return refused ? End(*refused) : status;
+  }
+
+  // Rank 0 prints for all.
+  Result<int> DryRun(join::Started started) {
+    effective_ = std::move(started.effective);
+    resolution_ = std::move(started.resolution);
+    MUSTER_CHECK(CountRanks());
+    if (resolution_.tuple.rank != 0) return 0;
+    Warn();
+    MUSTER_TRY(const run::SupervisorPlan plan,
+               Plan(resolution_.tuple.node.value_or(environment_.process()->host_name), 0));
+    const std::string& launcher = resolution_.tuple.launcher;
+    fmt::print("{}", wanted_.json ? run::DryRunJson(plan, launcher) : run::DryRunText(plan, launcher));
+    return 0;
   }
 
   rendezvous::ToldRefusal Refused(const Error& error) const {
@@ -152,6 +170,8 @@ class Planner {
     MUSTER_TRY(plan.join, Join());
     if (block_) join::ExpandToBlock(*block_, *plan.join);
     run::CountRestarts(restarts, wanted_.max_restarts, *plan.join);
+    plan.max_restarts = wanted_.max_restarts;
+    if (wanted_.dry_run) return plan;
     MUSTER_TRY(plan.store, Port(*plan.join));
     return plan;
   }
@@ -175,6 +195,7 @@ class Planner {
     MUSTER_TRY(rendezvous::JoinRequest request,
                join::MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
     // One for all groups of this process: not every launcher lets a rank begin twice.
+    if (wanted_.dry_run) return request;
     if (!kvs_) kvs_ = rendezvous::OpenLauncherKvs(request.meeting);
     request.kvs = kvs_;
     return request;

@@ -13,6 +13,8 @@ struct Supervised {
   std::vector<std::string> command;  // after --
   std::string ranks_per_node;        // --nproc-per-node; empty: this process is one rank
   int max_restarts = 0;
+  bool dry_run = false;
+  bool json = false;  // with dry_run
   run::WhoRuns who = run::WhoRuns::kEveryRank;
 };
 

@@ -75,6 +75,11 @@ std::string MasterHost(const Roster& roster) {
   return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
 }
 
+std::vector<std::string> EnvironmentFor(const SupervisorPlan& plan, const Roster& roster, int rank,
+                                        const std::string& control) {
+  return OptionsFor(plan, roster, rank, control).environment;
+}
+
 Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
                    std::function<void()> on_idle, OnEnded on_ended)
     : loop_(loop),

@@ -24,6 +24,9 @@ namespace muster::run {
 rendezvous::FormedGroup GroupOfOne(const std::string& node);
 // The address at which rank 0's node is reached.
 std::string MasterHost(const Roster& roster);
+// The environment of the program of `rank`: NAME=VALUE, sorted. `control`: the supervisor's socket, or empty.
+std::vector<std::string> EnvironmentFor(const SupervisorPlan& plan, const Roster& roster, int rank,
+                                        const std::string& control);
 
 class Programs {
  public:

@@ -1,0 +1,137 @@
+// --dry-run of `muster run` and `muster launch`: what is printed, and that nothing is started.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace muster::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// `words` goes through a shell: variables, then the command's arguments.
+Outcome Muster(const std::string& variables, const std::string& words) {
+  const std::string base = testing::TempDir() + "/dry_run_test";
+  const std::string command = "env -i PATH=\"$PATH\" " + variables + " bootstrap/cli/muster " + words + " >" +
+                              base + ".out 2>" + base + ".err </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(base + ".out"), ReadAll(base + ".err")};
+}
+
+class DryRunTest : public testing::Test {
+ protected:
+  const std::string mark = testing::TempDir() + "/started";
+  void SetUp() override { std::filesystem::remove(mark); }
+  void TearDown() override { EXPECT_FALSE(std::filesystem::exists(mark)) << "a program was started"; }
+};
+
+TEST_F(DryRunTest, LaunchPrintsRanksAndTheirEnvironment) {
+  const Outcome outcome = Muster("", "launch -n 3 --max-restarts 2 --dry-run -- touch " + mark);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("dry run: nothing is started\n"), HasSubstr("ranks           3, nodes 1\n"),
+                    HasSubstr("on this node, over a Unix socket; no port\n"),
+                    HasSubstr("restarts        at most 2\n"), HasSubstr("\n  RANK=0\n"),
+                    HasSubstr("\n  WORLD_SIZE=3\n"), HasSubstr("timeouts.rendezvous=10m")));
+  EXPECT_THAT(outcome.out, HasSubstr("rank 2: "));
+  EXPECT_THAT(outcome.out, HasSubstr("RANK=2"));
+}
+
+TEST_F(DryRunTest, JsonHasTheProgramOfEachRank) {
+  const Outcome outcome = Muster("", "launch -n 2 --dry-run --json -- touch " + mark);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json object = Json::parse(outcome.out);
+  EXPECT_EQ(object["command"], Json({"touch", mark}));
+  EXPECT_EQ(object["world_size"], 2);
+  ASSERT_EQ(object["programs"].size(), 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const Json& program = object["programs"][static_cast<size_t>(rank)];
+    EXPECT_EQ(program["rank"], rank);
+    EXPECT_EQ(program["environment"]["RANK"], std::to_string(rank));
+    EXPECT_EQ(program["environment"]["LOCAL_RANK"], std::to_string(rank));
+    EXPECT_EQ(program["environment"]["WORLD_SIZE"], "2");
+    EXPECT_EQ(program["undecided"]["MASTER_PORT"], "chosen at the start");
+  }
+}
+
+TEST_F(DryRunTest, ProgramsGetTheEnvironmentThatItPrinted) {
+  const Json object = Json::parse(Muster("", "launch -n 1 --dry-run --json -- true").out);
+  const Outcome real = Muster("", "launch -n 1 -- env");
+  for (const auto& [name, value] : object["programs"][0]["environment"].items()) {
+    if (name == "TORCHELASTIC_RUN_ID") continue;  // has the number of muster's process
+    EXPECT_THAT(real.out, HasSubstr(name + "=" + value.get<std::string>() + "\n"));
+  }
+}
+
+TEST_F(DryRunTest, SecretsAreNotShown) {
+  for (const std::string json : {"", " --json"}) {
+    const Outcome outcome =
+        Muster("MUSTER_SECRET=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+               "launch -n 2 --dry-run" + json + " --set 'run.env={HF_TOKEN: hf_abc}' -- touch " + mark);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out + outcome.err,
+                AllOf(Not(HasSubstr("0123456789abcdef")), Not(HasSubstr("hf_abc"))));
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("MUSTER_SECRET is present (not shown)"), HasSubstr("HF_TOKEN")));
+  }
+}
+
+TEST_F(DryRunTest, RunTakesTheRankFromTheLauncherAndWaitsForNoOtherRank) {
+  const std::string torch =
+      "RANK=0 WORLD_SIZE=8 LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 MASTER_ADDR=gpu01 MASTER_PORT=29500 ";
+  const Outcome outcome = Muster(torch, "run --dry-run -- touch " + mark);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("launcher        torch-env"), HasSubstr("on gpu01, "),
+                                 HasSubstr("\n  MUSTER_RANK=0\n"), HasSubstr("\n  MUSTER_WORLD_SIZE=8\n")));
+  // Rank 0 prints for all.
+  const Outcome other =
+      Muster("RANK=5 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 MASTER_ADDR=gpu01 MASTER_PORT=29500 ",
+             "run --dry-run -- touch " + mark);
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_EQ(other.out, "");
+}
+
+TEST_F(DryRunTest, WithHostsItPrintsTheCommandOfEachMachine) {
+  const std::string hosts = testing::TempDir() + "/hosts";
+  std::ofstream(hosts) << "gpu01\ngpu02\n";
+  const Outcome outcome = Muster("", "launch --hosts " + hosts + " -n 2 --dry-run -- touch " + mark);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("\ngpu01\n  ssh -o BatchMode=yes gpu01\n"), HasSubstr("--node-rank 1")));
+  const Json object =
+      Json::parse(Muster("", "launch --hosts " + hosts + " -n 2 --dry-run --json -- true").out);
+  EXPECT_EQ(object["machines"].size(), 2);
+  EXPECT_EQ(object["machines"][1]["host"], "gpu02");
+}
+
+TEST_F(DryRunTest, AnErrorIsThatOfTheRealRun) {
+  EXPECT_EQ(
+      Muster("SLURM_JOB_ID=4 SLURM_JOB_NODELIST='gpu[01-02]' SLURM_NTASKS=4 SLURM_TASKS_PER_NODE='2(x2)'",
+             "run --dry-run -- touch " + mark)
+          .status,
+      64);
+  const Outcome json = Muster("", "launch -n 2 --json -- touch " + mark);
+  EXPECT_EQ(json.status, 64);
+  EXPECT_THAT(json.out, HasSubstr("--dry-run"));
+}
+
+}  // namespace
+}  // namespace muster::cli
