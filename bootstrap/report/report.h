@@ -12,8 +12,8 @@ namespace muster::report {
 // Pure. `version`: muster's.
 std::string ReportJson(const RunRecord& record, std::string_view version);
 
-// A page that needs nothing else. Ranks that fared alike share a row, so that thousands stay readable. Pure.
-std::string ReportHtml(const RunRecord& record, std::string_view version);
+// page.html with ReportJson in it: a page that needs no other file. Pure.
+std::string ReportPage(const RunRecord& record, std::string_view version);
 
 // HTML where `path` ends in .html or .htm, else JSON. Whoever reads sees the old file or the whole new one; a
 // link of the own user is followed, and what is no regular file (/dev/stderr, a named pipe) is written to.

@@ -84,7 +84,7 @@ Status CheckReportPath(const std::string& path) {
 }
 
 Status WriteReport(const std::string& path, const RunRecord& record, std::string_view version) {
-  const std::string text = IsPage(path) ? ReportHtml(record, version) : ReportJson(record, version);
+  const std::string text = IsPage(path) ? ReportPage(record, version) : ReportJson(record, version);
   const auto place = FindForWriting(path);
   if (!place) return CannotWrite(place.error().message);
   int problem = 0;

@@ -21,7 +21,7 @@ IMPERATIVE = re.compile(
     r"run|set|start|unset|use|wait|write) \S+ \S"
 )
 NOT_HINTS = re.compile(r"(exec sh -c|make (an?|the) \S+( \S+)?$|run a kernel$|use its context$|make the directory that|set (auto-load|debuginfod)|start another process$|it cannot be forced$)")
-NO_HINTS = ("bootstrap/cli/", "bootstrap/config/table.cc", "bootstrap/config/schema.cc", "bootstrap/report/report_html.cc")
+NO_HINTS = ("bootstrap/cli/", "bootstrap/config/table.cc", "bootstrap/config/schema.cc")
 CONSTANT = re.compile(r'\b(k\w+)(?:\[\])?\s*=\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+);')
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 

@@ -108,37 +108,10 @@ TEST(ReportJson, HasTheMaps) {
   EXPECT_EQ(map["ranks"][1]["node"], "gpu02");
 }
 
-TEST(ReportHtml, HasTheMaps) {
-  RunRecord record = run::GoodRun(2, 1);
-  EXPECT_THAT(ReportHtml(record, "0.1.0"), Not(HasSubstr("<h2>Maps</h2>")));
-  record.maps = {map::MapAtWork()};
-  record.maps[0].subject = "a <b>";
-  EXPECT_THAT(ReportHtml(record, "0.1.0"),
-              HasSubstr("<h2>Maps</h2>\n<pre>map &quot;a &lt;b&gt;&quot;, journal"));
-}
-
 TEST(ReportJson, SurvivesBytesThatAreNoText) {
   RunRecord record = run::FailedRun();
   record.command = {"\xff"};
   EXPECT_EQ(json::parse(ReportJson(record, "0.1.0"))["command"], json({"\xef\xbf\xbd"}));
-}
-
-TEST(ReportHtml, NeedsNothingElse) {
-  const std::string page = ReportHtml(run::FailedRun(), "0.1.0");
-  EXPECT_THAT(page, HasSubstr("<title>slurm:4.0:0: failed</title>"));
-  EXPECT_THAT(page, HasSubstr("rank 9 on gpu03 failed: exit 3"));
-  EXPECT_THAT(page, HasSubstr("RuntimeError: &lt;boom&gt;"));
-  EXPECT_THAT(page, HasSubstr("python evaluate.py --task 'a &lt;b&gt;'"));
-  EXPECT_THAT(page, HasSubstr("<b>rank 9</b>"));
-  EXPECT_THAT(page, HasSubstr("gpu[01-02] (2 nodes)"));
-  for (const char* outside : {"http:", "https:", "src=", "href=", "url(", "<script"}) {
-    EXPECT_THAT(page, Not(HasSubstr(outside)));
-  }
-}
-
-TEST(ReportHtml, OfThousandsStaysSmall) {
-  EXPECT_LT(ReportHtml(run::GoodRun(2048, 8, std::chrono::seconds(5)), "0.1.0").size(), 100000U);
-  EXPECT_THAT(ReportHtml(run::NeverFormed(), "0.1.0"), HasSubstr("class=\"missing\""));
 }
 
 class WriteReportTest : public testing::Test {
@@ -168,7 +141,7 @@ TEST_F(WriteReportTest, TheNameSaysTheForm) {
   ASSERT_TRUE(WriteReport(directory + "/a.json", run::FailedRun(), "0.1.0"));
   ASSERT_TRUE(WriteReport(directory + "/a.html", run::FailedRun(), "0.1.0"));
   EXPECT_EQ(Content(directory + "/a.json"), ReportJson(run::FailedRun(), "0.1.0"));
-  EXPECT_EQ(Content(directory + "/a.html"), ReportHtml(run::FailedRun(), "0.1.0"));
+  EXPECT_EQ(Content(directory + "/a.html"), ReportPage(run::FailedRun(), "0.1.0"));
 }
 
 TEST_F(WriteReportTest, ReplacesAnOlderOneAndLeavesNothingElse) {
