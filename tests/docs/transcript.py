@@ -9,6 +9,8 @@ VARYING = [
     (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "CLOCK"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?[kKMGT]?i?B(/s)?\b", "SIZE"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?(h|min|s|ms|us)(?![\w-])", "TIME"),
+    # On a busy machine ranks arrive far apart.
+    (r" \(first rank \d+ on \S+ at TIME, last rank \d+ on \S+ at TIME\)", ""),
     (r"\b(least|most) (TIME|SIZE) \(gpu\d+\)", r"\1 \2 (NODE)"),
     (r"\b(pid|process|PID)[ =:]\d+", r"\1 N"),
     (r"\b0x[0-9a-f]+\b", "HEX"),
@@ -29,6 +31,7 @@ EXTRA = [
     re.compile(r"^muster: .*: waiting [\d.]+ s: "),
     re.compile(r"^srun: (Job step aborted|launch/slurm: _step_signal: )"),
     re.compile(r"^slurmstepd: error: "),
+    re.compile(r"^muster:   last to arrive: "),
     EXITED,
 ]
 OMITTED = "..."

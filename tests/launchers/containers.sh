@@ -43,7 +43,7 @@ stripped_bare() {
   fresh
   expect_code 65 step -N1 -n1 env -u SLURM_PROCID -u SLURM_LOCALID -u SLURM_TASK_PID muster run -- true 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" \
-    '*a task of a Slurm step whose variables were partly removed: missing SLURM_PROCID, SLURM_LOCALID (*'
+    '*a task of a Slurm step, with a part of its variables removed: missing SLURM_PROCID, SLURM_LOCALID (*'
 }
 
 # The ranks of a node still meet, by files, and so do their programs' data; nothing of it stays behind.
