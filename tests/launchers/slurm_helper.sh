@@ -114,7 +114,7 @@ helper_has_no_libslurm() {
     done
     exec "$@"' sh muster run -- true
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
-  expect 'what is said of it' "$(grep -c 'muster-slurm .*; going on without' "$dir/err")" 1
+  expect 'what is said of it' "$(grep -c 'muster-slurm .*; continuing without its answer' "$dir/err")" 1
 }
 
 helper_hangs() {
@@ -135,12 +135,12 @@ helper_crashes() {
   fake 'kill -SEGV $$'
   by_fake
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
-  expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm was killed by signal 11; going on without*'
+  expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm was killed by signal 11; continuing without its answer*'
 }
 helper_prints_no_json() {
   fake 'echo "{layouts"'
   by_fake
-  expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm printed no JSON object; going on without*'
+  expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm printed no JSON object; continuing without its answer*'
 }
 
 # end_after_forming [muster run --]: a group that had formed long before it is asked. The answer is one that Slurm, which
