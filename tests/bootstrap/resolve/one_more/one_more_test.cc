@@ -122,7 +122,14 @@ TEST(OneMoreLauncher, IsInTheDocumentation) {
   for (const std::string& line :
        {std::string("| `beacon` | Beacon's start | - | mpi |\n"),
         std::string("- `beacon`: `BEACON_RANK`, `BEACON_SIZE`, `BEACON_LOCAL_RANK`, `BEACON_LOCAL_SIZE`, "
-                    "`BEACON_NODE_RANK`, `BEACON_NUM_NODES`, `BEACON_SESSION`, `BEACON_HOST`; made up\n")}) {
+                    "`BEACON_NODE_RANK`, `BEACON_NUM_NODES`, `BEACON_SESSION`, `BEACON_HOST`; made up\n"),
+        std::string("| `BEACON_TOKEN` | a secret of its daemon |\n"),
+        std::string("| `BEACON_LOCAL_RANK` | Beacon: local rank | the local rank |\n"),
+        std::string(
+            "| `BEACON_LOCAL_SIZE` | Beacon: ranks on this node | the number of ranks of the node |\n"),
+        std::string("| `BEACON_RANK` | Beacon: rank | removed |\n"),
+        std::string("| `BEACON_SIZE` | Beacon: number of ranks | removed |\n"),
+        std::string("| `BEACON_SOCKET` | Beacon: one connection cannot serve several ranks | removed |\n")}) {
     const size_t at = page.find(line);
     ASSERT_NE(at, std::string::npos) << line;
     page.erase(at, line.size());
