@@ -12,7 +12,8 @@ void One(ByteView input) {
   const Result<rendezvous::RootAddress> root_address = rendezvous::DecodeRootAddress(AsText(input));
   if (!root_address) {
     const Error& error = root_address.error();
-    Require(error.code == Code::kDisagreement && error.message.find("no root address") != std::string::npos,
+    Require(error.code == Code::kDisagreement &&
+                error.message.find("root address found there is not of this release") != std::string::npos,
             "{}", error.message);
     return;
   }
