@@ -1,4 +1,4 @@
-"""Are two outputs of a command the same, but for what differs from run to run?"""
+"""Compares two outputs of a command, except for parts that differ from run to run."""
 
 import collections
 import re

@@ -2,7 +2,7 @@
 
 HARNESS: lm_eval or lmms_eval. RANKS: "", "1", "0,1,2". Each of them ends by SIGKILL at its third batch, once: FOLDER knows it. The
 others wait at theirs until that has happened, so that it happens however busy the machine is. FOLDER/done gets a line for each batch
-that a model has done. $SLOW: so many seconds more for each batch from a rank's third one on.
+that a model has done. $SLOW: this number of seconds more for each batch from a rank's third one on.
 """
 
 import importlib

@@ -131,7 +131,7 @@ class Search {
     for (const auto& [name, count] : logged_) {
       if (!name.empty()) logged += fmt::format(" {} {}", name, count);
     }
-    fmt::print("log events, in so many seeds:{}\n", logged);
+    fmt::print("log events, and the number of seeds with each:{}\n", logged);
     const double seconds = std::chrono::duration<double>(took).count();
     fmt::print("{} seeds in {:.1f} s, {:.0f} a second; {} processes, {} events\n", seeds_, seconds,
                static_cast<double>(seeds_) / seconds, processes_, events_);

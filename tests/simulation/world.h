@@ -58,7 +58,7 @@ class World {
 
   void At(Time when, std::function<void()> what);
   void After(Duration delay, std::function<void()> what) { At(now_ + delay, std::move(what)); }
-  // Until `done`, the time, or so many events. False: there were more.
+  // Until `done`, the time, or that number of events. False: there were more.
   bool Run(Time until, uint64_t most_events, const std::function<bool()>& done);
   void PowerOff(Node& node);
 

@@ -96,7 +96,7 @@ std::vector<Duration> ParetoItems(uint32_t seed) {
   return items;
 }
 
-// A rank takes the next item whenever it is free: what nobody can beat who does not know how long items take.
+// A rank takes the next item whenever it is free: the best order if the lengths of items are not known.
 Duration GreedyMakespan(const std::vector<Duration>& items, int ranks) {
   std::priority_queue<Duration, std::vector<Duration>, std::greater<>> free;
   for (int rank = 0; rank < ranks; ++rank) free.push(Duration::zero());
