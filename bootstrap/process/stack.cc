@@ -24,6 +24,7 @@ constexpr size_t kLongestOutput = 64 * 1024;
 // Between asking a tool to end and ending it: one that is attached has to let its process go.
 constexpr Duration kToolGrace = std::chrono::milliseconds(500);
 constexpr int kDeepest = 8;
+constexpr size_t kStateField = 3;
 constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
 
 // Until the tool has closed its output; false at the deadline.
@@ -40,6 +41,12 @@ bool ReadOutput(int fd, std::string& output, Deadline deadline) {
     const size_t room = kLongestOutput - std::min(output.size(), kLongestOutput);
     output.append(chunk.data(), std::min(static_cast<size_t>(got), room));
   }
+}
+
+bool IsStopped(pid_t pid) {
+  const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const std::vector<std::string_view> fields = StatFields(stat);
+  return fields.size() > kStateField && fields[kStateField] == "T";
 }
 
 bool IsPython(pid_t pid) {
@@ -120,6 +127,8 @@ ToolOutput RunTool(const std::vector<std::string>& command, std::string_view pat
     }
   }
   tool.AwaitExit(Deadline::After(kToolGrace));
+  const auto end = tool.Exited();
+  result.exited = end && end->signal == 0;
   return result;
 }
 
@@ -137,12 +146,15 @@ pid_t WorkingProcess(pid_t pid) {
 
 std::string ReadStack(pid_t pid, std::string_view path, Deadline deadline) {
   const bool python = IsPython(pid);
+  const bool stopped_before = IsStopped(pid);
   std::string text = KernelSide(pid);
   for (const StackTool& tool : StackTools(python)) {
     std::vector<std::string> command = tool.command;
     std::ranges::replace(command, "PID", std::to_string(pid));
     const ToolOutput ran = RunTool(command, path, deadline);
     if (!ran.started) continue;
+    // A tool attaches by a SIGSTOP. If it is killed at that moment, the signal stays, and stops the process for good.
+    if (!ran.exited && !stopped_before) kill(pid, SIGCONT);
     text += fmt::format("{}:\n{}", tool.name, ran.output);
     if (!text.ends_with('\n')) text += '\n';
     if (!ran.in_time) text += tool.name + " did not end in time\n";

@@ -1,7 +1,8 @@
 // Where a process stands: what the kernel says, and the program's own frames by a tool for that where one is
 // installed (py-spy for Python; eu-stack, gdb or pstack).
 //
-// The tools stop the process for a moment and let it go on. Reading another process takes ptrace's rights:
+// The tools stop the process for a moment and let it go on; a process that a tool left stopped, because the tool
+// was ended at the deadline, goes on by SIGCONT. Reading another process takes ptrace's rights:
 // the same user, and where kernel.yama.ptrace_scope is 1 or more, root.
 #pragma once
 
@@ -34,6 +35,7 @@ pid_t WorkingProcess(pid_t pid);
 struct ToolOutput {
   bool started = false;
   bool in_time = false;
+  bool exited = false;  // by itself: no signal ended it
   std::string output;
 };
 ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline);

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
 
 namespace muster::process {
 namespace {
@@ -46,6 +51,47 @@ TEST(RunTool, ALotOfOutputIsCut) {
 TEST(StackTools, PythonHasItsOwn) {
   EXPECT_EQ(StackTools(true).front().name, "py-spy");
   EXPECT_EQ(StackTools(false).front().name, "eu-stack");
+}
+
+// A directory with a tool that attaches and never lets the process go.
+std::string ToolThatHoldsOn() {
+  const std::filesystem::path tools = std::filesystem::path(testing::TempDir()) / "tools";
+  std::filesystem::create_directories(tools);
+  std::filesystem::remove(tools / "eu-stack");
+  std::filesystem::create_symlink(std::filesystem::absolute("tests/bootstrap/process/attach_and_wait"),
+                                  tools / "eu-stack");
+  return tools;
+}
+
+pid_t Waiting() {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // for kernel.yama.ptrace_scope 1
+  for (;;) pause();
+}
+
+TEST(ReadStack, AToolThatIsEndedLeavesNobodyStopped) {
+  const pid_t pid = Waiting();
+  const std::string text = ReadStack(pid, ToolThatHoldsOn(), Deadline::After(milliseconds(500)));
+  EXPECT_THAT(text, testing::HasSubstr("eu-stack:\nattached\neu-stack did not end in time\n"));
+  // A process that goes on dies of SIGTERM. One that is stopped keeps it pending.
+  EXPECT_EQ(kill(pid, SIGTERM), 0);
+  const Deadline deadline = Deadline::After(seconds(20));
+  int status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0 && !deadline.Expired()) usleep(1000);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  kill(pid, SIGKILL);
+}
+
+TEST(ReadStack, AProcessThatWasStoppedStaysSo) {
+  const pid_t pid = Waiting();
+  kill(pid, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+  ReadStack(pid, ToolThatHoldsOn(), Deadline::After(milliseconds(500)));
+  EXPECT_EQ(waitpid(pid, &status, WNOHANG | WCONTINUED), 0);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 TEST(WorkingProcess, IsTheOnlyChildOfAShell) {
