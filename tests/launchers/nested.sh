@@ -102,7 +102,7 @@ srun_below() {
   expect 'no flags' "$(in_rank 3 2 'env -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_NTASKS_PER_NODE srun --overlap hostname' | sort | xargs)" \
     'gpu01 gpu02'
   fresh
-  in_rank 3 2 "srun --overlap -N2 -n4 -w 'gpu[01-02]' muster run -- ${member[*]}" 2>"$dir/err"
+  in_rank 3 2 "srun --overlap -N2 -n4 -w 'gpu[01-02]' muster run -- ${member[*]}" 2>"$dir/err" || fail "$(cat "$dir/err")"
   evaluated 4
 }
 
