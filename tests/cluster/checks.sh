@@ -36,12 +36,25 @@ nameless_file scratch
 # Reasons why the check at work has tried again.
 nameless_file reruns
 
+# How often a slurmd of the suite's clusters has crashed, and was started again (boot). Steps that begin at that moment fail.
+crashes_of_slurmd() {
+  cat /var/lib/muster-cluster/"${TEST_CLUSTER:-none}"*/nodes/*/log 2>/dev/null | grep -c 'crashed (exit status'
+}
+
 # check NAME FUNCTION [ARG...]: passes when the function, under `set -e`, succeeds; else the last
-# thing it said is the reason.
+# thing it said is the reason. Again, once, if a slurmd has crashed meanwhile.
 check() {
+  local code crashes
   : >"$reruns"
+  crashes=$(crashes_of_slurmd)
   (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
-  verdict "$1" $? "$scratch" "$reruns"
+  code=$?
+  if [[ $code -ne 0 && $(crashes_of_slurmd) -ne $crashes ]]; then
+    rerun "slurmd has crashed: $(tail -n 1 "$scratch")"
+    (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
+    code=$?
+  fi
+  verdict "$1" $code "$scratch" "$reruns"
 }
 
 # verdict NAME CODE OUTPUT RERUNS
