@@ -17,6 +17,8 @@ constexpr int kLastTurnsMilliseconds = 1000;
 
 std::string NodeName(int node) { return fmt::format("n{}", node); }
 
+}  // namespace
+
 Placement PlacementOf(const Launch& launch) {
   Placement placement;
   for (const int node : launch.node_of_rank) {
@@ -27,6 +29,8 @@ Placement PlacementOf(const Launch& launch) {
   }
   return placement;
 }
+
+namespace {
 
 Meeting MeetingOf(const Launch& launch, int number) {
   Meeting meeting;

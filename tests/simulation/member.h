@@ -33,6 +33,7 @@ struct Outcome {
 // What a member of the roster is known by.
 std::string PayloadOf(const Scenario& scenario, const ProcessPlan& plan, int rank);
 
+Placement PlacementOf(const Launch& launch);
 rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome);
 void NoteFormed(Outcome& outcome, const Roster& roster);
 // What a rank gives to an exchange, and why the round is wrong.

@@ -36,19 +36,12 @@ Duration Network::Latency(const Node& from, const Node& to) {
 }
 
 Node* Network::Find(uint32_t address) const {
-  for (const auto& node : world_.nodes()) {
-    if (node->address == address) return node.get();
-  }
-  return nullptr;
+  const size_t number = address - world_.nodes().front()->address;
+  return number < world_.nodes().size() ? world_.nodes()[number].get() : nullptr;
 }
 
 Socket::Socket(World& w, Process& creator, int socket_family, int socket_type)
-    : File(w),
-      node(creator.node),
-      family(socket_family),
-      type(socket_type),
-      owner_pid(creator.pid),
-      owner_uid(creator.uid) {}
+    : File(w), node(creator.node), family(socket_family), type(socket_type), owner(&creator) {}
 
 uint32_t Socket::Ready() {
   if (role == Role::kListener) return backlog_.empty() ? 0U : EPOLLIN;
@@ -147,20 +140,14 @@ void Socket::OnRefused() {
 void Socket::JoinPeer(Socket* other) {
   role = Role::kConnected;
   peer_ = other;
-  peer_pid = other->owner_pid;
-  peer_uid = other->owner_uid;
+  peer_pid = other->owner->pid;
+  peer_uid = other->owner->uid;
 }
 
 // The listener's side exists from here on, and waits in its queue once the last packet of the handshake is there.
 void Socket::OnEstablished(Socket* listener) {
   if (closed() || role != Role::kConnecting) return;
-  Process* const owner = [&]() -> Process* {
-    for (const auto& process : world.processes()) {
-      if (process->pid == listener->owner_pid && &process->node == &listener->node) return process.get();
-    }
-    return nullptr;
-  }();
-  auto* const other = world.Make<Socket>(world, *owner, listener->family, listener->type);
+  auto* const other = world.Make<Socket>(world, *listener->owner, listener->family, listener->type);
   other->local = {remote.host, remote.port};
   other->remote = local;
   JoinPeer(other);
@@ -182,8 +169,8 @@ int Socket::ConnectUnix(Socket* listener) {
   other->path = listener->path;
   JoinPeer(other);
   other->JoinPeer(this);
-  peer_pid = listener->owner_pid;
-  peer_uid = listener->owner_uid;
+  peer_pid = listener->owner->pid;
+  peer_uid = listener->owner->uid;
   listener->backlog_.push_back(other);
   listener->Changed();
   return 0;
@@ -255,7 +242,13 @@ void Socket::Transmit(Segment segment) {
   if (family == AF_UNIX) return peer_->Arrive(std::move(segment));
   const auto on_the_wire = Duration(static_cast<Duration::rep>(static_cast<double>(segment.bytes.size()) *
                                                                1e9 / world.machines().bytes_per_second));
-  last_ready_ = std::max(last_ready_, world.now() + world.network.Latency(node, peer_->node)) + on_the_wire;
+  Time arrives = std::max(last_ready_, world.now() + world.network.Latency(node, peer_->node)) + on_the_wire;
+  if (world.machines().metered && &node != &peer_->node) {
+    node.wire_free = std::max(node.wire_free, world.now()) + on_the_wire;
+    arrives = std::max(arrives, node.wire_free + world.machines().latency);
+    owner->sent += segment.bytes.size();
+  }
+  last_ready_ = arrives;
   segment.ready = last_ready_;
   output_bytes_ += segment.bytes.size();
   output_.push_back(std::move(segment));

@@ -64,8 +64,7 @@ class Socket : public File {
   InternetAddress local;
   InternetAddress remote;
   std::string path;  // of a Unix socket
-  pid_t owner_pid;
-  uid_t owner_uid;
+  Process* owner;
   pid_t peer_pid = 0;
   uid_t peer_uid = 0;
 

@@ -42,6 +42,7 @@ class Node {
   std::map<uint16_t, std::vector<Socket*>> ports;  // bound
   int next_pid = 100;
   uint16_t next_port = 32768;
+  Time wire_free{};  // what it sends comes after that; in a metered world
 };
 
 class Process {
@@ -63,7 +64,12 @@ class Process {
   Time ended{};
   rlimit descriptors{1024, 4096};
   Duration slowness{};  // added to each of its turns
-  uint64_t calls = 0;   // of the system, so far
+  // In a metered world.
+  Duration computed{};         // without system calls
+  uint64_t metered_calls = 0;  // of the system, also those at which it is not killed
+  Time busy_until{};
+  uint64_t sent = 0;   // bytes, to other nodes
+  uint64_t calls = 0;  // of the system, so far
   uint64_t kill_at_call = 0;
   uint64_t most_descriptors = UINT64_MAX;  // beside its limit
   std::string log;                         // its standard error

@@ -15,6 +15,7 @@
 
 #include "comm/base/parse.h"
 #include "tests/simulation/child.h"
+#include "tests/simulation/scale.h"
 
 namespace muster::simulation {
 namespace {
@@ -29,6 +30,7 @@ struct Arguments {
   bool one = false;
   bool log = false;
   bool until_failure = false;
+  std::optional<std::string> scale;
 };
 
 Arguments Parse(int argc, char** argv) {
@@ -41,6 +43,10 @@ Arguments Parse(int argc, char** argv) {
     }
     if (name == "--until-failure") {
       arguments.until_failure = true;
+      continue;
+    }
+    if (name == "--scale") {
+      arguments.scale = i + 1 < argc ? argv[++i] : "";
       continue;
     }
     const uint64_t value = i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0;
@@ -177,5 +183,6 @@ int main(int argc, char** argv) {
   using namespace muster::simulation;
   FixAddresses(argv);
   const Arguments arguments = Parse(argc, argv);
+  if (arguments.scale) return RunScale(*arguments.scale);
   return arguments.one ? RunOne(arguments) : RunMany(arguments);
 }

@@ -21,6 +21,13 @@ class SystemCall {
     if (process_ == nullptr) return;
     if (kill == Kill::kMay && ++process_->calls == process_->kill_at_call) process_->End(true);
     while (process_->state == Process::State::kEnded) world().running().SwitchBack();
+    ++process_->metered_calls;
+    world().PauseMeter(world().machines().call);
+  }
+  SystemCall(const SystemCall&) = delete;
+  SystemCall& operator=(const SystemCall&) = delete;
+  ~SystemCall() {
+    if (process_ != nullptr) world().ResumeMeter();
   }
 
   // Whether a simulated process makes it.

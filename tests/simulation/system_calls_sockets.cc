@@ -159,8 +159,7 @@ int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   call.process().Close(number);
   Socket* const accepted = listener->Accept();
   if (accepted == nullptr) return call.ReturnError(EAGAIN);
-  accepted->owner_pid = call.process().pid;
-  accepted->owner_uid = call.process().uid;
+  accepted->owner = &call.process();
   if (address != nullptr) Write(*accepted, accepted->remote, address, length);
   return call.Return(call.process().Install(accepted));
 }

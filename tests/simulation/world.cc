@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <utility>
 
 #include "tests/simulation/file.h"
 #include "tests/simulation/file_tree.h"
+
+extern "C" int __real_clock_gettime(clockid_t, timespec*);
 
 namespace muster::simulation {
 namespace {
@@ -13,6 +16,21 @@ namespace {
 World*& TheWorld() {
   static World* world = nullptr;
   return world;
+}
+
+// Of the simulation's one thread.
+Duration ProcessorTime() {
+  timespec time{};
+  __real_clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+// Of which one lies in each measured span.
+Duration TimeToRead() {
+  constexpr int kRounds = 1000;
+  const Duration begin = ProcessorTime();
+  for (int i = 1; i < kRounds; ++i) ProcessorTime();
+  return (ProcessorTime() - begin) / kRounds;
 }
 
 }  // namespace
@@ -36,12 +54,13 @@ Node& World::AddNode(const std::string& name) {
   nodes_.push_back(std::make_unique<Node>(*this, static_cast<int>(nodes_.size()), name));
   nodes_.back()->clock_ahead = random.Between(std::chrono::seconds(1000), std::chrono::hours(10000));
   nodes_.back()->root->entries["shared"] = shared;
+  node_of_name_[name] = nodes_.back().get();
   return *nodes_.back();
 }
 
 Node* World::FindNode(const std::string& name) {
-  const auto found = std::ranges::find(nodes_, name, [](const auto& node) { return node->name; });
-  return found == nodes_.end() ? nullptr : found->get();
+  const auto found = node_of_name_.find(name);
+  return found == node_of_name_.end() ? nullptr : found->second;
 }
 
 Process& World::AddProcess(Node& node, uid_t uid, std::string name) {
@@ -50,7 +69,7 @@ Process& World::AddProcess(Node& node, uid_t uid, std::string name) {
 }
 
 void World::At(Time when, std::function<void()> what) {
-  events_.push_back({std::max(when, now_), next_event_++, std::move(what)});
+  events_.push_back({std::max(when, now()), next_event_++, std::move(what)});
   std::ranges::push_heap(events_, Later);
 }
 
@@ -93,11 +112,27 @@ void World::Resume(Fiber& fiber) {
   Process& process = fiber.process();
   if (process.state == Process::State::kEnded || fiber.ended) return;
   if (process.state == Process::State::kStopped) return process.Hold(fiber);
+  if (process.busy_until > now_) return At(process.busy_until, [this, &fiber] { Resume(fiber); });
   fiber.waiting = false;
   fiber.scheduled = false;
   running_ = &fiber;
+  ResumeMeter();
   fiber.SwitchTo();
   running_ = nullptr;
+  process.busy_until = now();
+  in_turn_ = {};
+}
+
+void World::PauseMeter(Duration and_takes) {
+  if (!machines_.metered) return;
+  static const Duration reading = TimeToRead();
+  const Duration computed = std::max(ProcessorTime() - resumed_ - reading, Duration::zero());
+  running_->process().computed += computed;
+  in_turn_ += computed + and_takes;
+}
+
+void World::ResumeMeter() {
+  if (machines_.metered) resumed_ = ProcessorTime();
 }
 
 bool World::Block(Time deadline) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct Machines {
   size_t socket_buffer = size_t{256} << 10;
   double short_transfers = 0;      // of reads and writes
   bool unreachable_hosts = false;  // a node that is off is an error after 3 s, as in its own network
+  // For figures instead of faults, and not the same twice: what a process computes takes the time that it takes here, each
+  // system call takes `call` more, a process has one processor, and all that a node sends shares one wire.
+  bool metered = false;
+  Duration call{};
 };
 
 class World {
@@ -40,7 +45,7 @@ class World {
   // Of the system call that is being made; null outside of simulated processes.
   static Process* Caller();
 
-  Time now() const { return now_; }
+  Time now() const { return now_ + in_turn_; }
   const Machines& machines() const { return machines_; }
   Node& AddNode(const std::string& name);
   Node* FindNode(const std::string& name);
@@ -68,6 +73,9 @@ class World {
   void Yield() { Block(now_ + Turn()); }
   void Wake(Fiber& fiber);
   Fiber& running() const { return *running_; }
+  // Around each system call, in a metered world.
+  void PauseMeter(Duration and_takes);
+  void ResumeMeter();
   [[noreturn]] void EndFiber(bool with_its_process);
 
   // Everything that a process could notice goes in: two runs with one value are the same run.
@@ -94,6 +102,8 @@ class World {
 
   const Machines machines_;
   Time now_{};
+  Duration in_turn_{};         // that the running fiber has computed since now_
+  Duration resumed_{};         // the real processor time when it began, or returned from a system call
   std::vector<Event> events_;  // a heap
   uint64_t next_event_ = 0;
   uint64_t count_ = 0;
@@ -101,7 +111,20 @@ class World {
   Fiber* running_ = nullptr;
   std::deque<std::unique_ptr<File>> files_;
   std::deque<std::unique_ptr<Node>> nodes_;
+  std::map<std::string, Node*> node_of_name_;
   std::deque<std::unique_ptr<Process>> processes_;
+};
+
+// What a simulated process computes meanwhile takes no time: it belongs to the test. No system calls.
+class Unmetered {
+ public:
+  Unmetered() { World::Running()->PauseMeter({}); }
+  Unmetered(const Unmetered&) = delete;
+  Unmetered& operator=(const Unmetered&) = delete;
+  ~Unmetered() { World::Running()->ResumeMeter(); }
+
+ private:
+  KernelMemory kernel_;
 };
 
 }  // namespace muster::simulation

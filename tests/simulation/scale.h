@@ -1,0 +1,11 @@
+// How much a group of thousands of nodes costs: production code on simulated machines, with the processor time that it takes.
+#pragma once
+
+#include <string_view>
+
+namespace muster::simulation {
+
+// `size`: "12500x8", leaders and ranks of each. Prints a table; the exit status.
+int RunScale(std::string_view size);
+
+}  // namespace muster::simulation
