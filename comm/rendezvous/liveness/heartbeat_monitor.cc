@@ -47,7 +47,7 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
   for (const Peer& peer : peers) {
     const Duration silent = now - std::max(peer.heard, clocks_from_);
     if (silent < liveness_.suspect_after) {
-      if (suspects_.erase(peer.stream) > 0) {
+      if (suspects_.erase(peer.ranks.front()) > 0) {
         LogEvent(LogLevel::kInfo, "heard_again",
                  {{"ranks", std::vector<int>(peer.ranks.begin(), peer.ranks.end())}},
                  "{} can be reached again", events_.describe(peer.ranks));
@@ -56,7 +56,7 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
     }
     ++verdict.silent;
     const Silence silence{peer.stream, {peer.ranks.begin(), peer.ranks.end()}, silent};
-    if (suspects_.insert(peer.stream).second) suspects.push_back(silence);
+    if (suspects_.insert(peer.ranks.front()).second) suspects.push_back(silence);
     if (silent >= liveness_.dead_after) verdict.dead.push_back(silence);
   }
   Suspect(suspects);

@@ -21,8 +21,8 @@ class HeartbeatMonitor {
   // Looked at within one heartbeat: it owns nothing, and costs nothing to make.
   struct Peer {
     net::FrameStream* stream = nullptr;
-    std::span<const int> ranks;
-    Clock::time_point heard{};  // when something came from there
+    std::span<const int> ranks;  // at least one, and no other peer's
+    Clock::time_point heard{};   // when something came from there
   };
   struct Silence {
     const net::FrameStream* stream = nullptr;
@@ -62,7 +62,7 @@ class HeartbeatMonitor {
   Now now_;
   Clock::time_point last_tick_ = now_();
   Clock::time_point clocks_from_ = last_tick_;
-  std::set<const net::FrameStream*> suspects_;
+  std::set<int> suspects_;  // the first rank of each: a stream's address may be used again
   net::EventLoop::TimerId timer_ = 0;
 };
 

@@ -31,10 +31,10 @@ class HeartbeatMonitorTest : public testing::Test {
         [this] {
           ++heartbeats;
           if (speaks) heard = now;
-          return std::vector<HeartbeatMonitor::Peer>{{stream.get(), kRanks, heard}};
+          return std::vector<HeartbeatMonitor::Peer>{{stream.get(), ranks, heard}};
         },
-        HeartbeatMonitor::Events{[this](std::span<const int> ranks) {
-                                   EXPECT_TRUE(std::ranges::equal(ranks, kRanks));
+        HeartbeatMonitor::Events{[this](std::span<const int> described_ranks) {
+                                   EXPECT_TRUE(std::ranges::equal(described_ranks, ranks));
                                    ++described;
                                    return std::string("rank 1 on gpu02");
                                  },
@@ -44,7 +44,7 @@ class HeartbeatMonitorTest : public testing::Test {
                                  },
                                  [this](const HeartbeatMonitor::Verdict& verdict) {
                                    ASSERT_EQ(verdict.dead.size(), 1u);
-                                   EXPECT_EQ(verdict.dead.front().ranks, kRanks);
+                                   EXPECT_EQ(verdict.dead.front().ranks, ranks);
                                    EXPECT_EQ(verdict.silent, 1);
                                    EXPECT_EQ(verdict.peers, 1);
                                    if (deaths++ == 0) died = now;
@@ -56,7 +56,7 @@ class HeartbeatMonitorTest : public testing::Test {
     ASSERT_TRUE(loop.Until([&] { return heartbeats >= until; }));
   }
 
-  const std::vector<int> kRanks = {1};
+  std::vector<int> ranks = {1};
   net::TestLoop loop;
   int described = 0;
   Clock::time_point now{std::chrono::hours(1)};
@@ -114,6 +114,18 @@ TEST_F(HeartbeatMonitorTest, WhoIsHeardAgainIsNotSuspectedAnyMore) {
   Pass(1);
   EXPECT_THAT(log.Text(), HasSubstr("muster: rank 1 on gpu02 can be reached again\n"));
   speaks = false;
+  ASSERT_TRUE(loop.Until([&] { return suspected == 2; }));
+}
+
+// A silent node's connection has ended, and its stream's address belongs to another node's.
+TEST_F(HeartbeatMonitorTest, AnotherNodeAtTheSameAddressIsSuspectedAnew) {
+  const LogCapture log;
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return suspected == 1; }));
+  ranks = {2};
+  heard = now;
+  Pass(1);
+  EXPECT_EQ(log.Text().find("can be reached again"), std::string::npos);
   ASSERT_TRUE(loop.Until([&] { return suspected == 2; }));
 }
 
