@@ -29,7 +29,11 @@ std::array<uint8_t, kLengthBytes> EncodeLength(size_t length) {
   return bytes;
 }
 
+Error Ended() { return {Code::kSystem, "", {}}; }
+
+// A process that ends with bytes unread resets its connections.
 Error Broken(int error) {
+  if (error == ECONNRESET || error == EPIPE) return Ended();
   return {Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(error)), {}};
 }
 
@@ -155,13 +159,7 @@ FrameStream::Read FrameStream::ReadSome() {
     return static_cast<size_t>(count) < chunk.size() ? Read::kAll : Read::kSome;
   }
   if (count < 0 && MayComeLater(errno)) return Read::kNothing;
-  if (count < 0) {
-    Close(Broken(errno));
-  } else if (input_.size() > input_start_) {
-    Close({Code::kSystem, "the connection ended in the middle of a message", {}});
-  } else {
-    Close({Code::kSystem, "", {}});
-  }
+  Close(count < 0 ? Broken(errno) : Ended());
   return Read::kNothing;
 }
 

@@ -28,8 +28,8 @@ class FrameStream {
   // Bytes. The longest message of a group of 2048 ranks, its roster, has less than 2 MiB; a peer that has not
   // read dozens of them will not read the next one either. One frame may always be queued, however long.
   static constexpr size_t kMostQueued = size_t{64} << 20;
-  // Called once: an error, or an Error with an empty message where the peer closed the stream between two
-  // frames.
+  // Called once. An Error with an empty message: the peer closed the stream or ended, also within a frame or
+  // with bytes unread (a reset). Which of them it was depends on the moment and says nothing more.
   using CloseHandler = std::function<void(const Error& reason)>;
 
   // `longest_frame` in bytes; a longer one closes the stream before anything is allocated for it.

@@ -31,12 +31,6 @@ std::set<int> RanksIn(const std::string& message) {
   return ranks;
 }
 
-// A killed process is seen as an end of its connection or as a reset, by whether it had read everything.
-std::string WithoutReset(std::string text) {
-  static const std::regex reset("(was|were) lost: the connection broke: Connection reset by peer");
-  return std::regex_replace(text, reset, "ended without leaving its group");
-}
-
 // What the faults have done to one launch.
 struct Damage {
   std::set<int> guilty;    // ranks that a failure may name
@@ -129,7 +123,7 @@ class Judgement {
 
   void JudgeFailure(const Outcome& outcome, const Damage& damage) {
     if (!damage.whole || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
-    const std::string text = WithoutReset(ToString(*outcome.failure));
+    const std::string text = ToString(*outcome.failure);
     const std::set<int> named = RanksIn(text);
     const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
     if (damage.causes <= 1 && !named.empty() && !true_one)

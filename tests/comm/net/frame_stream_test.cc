@@ -137,7 +137,7 @@ TEST_F(FrameStreamTest, TheLimitIsInclusiveAndCanBeRaised) {
   ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
 }
 
-TEST_F(FrameStreamTest, AnEndBetweenFramesHasNoMessage) {
+TEST_F(FrameStreamTest, AnEndHasNoMessage) {
   Start();
   Write(Framed("last words"));
   far.Reset();
@@ -146,22 +146,22 @@ TEST_F(FrameStreamTest, AnEndBetweenFramesHasNoMessage) {
   EXPECT_THAT(frames, ElementsAre("last words"));
 }
 
-TEST_F(FrameStreamTest, AnEndInsideAFrameIsSaid) {
+TEST_F(FrameStreamTest, NorHasOneInsideAFrame) {
   Start();
   Write(Bytes{5, 0, 0, 0, 'h'});
   far.Reset();
   ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
-  EXPECT_EQ(*closed, (Error{Code::kSystem, "the connection ended in the middle of a message", ""}));
+  EXPECT_EQ(*closed, (Error{Code::kSystem, "", ""}));
 }
 
-TEST_F(FrameStreamTest, WhatThePeerSaidBeforeAResetIsHeard) {
+TEST_F(FrameStreamTest, NorHasAResetAndWhatThePeerSentBeforeIsDelivered) {
   Start();
   stream->Send(AsBytes("it will not read this"));
   Write(Framed("last words"));
   far.Reset();  // with something unread: a reset
   ASSERT_TRUE(loop.Until([&] { return closed.has_value(); }));
   EXPECT_THAT(frames, ElementsAre("last words"));
-  EXPECT_EQ(*closed, (Error{Code::kSystem, "the connection broke: Connection reset by peer", ""}));
+  EXPECT_EQ(*closed, (Error{Code::kSystem, "", ""}));
 }
 
 TEST_F(FrameStreamTest, SendingToNobodyIsReportedByTheReadSide) {
