@@ -171,6 +171,7 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
   AdviseOnHiddenPeers(group, chosen.hellos);
   NcclSettings settings;
   settings.device = found.hello.verdict.ordinal;
+  settings.gpu = found.hello.verdict.uuid;
   settings.timeouts = request.timeouts;
   settings.abort_within = request.options.abort_timeout;
   MUSTER_TRY(chosen.communicator,

@@ -1,7 +1,7 @@
-// The same times of NCCL alone, used as its documentation shows it: ncclCommInitRank and AllReduce that block
+// The same times of NCCL alone, used as its documentation shows it: ncclCommInitRank and calls that block
 // as little as they can. It starts its ranks itself.
 //
-//   bare_nccl RANKS BYTES:REPEAT...   the times of the slowest rank (sizes.h)
+//   bare_nccl RANKS OPERATION:BYTES:REPEAT...   the times of the slowest rank (calls.h)
 //       NCCL_HOSTID: each rank gets it with its number behind
 //   bare_nccl --versions              "NCCL 2.28.9, CUDA 13.0, driver for CUDA 13.0, 1 GPU, NVIDIA H200"
 #include <fmt/core.h>
@@ -17,9 +17,9 @@
 #include "comm/base/unique_fd.h"
 #include "comm/nccl/libraries/nccl_library.h"
 #include "comm/system/shared_library.h"
+#include "tests/gpu/calls.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/places.h"
-#include "tests/gpu/sizes.h"
 
 namespace muster {
 namespace {
@@ -32,6 +32,12 @@ struct Nccl {
   decltype(ncclCommInitRank)* init = nullptr;
   decltype(ncclCommDestroy)* destroy = nullptr;
   decltype(ncclAllReduce)* all_reduce = nullptr;
+  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
+  decltype(ncclBroadcast)* broadcast = nullptr;
+  decltype(ncclSend)* send = nullptr;
+  decltype(ncclRecv)* receive = nullptr;
+  decltype(ncclGroupStart)* group_start = nullptr;
+  decltype(ncclGroupEnd)* group_end = nullptr;
   decltype(ncclGetErrorString)* error_string = nullptr;
 
   Status Check(ncclResult_t result, std::string_view what) const {
@@ -49,6 +55,12 @@ Result<Nccl> OpenNccl() {
   MUSTER_CHECK(library.Need("ncclCommInitRank", &nccl.init));
   MUSTER_CHECK(library.Need("ncclCommDestroy", &nccl.destroy));
   MUSTER_CHECK(library.Need("ncclAllReduce", &nccl.all_reduce));
+  MUSTER_CHECK(library.Need("ncclReduceScatter", &nccl.reduce_scatter));
+  MUSTER_CHECK(library.Need("ncclBroadcast", &nccl.broadcast));
+  MUSTER_CHECK(library.Need("ncclSend", &nccl.send));
+  MUSTER_CHECK(library.Need("ncclRecv", &nccl.receive));
+  MUSTER_CHECK(library.Need("ncclGroupStart", &nccl.group_start));
+  MUSTER_CHECK(library.Need("ncclGroupEnd", &nccl.group_end));
   MUSTER_CHECK(library.Need("ncclGetErrorString", &nccl.error_string));
   return nccl;
 }
@@ -84,24 +96,71 @@ struct Rank {
   const UniqueFd& times;
 };
 
-Result<double> Time(const Nccl& nccl, ncclComm_t comm, const Device& device, const TimedSize& size) {
-  MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(size.bytes)));
-  void* data = array.As(DataType::kF32).data;
+// This rank's communicator and stream.
+struct Lane {
+  ncclComm_t comm = nullptr;
+  int rank = 0;
+  int ranks = 1;
+  cudaStream_t stream = nullptr;
+};
+
+ncclResult_t AllReduce(const Nccl& nccl, const Lane& lane, void* data, size_t count) {
+  return nccl.all_reduce(data, data, count, ncclFloat32, ncclSum, lane.comm, lane.stream);
+}
+
+ncclResult_t InGroup(const Nccl& nccl, const Lane& lane, const TimedCall& call, void* data, void* room) {
+  ncclResult_t result = nccl.group_start();
+  if (call.operation == Timed::kSendRecv) {
+    const int next = (lane.rank + 1) % lane.ranks;
+    const int before = (lane.rank + lane.ranks - 1) % lane.ranks;
+    if (result == ncclSuccess) {
+      result = nccl.send(data, call.count(), ncclFloat32, next, lane.comm, lane.stream);
+    }
+    if (result == ncclSuccess) {
+      result = nccl.receive(room, call.count(), ncclFloat32, before, lane.comm, lane.stream);
+    }
+  } else {
+    for (int i = 0; i < kInGroup && result == ncclSuccess; ++i) {
+      result = AllReduce(nccl, lane, data, call.count());
+    }
+  }
+  const ncclResult_t ended = nccl.group_end();
+  return result == ncclSuccess ? ended : result;
+}
+
+ncclResult_t Call(const Nccl& nccl, const Lane& lane, const TimedCall& call, void* data, void* room) {
+  switch (call.operation) {
+    case Timed::kReduceScatter:
+      return nccl.reduce_scatter(data, room, call.count() / static_cast<size_t>(lane.ranks), ncclFloat32,
+                                 ncclSum, lane.comm, lane.stream);
+    case Timed::kBroadcast:
+      return nccl.broadcast(data, data, call.count(), ncclFloat32, 0, lane.comm, lane.stream);
+    case Timed::kSendRecv:
+    case Timed::kGroup:
+      return InGroup(nccl, lane, call, data, room);
+    default:
+      return AllReduce(nccl, lane, data, call.count());
+  }
+}
+
+Result<double> Time(const Nccl& nccl, const Lane& lane, const Device& device, const TimedCall& call) {
+  MUSTER_TRY(const DeviceArray send, DeviceArray::Filled(device, Bytes(call.bytes)));
+  MUSTER_TRY(const DeviceArray receive, DeviceArray::Filled(device, Bytes(call.bytes)));
+  void* data = send.As(DataType::kF32).data;
+  void* room = receive.As(DataType::kF32).data;
   const auto repeat = [&](int times) -> Status {
     for (int i = 0; i < times; ++i) {
-      MUSTER_CHECK(nccl.Check(nccl.all_reduce(data, data, size.bytes / sizeof(float), ncclFloat32, ncclSum,
-                                              comm, device.stream()),
-                              "AllReduce"));
+      MUSTER_CHECK(nccl.Check(Call(nccl, lane, call, data, room), call.name));
     }
     return device.Wait();
   };
   MUSTER_CHECK(repeat(kWarmUp));
   const auto start = Clock::now();
-  MUSTER_CHECK(repeat(size.repeat));
-  return SecondsSince(start) / size.repeat;
+  MUSTER_CHECK(repeat(call.repeat));
+  return SecondsSince(start) / call.repeat;
 }
 
-Status Measure(const Rank& self, const std::vector<TimedSize>& sizes) {
+Status Measure(const Rank& self, const std::vector<TimedCall>& calls) {
   const auto start = Clock::now();
   MUSTER_TRY(const Device device, Device::Open());
   MUSTER_CHECK(device.Check(device.cuda().SetDevice(0), "use the GPU"));
@@ -115,8 +174,9 @@ Status Measure(const Rank& self, const std::vector<TimedSize>& sizes) {
   ncclComm_t comm = nullptr;
   MUSTER_CHECK(nccl.Check(nccl.init(&comm, static_cast<int>(self.ids.size()), id, self.rank), "start"));
   std::vector<double> seconds = {SecondsSince(start)};
-  for (const TimedSize& size : sizes) {
-    MUSTER_TRY(const double one, Time(nccl, comm, device, size));
+  const Lane lane = {comm, self.rank, static_cast<int>(self.ids.size()), device.stream()};
+  for (const TimedCall& call : calls) {
+    MUSTER_TRY(const double one, Time(nccl, lane, device, call));
     seconds.push_back(one);
   }
   MUSTER_CHECK(nccl.Check(nccl.destroy(comm), "end"));
@@ -138,7 +198,7 @@ void BecomeRank(int rank) {
 }
 
 // Forks before anything of CUDA is there: neither it nor NCCL survives that.
-Status Start(int ranks, const std::vector<TimedSize>& sizes) {
+Status Start(int ranks, const std::vector<TimedCall>& calls) {
   std::vector<Pipe> ids;
   for (int rank = 0; rank < ranks; ++rank) {
     MUSTER_TRY(Pipe pipe, Pipe::Make());
@@ -152,7 +212,7 @@ Status Start(int ranks, const std::vector<TimedSize>& sizes) {
     if (child == 0) {
       BecomeRank(rank);
       times.reader.Reset();
-      _exit(Complain(Measure({rank, ids, times.writer}, sizes)));
+      _exit(Complain(Measure({rank, ids, times.writer}, calls)));
     }
     children.push_back(child);
   }
@@ -166,13 +226,13 @@ Status Start(int ranks, const std::vector<TimedSize>& sizes) {
     for (const pid_t child : children) kill(child, SIGKILL);
   }
   MUSTER_CHECK(ended);
-  std::vector<double> slowest(sizes.size() + 1);
+  std::vector<double> slowest(calls.size() + 1);
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<double> its(slowest.size());
     MUSTER_CHECK(Hear(times.reader, its.data(), its.size()));
     for (size_t i = 0; i < its.size(); ++i) slowest[i] = std::max(slowest[i], its[i]);
   }
-  fmt::print("{}\n", FormatTimes(sizes, slowest));
+  fmt::print("{}\n", FormatTimes(calls, slowest));
   return {};
 }
 
@@ -194,9 +254,10 @@ Status PrintVersions() {
 Status Run(std::span<const char* const> words) {
   if (words.size() == 1 && std::string_view(words.front()) == "--versions") return PrintVersions();
   const auto ranks = words.empty() ? std::nullopt : ParseInteger<int>(words.front());
-  if (!ranks || *ranks < 1) return Fail(Code::kUsage, "bare_nccl RANKS BYTES:REPEAT..., or --versions");
-  MUSTER_TRY(const std::vector<TimedSize> sizes, ParseSizes(words.subspan(1)));
-  return Start(*ranks, sizes);
+  if (!ranks || *ranks < 1)
+    return Fail(Code::kUsage, "bare_nccl RANKS OPERATION:BYTES:REPEAT..., or --versions");
+  MUSTER_TRY(const std::vector<TimedCall> calls, ParseCalls(words.subspan(1)));
+  return Start(*ranks, calls);
 }
 
 }  // namespace

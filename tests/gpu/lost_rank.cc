@@ -1,5 +1,6 @@
-// The last rank dies while the others are in an AllReduce: lost_rank. Each prints a line: its rank, the
-// microseconds of the monotonic clock (when it died, or when its wait came to an end), and what it was told.
+// The last rank is lost to an AllReduce that the others are in: lost_rank dies|absent|hung. It ends by SIGKILL, does
+// not call it, or its GPU hangs in it. Each rank prints a line: its number, the microseconds of the monotonic clock
+// (when it was lost, or when its wait came to an end), and what it was told.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -8,11 +9,14 @@
 
 #include "bootstrap/bootstrap.h"
 #include "tests/gpu/device.h"
+#include "tests/gpu/endless_kernel.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 20;
+// Longer than any timeouts.collective of these tests: the group fails before.
+constexpr Duration kAbsentFor = std::chrono::minutes(2);
 
 void Say(int rank, const std::string& what) {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now().time_since_epoch());
@@ -25,7 +29,14 @@ Status Sum(Communicator& group, const Device& device, const DeviceArray& array) 
   return group.AllReduce(all, all, ReduceOp::kSum, device.options());
 }
 
-Status Run() {
+Status Lose(std::string_view how, Communicator& group, const Device& device) {
+  Say(group.rank(), "is lost");
+  if (how == "dies") std::raise(SIGKILL);
+  if (how == "hung") return LaunchEndlessKernel(device.stream());
+  return group.Barrier({kAbsentFor, nullptr});
+}
+
+Status Run(std::string_view how) {
   MUSTER_TRY(Communicator * group, Init());
   MUSTER_TRY(const Device device, Device::Open());
   MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(kBytes)));
@@ -34,12 +45,12 @@ Status Run() {
   MUSTER_CHECK(group->Synchronize());
   if (group->rank() == group->size() - 1) {
     MUSTER_CHECK(group->Barrier());
-    Say(group->rank(), "dies");
-    std::raise(SIGKILL);
+    MUSTER_CHECK(Lose(how, *group, device));
   }
   MUSTER_CHECK(Sum(*group, device, array));
-  // From here on the others are in it. This may hear of the death before the wait does.
-  [[maybe_unused]] const Status met = group->Barrier();
+  // From here on the others are in it. This may hear of a death before the wait does.
+  if (how == "dies") [[maybe_unused]]
+    const Status met = group->Barrier();
   Status waited = group->Synchronize();
   Say(group->rank(), waited ? "nothing" : waited.error().message);
   return waited;
@@ -48,8 +59,13 @@ Status Run() {
 }  // namespace
 }  // namespace muster
 
-int main() {
-  const muster::Status status = muster::Run();
+int main(int argc, char** argv) {
+  const std::string_view how = argc == 2 ? argv[1] : "";
+  if (how != "dies" && how != "absent" && how != "hung") {
+    fmt::print(stderr, "lost_rank dies|absent|hung\n");
+    return 64;
+  }
+  const muster::Status status = muster::Run(how);
   if (status) return 0;
   fmt::print(stderr, "lost_rank: {}\n", muster::ToString(status.error()));
   return muster::ExitStatus(status.error().code);

@@ -1,43 +1,80 @@
-// Init and AllReduce on device memory through muster: muster_times BYTES:REPEAT... Rank 0 prints the times of
-// the slowest rank (sizes.h).
+// Init and calls on device memory through muster: muster_times OPERATION:BYTES:REPEAT... Rank 0 prints the times of
+// the slowest rank (calls.h).
 #include <fmt/core.h>
 
 #include "bootstrap/bootstrap.h"
+#include "tests/gpu/calls.h"
 #include "tests/gpu/device.h"
-#include "tests/gpu/sizes.h"
 
 namespace muster {
 namespace {
 
 constexpr int kWarmUp = 3;
 
-Result<double> Time(Communicator& group, const Device& device, const TimedSize& size) {
-  MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(size.bytes)));
-  const Buffer all = array.As(DataType::kF32);
+Status AroundTheRing(Communicator& group, const Buffer& send, const Buffer& receive,
+                     const CallOptions& options) {
+  const int ranks = group.size();
+  MUSTER_CHECK(group.BeginGroup());
+  const Status sent = group.Send(send, (group.rank() + 1) % ranks, options);
+  const Status received = group.Recv(receive, (group.rank() + ranks - 1) % ranks, options);
+  MUSTER_CHECK(group.EndGroup());
+  MUSTER_CHECK(sent);
+  return received;
+}
+
+Status ManyInGroup(Communicator& group, const Buffer& all, const CallOptions& options) {
+  MUSTER_CHECK(group.BeginGroup());
+  Status status;
+  for (int i = 0; i < kInGroup && status; ++i) status = group.AllReduce(all, all, ReduceOp::kSum, options);
+  MUSTER_CHECK(group.EndGroup());
+  return status;
+}
+
+// `send` and `receive` have the call's size.
+Status Call(Communicator& group, const TimedCall& call, const Buffer& send, Buffer receive,
+            const CallOptions& options) {
+  switch (call.operation) {
+    case Timed::kReduceScatter:
+      receive.count = send.count / static_cast<size_t>(group.size());
+      return group.ReduceScatter(send, receive, ReduceOp::kSum, options);
+    case Timed::kBroadcast:
+      return group.Broadcast(send, 0, options);
+    case Timed::kSendRecv:
+      return AroundTheRing(group, send, receive, options);
+    case Timed::kGroup:
+      return ManyInGroup(group, send, options);
+    default:
+      return group.AllReduce(send, send, ReduceOp::kSum, options);
+  }
+}
+
+Result<double> Time(Communicator& group, const Device& device, const TimedCall& call) {
+  MUSTER_TRY(const DeviceArray send, DeviceArray::Filled(device, Bytes(call.bytes)));
+  MUSTER_TRY(const DeviceArray receive, DeviceArray::Filled(device, Bytes(call.bytes)));
   const auto repeat = [&](int times) -> Status {
     for (int i = 0; i < times; ++i) {
-      MUSTER_CHECK(group.AllReduce(all, all, ReduceOp::kSum, device.options()));
+      MUSTER_CHECK(Call(group, call, send.As(DataType::kF32), receive.As(DataType::kF32), device.options()));
     }
     return group.Synchronize();
   };
   MUSTER_CHECK(repeat(kWarmUp));
   const auto start = Clock::now();
-  MUSTER_CHECK(repeat(size.repeat));
-  return SecondsSince(start) / size.repeat;
+  MUSTER_CHECK(repeat(call.repeat));
+  return SecondsSince(start) / call.repeat;
 }
 
 Status Run(std::span<const char* const> words) {
-  MUSTER_TRY(const std::vector<TimedSize> sizes, ParseSizes(words));
+  MUSTER_TRY(const std::vector<TimedCall> calls, ParseCalls(words));
   const auto start = Clock::now();
   MUSTER_TRY(Communicator * group, Init());
   std::vector<double> seconds = {SecondsSince(start)};
   MUSTER_TRY(const Device device, Device::Open());
-  for (const TimedSize& size : sizes) {
-    MUSTER_TRY(const double one, Time(*group, device, size));
+  for (const TimedCall& call : calls) {
+    MUSTER_TRY(const double one, Time(*group, device, call));
     seconds.push_back(one);
   }
   MUSTER_CHECK(group->AllReduce(std::span(seconds), ReduceOp::kMax));
-  if (group->rank() == 0) fmt::print("{}\n", FormatTimes(sizes, seconds));
+  if (group->rank() == 0) fmt::print("{}\n", FormatTimes(calls, seconds));
   return Shutdown();
 }
 

@@ -50,12 +50,12 @@ nccl_without_a_gpu_is_refused_on_every_rank() {
 # NCCL needs no GPU to draw ids: they travel, and its start then fails on every rank with one rank's words.
 ids_travel_and_the_start_fails_alike() {
   digits_on 71 all
-  said_by_ranks 4 'rank [0-3] on gpu0[12] could not start NCCL: unhandled cuda error'
+  said_by_ranks 4 'rank [0-3] on gpu0[12] could not start NCCL on GPU-[-0-9a-f]*: unhandled cuda error'
   expect 'sentences' "$(grep -o 'rank [0-3] on gpu0[12] could not start NCCL.*' "$dir/err" | sort -u | wc -l)" 1
 }
 under_muster_run_too() {
   digits_on 71 all -- muster run --
-  said_by_some 'rank [0-3] on gpu0[12] could not start NCCL: unhandled cuda error'
+  said_by_some 'rank [0-3] on gpu0[12] could not start NCCL on GPU-[-0-9a-f]*: unhandled cuda error'
 }
 
 mixture_names_the_nodes() {

@@ -52,6 +52,9 @@ namespace {
 
 constexpr int kMultiprocessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 
+// Without "GPU-" or "MIG-".
+std::string NumberOf(const std::string& uuid) { return uuid.substr(uuid.find('-') + 1); }
+
 }  // namespace
 
 GpuMemory::~GpuMemory() {
@@ -79,7 +82,7 @@ Status GpuDriver::UseDevice(const std::string& uuid) {
     MUSTER_CHECK(f.Check(f.device(&device_, ordinal), "open a GPU"));
     std::array<uint8_t, 16> bytes = {};
     MUSTER_CHECK(f.Check(uuid_of(bytes.data(), device_), "identify a GPU"));
-    if (nccl::FormatGpuUuid(bytes) == uuid) break;
+    if (NumberOf(nccl::FormatGpuUuid(bytes, "")) == NumberOf(uuid)) break;
   }
   char pci[32] = {};
   MUSTER_CHECK(f.Check(f.pci(pci, sizeof pci, device_), "locate the GPU"));

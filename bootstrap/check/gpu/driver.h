@@ -50,7 +50,7 @@ struct Grid {
 
 class GpuDriver {
  public:
-  // `uuid`: "GPU-3b8f...", also of a MIG part. `kernels`: text for the driver's compiler. Error: kConfiguration: no
+  // `uuid`: "GPU-3b8f...", "MIG-3b8f...". `kernels`: text for the driver's compiler. Error: kConfiguration: no
   // driver, or it lacks a function; kSystem: no such GPU, or the driver's own text.
   static Result<std::unique_ptr<GpuDriver>> Open(const std::string& uuid, const char* kernels);
   GpuDriver(const GpuDriver&) = delete;

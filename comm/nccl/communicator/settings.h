@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
@@ -16,6 +17,7 @@ namespace muster::nccl {
 
 struct NcclSettings {
   int device = 0;           // in the visible list
+  std::string gpu;          // its UUID, for messages
   TimeoutOptions timeouts;  // init, collective, shutdown
   // How long an abort may take; NCCL has been seen never to come back from it.
   Duration abort_within = std::chrono::seconds(10);

@@ -38,7 +38,7 @@ std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, De
                      size = core.group.roster().size(), rank = core.group.rank(),
                      ids = std::move(ids)]() mutable {
     if (const CudaResult set = cuda->SetDevice(device); set != CudaResult::kSuccess) {
-      attempt->cuda_problem = cuda->Explain(set);
+      attempt->cuda_problem = fmt::format("CUDA cannot use the GPU: {}", cuda->Explain(set));
       return;
     }
     attempt->entered = true;
@@ -62,10 +62,12 @@ NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) 
 
 tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
   return Fail(FailGroup(
-      core.group,
-      {Code::kSystem,
-       fmt::format("{} could not start NCCL: {}", DescribeRank(core.group.roster(), core.group.rank()), why),
-       "NCCL_DEBUG=INFO (nccl.debug: info) gives more detail; backend: socket avoids NCCL"}));
+      core.group, {Code::kSystem,
+                   fmt::format("{} could not start NCCL on {}: {}",
+                               DescribeRank(core.group.roster(), core.group.rank()), core.settings.gpu, why),
+                   "nvidia-smi lists the processes that use the GPU; NCCL_DEBUG=INFO (nccl.debug: info) "
+                   "gives more detail; "
+                   "backend: socket avoids NCCL"}));
 }
 
 StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {

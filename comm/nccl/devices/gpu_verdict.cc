@@ -40,7 +40,8 @@ Result<GpuVerdict> ExamineGpu(CudaApi& cuda, DeviceQuestion question) {
   if (const CudaResult result = cuda.Describe(choice.ordinal, &device); result != CudaResult::kSuccess) {
     return None(fmt::format("GPU {} does not answer: {}", choice.ordinal, cuda.Explain(result)));
   }
-  return GpuVerdict{"", choice.ordinal, FormatGpuUuid(device.uuid), device.name, choice.peers_hidden};
+  return GpuVerdict{"", choice.ordinal, FormatGpuUuid(device.uuid, device.name), device.name,
+                    choice.peers_hidden};
 }
 
 }  // namespace muster::nccl

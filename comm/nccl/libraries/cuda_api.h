@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 // CUDA's own.
 struct CUstream_st;
@@ -47,8 +48,8 @@ struct CudaMemory {
   friend bool operator==(const CudaMemory&, const CudaMemory&) = default;
 };
 
-// "GPU-3b8f...", as nvidia-smi has it.
-std::string FormatGpuUuid(const std::array<uint8_t, 16>& uuid);
+// "GPU-3b8f...", as nvidia-smi has it; "MIG-3b8f..." for a part of a GPU, which only its name shows.
+std::string FormatGpuUuid(const std::array<uint8_t, 16>& uuid, std::string_view name);
 
 // 13000 is "13.0".
 std::string FormatCudaVersion(int code);

@@ -25,8 +25,10 @@ TEST(NcclVersionTest, AreOrdered) {
 }
 
 TEST(CudaFormat, LooksAsNvidiaSmiHasIt) {
-  EXPECT_EQ(FormatGpuUuid({0x3b, 0x8f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xff}),
-            "GPU-3b8f0001-0203-0405-0607-08090a0b0cff");
+  constexpr std::array<uint8_t, 16> kUuid = {0x3b, 0x8f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xff};
+  EXPECT_EQ(FormatGpuUuid(kUuid, "NVIDIA H100 80GB HBM3"), "GPU-3b8f0001-0203-0405-0607-08090a0b0cff");
+  EXPECT_EQ(FormatGpuUuid(kUuid, "NVIDIA H100 80GB HBM3 MIG 1g.10gb"),
+            "MIG-3b8f0001-0203-0405-0607-08090a0b0cff");
   EXPECT_EQ(FormatCudaVersion(13000), "13.0");
   EXPECT_EQ(FormatCudaVersion(12080), "12.8");
   EXPECT_EQ(FormatCudaVersion(11040), "11.4");

@@ -18,6 +18,7 @@ struct NcclWorld::Ended {
 
 NcclSettings TestSettings() {
   NcclSettings settings;
+  settings.gpu = "GPU-1";
   settings.timeouts.init = std::chrono::minutes(2);
   settings.timeouts.collective = std::chrono::minutes(2);
   settings.timeouts.shutdown = std::chrono::minutes(2);

@@ -1,23 +1,30 @@
-// A CUDA driver with one GPU, or as many as STANDIN_GPUS says, whose kernels run on this machine's processor
-// (ptx.h), as a library: the part that deploy/examples/digits and bootstrap/check/gpu call. Its GPUs are those of
-// the runtime beside it (cudart.cc).
+// A CUDA driver whose kernels run on this machine's processor (ptx.h), as a library: the part that deploy/examples/digits,
+// bootstrap/check/gpu and tests/gpu call. Its GPUs are those of the runtime beside it (gpus.h). A kernel of a stream
+// waits for its turn there.
 //
 // STANDIN_GPU_FAULT makes a GPU a broken one: `memory` changes a bit after each kernel that fills memory, `product`
 // an element of each product, `launch` fails, `hang` does not return from the wait for a kernel.
 //
 // Without CUDA's header; the signatures are those of 13.0.
+#include <dlfcn.h>
+
+#include <array>
 #include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
+#include "tests/gpu/standin/gpus.h"
 #include "tests/gpu/standin/ptx.h"
 
 using muster::standin::PtxKernel;
+using muster::standin::VisibleGpus;
 
 namespace {
 
@@ -49,6 +56,31 @@ void Spoil(const PtxKernel& kernel, void* const* arguments) {
   static_cast<unsigned char*>(Memory(written))[4] ^= 0x10;
 }
 
+// In the order of a stream of the runtime. The arguments are copied now: each has at most 8 bytes.
+int Enqueue(const PtxKernel& kernel, unsigned blocks, unsigned threads, void* stream,
+            void* const* arguments) {
+  struct Work {
+    const PtxKernel& kernel;
+    unsigned blocks, threads;
+    std::vector<uint64_t> values;
+  };
+  auto work = std::make_unique<Work>(Work{kernel, blocks, threads, {}});
+  for (size_t i = 0; i < kernel.parameters(); ++i) {
+    std::memcpy(&work->values.emplace_back(), arguments[i], sizeof(uint64_t));
+  }
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (runtime == nullptr) return kNotFound;
+  const auto launch =
+      reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(dlsym(runtime, "cudaLaunchHostFunc"));
+  const auto run = [](void* data) {
+    const std::unique_ptr<Work> its(static_cast<Work*>(data));
+    std::vector<void*> places;
+    for (uint64_t& value : its->values) places.push_back(&value);
+    its->kernel.Run(its->blocks, its->threads, places.data());
+  };
+  return launch(stream, run, work.release());
+}
+
 [[noreturn]] void WaitForever() {
   std::mutex mutex;
   std::condition_variable never;
@@ -63,16 +95,11 @@ extern "C" {
 int cuInit(unsigned) { return kSuccess; }
 int cuCtxGetCurrent(void** current) { return *current = &context, kSuccess; }
 int cuCtxSetCurrent(void*) { return kSuccess; }
-int cuDeviceGetCount(int* count) {
-  const char* gpus = std::getenv("STANDIN_GPUS");
-  return *count = gpus == nullptr ? 1 : std::atoi(gpus), kSuccess;
-}
+int cuDeviceGetCount(int* count) { return *count = static_cast<int>(VisibleGpus().size()), kSuccess; }
 int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, kSuccess; }
 int cuDeviceGetUuid(unsigned char* uuid, int device) {
-  std::memset(uuid, 0, 16);
-  uuid[0] = 1;
-  uuid[15] = static_cast<unsigned char>(device);
-  return kSuccess;
+  const auto its = muster::standin::UuidOfGpu(VisibleGpus().at(static_cast<size_t>(device)));
+  return std::memcpy(uuid, its.data(), its.size()), kSuccess;
 }
 int cuDeviceGetPCIBusId(char* id, int length, int) {
   std::strncpy(id, "0000:01:00.0", static_cast<size_t>(length));
@@ -96,9 +123,10 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   return kNotFound;
 }
 int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                   unsigned, void*, void** arguments, void**) {
+                   unsigned, void* stream, void** arguments, void**) {
   if (HasFault("launch")) return kLaunchFailed;
   const auto* kernel = static_cast<const PtxKernel*>(function);
+  if (stream != nullptr) return Enqueue(*kernel, blocks, threads, stream, arguments);
   kernel->Run(blocks, threads, arguments);
   Spoil(*kernel, arguments);
   return kSuccess;

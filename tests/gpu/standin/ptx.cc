@@ -156,6 +156,7 @@ bool PtxKernel::Decode(const std::vector<std::string>& parts, Instruction& made)
       {"fma.rn", {Op::kFloatMultiplyAdd, {}}},
       {"atom.global.add", {Op::kAtomicAdd, {}}},
       {"ld.global", {Op::kLoad, {}}},
+      {"ld.volatile.global", {Op::kLoad, {}}},
       {"st.global", {Op::kStore, {}}},
   };
   if (parts.size() == 1) {

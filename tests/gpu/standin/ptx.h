@@ -19,6 +19,7 @@ class PtxKernel {
   static std::vector<PtxKernel> ParseAll(std::string_view text, std::string* problem);
 
   const std::string& name() const { return name_; }
+  size_t parameters() const { return parameters_.size(); }
   // `arguments[i]` points to the i-th one, as for cuLaunchKernel. "Global" memory is this process's.
   void Run(unsigned blocks, unsigned threads, void* const* arguments) const;
 

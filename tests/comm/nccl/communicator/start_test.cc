@@ -35,10 +35,10 @@ TEST(NcclStart, GivesEveryRankACommunicator) {
 }
 
 TEST(NcclStart, ThatFailsOnOneRankFailsOnAllWithItsWords) {
-  EXPECT_THAT(
-      Start(socket::BlockLayout({2, 1}), TestSettings(),
-            [](FakeFabric& fabric) { fabric.fails_at_start[2] = "Cuda failure 'out of memory'"; }),
-      Each("rank 2 on gpu02 could not start NCCL: unhandled cuda error: Cuda failure 'out of memory'"));
+  EXPECT_THAT(Start(socket::BlockLayout({2, 1}), TestSettings(),
+                    [](FakeFabric& fabric) { fabric.fails_at_start[2] = "Cuda failure 'out of memory'"; }),
+              Each("rank 2 on gpu02 could not start NCCL on GPU-1: unhandled cuda error: Cuda failure 'out "
+                   "of memory'"));
 }
 
 TEST(NcclStart, ThatHangsEverywhereEndsAtTheDeadline) {
@@ -65,7 +65,7 @@ TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
                       fabric.blocks_in_start = {1};
                       fabric.fails_at_start[0] = "Cuda failure 719";
                     }),
-              Each("rank 0 on gpu01 could not start NCCL: unhandled cuda error: Cuda failure 719"));
+              Each("rank 0 on gpu01 could not start NCCL on GPU-1: unhandled cuda error: Cuda failure 719"));
 }
 
 TEST(NcclStart, ThatComesBackTooLateIsAborted) {
