@@ -9,10 +9,12 @@ import time
 import traceback
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Callable, Generic, Literal, TypeVar, Union, overload
+from typing import Any, Callable, Generic, Literal, TypeVar, overload
 
-from . import _exit_status, _library, _results, _world
-from ._errors import FailedItem, MapError, PeerLostError, TimeIsUpError, UsageError
+from . import _exit_status, _library, _map_end, _results, _world
+from ._errors import UsageError
+from ._item_limit import ItemLimit, ItemTimeout
+from ._map_end import Journal
 from ._map_plan import Items, Key, Plan, main_name, name_of
 from ._map_queue import MapOutcome, Queue
 from ._waiting import LOOK_S
@@ -21,11 +23,8 @@ from .communicator import Timeout, _nanoseconds
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-Journal = Union[str, "os.PathLike[str]", None]
 Gather = Literal["root", "all", "none"]
 
-# Records that are read at a time.
-_READ = 256
 # Of a reason; the library keeps 64 KiB.
 _LONGEST_REASON = 32 << 10
 
@@ -115,7 +114,9 @@ def map(
     name          what is done, a part of the journal's identity: name the model and its settings. None: the function's module and
                   name
     retries       tries after the first, before an item is given up
-    timeout       of one item: seconds or a timedelta; None: none
+    timeout       of one try of an item: seconds or a timedelta; None: none. A function that takes longer has an exception raised in
+                  it (a BaseException, through SIGALRM if the program has no handler for it): the try has failed, and this rank goes
+                  on. Code of C that does not return within 2 s more ends the process (75); the item goes to another rank.
     slots         threads of this rank that call the function; may differ by rank
     gather        "root", "all": every rank gets the results; "none": no rank does, and they are in the journal
     retry_failed  items that an earlier run gave up are tried again
@@ -135,27 +136,30 @@ def map(
         raise UsageError("map: the function is a coroutine function", "pass one that returns its result, as asyncio.run does")
     plan = Plan(items, key, journal, batch_size, class_of)
     queue = _begin(plan, name or name_of(function), journal, retries, timeout, slots, retry_failed, progress)
+    limit = _limit(timeout)
     try:
         if slots == 1:
-            _work(queue, plan, function)
+            _work(queue, plan, limit, function)
         else:
-            _work_in_threads(queue, plan, function, slots)
+            _work_in_threads(queue, plan, limit, function, slots)
         outcome = queue.finish()
     except BaseException:
         queue.leave_early()
         raise
+    finally:
+        limit.close()
     try:
-        _raise_if_time_is_up(outcome, plan, journal)
+        _map_end.raise_if_time_is_up(outcome, plan, journal)
         reads = _world.world().rank == 0 if gather == "root" else gather == "all"
         if not reads:
             if gather == "none":
-                _raise_if_failed(queue, plan, journal)
+                _map_end.raise_if_failed(queue, plan, journal)
             else:
-                _raise_if_lost(queue, journal)
+                _map_end.raise_if_lost(queue, journal)
             return None
-        results, failed = _read(queue, plan)
+        results, failed = _map_end.read(queue, plan)
         if failed:
-            raise _map_error(outcome, plan, journal, failed, results)
+            raise _map_end.map_error(outcome, plan, journal, failed, results)
         return results
     finally:
         queue.close()
@@ -169,13 +173,14 @@ class MapItem(Generic[_T]):
     key      its key
     attempt  which try this is, from 1
 
-    It ends with `commit` or `fail`. A `with` block calls `fail` for an exception in it, and the loop goes on. An item that
-    has not ended when the next one is taken has failed too. KeyboardInterrupt and SystemExit give the item back, and so does the end of the loop.
+    It ends with `commit` or `fail`. A `with` block calls `fail` for an exception in it, and the loop goes on; the map's timeout
+    ends the block with one. An item that has not ended when the next one is taken has failed too. KeyboardInterrupt and SystemExit give the item back, and so does the end of the loop.
     """
 
-    def __init__(self, queue: Queue, plan: Plan[Any], number: int, attempt: int) -> None:
+    def __init__(self, queue: Queue, plan: Plan[Any], limit: ItemLimit, number: int, attempt: int) -> None:
         self._queue = queue
         self._plan = plan
+        self._limit = limit
         self._number = number
         self._began = time.monotonic_ns()
         self.attempt = attempt
@@ -189,6 +194,8 @@ class MapItem(Generic[_T]):
     def commit(self, result: object) -> None:
         """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made."""
         form, data = _results.encode(self._plan.checked(self._number, result))
+        if self._limit.end():
+            raise ItemTimeout
         self._queue.commit(self._number, self._plan.keys[self._number], form, data, self._took())
 
     def fail(self, reason: str | BaseException) -> None:
@@ -208,11 +215,16 @@ class MapItem(Generic[_T]):
             self.fail("not committed: the program went on to the next item")
 
     def __enter__(self) -> MapItem[_T]:
+        self._limit.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
+        if self._limit.end() or isinstance(error, ItemTimeout):
+            where = "" if error is None else _reason(error).partition("\n")[2]
+            self.fail(f"not finished after {self._limit.seconds:g} s (timeout)\n{where}")
+            return True
         if not self._queue.holds(self._number):
             return False
         if error is None:
@@ -227,9 +239,10 @@ class MapItem(Generic[_T]):
 class MapItems(Generic[_T]):
     """The items of a map that this rank is to do (`map_items`): iterate over it once."""
 
-    def __init__(self, queue: Queue, plan: Plan[Any], journal: Journal) -> None:
+    def __init__(self, queue: Queue, plan: Plan[Any], limit: ItemLimit, journal: Journal) -> None:
         self._queue = queue
         self._plan = plan
+        self._limit = limit
         self._journal = journal
         self._begun = False
         self._left_early = False
@@ -244,7 +257,7 @@ class MapItems(Generic[_T]):
     def _take(self) -> Iterator[MapItem[_T]]:
         try:
             while (granted := self._queue.next()) is not None:
-                item: MapItem[_T] = MapItem(self._queue, self._plan, *granted)
+                item: MapItem[_T] = MapItem(self._queue, self._plan, self._limit, *granted)
                 yield item
                 item._end()
                 del item
@@ -255,6 +268,8 @@ class MapItems(Generic[_T]):
         except BaseException:
             self._queue.leave_early()
             raise
+        finally:
+            self._limit.close()
         self._finish()
 
     def _finish(self) -> MapOutcome:
@@ -263,8 +278,8 @@ class MapItems(Generic[_T]):
         if not self._raised:
             self._raised = True
             if not self._left_early:
-                _raise_if_time_is_up(outcome, self._plan, self._journal)
-            _raise_if_failed(self._queue, self._plan, self._journal)
+                _map_end.raise_if_time_is_up(outcome, self._plan, self._journal)
+            _map_end.raise_if_failed(self._queue, self._plan, self._journal)
         return outcome
 
     @property
@@ -277,7 +292,7 @@ class MapItems(Generic[_T]):
         items have ended. Raises MapError or TimeIsUpError if the loop has not."""
         self._queue.leave()
         self._finish()
-        return _read(self._queue, self._plan)[0]
+        return _map_end.read(self._queue, self._plan)[0]
 
     def close(self) -> None:
         """Leaves the map; the results can no longer be read. The next map and the end of the group do the same."""
@@ -350,7 +365,7 @@ def map_items(
     """
     plan = Plan(items, key, journal, batch_size, class_of)
     queue = _begin(plan, name or main_name(), journal, retries, timeout, 1, retry_failed, progress)
-    return MapItems(queue, plan, journal)
+    return MapItems(queue, plan, _limit(timeout), journal)
 
 
 # ---- how ----
@@ -389,22 +404,26 @@ def _begin(
     return Queue(options)
 
 
-def _work(queue: Queue, plan: Plan[Any], function: Callable[[Any], object]) -> None:
+def _limit(timeout: Timeout) -> ItemLimit:
+    return ItemLimit(0 if timeout is None else _nanoseconds(timeout) / 1e9)
+
+
+def _work(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object]) -> None:
     while (granted := queue.next()) is not None:
-        item: MapItem[Any] = MapItem(queue, plan, *granted)
-        try:
+        item: MapItem[Any] = MapItem(queue, plan, limit, *granted)
+        # If the group has failed, the next call raises that.
+        with item:
             item.commit(function(item.value))
-        except Exception as error:
-            # If the group has failed, the next call raises that.
-            item.fail(error)
 
 
-def _work_in_threads(queue: Queue, plan: Plan[Any], function: Callable[[Any], object], slots: int) -> None:
+def _work_in_threads(
+    queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object], slots: int
+) -> None:
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            _work(queue, plan, function)
+            _work(queue, plan, limit, function)
         except BaseException as error:
             raised.append(error)
             queue.leave()
@@ -426,70 +445,3 @@ def _reason(error: BaseException) -> str:
     own = error.__traceback__
     text = "".join(traceback.format_exception(type(error), error, own.tb_next if own and own.tb_next else own))
     return f"{line[:1000]}\n{text[-_LONGEST_REASON:]}"
-
-
-def _read(queue: Queue, plan: Plan[Any]) -> tuple[list[Any], list[FailedItem]]:
-    results: list[Any] = [None] * plan.total
-    failed = []
-    for first in range(0, plan.count, _READ):
-        for record in queue.read(first, min(_READ, plan.count - first)):
-            where = plan.where(record.item)
-            if record.given_up:
-                failed.append(_failed_item(plan, record))
-                continue
-            try:
-                value = _results.decode(record.format, record.data)
-            except Exception as error:
-                raise UsageError(f"the result of item {where.start} ({record.key}) cannot be loaded: {error}") from error
-            if plan.batch_size is None:
-                results[where.start] = value
-            else:
-                results[where.start : where.stop] = value
-    return results, failed
-
-
-def _failed_item(plan: Plan[Any], record: Any) -> FailedItem:
-    number: int = record.item
-    key = plan.keys[number].decode()
-    reason = record.data.decode(errors="replace")
-    return FailedItem(plan.where(number).start, key, reason, record.attempts, record.rank, record.node)
-
-
-def _raise_if_time_is_up(outcome: MapOutcome, plan: Plan[Any], journal: Journal) -> None:
-    if outcome.time_is_up:
-        raise TimeIsUpError(
-            f"the job ends soon: {outcome.left} of {outcome.items} {plan.unit} are left",
-            "pass journal=, so that the next run goes on from there"
-            if journal is None
-            else "start it again with the same journal: it continues from there",
-            left=outcome.left,
-        )
-
-
-def _raise_if_lost(queue: Queue, journal: Journal) -> None:
-    """Its rank was lost while the others went on: without this, the program ends well and has saved nothing."""
-    if queue.first_rank > 0:
-        raise PeerLostError(
-            "rank 0 is lost: no rank has the results of the map",
-            "pass journal=, so that the next run has them" if journal is None else "start it again: the journal has them",
-        )
-
-
-def _raise_if_failed(queue: Queue, plan: Plan[Any], journal: Journal) -> None:
-    """On one rank, without the results: rank 0 unless it is lost."""
-    outcome = queue.finish()
-    if outcome.given_up == 0 or _world.world().rank != queue.first_rank:
-        return
-    failed = [_failed_item(plan, record) for number in sorted(queue.listed) for record in queue.read(number, 1)]
-    raise _map_error(outcome, plan, journal, failed, None)
-
-
-def _map_error(
-    outcome: MapOutcome, plan: Plan[Any], journal: Journal, failed: list[FailedItem], results: list[Any] | None
-) -> MapError:
-    lines = [f"\n  {one}" for one in failed[: _library.MAP_LISTED]]
-    more = outcome.given_up - len(lines)
-    rest = f"\n  and {more} more" if more else ""
-    hint = "" if journal is None else "retry_failed=True tries them again"
-    message = f"{outcome.given_up} of {outcome.items} {plan.unit} of the map were given up:{''.join(lines)}{rest}\n"
-    return MapError(message if hint else message.rstrip(), hint, results=results, failed=failed)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import muster
 
@@ -50,6 +51,91 @@ def squares():
 
 def journalled():
     show(muster.map(square, ITEMS, journal=journal(), name="square"))
+
+
+def waits_for_ever():
+    time.sleep(3600)
+
+
+def computes_for_ever():
+    while True:
+        pass
+
+
+def tries_for_ever():
+    while True:
+        try:
+            time.sleep(3600)
+        except Exception:
+            pass
+
+
+def swallows_the_end():
+    try:
+        time.sleep(3600)
+    except BaseException:
+        pass
+
+
+def looks_for_ever():
+    while True:
+        time.sleep(0.01)
+
+
+def hanging(slots, *ways):
+    """Items that hang fail at their limit, the others are done, and the process goes on: a second map has all results."""
+    pid = os.getpid()
+
+    def work(item):
+        if item < len(ways):
+            note("tries", item)
+            ways[item]()
+        return item
+
+    try:
+        muster.map(work, range(12), timeout=0.3, retries=1, slots=slots, gather="all")
+        raise AssertionError("no item hung")
+    except muster.MapError as error:
+        assert [one.index for one in error.failed] == list(range(len(ways))), error
+        assert all(one.reason.startswith("not finished after 0.3 s (timeout)\n") for one in error.failed), error
+        assert ways[0].__name__ in error.failed[0].reason, error
+        assert error.results[len(ways) :] == list(range(len(ways), 12)), error
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    muster.barrier()
+    assert muster.map(lambda item: item, range(5), timeout=3600, gather="all") == list(range(5))
+    assert os.getpid() == pid
+
+
+def hanging_items():
+    hanging(1, waits_for_ever, computes_for_ever, tries_for_ever, swallows_the_end)
+
+
+def hanging_items_in_threads():
+    hanging(2, looks_for_ever, computes_for_ever)
+
+
+def hanging_items_beside_a_handler():
+    signal.signal(signal.SIGALRM, lambda number, frame: None)
+    try:
+        muster.map(lambda item: looks_for_ever(), range(1), timeout=0.3, retries=0)
+        raise AssertionError("no item hung")
+    except muster.MapError:
+        pass
+    assert signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+
+
+def hanging_items_of_a_loop():
+    work = muster.map_items(range(4), timeout=0.3, retries=0)
+    try:
+        for item in work:
+            with item:
+                if item.value == 1:
+                    waits_for_ever()
+                item.commit(item.value)
+        raise AssertionError("no item hung")
+    except muster.MapError as error:
+        assert [one.index for one in error.failed] == [1], error
+    assert work.results() == [0, None, 2, 3]
 
 
 def every_rank_reads():

@@ -140,6 +140,14 @@ class Failures(Maps):
             for name in ("first", "second"):
                 os.unlink(os.path.join(self.folder, name))
 
+    def test_an_item_that_hangs_fails_at_its_limit_and_its_rank_goes_on(self):
+        for ranks in (1, 2):
+            self.passes("hanging_items", ranks)
+            self.assertEqual(sorted(self.notes("tries")), sorted("01230123"))
+        self.passes("hanging_items_in_threads")
+        self.passes("hanging_items_beside_a_handler")
+        self.passes("hanging_items_of_a_loop")
+
     def test_items_that_were_given_up_are_named(self):
         for ranks in (1, 3):
             done = self.run_ranks(ranks, "given_up")

@@ -1,0 +1,94 @@
+"""The time limit of an item, carried out in the thread that is at work on it.
+
+An exception is raised there when the time is over. In the main thread a signal does that, which also ends a call of Python that waits
+(time.sleep, a socket, a subprocess). In other threads, and where the program has a handler of its own for that signal, the
+interpreter raises it before its next instruction. Code of C that does not return cannot be ended so: after 2 s more the root has the
+process ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+import time
+from types import FrameType
+
+_SIGNAL = signal.SIGALRM
+
+class ItemTimeout(BaseException):
+    """An item has taken longer than the map's `timeout`. No Exception: a function that tries again after each of these ends, too."""
+
+
+class ItemLimit:
+    """Of each item of a map. `begin` and `end` are called in the thread that is at work on it."""
+
+    def __init__(self, seconds: float) -> None:
+        """0: no limit."""
+        self.seconds = seconds
+        self._lock = threading.Lock()
+        self._ends: dict[int, float] = {}  # by thread, when its item is late
+        self._late: dict[int, bool] = {}  # threads whose item is late; whether the signal has raised the exception
+        self._closed = threading.Event()
+        self._handles = seconds > 0 and self._install()
+        if seconds > 0:
+            threading.Thread(target=self._watch, name="muster map limit", daemon=True).start()
+
+    def begin(self) -> None:
+        if self.seconds > 0:
+            with self._lock:
+                self._ends[threading.get_ident()] = time.monotonic() + self.seconds
+
+    def end(self) -> bool:
+        """True: this was too late. No exception arrives from now on."""
+        if self.seconds <= 0:
+            return False
+        me = threading.get_ident()
+        with self._lock:
+            self._ends.pop(me, None)
+            late = self._late.pop(me, None) is not None
+            if late:
+                _raise_in(me, None)
+        return late
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._handles:
+            signal.signal(_SIGNAL, signal.SIG_DFL)
+            self._handles = False
+
+    def _install(self) -> bool:
+        """Whether the signal is this map's."""
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(_SIGNAL) is not signal.SIG_DFL:
+            return False
+        signal.signal(_SIGNAL, self._on_signal)
+        return True
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        me = threading.get_ident()
+        if self._late.get(me) is False:
+            self._late[me] = True
+            raise ItemTimeout
+
+    def _watch(self) -> None:
+        wait = self.seconds
+        while not self._closed.wait(wait):
+            with self._lock:
+                now = time.monotonic()
+                # An item that begins after this look is late after the next one.
+                wait = min([self.seconds, *(end - now for end in self._ends.values() if end > now)])
+                for thread in [thread for thread, end in self._ends.items() if end <= now]:
+                    del self._ends[thread]
+                    self._late[thread] = False
+                    self._send(thread)
+
+    def _send(self, thread: int) -> None:
+        if self._handles and thread == threading.main_thread().ident:
+            signal.pthread_kill(thread, _SIGNAL)
+        else:
+            _raise_in(thread, ItemTimeout)
+
+
+def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    """None: an exception that was to be raised there is not."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind) if kind else None)
