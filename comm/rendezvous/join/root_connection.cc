@@ -105,15 +105,10 @@ void RootConnection::Close() {
   if (listener_) listener_->Close();
 }
 
-// Null, and the end, if there is none to be had.
-auth::Prover* RootConnection::GetProver() {
-  if (prover_) return prover_.get();
-  Result<std::unique_ptr<auth::Prover>> chosen = ChooseProver(request_, munge_worker_);
-  if (!chosen) {
-    events_.on_failed(chosen.error());
-    return nullptr;
+Result<auth::Prover*> RootConnection::GetProver() {
+  if (!prover_) {
+    MUSTER_TRY(prover_, ChooseProver(request_, munge_worker_));
   }
-  prover_ = *std::move(chosen);
   return prover_.get();
 }
 
@@ -133,10 +128,10 @@ void RootConnection::BecomeRoot() {
     request_.root_address_secret = *std::move(drawn);
   }
   if (meeting.find_root != FindRoot::kSameNode) {
-    auth::Prover* prover = GetProver();
-    if (prover == nullptr) return;
+    const Result<auth::Prover*> prover = GetProver();
+    if (!prover) return events_.on_failed(prover.error());
     listener_ = std::make_unique<RootListener>(
-        loop_, request_, *prover,
+        loop_, request_, **prover,
         [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
           formation_.AddChild(std::move(link), peer.ToString(), false);
         },
@@ -208,18 +203,32 @@ void RootConnection::Search() {
     if (where.hosts.front() == request_.self.node) return BecomeRoot();
     where.on_own_host = [this] { OnOwnHost(); };
   }
-  auth::Prover* prover = GetProver();
-  if (prover == nullptr) return;
+  const Result<auth::Prover*> prover = GetProver();
+  if (!prover) return ShowNoProof(prover.error());
   if (request_.scheduler) {
     where.elsewhere = [scheduler = request_.scheduler](const std::string& host) {
       return AddressesByScheduler(*scheduler, host);
     };
   }
   search_ = std::make_unique<RootSearch>(
-      loop_, std::move(where), params, *prover,
+      loop_, std::move(where), params, **prover,
       [this](std::unique_ptr<net::FrameStream> link) { OnLink(std::move(link)); },
       [this](const Error& error) { events_.on_failed(error); });
   Report();
+}
+
+// The root turns this process away; so its log, its waiting line and its error have the reason. What proves
+// nothing ends no other rank. Nothing but the hello is sent, also if the other end asks for no proof.
+void RootConnection::ShowNoProof(const Error& reason) {
+  if (!request_.self.refused) request_.self.refused = reason;
+  deadline_.Set(std::min(request_.timeouts.rendezvous, kRefusedPatience));
+  prover_ = auth::MakeNoneProver();
+  const auto end = [this, reason] { events_.on_failed(reason); };
+  search_ = std::make_unique<RootSearch>(
+      loop_, WhereToSearch(request_),
+      RootDialer::Params{auth::MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
+                         request_.timeouts.connect, true},
+      *prover_, [end](auto) { end(); }, [end](const Error&) { end(); });
 }
 
 // The node where all search the root. Its leader stands for the root there until rank 0 comes: from below, or

@@ -74,7 +74,8 @@ class RootConnection {
   const RootFinder* search() const { return search_.get(); }
 
  private:
-  auth::Prover* GetProver();
+  Result<auth::Prover*> GetProver();
+  void ShowNoProof(const Error& reason);
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
   void OnMisplaced(const Error& error);

@@ -205,7 +205,7 @@ void RootDialer::OnHandshake(Attempt& attempt, auth::HandshakeResult result) {
   }
   if (result.outcome == auth::Outcome::kRejected) {
     rejection_ = result.error;
-    if (result.peer_proven) {
+    if (result.peer_proven || params_.ends_when_rejected) {
       const OnRejected on_rejected = on_rejected_;
       return on_rejected(result.error);
     }

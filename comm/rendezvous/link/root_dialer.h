@@ -28,10 +28,11 @@ class RootDialer {
     auth::MeetingId meeting{};
     Duration handshake_timeout{};
     Duration connect_timeout{};
+    bool ends_when_rejected = false;  // also by a peer that has not proven to be the root
   };
   // Start it before returning: until then it still calls the dialer.
   using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link)>;
-  // The root itself, proven, does not want us: trying on is useless.
+  // The root itself, proven, does not want us: trying on is useless. Or ends_when_rejected.
   using OnRejected = std::function<void(const Error& error)>;
 
   RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link,

@@ -1,4 +1,5 @@
 // Ranks that cannot be part of their group, and what the others hear of it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -79,11 +80,48 @@ TEST_F(JoinerRefusalTest, WithoutARootItSaysItsOwn) {
 TEST_F(JoinerRefusalTest, WithoutProofItSaysItsOwn) {
   Make({"a", "b"});
   requests[1].options.auth = AuthMethod::kSecret;
+  requests[1].timeouts.rendezvous = milliseconds(100);
   Refuse(1);
   TestRank rank(*loop, requests[1]);
   rank.Start();
   ASSERT_TRUE(loop.Until([&] { return rank.ended(); }));
   EXPECT_EQ(rank.refused()->error, kRefused);
+}
+
+// It ends by that, and the root's error has the reason; no rank is ended by a process that has proven nothing.
+TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItShowsThatAtTheRoot) {
+  Make({"a", "b", "b"});
+  requests[0].options.auth = AuthMethod::kSecret;
+  requests[0].secret = *auth::JobSecret::Generate();
+  requests[0].timeouts.rendezvous = milliseconds(1500);
+  for (const size_t rank : {1, 2}) requests[rank].options.auth = AuthMethod::kSecret;
+  TestRank root(*loop, requests[0]);
+  TestRank leader(*loop, requests[1]);
+  TestRank follower(*loop, requests[2]);
+  for (TestRank* rank : {&root, &leader, &follower}) rank->Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended() && follower.ended(); }));
+  for (const TestRank* rank : {&leader, &follower}) {
+    EXPECT_EQ(rank->refused()->error.code, Code::kAuthentication);
+    EXPECT_EQ(rank->refused()->error.message, "rendezvous.auth is secret, but no job secret is known");
+  }
+  EXPECT_FALSE(root.ended());
+  ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
+  EXPECT_EQ(root.refused()->error.code, Code::kDeadline);
+  EXPECT_THAT(root.refused()->error.message, testing::HasSubstr(" uses auth none, rank 0 on a secret"));
+}
+
+// One that asks for no proof receives nothing from it either.
+TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItSendsNothingMore) {
+  Make({"a", "b"});
+  requests[0].timeouts.rendezvous = milliseconds(500);
+  requests[1].options.auth = AuthMethod::kSecret;
+  TestRank root(*loop, requests[0]);
+  TestRank other(*loop, requests[1]);
+  root.Start();
+  other.Start();
+  ASSERT_TRUE(loop.Until([&] { return other.ended() && root.ended(); }));
+  EXPECT_EQ(other.refused()->error.message, "rendezvous.auth is secret, but no job secret is known");
+  EXPECT_EQ(root.refused()->error.code, Code::kDeadline);
 }
 
 // Nor does it wait as long as its leader says.
