@@ -51,10 +51,13 @@ class Peer {
 
   // Exactly these bytes come, and no more of what is there.
   void Expect(const Bytes& bytes) {
-    ASSERT_TRUE(Until(loop_, [&] {
-      Receive();
-      return received.size() >= bytes.size() || closed;
-    }));
+    while (received.size() < bytes.size() && !closed) {
+      const size_t before = received.size();
+      ASSERT_TRUE(Until(loop_, [&] {
+        Receive();
+        return received.size() > before || closed;
+      }));
+    }
     EXPECT_EQ(received, bytes);
     received.clear();
   }
