@@ -1,5 +1,6 @@
 #include "comm/rendezvous/messages/messages.h"
 
+#include "comm/rendezvous/messages/compact_roster.h"
 #include "comm/rendezvous/messages/frames.h"
 
 namespace muster {
@@ -59,6 +60,7 @@ void Fields(auto& wire, Is<Hello> auto& hello) {
   }
 }
 
+// In an Adoption. Its layout does not change: the program may be of another release.
 void Fields(auto& wire, Is<FormedGroup> auto& group) {
   auto& roster = group.roster;
   wire(group.key, group.root_rank, roster.group_id, roster.nodes, roster.members);
@@ -88,13 +90,6 @@ void Fields(auto& wire, Is<RanksLost> auto& lost) {
 
 namespace {
 
-// All payloads of a roster stay in the one copy of the message.
-template <typename T>
-Result<T> DecodeShared(ByteView frame, std::string_view what) {
-  const auto owner = std::make_shared<const Bytes>(frame.begin(), frame.end());
-  return DecodeFrame<T>(*owner, what, owner);
-}
-
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
 constexpr auto kLastType = static_cast<uint8_t>(ControlType::kRanksLost);
 // Leaves room to add to it.
@@ -111,8 +106,21 @@ std::optional<ControlType> ControlTypeOf(ByteView frame) {
 Bytes Encode(const Hello& hello) { return EncodeFields(ControlType::kHello, hello); }
 Result<Hello> DecodeHello(ByteView frame) { return DecodeFrame<Hello>(frame, "hello"); }
 
-Bytes Encode(const FormedGroup& group) { return EncodeFields(ControlType::kRoster, group); }
-Result<FormedGroup> DecodeRoster(ByteView frame) { return DecodeShared<FormedGroup>(frame, "roster"); }
+Bytes Encode(const FormedGroup& group) {
+  return EncodeFields(ControlType::kRoster, group.key, group.root_rank, group.roster.group_id,
+                      EncodeTable(group.roster));
+}
+Result<FormedGroup> DecodeRoster(ByteView frame) {
+  FieldReader reader(frame);
+  uint8_t type = 0;
+  FormedGroup group;
+  ByteView table;
+  reader(type, group.key, group.root_rank, group.roster.group_id, table);
+  reader.Require(reader.ok() && DecodeTable(table, group.roster));
+  reader.Require(group.root_rank >= 0 && group.root_rank < group.roster.size());
+  MUSTER_CHECK(reader.Finish("roster"));
+  return group;
+}
 
 Bytes Encode(const Failure& failure) { return EncodeFields(ControlType::kFailure, failure); }
 Result<Failure> DecodeFailure(ByteView frame) { return DecodeFrame<Failure>(frame, "failure"); }
@@ -141,7 +149,11 @@ Bytes EncodeAdopt(int rank) { return EncodeFields(ControlType::kAdopt, rank); }
 Result<int> DecodeAdopt(ByteView frame) { return DecodeFrame<int>(frame, "adoption request"); }
 
 Bytes Encode(const Adoption& adoption) { return EncodeFields(ControlType::kAdopted, adoption); }
-Result<Adoption> DecodeAdopted(ByteView frame) { return DecodeShared<Adoption>(frame, "adoption"); }
+// All payloads stay in the one copy of the message.
+Result<Adoption> DecodeAdopted(ByteView frame) {
+  const auto owner = std::make_shared<const Bytes>(frame.begin(), frame.end());
+  return DecodeFrame<Adoption>(*owner, "adoption", owner);
+}
 
 Bytes Encode(const RankMessage& message, ControlType type) { return EncodeFields(type, message); }
 Result<RankMessage> DecodeRankMessage(ByteView frame) {

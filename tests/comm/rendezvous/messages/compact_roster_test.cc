@@ -1,0 +1,144 @@
+#include "comm/rendezvous/messages/compact_roster.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "comm/rendezvous/messages/columns.h"
+
+namespace muster::rendezvous {
+namespace {
+
+Bytes AsPayload(std::string_view text) { return {text.begin(), text.end()}; }
+
+// As `muster run` makes it; `jitter`: the processes of a node did not start one behind the other.
+Roster MakeRoster(int nodes, int ranks, int jitter) {
+  Roster roster;
+  for (int node = 0; node < nodes; ++node) {
+    const std::string address = fmt::format("10.{}.{}.{}", node >> 16, node >> 8 & 255, node & 255);
+    roster.nodes.push_back({fmt::format("gpu{:05}", node), {address}});
+    const int first_pid = 4000 + node * 7919 % 100000;
+    for (int local = 0; local < ranks; ++local) {
+      const int pid = first_pid + local + jitter * (node * 31 + local * 17) % 11;
+      roster.members.push_back({node, local, pid, local == 0 ? AsPayload(address) : Bytes{}});
+    }
+  }
+  return roster;
+}
+
+void ExpectReadsBack(const Roster& roster) {
+  Roster again;
+  ASSERT_TRUE(DecodeTable(EncodeTable(roster), again));
+  EXPECT_TRUE(again == roster);
+}
+
+TEST(CompactRoster, ReadsBack) {
+  ExpectReadsBack({});
+  ExpectReadsBack(MakeRoster(1, 1, 0));
+  ExpectReadsBack(MakeRoster(3, 2, 1));
+  ExpectReadsBack(MakeRoster(300, 8, 1));
+}
+
+TEST(CompactRoster, ReadsBackAnIrregularGroup) {
+  Roster roster;
+  roster.nodes = {{"", {}},
+                  {"n9", {"fd00::9", "10.0.0.9"}},
+                  {"n10", {"fd00::a", "10.0.0.10", ""}},
+                  {"n10", {"198.18.0.1"}},
+                  {"login-1.a2.example", {}}};
+  const int smallest = std::numeric_limits<int>::min();
+  const int largest = std::numeric_limits<int>::max();
+  roster.members = {{4, 7, largest, {1, 0, 255}}, {0, -1, smallest, {}}, {2, 0, 12, {1, 0, 255}},
+                    {0, largest, 0, {0}},         {3, smallest, -5, {}}, {1, 1, 13, {9, 9}}};
+  ExpectReadsBack(roster);
+}
+
+TEST(CompactRoster, AHundredThousandRanksOfARegularLayoutTakeLessThanAMegabyte) {
+  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 0)).size(), 300000U);
+  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 1)).size(), 500000U);
+  ExpectReadsBack(MakeRoster(12500, 8, 1));
+}
+
+TEST(CompactRoster, RefusesWhatIsCutOffOrTooLong) {
+  const Bytes whole = EncodeTable(MakeRoster(3, 2, 1));
+  for (size_t length = 0; length < whole.size(); ++length) {
+    Roster roster;
+    EXPECT_FALSE(DecodeTable(ByteView(whole).first(length), roster)) << length;
+  }
+  Bytes longer = whole;
+  longer.push_back(0);
+  Roster roster;
+  EXPECT_FALSE(DecodeTable(longer, roster));
+}
+
+TEST(CompactRoster, RefusesAMemberOnNoNode) {
+  for (const int node : {-1, 2}) {
+    Roster roster = MakeRoster(2, 1, 0);
+    roster.members[1].node = node;
+    Roster again;
+    EXPECT_FALSE(DecodeTable(EncodeTable(roster), again)) << node;
+  }
+}
+
+TEST(CompactRoster, RefusesMoreMembersThanAnyGroupHas) {
+  ColumnWriter writer;
+  writer.Number(0);
+  writer.Number(uint64_t{1} << 40);
+  Roster roster;
+  EXPECT_FALSE(DecodeTable(writer.Take(), roster));
+}
+
+// ---- columns
+
+std::vector<std::string> ReadTexts(const Bytes& bytes, size_t count, size_t most_text) {
+  ColumnReader reader(bytes, most_text);
+  const TextColumn column = reader.Texts(count);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < column.ends.size(); ++i) texts.emplace_back(column[i]);
+  if (!reader.Finish()) texts = {"malformed"};
+  return texts;
+}
+
+TEST(Columns, TextsThatCountTakeAFewBytes) {
+  std::vector<std::string> texts;
+  for (int i = 95; i < 10000; ++i) texts.push_back(fmt::format("gpu{:03}.a7.example", i));
+  ColumnWriter writer;
+  writer.Texts({texts.begin(), texts.end()});
+  const Bytes bytes = writer.Take();
+  EXPECT_LT(bytes.size(), 30U);
+  EXPECT_EQ(ReadTexts(bytes, texts.size(), 1U << 20), texts);
+  EXPECT_EQ(ReadTexts(bytes, texts.size(), 1000), std::vector<std::string>{"malformed"});
+}
+
+TEST(Columns, NumbersOutsideOfAnIntAreMalformed) {
+  ColumnWriter writer;
+  writer.Numbers({std::numeric_limits<int>::max()});
+  Bytes bytes = writer.Take();
+  const Bytes again(bytes.begin() + 1, bytes.end());
+  bytes[0] = 2 << 1;
+  bytes.insert(bytes.end(), again.begin(), again.end());
+  ColumnReader reader(bytes, 0);
+  EXPECT_TRUE(reader.Numbers(2).empty());
+  EXPECT_FALSE(reader.Finish());
+}
+
+TEST(Columns, AGroupIsNotLargerThanItsColumn) {
+  ColumnWriter writer;
+  writer.Numbers({5, 5, 5, 5});
+  const Bytes bytes = writer.Take();
+  ColumnReader shorter(bytes, 0);
+  EXPECT_TRUE(shorter.Numbers(3).empty());
+  ColumnReader longer(bytes, 0);
+  EXPECT_TRUE(longer.Numbers(5).empty());
+}
+
+TEST(Columns, WhatHasNoNumberCannotCount) {
+  ColumnWriter writer;
+  writer.Texts({"a1", "a2"});
+  Bytes bytes = writer.Take();
+  ASSERT_EQ(ReadTexts(bytes, 2, 100), (std::vector<std::string>{"a1", "a2"}));
+  bytes.back() = 1;  // its second number
+  EXPECT_EQ(ReadTexts(bytes, 2, 100), std::vector<std::string>{"malformed"});
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
