@@ -113,7 +113,7 @@ void Supervisor::OnNotFormed(const rendezvous::Failure& failure) {
 void Supervisor::OnJoined(rendezvous::Joined joined) {
   std::vector<int> own_ranks;
   for (const rendezvous::RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
-  verdict_.Formed(joined.group, std::move(own_ranks));
+  verdict_.Formed(*joined.group, std::move(own_ranks));
   reporter_.Formed(joiner_->arrivals(), !joined.upstream);
   ConnectGroup(std::move(joined));
   if (const Status served = ServePrograms(); !served) {

@@ -55,6 +55,7 @@ struct Cluster {
   Scenario scenario{};
   World world;
   std::deque<Leader> leaders{};
+  std::shared_ptr<const rendezvous::FormedGroup> group{};
   size_t roster_bytes = 0;
   size_t exchange_bytes = 0;
   bool exchanges = false;
@@ -135,7 +136,12 @@ class NodeProcess {
       me_.formed = cluster_.world.now();
       ++cluster_.formed;
       me_.computed = me_.process->computed;
-      if (number_ == 0) cluster_.roster_bytes = Encode(joined->group).size();
+      if (!cluster_.group) {
+        cluster_.group = joined->group;
+        cluster_.roster_bytes = Encode(*joined->group).size();
+      }
+      // Each node has decoded it; one copy is enough for this machine.
+      if (*joined->group == *cluster_.group) joined->group = cluster_.group;
     }
     rendezvous::ControlPlane::Events events;
     events.on_failure = [this](const rendezvous::Failure& failure) {
@@ -216,7 +222,10 @@ void StartAll(Cluster& cluster, int absent_one_in) {
   for (int rank = 0; rank < launch.world_size; ++rank) launch.node_of_rank.push_back(rank / cluster.ranks);
   cluster.scenario.launches.push_back(launch);
   cluster.leaders.resize(static_cast<size_t>(cluster.nodes));
-  for (int number = 0; number < cluster.nodes; ++number) cluster.world.AddNode(fmt::format("n{}", number));
+  for (int number = 0; number < cluster.nodes; ++number) {
+    // Each machine has been up for another time.
+    cluster.world.AddNode(fmt::format("n{}", number)).next_pid = cluster.world.random.Between(1000, 4000000);
+  }
   for (int number = 0; number < cluster.nodes; ++number) {
     if (absent_one_in > 0 && number % absent_one_in == absent_one_in - 1) continue;
     Process& process = cluster.world.AddProcess(*cluster.world.nodes()[static_cast<size_t>(number)], kUser,

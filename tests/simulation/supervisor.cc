@@ -41,7 +41,7 @@ class Supervisor {
       done_ = true;
       return;
     }
-    NoteFormed(outcome_, joined->group.roster);
+    NoteFormed(outcome_, joined->group->roster);
     rendezvous::ControlPlane::Events events;
     events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
     events.on_everyone_knows = [this] { OnEveryoneKnows(); };
@@ -60,12 +60,14 @@ class Supervisor {
   void Note(const Error& error) {
     const KernelMemory kernel;
     outcome_.failure = error;
+    outcome_.process->phase = Process::Phase::kFailed;
   }
 
   void NextRound() {
     if (outcome_.failure) return;
     if (outcome_.rounds == launch_.rounds) {
       plane_->SendExitReport(Ends());
+      outcome_.process->phase = Process::Phase::kLeft;
       return plane_->Leave();
     }
     loop_.After(launch_.pause, [this, round = outcome_.rounds] { Contribute(round); });

@@ -48,7 +48,8 @@ LeaveProtocol::Children RanksBehind(ChildLinks& children) {
 ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int> own_ranks,
                            LivenessOptions liveness, Events events)
     : loop_(loop),
-      group_(std::move(joined.group)),
+      formed_(std::move(joined.group)),
+      group_(*formed_),
       upstream_(std::move(joined.upstream)),
       is_root_(upstream_ == nullptr),
       children_(std::move(joined.children)),

@@ -138,7 +138,8 @@ class ControlPlane {
   void Released();
 
   net::EventLoop& loop_;
-  FormedGroup group_;
+  const std::shared_ptr<const FormedGroup> formed_;
+  const FormedGroup& group_;
   std::unique_ptr<net::FrameStream> upstream_;
   const bool is_root_;
   std::unique_ptr<ChildLinks> children_;

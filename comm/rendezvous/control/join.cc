@@ -196,9 +196,9 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
         // At once: what follows (the group's failure) is for the new owner.
         const std::string name =
             fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
-        group->Attach(
-            Joined{adoption->group, std::move(stream), std::make_unique<ChildLinks>(), nullptr, name},
-            liveness);
+        group->Attach(Joined{std::make_shared<const FormedGroup>(adoption->group), std::move(stream),
+                             std::make_unique<ChildLinks>(), nullptr, name},
+                      liveness);
       },
       [&](const Error&) { closed = true; });
   stream->Send(Encode(versions));

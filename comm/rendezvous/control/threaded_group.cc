@@ -54,7 +54,7 @@ void ThreadedGroup::Abandon() {
 }
 
 void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
-  key_ = joined.group.key;
+  key_ = joined.group->key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
   events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };

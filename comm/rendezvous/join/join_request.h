@@ -58,7 +58,7 @@ struct JoinRequest {
 };
 
 struct Joined {
-  FormedGroup group;
+  std::shared_ptr<const FormedGroup> group;    // never null; one for all that read it
   std::unique_ptr<net::FrameStream> upstream;  // null at the root
   std::unique_ptr<ChildLinks> children;        // never null
   // What this process had asked for, where others come to it: a leader, the root. Else null.

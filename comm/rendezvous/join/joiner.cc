@@ -128,7 +128,7 @@ void Joiner::OnFormed(FormedGroup group) {
   if (request_.kvs) request_.kvs->Rest();
   // Immediately: the next messages of the children are for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
-  on_done(Joined{std::move(group),
+  on_done(Joined{std::make_shared<const FormedGroup>(std::move(group)),
                  formation_.TakeUpstream(),
                  formation_.TakeChildren(),
                  formation_.leader() ? std::make_shared<const JoinRequest>(request_) : nullptr,

@@ -437,7 +437,8 @@ TEST_F(ControlPlaneTest, AllIsQuietWhileAllIsWell) {
 TEST_F(ControlPlaneTest, DamagedFramesAreIgnored) {
   Form();
   auto [near, far] = net::SocketPair();
-  Joined joined{rank(0).plane().group(), std::make_unique<net::FrameStream>(*loop, std::move(near), 1000),
+  Joined joined{std::make_shared<const FormedGroup>(rank(0).plane().group()),
+                std::make_unique<net::FrameStream>(*loop, std::move(near), 1000),
                 std::make_unique<ChildLinks>(), nullptr, "the supervisor of rank 0 on a"};
   std::vector<Failure> told;
   ControlPlane::Events events;
