@@ -405,9 +405,11 @@ void GroupFormation::Form(FormedGroup group, ByteView frame) {
   // A process without a hello is no part of the group; the new owner answers it.
   for (auto& [source, child] : children_->all()) {
     if (child.ranks.empty()) continue;
-    if (auto second = FindSecondClaim(request_.self, members_, source)) {
+    // Those of other nodes are in the root's roster, which has compared them.
+    const auto second = child.same_node ? FindSecondClaim(request_.self, members_, source) : std::nullopt;
+    if (second) {
       LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
-      child.stream->Send(Encode(Failure{*std::move(second), child.ranks.front(), -1, ""}));
+      child.stream->Send(Encode(Failure{*second, child.ranks.front(), -1, ""}));
       child.ranks.clear();
       continue;
     }

@@ -7,16 +7,17 @@ namespace muster::rendezvous {
 
 LeaveProtocol::LeaveProtocol(const Roster& roster, bool is_root, std::vector<int> own_ranks,
                              Children children)
-    : roster_(roster),
-      is_root_(is_root),
-      own_ranks_(std::move(own_ranks)),
-      children_(std::move(children)),
-      child_of_rank_(static_cast<size_t>(roster.size()), ChildLinks::kSelf) {
+    : roster_(roster), is_root_(is_root), own_ranks_(std::move(own_ranks)), children_(std::move(children)) {
   for (const auto& [source, ranks] : children_) {
-    for (const int rank : ranks) {
-      if (rank >= 0 && rank < roster.size()) child_of_rank_[static_cast<size_t>(rank)] = source;
-    }
+    for (const int rank : ranks) child_of_rank_.emplace_back(rank, source);
   }
+  std::ranges::sort(child_of_rank_);
+}
+
+LeaveProtocol::Source LeaveProtocol::ChildOf(int rank) const {
+  const auto after = std::ranges::upper_bound(child_of_rank_, rank, {}, &std::pair<int, Source>::first);
+  const bool found = after != child_of_rank_.begin() && std::prev(after)->first == rank;
+  return found ? std::prev(after)->second : ChildLinks::kSelf;
 }
 
 LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has_upstream) {
@@ -26,7 +27,7 @@ LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has
   for (const int rank : ranks) {
     if (rank < 0 || rank >= roster_.size() || !left_.insert(rank).second) continue;
     taken.left.insert(rank);
-    sources.insert(child_of_rank_[static_cast<size_t>(rank)]);
+    sources.insert(ChildOf(rank));
   }
   for (const Source source : sources) {
     const auto child = children_.find(source);

@@ -47,9 +47,7 @@ class LeaveProtocol {
 
   const std::set<int>& left() const { return left_; }
   // Behind which connection from below the rank is; kSelf: none.
-  Source ChildOf(int rank) const {
-    return rank >= 0 && rank < roster_.size() ? child_of_rank_[static_cast<size_t>(rank)] : ChildLinks::kSelf;
-  }
+  Source ChildOf(int rank) const;
   bool HasLeft(int rank) const { return left_.contains(rank); }
   bool AllHaveLeft(const std::vector<int>& ranks) const;
   // Why a new process cannot be this rank: the rank is at work. Absent if it has left, or is not known here.
@@ -63,7 +61,7 @@ class LeaveProtocol {
   const bool is_root_;
   const std::vector<int> own_ranks_;
   Children children_;
-  std::vector<Source> child_of_rank_;  // kSelf: none
+  std::vector<std::pair<int, Source>> child_of_rank_;  // by rank, those below alone
   std::set<int> left_;
   std::vector<int> unsent_;
   bool leaving_ = false;
