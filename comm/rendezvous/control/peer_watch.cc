@@ -101,12 +101,8 @@ Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason
   }
   std::ranges::sort(lost);
   if (child.same_node || !reason.message.empty()) return LostProcess(roster(), lost, child.same_node, reason);
-  const int speaker = child.ranks.front();
-  if (!params_.leaves.HasLeft(speaker))
-    return LostProcess(roster(), RanksOfProcess(roster(), speaker), false, reason);
-  return LostRanks(
-      roster(), lost,
-      fmt::format("cannot be reached: their leader, {}, has ended", DescribeRank(roster(), speaker)));
+  // Also if it had sent its own leave message: it stays for the others, which report the same.
+  return LostProcess(roster(), RanksOfProcess(roster(), child.ranks.front()), false, reason);
 }
 
 // A forked worker may hold the connection open long after its rank has died: the process itself is watched as

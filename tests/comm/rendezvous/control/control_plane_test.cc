@@ -262,14 +262,16 @@ TEST_F(ControlPlaneTest, ADeathAfterTheGoodbyesOfOthersIsStillOne) {
   EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 3 on b ended without leaving its group", ""}));
 }
 
-TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeLeavesTheOthersUnheard) {
+TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeIsNamedByAll) {
   Form();
   rank(2).plane().Leave();
   loop.Settle();
   group->Kill(2);
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty() && !rank(3).failures.empty(); }));
-  EXPECT_EQ(rank(0).failures.front().error.message,
-            "rank 3 on b cannot be reached: their leader, rank 2 on b, has ended");
+  for (const int i : {0, 3}) {
+    EXPECT_EQ(rank(i).failures.front().error.message, "rank 2 on b ended without leaving its group");
+    EXPECT_EQ(rank(i).failures.front().rank, 2);
+  }
 }
 
 TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
