@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 namespace muster::simulation {
 namespace {
 
-constexpr unsigned kSecondsAtMost = 120;
+constexpr rlim_t kSecondsAtMost = 120;  // of processor time
 
 std::string ReadAll(int fd) {
   std::string text;
@@ -39,7 +40,7 @@ std::string Encode(const Verdict& verdict) {
   std::string text = fmt::format("{} {} {} {} {} {} ", verdict.trace, verdict.events, verdict.time.count(),
                                  verdict.formed, verdict.processes, verdict.violations.size());
   for (const std::string& violation : verdict.violations) text += violation + '\0';
-  return text + verdict.logged + '\0' + verdict.log;
+  return text + verdict.logged + '\0' + verdict.received + '\0' + verdict.log;
 }
 
 bool Decode(const std::string& text, Verdict& verdict) {
@@ -57,10 +58,13 @@ bool Decode(const std::string& text, Verdict& verdict) {
     verdict.violations.push_back(text.substr(from, end - from));
     from = end + 1;
   }
-  const size_t end = text.find('\0', from);
-  if (end == std::string::npos) return false;
-  verdict.logged = text.substr(from, end - from);
-  verdict.log = text.substr(end + 1);
+  for (std::string* list : {&verdict.logged, &verdict.received}) {
+    const size_t end = text.find('\0', from);
+    if (end == std::string::npos) return false;
+    *list = text.substr(from, end - from);
+    from = end + 1;
+  }
+  verdict.log = text.substr(from);
   return true;
 }
 
@@ -73,7 +77,8 @@ Verdict RunInChild(const Scenario& scenario, bool with_log) {
   const pid_t child = fork();
   if (child < 0) abort();
   if (child == 0) {
-    alarm(kSecondsAtMost);
+    const rlimit limit{kSecondsAtMost, kSecondsAtMost + 1};
+    setrlimit(RLIMIT_CPU, &limit);
     close(ends[0]);
     WriteAll(ends[1], Encode(RunScenario(scenario, with_log)));
     _exit(0);
@@ -86,8 +91,8 @@ Verdict RunInChild(const Scenario& scenario, bool with_log) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) {
-    verdict.violations.push_back(WTERMSIG(status) == SIGALRM
-                                     ? "runs without end: two minutes of real time"
+    verdict.violations.push_back(WTERMSIG(status) == SIGXCPU
+                                     ? "runs without end: two minutes of processor time"
                                      : fmt::format("crashes: signal {}", WTERMSIG(status)));
   } else if (!Decode(text, verdict)) {
     verdict.violations.push_back(fmt::format("crashes: exit status {}", WEXITSTATUS(status)));

@@ -78,6 +78,7 @@ rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& p
 void NoteFormed(Outcome& outcome, const Roster& roster) {
   const KernelMemory kernel;
   outcome.formed = true;
+  outcome.process->phase = Process::Phase::kGroup;
   outcome.formed_at = outcome.process->world.now();
   outcome.group_id = roster.group_id;
   for (const Roster::Member& member : roster.members)
@@ -131,6 +132,7 @@ void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outc
   const Status status = joined ? RunRounds(launch, **joined, outcome) : Fail(joined.error());
   const KernelMemory kernel;
   outcome.left = status.has_value();
+  outcome.process->phase = status ? Process::Phase::kLeft : Process::Phase::kFailed;
   if (!status) outcome.failure = status.error();
 }
 

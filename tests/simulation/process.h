@@ -48,6 +48,8 @@ class Node {
 class Process {
  public:
   enum class State { kRunning, kStopped, kEnded };
+  // Of a launch's process, as it knows itself.
+  enum class Phase : uint8_t { kForming, kGroup, kFailed, kLeft };
 
   Process(World& w, Node& on, uid_t user, std::string process_name);
   Process(const Process&) = delete;
@@ -61,6 +63,8 @@ class Process {
   const std::string name;
   State state = State::kRunning;
   bool killed = false;
+  Phase phase = Phase::kForming;
+  std::set<std::pair<Phase, uint8_t>> received;  // types of messages (transitions.h)
   Time ended{};
   rlimit descriptors{1024, 4096};
   Duration slowness{};  // added to each of its turns

@@ -9,12 +9,14 @@
 
 #include "comm/log/log.h"
 #include "tests/simulation/stranger.h"
+#include "tests/simulation/transitions.h"
 
 namespace muster::simulation {
 namespace {
 
 constexpr uid_t kUser = 1000;
-constexpr uint64_t kMostEvents = 3000000;
+constexpr uint64_t kMostEvents = 3000000;  // and of each process
+constexpr uint64_t kMostOfEach = 30000;
 constexpr Duration kLookAgain = std::chrono::milliseconds(1);
 
 constexpr uid_t kStranger = 2000;
@@ -175,7 +177,8 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
   for (const Fault& fault : scenario.faults)
     running.world.At(fault.at, [&running, &fault] { Inflict(running, fault); });
   const bool bounded =
-      running.world.Run(scenario.End(), kMostEvents, [&running] { return AllEnded(running); });
+      running.world.Run(scenario.End(), kMostEvents + kMostOfEach * scenario.processes.size(),
+                        [&running] { return AllEnded(running); });
   Verdict verdict;
   verdict.violations = Judge(scenario, running.outcomes, {!bounded, running.to_strangers});
   verdict.trace = running.world.trace();
@@ -184,6 +187,7 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
   verdict.processes = static_cast<int>(running.outcomes.size());
   verdict.formed = static_cast<int>(std::ranges::count_if(running.outcomes, &Outcome::formed));
   verdict.logged = EventsLogged(running.world);
+  verdict.received = MessagesReceived(running.world);
   if (with_log) {
     for (const auto& process : running.world.processes())
       verdict.log += fmt::format("--- {} pid {} on {}\n{}", process->name, process->pid, process->node.name,

@@ -39,8 +39,9 @@ struct Verdict {
   Time time{};
   int formed = 0;  // processes
   int processes = 0;
-  std::string logged;  // the names of the log events, each with a comma behind it
-  std::string log;     // of all processes, if it was asked for
+  std::string logged;    // the names of the log events, each with a comma behind it
+  std::string received;  // messages, by state (transitions.h)
+  std::string log;       // of all processes, if it was asked for
 };
 
 Verdict RunScenario(const Scenario& scenario, bool with_log);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -16,10 +17,15 @@
 #include "comm/base/parse.h"
 #include "tests/simulation/child.h"
 #include "tests/simulation/scale.h"
+#include "tests/simulation/transitions.h"
 
 namespace muster::simulation {
 namespace {
 
+// Each found a defect, which is mended. They come first.
+constexpr std::array<uint64_t, 1> kFound = {
+    1000002,  // a leader was killed after its own leave message: two sentences in one group
+};
 constexpr uint64_t kReplayed = 20;  // seeds that run twice
 constexpr size_t kMostShown = 5;    // failed seeds
 
@@ -121,6 +127,7 @@ class Search {
         RunInChild(scenario, false).trace != verdict.trace)
       Show(seed, scenario, {"differs: the second run of the seed is another one"});
     for (const std::string_view name : Split(verdict.logged, ',')) ++logged_[std::string(name)];
+    for (const std::string_view name : Split(verdict.received, ',')) ++received_[std::string(name)];
     if (!verdict.violations.empty()) Show(seed, scenario, verdict.violations);
   }
 
@@ -133,11 +140,15 @@ class Search {
       fmt::print("{} {}{}\n", ok ? "ok" : "FAILED", invariant.sentence,
                  ok ? "" : fmt::format(" ({} times)", broken->second));
     }
-    std::string logged;
-    for (const auto& [name, count] : logged_) {
-      if (!name.empty()) logged += fmt::format(" {} {}", name, count);
+    fmt::print("log events, and the number of seeds with each:{}\n", Listed(logged_));
+    fmt::print("messages by the receiver's state, and the number of seeds with each:{}\n", Listed(received_));
+    std::string never;
+    for (const std::string& message : MessagesOfAGroup()) {
+      const bool seen =
+          std::ranges::any_of(received_, [&](const auto& one) { return one.first.ends_with(":" + message); });
+      if (!seen) never += " " + message;
     }
-    fmt::print("log events, and the number of seeds with each:{}\n", logged);
+    fmt::print("messages that no process received:{}\n", never);
     const double seconds = std::chrono::duration<double>(took).count();
     fmt::print("{} seeds in {:.1f} s, {:.0f} a second; {} processes, {} events\n", seeds_, seconds,
                static_cast<double>(seeds_) / seconds, processes_, events_);
@@ -145,7 +156,6 @@ class Search {
     return failed == 0 ? 0 : 1;
   }
 
-  uint64_t seeds() const { return seeds_; }
   bool failed() const { return !broken_.empty(); }
 
  private:
@@ -156,19 +166,30 @@ class Search {
     for (const std::string& violation : violations) fmt::print("  {}\n", violation);
   }
 
+  static std::string Listed(const std::map<std::string, uint64_t>& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts) {
+      if (!name.empty()) text += fmt::format(" {} {}", name, count);
+    }
+    return text;
+  }
+
   uint64_t seeds_ = 0;
   uint64_t events_ = 0;
   uint64_t processes_ = 0;
   size_t shown_ = 0;
   std::map<std::string, uint64_t> logged_;
+  std::map<std::string, uint64_t> received_;
   std::map<std::string, int, std::less<>> broken_;
 };
 
 int RunMany(const Arguments& arguments) {
   const auto began = Clock::now();
   Search search;
+  const auto found = arguments.first == 1 ? kFound.begin() : kFound.end();
+  std::for_each(found, kFound.end(), [&](uint64_t seed) { search.RunSeed(seed); });
   for (uint64_t seed = arguments.first;; ++seed) {
-    if (arguments.seeds > 0 && search.seeds() >= arguments.seeds) break;
+    if (arguments.seeds > 0 && seed - arguments.first >= arguments.seeds) break;
     if (arguments.time > Duration::zero() && Clock::now() - began >= arguments.time) break;
     search.RunSeed(seed);
     if (arguments.until_failure && search.failed()) break;
