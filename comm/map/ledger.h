@@ -35,7 +35,7 @@
 namespace muster::map {
 
 // Of work that a batch holds at most.
-inline constexpr Duration kBatchTime = std::chrono::milliseconds(200);
+inline constexpr Duration kBatchTime = std::chrono::milliseconds(50);
 inline constexpr uint64_t kLongestBatch = 4096;
 inline constexpr int kMostRetries = 30;
 inline constexpr uint64_t kMostItems = 1'000'000'000;

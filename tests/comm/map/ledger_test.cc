@@ -51,8 +51,8 @@ TEST(Ledger, BatchesFollowTheTimeOfARanksItems) {
   Ask(ledger, 0);
   Ask(ledger, 1);
   EXPECT_EQ(ledger.Commit(0, 0, milliseconds(1), kStart), Verdict::kTaken);
-  EXPECT_EQ(ledger.Commit(1, 1, milliseconds(20), kStart), Verdict::kTaken);
-  EXPECT_EQ(Ask(ledger, 0).size(), 200);
+  EXPECT_EQ(ledger.Commit(1, 1, milliseconds(5), kStart), Verdict::kTaken);
+  EXPECT_EQ(Ask(ledger, 0).size(), 50);
   EXPECT_EQ(Ask(ledger, 1).size(), 10);
 }
 
@@ -130,7 +130,7 @@ TEST(Ledger, WhatIsNotBegunGoesBackWhenTheTimeIsUp) {
 TEST(Ledger, LostRankCountsATryOnlyForItemsAtWork) {
   Ledger ledger = OfRanks(100, 2, 0);
   Ask(ledger, 0);
-  ledger.Commit(0, 0, milliseconds(50), kStart);
+  ledger.Commit(0, 0, milliseconds(12), kStart);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(1, 2, 3, 4));
   const Ledger::Lost lost = ledger.Lose(0);
   EXPECT_EQ(lost.returned, 3);
@@ -167,7 +167,7 @@ TEST(Ledger, ALongItemIsGrantedToAFreeSlotOnly) {
   ledger.Join(1, 3);
   Ask(ledger, 0);
   EXPECT_THAT(Ask(ledger, 0), IsEmpty());  // how long it takes is not known
-  ledger.Commit(0, 0, milliseconds(201), kStart);
+  ledger.Commit(0, 0, milliseconds(51), kStart);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(1));
   EXPECT_THAT(Ask(ledger, 0), IsEmpty());
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(2, 3, 4));
