@@ -159,7 +159,7 @@ map:
   expect: ["scores.json:accuracy"]
 EOF
   trap 'cat "$dir/log"' EXIT
-  (cd "$dir" && ctl sbatch --parsable --time=1 --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
+  (cd "$dir" && ctl sbatch --parsable --time=1 --signal=TERM@5 --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
     "$dir/sweep.yaml" "$dir/out") >"$dir/job"
   read -r job <"$dir/job"
   until_true 300 map_job_over
