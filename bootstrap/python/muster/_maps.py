@@ -296,6 +296,7 @@ class MapItems(Generic[_T]):
 
     def close(self) -> None:
         """Leaves the map; the results can no longer be read. The next map and the end of the group do the same."""
+        self._limit.close()
         self._queue.close()
 
     def __enter__(self) -> MapItems[_T]:
