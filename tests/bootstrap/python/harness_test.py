@@ -112,7 +112,7 @@ class Harness(unittest.TestCase):
 
     def test_the_end_of_the_job(self):
         for ranks in (1, 2):
-            done = self.evaluate(ranks, self.journal(), SLURM_JOB_END_TIME=str(int(time.time()) + 4))
+            done = self.evaluate(ranks, self.journal(), SLURM_JOB_END_TIME=str(int(time.time()) + 9))
             self.assertEqual((done.returncode, done.stdout), (80, ""), done.stderr)
             self.assertIn("the job ends soon", done.stderr)
 
