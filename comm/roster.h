@@ -43,4 +43,11 @@ struct Roster {
 // "rank 5 on gpu03": how every message names a rank. Safe for ranks outside the roster.
 std::string DescribeRank(const Roster& roster, int rank);
 
+// "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.
+std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks);
+
+// The same inside a longer sentence: "rank 5 (gpu02)", "ranks 4-7 (gpu02), 9 (gpu03)", "ranks 8-900 (125
+// nodes)".
+std::string DescribeRanksBriefly(const Roster& roster, const std::vector<int>& ranks);
+
 }  // namespace muster

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/socket/probe/reach.h"
@@ -77,7 +77,7 @@ void LinkSurvey::TellWhoIsMissing(const std::vector<int>& ranks) {
   std::vector<std::string> names;
   for (const int rank : ranks) names.push_back(group_.roster().NodeName(rank));
   LogInfo("connecting, {}: {}/{} nodes; not yet both ways with {}", FormatSeconds(Clock::now() - began_),
-          speakers_.size() - 1 - ranks.size(), speakers_.size() - 1, resolve::CompressHostlist(names));
+          speakers_.size() - 1 - ranks.size(), speakers_.size() - 1, FormatNodes(names));
 }
 
 Result<NodeLinks> LinkSurvey::Connect() {

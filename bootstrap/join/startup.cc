@@ -10,6 +10,7 @@
 #include "bootstrap/slurm/job_end.h"
 #include "bootstrap/slurm/slurm_scheduler.h"
 #include "comm/auth/munge.h"
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/net/private_directory.h"
 #include "comm/rendezvous/control/join.h"
@@ -77,7 +78,7 @@ bool IsAwaited(const std::optional<resolve::Resolution>& awaited) {
 // "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.
 std::string Subject(const RankTuple& tuple, const Environment& environment, const StartOptions& asked) {
   const std::string node = NodeOf(tuple, environment);
-  return asked.stands_for_node ? node : fmt::format("rank {} on {}", tuple.rank, node);
+  return asked.stands_for_node ? node : DescribeRank(tuple.rank, node);
 }
 
 // By which the others know it; -1 where it cannot be said.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bootstrap/report/summary.h"
-#include "comm/base/some_ranges.h"
+#include "comm/base/lists.h"
 
 namespace muster::report {
 namespace {
@@ -106,9 +106,7 @@ std::string Short(std::string_view name) {
   return text;
 }
 
-std::string RankText(int rank, const NodeOf& node_of) {
-  return fmt::format("rank {} on {}", rank, node_of(rank));
-}
+std::string RankText(int rank, const NodeOf& node_of) { return muster::DescribeRank(rank, node_of(rank)); }
 
 void AddItems(std::string& out, std::string_view title, const std::vector<ItemTime>& items,
               const NodeOf& node_of) {

@@ -3,6 +3,7 @@
 
 #include "bootstrap/report/map_report.h"
 #include "bootstrap/report/report.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log_json.h"
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "comm/base/lists.h"
+
 namespace muster::report {
 
 std::string_view OutcomeName(RankOutcome outcome) {
@@ -83,7 +85,7 @@ std::vector<Moment> EndsInOrder(const RunRecord& record) {
 std::string DescribeRank(const RunRecord& record, int rank) {
   const bool known = rank >= 0 && rank < static_cast<int>(record.ranks.size());
   const std::string node = known ? record.ranks[static_cast<size_t>(rank)].node : "";
-  return node.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, node);
+  return muster::DescribeRank(rank, node);
 }
 
 }  // namespace muster::report

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
-#include "comm/base/some_ranges.h"
 
 namespace muster::report {
 namespace {
@@ -25,7 +25,7 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 // "rank 5 on gpu03", "ranks 0-8,10-15".
 std::string Describe(const RunRecord& record, const std::vector<int>& ranks) {
   if (ranks.size() == 1) return DescribeRank(record, ranks.front());
-  return "ranks " + FormatSomeRanges(ranks);
+  return FormatRanks(ranks);
 }
 
 std::string Indent(std::string_view text) {

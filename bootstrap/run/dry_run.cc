@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bootstrap/run/programs.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 
 namespace muster::run {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "bootstrap/process/signal_reach.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
-#include "comm/base/some_ranges.h"
 #include "comm/log/log.h"
 
 namespace muster::run {
@@ -69,7 +69,7 @@ void ProgramEnder::Send(int number, std::string_view because) {
 }
 
 std::string ProgramEnder::NameRanks(const std::vector<int>& ranks) const {
-  return ranks.size() == 1 ? verdict_.Describe(ranks.front()) : "ranks " + FormatSomeRanges(ranks);
+  return ranks.size() == 1 ? verdict_.Describe(ranks.front()) : FormatRanks(ranks);
 }
 
 // Once in the log, for all ranks of the group.

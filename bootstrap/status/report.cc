@@ -8,7 +8,7 @@
 #include <set>
 
 #include "bootstrap/report/map_report.h"
-#include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
@@ -56,7 +56,7 @@ std::string NodesOf(const rendezvous::GroupStatus& status, const std::vector<int
   for (const int rank : ranks) nodes.insert(status.node_of_rank[static_cast<size_t>(rank)]);
   std::vector<std::string> names;
   for (const int node : nodes) names.push_back(status.nodes[static_cast<size_t>(node)]);
-  return resolve::CompressHostlist(names);
+  return FormatNodes(names);
 }
 
 std::string AgeText(const Row& row) {
@@ -130,7 +130,7 @@ std::string StatusText(const rendezvous::GroupStatus& status) {
     return fmt::format("muster status{}: the group is still forming: {}\n", job, status.forming);
   }
   std::string out = fmt::format("muster status: {} ranks on {}{}\n", status.node_of_rank.size(),
-                                resolve::CompressHostlist(status.nodes), job);
+                                FormatNodes(status.nodes), job);
   if (!status.failure.empty()) out += fmt::format("\nthe group has failed: {}\n", status.failure);
   if (!status.complete) {
     out += fmt::format("\nthe root, {}, does not answer: only this node was asked\n",

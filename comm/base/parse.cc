@@ -97,19 +97,6 @@ std::string FormatSeconds(Duration duration) {
   return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
 }
 
-std::string FormatRanges(const std::vector<int>& ascending) {
-  std::string text;
-  for (size_t first = 0; first < ascending.size();) {
-    size_t last = first;
-    while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += std::to_string(ascending[first]);
-    if (last > first) text += (last == first + 1 ? "," : "-") + std::to_string(ascending[last]);
-    first = last + 1;
-  }
-  return text;
-}
-
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

@@ -21,9 +21,6 @@ std::string FormatDuration(Duration duration);
 // Seconds with one decimal for people: "12.4 s".
 std::string FormatSeconds(Duration duration);
 
-// {0,1,2,3,7} -> "0-3,7". The numbers must be ascending.
-std::string FormatRanges(const std::vector<int>& ascending);
-
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 

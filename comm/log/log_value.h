@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "comm/base/parse.h"
+#include "comm/base/lists.h"
 
 namespace muster {
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/nccl/backend_choice.h"

@@ -7,7 +7,7 @@
 
 #include "bootstrap/check/findings/judge.h"
 #include "bootstrap/check/findings/units.h"
-#include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 
 namespace muster::check {
@@ -52,7 +52,7 @@ void WarnBelow(const Evidence& evidence, const std::vector<uint64_t>& values,
   }
   if (bad.empty()) return;
   finding.nodes = Names(evidence, bad);
-  finding.message = say(resolve::CompressHostlist(finding.nodes), least);
+  finding.message = say(FormatNodes(finding.nodes), least);
   verdict.warnings.push_back(std::move(finding));
 }
 
@@ -72,7 +72,7 @@ void WarnOfDifference(const Evidence& evidence, const std::string& code, const s
   std::vector<std::string> parts;
   std::vector<int> odd;
   for (const auto& [value, nodes] : nodes_with) {
-    parts.push_back(fmt::format("{} on {}", value, resolve::CompressHostlist(Names(evidence, nodes))));
+    parts.push_back(fmt::format("{} on {}", value, FormatNodes(Names(evidence, nodes))));
     if (value != most->first) odd.insert(odd.end(), nodes.begin(), nodes.end());
   }
   std::ranges::sort(odd);
@@ -184,8 +184,8 @@ void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
     if (ranks.size() < 2) continue;
     const std::string& name = evidence.roster.nodes[static_cast<size_t>(device.first)].name;
     verdict.warnings.push_back({"device_shared",
-                                fmt::format("ranks {} on {} have the same GPU: CUDA_VISIBLE_DEVICES={}",
-                                            FormatRanges(ranks), name, device.second),
+                                fmt::format("{} on {} have the same GPU: CUDA_VISIBLE_DEVICES={}",
+                                            FormatRanks(ranks), name, device.second),
                                 "srun --gpus-per-task=1 gives each rank its own",
                                 {name}});
   }
@@ -193,9 +193,9 @@ void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
   std::ranges::sort(crowded);
   crowded.erase(std::unique(crowded.begin(), crowded.end()), crowded.end());
   std::vector<std::string> names = Names(evidence, crowded);
-  verdict.warnings.push_back(
-      {"device_shared", fmt::format("more ranks than visible GPUs on {}", resolve::CompressHostlist(names)),
-       "start as many ranks on a node as it has GPUs", std::move(names)});
+  verdict.warnings.push_back({"device_shared",
+                              fmt::format("more ranks than visible GPUs on {}", FormatNodes(names)),
+                              "start as many ranks on a node as it has GPUs", std::move(names)});
 }
 
 }  // namespace muster::check

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/check/findings/report.h"
-#include "comm/base/parse.h"
+#include "comm/base/lists.h"
 
 namespace muster::check {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bootstrap/check/findings/report.h"
 #include "bootstrap/check/findings/units.h"
-#include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 
 namespace muster::check {
@@ -18,7 +18,7 @@ constexpr size_t kMostNodesOneByOne = 16;
 std::string NodeNames(const Evidence& evidence) {
   std::vector<std::string> names;
   for (const Roster::Node& node : evidence.roster.nodes) names.push_back(node.name);
-  return resolve::CompressHostlist(names);
+  return FormatNodes(names);
 }
 
 void AddLine(std::string& out, std::string_view what, std::string_view state, const std::string& text) {
@@ -148,7 +148,7 @@ void AddGpus(std::string& out, const Evidence& evidence) {
   for (const auto& [text, names] : nodes) {
     const bool all = names.size() == evidence.nodes.size();
     AddLine(out, "GPUs", evidence.nodes.front().nccl.empty() ? "" : "ok",
-            all ? text : fmt::format("{}: {}", resolve::CompressHostlist(names), text));
+            all ? text : fmt::format("{}: {}", FormatNodes(names), text));
   }
 }
 
@@ -224,10 +224,6 @@ void AddFindings(std::string& out, std::string_view kind, const std::vector<Find
   }
 }
 
-std::string Counted(size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 const std::vector<NodeLinks>& LinksToShow(const Evidence& evidence) {
@@ -235,9 +231,9 @@ const std::vector<NodeLinks>& LinksToShow(const Evidence& evidence) {
 }
 
 std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
-  std::string out = fmt::format(
-      "muster check: {} on {}, {}\n\n", Counted(static_cast<size_t>(evidence.roster.size()), "rank"),
-      NodeNames(evidence), evidence.launcher == "none" ? "no launcher" : evidence.job);
+  std::string out =
+      fmt::format("muster check: {} on {}, {}\n\n", Counted(evidence.roster.size(), "rank"),
+                  NodeNames(evidence), evidence.launcher == "none" ? "no launcher" : evidence.job);
   AddGroup(out, evidence);
   AddLinks(out, evidence, verdict);
   AddCollectives(out, evidence);
@@ -247,14 +243,14 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict) {
   AddNodeTable(out, evidence, verdict);
   AddFindings(out, "FAILED", verdict.failures);
   AddFindings(out, "warning", verdict.warnings);
-  if (!verdict.exclude.empty())
-    out += fmt::format("\n--exclude={}\n", resolve::CompressHostlist(verdict.exclude));
+  if (!verdict.exclude.empty()) out += fmt::format("\n--exclude={}\n", FormatNodes(verdict.exclude));
   out +=
       fmt::format("\n{} in {}", verdict.failures.empty() ? "passed" : "failed", FormatSeconds(evidence.took));
-  if (!verdict.failures.empty()) out += fmt::format(": {}", Counted(verdict.failures.size(), "failure"));
+  if (!verdict.failures.empty())
+    out += fmt::format(": {}", Counted(static_cast<int>(verdict.failures.size()), "failure"));
   if (!verdict.warnings.empty()) {
     out += fmt::format("{} {}", verdict.failures.empty() ? " with" : ",",
-                       Counted(verdict.warnings.size(), "warning"));
+                       Counted(static_cast<int>(verdict.warnings.size()), "warning"));
   }
   return out + "\n";
 }

@@ -1,7 +1,6 @@
 #include "bootstrap/resolve/slurm/hostlist.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -127,44 +126,6 @@ size_t TokenEnd(std::string_view text) {
   return text.size();
 }
 
-// "gpu007" = {"gpu", "007"}; no number: the whole name is the prefix.
-std::pair<std::string_view, std::string_view> SplitNumber(std::string_view name) {
-  size_t start = name.size();
-  while (start > 0 && name.size() - start < kMostDigits && name[start - 1] >= '0' && name[start - 1] <= '9')
-    --start;
-  return {name.substr(0, start), name.substr(start)};
-}
-
-struct Run {
-  std::string_view low;
-  std::string high;
-  uint64_t last = 0;
-};
-
-bool Extend(Run& run, std::string_view number) {
-  const std::string next = fmt::format("{:0{}}", run.last + 1, run.low.size());
-  if (next != number) return false;
-  run.high = next;
-  ++run.last;
-  return true;
-}
-
-void AppendGroup(std::string_view prefix, const std::vector<Run>& runs, std::string& out) {
-  if (!out.empty()) out += ',';
-  out += prefix;
-  if (runs.size() == 1 && runs[0].high == runs[0].low) {
-    out += runs[0].low;
-    return;
-  }
-  out += '[';
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (i > 0) out += ',';
-    out += runs[i].low;
-    if (runs[i].high != runs[i].low) out += "-" + runs[i].high;
-  }
-  out += ']';
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text) {
@@ -180,30 +141,6 @@ Result<std::vector<std::string>> ExpandHostlist(std::string_view text) {
   }
   if (names.empty()) return Bad(text, "it is empty");
   return names;
-}
-
-std::string CompressHostlist(const std::vector<std::string>& names) {
-  std::string out;
-  std::optional<std::string_view> prefix;
-  std::vector<Run> runs;
-  for (const std::string& name : names) {
-    const auto [name_prefix, number] = SplitNumber(name);
-    if (prefix && (*prefix != name_prefix || number.empty())) {
-      AppendGroup(*prefix, runs, out);
-      prefix.reset();
-      runs.clear();
-    }
-    if (number.empty()) {
-      AppendGroup(name, {Run{}}, out);
-      continue;
-    }
-    prefix = name_prefix;
-    if (runs.empty() || !Extend(runs.back(), number)) {
-      runs.push_back({number, std::string(number), *ParseInteger<uint64_t>(number)});
-    }
-  }
-  if (prefix) AppendGroup(*prefix, runs, out);
-  return out;
 }
 
 }  // namespace muster::resolve

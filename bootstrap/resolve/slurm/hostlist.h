@@ -15,8 +15,4 @@ namespace muster::resolve {
 // with it. A range holds at most 65536 numbers, a list at most 262144 names, a name at most 255 characters.
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text);
 
-// For messages: {"gpu01","gpu02","gpu03","gpu07"} -> "gpu[01-03,07]". Keeps the order; ExpandHostlist reads
-// it back.
-std::string CompressHostlist(const std::vector<std::string>& names);
-
 }  // namespace muster::resolve

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/core.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/base/fields.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 
 namespace muster::nccl {
@@ -34,8 +35,7 @@ std::string Describe(const Roster& roster, const std::vector<int>& ranks,
   const std::string& last_error = reports[static_cast<size_t>(ranks.front())].last_error;
   const std::string words = last_error.empty() ? "" : "its last error: " + last_error;
   if (ranks.size() == 1) return words.empty() ? first : fmt::format("{} ({})", first, words);
-  return fmt::format("ranks {} (the first: {}{}{})", FormatRanges(ranks), first, words.empty() ? "" : "; ",
-                     words);
+  return fmt::format("{} (the first: {}{}{})", FormatRanks(ranks), first, words.empty() ? "" : "; ", words);
 }
 
 }  // namespace

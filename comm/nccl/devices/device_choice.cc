@@ -5,11 +5,13 @@
 #include <map>
 #include <utility>
 
+#include "comm/base/lists.h"
+
 namespace muster::nccl {
 namespace {
 
 std::string DescribeVisible(const DeviceQuestion& question) {
-  std::string gpus = fmt::format("{} GPU{}", question.visible, question.visible == 1 ? "" : "s");
+  std::string gpus = Counted(question.visible, "GPU");
   if (question.visible_list.empty()) return gpus;
   return fmt::format("{} (CUDA_VISIBLE_DEVICES={})", gpus, question.visible_list);
 }

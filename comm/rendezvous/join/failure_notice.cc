@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 
@@ -37,7 +38,7 @@ std::string DescribeLateRanks(const ArrivedRanks& arrived, const std::string& no
       arrived.root ? arrived.world_size - arrived.local - arrived.remote : arrived.local_size - arrived.local;
   if (ranks <= 0) return "the other ranks";
   const std::string where = arrived.root ? "" : fmt::format(" of {}", node);
-  return fmt::format("{} rank{}{}", ranks, ranks == 1 ? "" : "s", where);
+  return Counted(ranks, "rank") + where;
 }
 
 FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_ptr<net::FrameStream> upstream,

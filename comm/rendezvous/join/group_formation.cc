@@ -7,7 +7,7 @@
 #include <map>
 
 #include "comm/auth/crypto.h"
-#include "comm/base/parse.h"
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/roster/agreement.h"
@@ -246,8 +246,7 @@ void GroupFormation::OnUpstreamClosed(const Error& reason) {
 void GroupFormation::CompareWithUpstream(ByteView frame) {
   const Result<Versions> theirs = DecodeVersions(frame);
   if (!theirs) return;
-  const std::string self =
-      fmt::format("rank {} on {}", request_.self.claims.front().rank, request_.self.node);
+  const std::string self = DescribeRank(request_.self.claims.front().rank, request_.self.node);
   const Status same = CheckSameVersion({self, request_.versions}, {upstream_name_, *theirs});
   if (!same) Fail(same.error());
 }
@@ -332,15 +331,7 @@ void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::
     if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
     return;
   }
-  std::vector<int> ranks = child.ranks;
-  std::ranges::sort(ranks);
-  OnFailureBelow({{Code::kPeerLost,
-                   fmt::format("{} {} on {} ended while the group was forming",
-                               ranks.size() == 1 ? "rank" : "ranks", FormatRanges(ranks), request_.self.node),
-                   ""},
-                  ranks.front(),
-                  -1,
-                  ""});
+  OnFailureBelow(EndedWhileForming(child.ranks, request_.self.node));
 }
 
 // A process that gives up while the previous group still runs is no part of the next.

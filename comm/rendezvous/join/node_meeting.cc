@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 
 namespace muster::rendezvous {
@@ -149,10 +150,11 @@ bool NodeMeeting::LeaderIsOutOfSight() {
 void NodeMeeting::GoAlone(const std::string& reason, const std::string& hint) {
   alone_ = true;
   if (request_.meeting.find_root == FindRoot::kSameNode) {
-    return events_.on_failed({Code::kSystem,
-                              fmt::format("rank {} on {} cannot meet the other ranks of its node: {}",
-                                          request_.self.claims.front().rank, request_.self.node, reason),
-                              hint});
+    return events_.on_failed(
+        {Code::kSystem,
+         fmt::format("{} cannot meet the other ranks of its node: {}",
+                     DescribeRank(request_.self.claims.front().rank, request_.self.node), reason),
+         hint});
   }
   LogDebug("{}; connecting to the root without it", reason);
   loop_.Cancel(std::exchange(patience_timer_, 0));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/discovery/endpoint_store_search.h"
@@ -53,14 +54,14 @@ std::string DescribeRoot(const Meeting& meeting, const std::string& node) {
   if (meeting.find_root == FindRoot::kSameNode) return fmt::format("local rank 0 on {}", node);
   const std::vector<std::string> hosts = RootHosts(meeting);
   if (meeting.find_root != FindRoot::kFirstNode) {
-    if (hosts.size() == 1) return fmt::format("rank 0 on {}", hosts.front());
+    if (hosts.size() == 1) return DescribeRank(0, hosts.front());
     if (placement.node_of_rank.empty()) return "rank 0";
-    return fmt::format("rank 0 on {}", placement.nodes.at(placement.node_of_rank.front()).name);
+    return DescribeRank(0, placement.nodes.at(placement.node_of_rank.front()).name);
   }
   if (hosts.empty()) return "the first node's leader";
   const auto first = std::ranges::find(placement.node_of_rank, 0);
   if (first == placement.node_of_rank.end()) return fmt::format("the leader of {}", hosts.front());
-  return fmt::format("rank {} on {}", first - placement.node_of_rank.begin(), hosts.front());
+  return DescribeRank(static_cast<int>(first - placement.node_of_rank.begin()), hosts.front());
 }
 
 RootSearch::Where WhereToSearch(const JoinRequest& request) {

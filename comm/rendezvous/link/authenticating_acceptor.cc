@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/messages/messages.h"

@@ -3,13 +3,9 @@
 #include <algorithm>
 
 #include "comm/base/parse.h"
-#include "comm/base/some_ranges.h"
 
 namespace muster::rendezvous {
 namespace {
-
-// As in the line of a group that is forming.
-constexpr size_t kNodesNamed = 16;
 
 // Without the part that tells one program of a rank from the next.
 std::string_view ShortName(std::string_view exchange) { return exchange.substr(exchange.rfind('/') + 1); }
@@ -60,31 +56,6 @@ std::optional<Failure> ExchangeTracker::FindHopeless(const std::set<int>& left) 
     }
   }
   return std::nullopt;
-}
-
-std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {
-  std::vector<std::vector<int>> by_node(roster.nodes.size());
-  for (const int rank : ranks) {
-    if (rank >= 0 && rank < roster.size()) by_node[static_cast<size_t>(roster.NodeOf(rank))].push_back(rank);
-  }
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  const char* separator = " ";
-  size_t named = 0;
-  size_t other_nodes = 0;
-  size_t other_ranks = 0;
-  for (size_t node = 0; node < by_node.size(); ++node) {
-    if (by_node[node].empty()) continue;
-    if (named++ >= kNodesNamed) {
-      ++other_nodes;
-      other_ranks += by_node[node].size();
-      continue;
-    }
-    std::ranges::sort(by_node[node]);
-    text += fmt::format("{}{} on {}", separator, FormatSomeRanges(by_node[node]), roster.nodes[node].name);
-    separator = ", ";
-  }
-  if (other_nodes > 0) text += fmt::format(" and {} on {} nodes more", CountRanks(other_ranks), other_nodes);
-  return text;
 }
 
 }  // namespace muster::rendezvous

@@ -35,7 +35,4 @@ class ExchangeTracker {
   std::set<std::string> complete_;                         // so that a late copy starts nothing
 };
 
-// "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.
-std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks);
-
 }  // namespace muster::rendezvous

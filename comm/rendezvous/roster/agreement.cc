@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
-#include "comm/base/some_ranges.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -66,8 +66,7 @@ std::string DescribeProcess(const ProcessInfo& member) {
   std::vector<int> ranks;
   for (const RankClaim& claim : member.claims) ranks.push_back(claim.rank);
   std::ranges::sort(ranks);
-  return fmt::format("{} {} on {}", ranks.size() == 1 ? "rank" : "ranks", FormatSomeRanges(ranks),
-                     member.node);
+  return fmt::format("{} on {}", FormatRanks(ranks), member.node);
 }
 
 std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other) {

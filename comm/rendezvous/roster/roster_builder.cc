@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "comm/base/some_ranges.h"
+#include "comm/base/lists.h"
 #include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
@@ -25,6 +25,15 @@ std::string FewOf(const std::vector<int>& numbers) {
 Failure AsFailure(Error error) { return {std::move(error), -1, -1, ""}; }
 
 }  // namespace
+
+Failure EndedWhileForming(std::vector<int> ranks, const std::string& node) {
+  std::ranges::sort(ranks);
+  return {{Code::kPeerLost,
+           fmt::format("{} on {} ended while the group was forming", FormatRanks(ranks), node), ""},
+          ranks.front(),
+          -1,
+          ""};
+}
 
 RosterBuilder::RosterBuilder(ProcessInfo self, Placement placement)
     : self_(std::move(self)),
@@ -75,16 +84,7 @@ std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& m
 std::optional<Failure> RosterBuilder::Remove(Source source) {
   const auto found = speakers_.find(source);
   if (found == speakers_.end() || found->second.ranks.empty()) return std::nullopt;
-  std::vector<int> ranks = found->second.ranks;
-  std::ranges::sort(ranks);
-  return Failure{
-      {Code::kPeerLost,
-       fmt::format("{} {} on {} ended while the group was forming", ranks.size() == 1 ? "rank" : "ranks",
-                   FormatSomeRanges(ranks), found->second.node),
-       ""},
-      ranks.front(),
-      -1,
-      ""};
+  return EndedWhileForming(found->second.ranks, found->second.node);
 }
 
 void RosterBuilder::SetAddresses(const std::string& node, std::vector<std::string> addresses) {
@@ -120,8 +120,8 @@ Status RosterBuilder::CheckLocalRanks(Roster& roster) const {
     }
     for (size_t i = 0; i < local_ranks.size(); ++i) {
       if (local_ranks[i] == static_cast<int>(i)) continue;
-      return WithHint(Fail(Code::kDisagreement, "the local ranks of ranks {} on {} are {} instead of 0 to {}",
-                           FormatSomeRanges(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
+      return WithHint(Fail(Code::kDisagreement, "the local ranks of {} on {} are {} instead of 0 to {}",
+                           FormatRanks(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
                            local_ranks.size() - 1),
                       "two nodes may have one name, or LOCAL_RANK was exported by hand");
     }
@@ -195,14 +195,13 @@ std::string RosterBuilder::Describe() const {
   const std::map<std::string, int> arrived = ArrivedByNode();
   for (size_t i = 0; i < std::min(nodes.size(), kNodesNamed); ++i) {
     const MissingOnNode& node = nodes[i];
-    const std::string who =
-        by_rank ? FormatSomeRanges(node.ranks) : CountRanks(static_cast<size_t>(node.count));
+    const std::string who = by_rank ? FormatSomeRanges(node.ranks) : Counted(node.count, "rank");
     text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", node.node, who, WhyMissing(node.node, arrived));
   }
   if (nodes.size() > kNodesNamed) {
-    size_t ranks = 0;
-    for (size_t i = kNodesNamed; i < nodes.size(); ++i) ranks += static_cast<size_t>(nodes[i].count);
-    text += fmt::format("; and {} on {} nodes more", CountRanks(ranks), nodes.size() - kNodesNamed);
+    int ranks = 0;
+    for (size_t i = kNodesNamed; i < nodes.size(); ++i) ranks += nodes[i].count;
+    text += fmt::format("; and {} on {} nodes more", Counted(ranks, "rank"), nodes.size() - kNodesNamed);
   }
   while (text.back() == ' ') text.pop_back();
   return text;

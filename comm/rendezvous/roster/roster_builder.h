@@ -13,6 +13,9 @@
 
 namespace muster::rendezvous {
 
+// Ranks of one node.
+Failure EndedWhileForming(std::vector<int> ranks, const std::string& node);
+
 class RosterBuilder {
  public:
   // A connection to the root, or the root's own process.

@@ -12,8 +12,6 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr size_t kMostNamedNodes = 4;
-
 // Two ranks with the same key are in the same operation. Send and Recv are one for all that wait for a peer.
 using Key = std::tuple<uint64_t, std::string, uint64_t, int>;
 
@@ -135,7 +133,8 @@ class Analysis {
 std::string DescribeLate(const Roster& roster, const std::vector<WaitingCall::Late>& late) {
   std::string text;
   for (const WaitingCall::Late& one : late) {
-    text += fmt::format("{}{}, {}", text.empty() ? "" : "; ", NameRanks(roster, one.ranks), one.where);
+    text +=
+        fmt::format("{}{}, {}", text.empty() ? "" : "; ", DescribeRanksBriefly(roster, one.ranks), one.where);
   }
   return text;
 }
@@ -154,7 +153,7 @@ std::vector<WaitingCall> FindWaitingCalls(const std::vector<RankReport>& reports
 
 std::string Describe(const Roster& roster, const WaitingCall& call) {
   std::string text = Describe(call.call);
-  if (!call.call.collective) text += " on " + NameRanks(roster, call.waiting);
+  if (!call.call.collective) text += " on " + DescribeRanksBriefly(roster, call.waiting);
   const std::string age = FormatAge(call.call.milliseconds);
   if (call.late.empty()) {
     return fmt::format("{} has taken {} so far; all {} ranks are in it", text, age, call.waiting.size());
@@ -198,24 +197,6 @@ std::string DescribeState(const RankReport& report) {
   const OperationState& first = report.operations.front();
   if (first.active) return "in " + Describe(first);
   return "in the program, last in " + ShortName(first);
-}
-
-std::string NameRanks(const Roster& roster, const std::vector<int>& ranks) {
-  std::map<int, std::vector<int>> by_node;
-  for (const int rank : ranks) {
-    if (rank >= 0 && rank < roster.size()) by_node[roster.NodeOf(rank)].push_back(rank);
-  }
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  if (by_node.size() > kMostNamedNodes) {
-    return text + fmt::format("{} ({} nodes)", FormatRanges(ranks), by_node.size());
-  }
-  bool first = true;
-  for (const auto& [node, on_node] : by_node) {
-    text += fmt::format("{}{} ({})", first ? "" : ", ", FormatRanges(on_node),
-                        roster.nodes[static_cast<size_t>(node)].name);
-    first = false;
-  }
-  return text;
 }
 
 std::string FormatAge(uint64_t milliseconds) {

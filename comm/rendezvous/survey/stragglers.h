@@ -41,9 +41,6 @@ std::string DescribeMissing(const Roster& roster, const std::vector<RankReport>&
 // What a rank is doing, in a few words: "in AllReduce #42 f32[1024]", "in the program, last in Barrier #41".
 std::string DescribeState(const RankReport& report);
 
-// "rank 5 (gpu02)", "ranks 4-7 (gpu02), 9 (gpu03)", "ranks 8-900 (125 nodes)". `ranks` ascending.
-std::string NameRanks(const Roster& roster, const std::vector<int>& ranks);
-
 // "0.4 s", "31 s", "12 m", "3.5 h".
 std::string FormatAge(uint64_t milliseconds);
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 
 namespace muster::socket {
@@ -193,8 +194,7 @@ Layout LayoutOf(const Topology& topology) {
 }
 
 std::string Describe(const Layout& layout) {
-  return fmt::format("{} rank{}, {} node{}", layout.ranks, layout.ranks == 1 ? "" : "s", layout.nodes,
-                     layout.nodes == 1 ? "" : "s");
+  return fmt::format("{}, {}", Counted(layout.ranks, "rank"), Counted(layout.nodes, "node"));
 }
 
 std::vector<Algorithm> AlgorithmsOf(Operation operation) {

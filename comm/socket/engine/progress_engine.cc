@@ -16,7 +16,6 @@ namespace {
 constexpr Duration kSpinFor = std::chrono::microseconds(50);
 // Trying more connections than this costs more than being woken.
 constexpr size_t kMaxSpinPeers = 8;
-constexpr size_t kNamedPeers = 8;
 // Short sleeps show that the process was suspended.
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // Later than this after it should have woken up, a process was suspended; a busy machine is faster.
@@ -319,13 +318,7 @@ Error ProgressEngine::DeadlineError() const {
   // The rank that all wait for is rarely a peer that this one exchanges bytes with.
   const std::string missing = AskWhoIsMissing(group_, call_, connections_.own_rank());
   if (!missing.empty()) return clock_.DeadlineError(call_, missing);
-  const std::vector<int> peers = WaitingFor();
-  std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(peers.size(), kNamedPeers); ++i) {
-    names.push_back(DescribeRank(group_.roster(), peers[i]));
-  }
-  if (peers.size() > kNamedPeers) names.push_back(fmt::format("{} more", peers.size() - kNamedPeers));
-  return clock_.DeadlineError(call_, fmt::format("{}", fmt::join(names, ", ")));
+  return clock_.DeadlineError(call_, DescribeRanks(group_.roster(), WaitingFor()));
 }
 
 }  // namespace muster::socket

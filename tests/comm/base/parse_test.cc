@@ -68,13 +68,6 @@ TEST(ParseDuration, RefusesWhatIsNotOne) {
   }
 }
 
-TEST(FormatRanges, CompressesRuns) {
-  EXPECT_EQ(FormatRanges({}), "");
-  EXPECT_EQ(FormatRanges({7}), "7");
-  EXPECT_EQ(FormatRanges({0, 1, 2, 3, 7}), "0-3,7");
-  EXPECT_EQ(FormatRanges({1, 2, 4, 6, 7, 8}), "1,2,4,6-8");
-}
-
 TEST(Split, KeepsEmptyParts) {
   EXPECT_THAT(Split("a,,b", ','), testing::ElementsAre("a", "", "b"));
   EXPECT_THAT(Split("", ','), testing::ElementsAre(""));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/base/lists.h"
+
 namespace muster::resolve {
 namespace {
 
@@ -107,24 +109,11 @@ TEST(ExpandHostlist, IsNotTalkedIntoGigabytes) {
 
 TEST(ExpandHostlist, TakesTheLongestRange) { EXPECT_EQ(Expand("n[0-65535]").size(), 65536u); }
 
-TEST(CompressHostlist, FindsRuns) {
-  EXPECT_EQ(CompressHostlist({}), "");
-  EXPECT_EQ(CompressHostlist({"gpu07"}), "gpu07");
-  EXPECT_EQ(CompressHostlist({"gpu01", "gpu02", "gpu03", "gpu07"}), "gpu[01-03,07]");
-  EXPECT_EQ(CompressHostlist({"n9", "n10"}), "n[9-10]");
-  EXPECT_EQ(CompressHostlist({"n09", "n010"}), "n[09,010]");
-  EXPECT_EQ(CompressHostlist({"r3", "r1", "r2"}), "r[3,1-2]");
-  EXPECT_EQ(CompressHostlist({"a", "b", "a"}), "a,b,a");
-  EXPECT_EQ(CompressHostlist({"a1", "b1", "login", "a2", "a3"}), "a1,b1,login,a[2-3]");
-  EXPECT_EQ(CompressHostlist({"n1-ib", "n2-ib"}), "n1-ib,n2-ib");
-  EXPECT_EQ(CompressHostlist({"n1", "n1"}), "n[1,1]");
-}
-
-TEST(CompressHostlist, IsReadBack) {
+TEST(FormatNodes, IsReadBack) {
   for (const char* text : {"gpu[01-04,07],login1,x[9-12]", "r[3,1-2]", "n[1,01,001]", "rack[1-2]n[01-02]",
                            "a,b,a", "n[0998-1002]", "999,0001", "n[1-2]-ib,n3"}) {
     const auto names = Expand(text);
-    EXPECT_EQ(Expand(CompressHostlist(names)), names) << text;
+    EXPECT_EQ(Expand(FormatNodes(names)), names) << text;
   }
 }
 

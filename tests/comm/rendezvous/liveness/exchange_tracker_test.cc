@@ -74,23 +74,5 @@ TEST(ExchangeTracker, AnExchangeThatWaitsForARankThatHasLeftIsHopeless) {
   EXPECT_EQ(failure->rank, 2);
 }
 
-TEST(DescribeRanks, GroupsThemByNode) {
-  EXPECT_EQ(DescribeRanks(kFourRanks, {2}), "rank 2 on gpu02");
-  EXPECT_EQ(DescribeRanks(kFourRanks, {3, 1, 0}), "ranks 0,1 on gpu01, 3 on gpu02");
-}
-
-TEST(DescribeRanks, CountsTheNodesOfAThousand) {
-  Roster roster;
-  std::vector<int> ranks;
-  for (int rank = 0; rank < 8000; ++rank) {
-    if (rank % 8 == 0) roster.nodes.push_back({fmt::format("n{:03}", rank / 8), {}});
-    roster.members.push_back({rank / 8, rank % 8, rank, {}});
-    ranks.push_back(rank);
-  }
-  const std::string text = DescribeRanks(roster, ranks);
-  EXPECT_THAT(text, testing::StartsWith("ranks 0-7 on n000, 8-15 on n001, "));
-  EXPECT_THAT(text, testing::EndsWith(", 120-127 on n015 and 7872 ranks on 984 nodes more"));
-}
-
 }  // namespace
 }  // namespace muster::rendezvous

@@ -4,6 +4,7 @@
 // an error line for every list that it refuses. It takes no suffix after a bracket, a newline for a part of a
 // name, and turns a number of more than 19 digits into another one.
 #include "bootstrap/resolve/slurm/hostlist.h"
+#include "comm/base/lists.h"
 #include "tests/bootstrap/resolve/slurm/by_slurm.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -32,8 +33,8 @@ void FuzzOne(ByteView input) {
     return;
   }
   Require(!names->empty(), "a list has names");
-  const auto again = resolve::ExpandHostlist(resolve::CompressHostlist(*names));
-  Require(again && *again == *names, "\"{}\" is read back", resolve::CompressHostlist(*names));
+  const auto again = resolve::ExpandHostlist(FormatNodes(*names));
+  Require(again && *again == *names, "\"{}\" is read back", FormatNodes(*names));
   if (names->size() > kMostCompared || HasLongNumber(text)) return;
   if (text.find_first_of(std::string_view("\0\n", 2)) != std::string_view::npos) return;
   const std::vector<std::string> theirs = resolve::BySlurm(std::string(text));

@@ -1,0 +1,31 @@
+// Ranks, nodes and lists of them in messages, status, reports and logs. Lists of ranks are ascending.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+inline constexpr size_t kRangesNamed = 16;
+
+// {0,1,2,3,7} -> "0-3,7".
+std::string FormatRanges(const std::vector<int>& ascending);
+
+// The same, readable on a thousand nodes: at most `most` ranges, {0,2,4,...} -> "0,2,4,6 and 312 more".
+std::string FormatSomeRanges(const std::vector<int>& ascending, size_t most = kRangesNamed);
+
+// "rank 5", "ranks 0-3,7"; as FormatSomeRanges.
+std::string FormatRanks(const std::vector<int>& ascending);
+
+// "rank 5 on gpu03"; without a node "rank 5". comm/roster.h has the same for a rank of a group.
+std::string DescribeRank(int rank, std::string_view node);
+
+// "1 rank", "8 ranks".
+std::string Counted(int count, std::string_view what);
+
+// {"gpu01","gpu02","gpu03","gpu07"} -> "gpu[01-03,07]", a host list of Slurm. Keeps the order.
+std::string FormatNodes(const std::vector<std::string>& names);
+
+}  // namespace muster
