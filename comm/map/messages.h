@@ -12,9 +12,9 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"
+#include "comm/map/item_book.h"
 #include "comm/map/journal/identity.h"
 #include "comm/map/journal/record.h"
-#include "comm/map/ledger.h"
 #include "comm/map/options.h"
 
 namespace muster::map {

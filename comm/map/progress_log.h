@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/base/deadline.h"
-#include "comm/map/ledger.h"
+#include "comm/map/state.h"
 
 namespace muster::map {
 

@@ -128,7 +128,7 @@ void Root::OnOpened(Result<JournalWriter::Opened> opened) {
   }
   state_ = State::kOpen;
   opened_ = Clock::now();
-  if (!first_->options.quiet) log_.Begin(ledger_->progress(), Clock::now());
+  if (!first_->options.quiet) log_.Begin(ledger_->items().progress(), Clock::now());
   for (const auto& [rank, state] : ranks_) Welcome(rank);
   OnTick();
   CheckOver();
@@ -161,7 +161,7 @@ void Root::OnCommit(int rank, Commit commit) {
   record.ending = Ending::kCommitted;
   record.rank = rank;
   record.node = params_.roster.NodeName(rank);
-  record.attempts = ledger_->AttemptsOf(record.item);
+  record.attempts = ledger_->items().AttemptsOf(record.item);
   Append(std::move(record), rank);
 }
 
@@ -173,10 +173,10 @@ void Root::OnFailed(int rank, Failed failed) {
            {{"item", failed.item},
             {"key", failed.key},
             {"rank", rank},
-            {"tries", ledger_->AttemptsOf(failed.item)}},
+            {"tries", ledger_->items().AttemptsOf(failed.item)}},
            "item {} ({}) failed on {}, try {} of {}: {}", failed.item, failed.key,
-           DescribeRank(params_.roster, rank), ledger_->AttemptsOf(failed.item), first_->options.retries + 1,
-           first_line);
+           DescribeRank(params_.roster, rank), ledger_->items().AttemptsOf(failed.item),
+           first_->options.retries + 1, first_line);
   if (verdict != Ledger::Verdict::kPoisoned) return;
   if (slowest_.Takes(failed.took)) slowest_.Add({failed.item, failed.key, rank, failed.took});
   Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
@@ -187,7 +187,7 @@ void Root::Poison(int rank, uint64_t item, std::string key, std::string error, D
   if (failed_.size() < kFailedNamed) failed_.push_back({item, key, rank, took});
   const ByteView bytes = AsBytes(error);
   Append({Ending::kPoisoned, item, std::move(key), rank, params_.roster.NodeName(rank),
-          ledger_->AttemptsOf(item), took, Format::kBytes, Bytes(bytes.begin(), bytes.end())},
+          ledger_->items().AttemptsOf(item), took, Format::kBytes, Bytes(bytes.begin(), bytes.end())},
          std::nullopt);
 }
 
@@ -259,7 +259,7 @@ void Root::CheckAbandoned() {
   if (last_loss_.empty() || !ranks_.empty() || !AllAreDone()) return;
   const bool over = state_ == State::kOpen ? ledger_->IsOver() : state_ != State::kOpening;
   if (over) return;
-  const Progress& progress = ledger_->progress();
+  const Progress& progress = ledger_->items().progress();
   const Error error{
       Code::kWorkFailed,
       fmt::format("no rank is left to work on the map: {}; {} of {} items are left", last_loss_,
@@ -275,7 +275,8 @@ void Root::OnTick() {
   if (state_ != State::kOpen && state_ != State::kOver) return;
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
   if (state_ == State::kOver) return CheckLeft();
-  if (!first_->options.quiet) log_.Tell(ledger_->progress(), Clock::now(), [this] { return NodeShares(); });
+  if (!first_->options.quiet)
+    log_.Tell(ledger_->items().progress(), Clock::now(), [this] { return NodeShares(); });
   CheckSilent();
   CheckOverdue();
   Dispatch();
@@ -337,14 +338,15 @@ std::vector<NodeShare> Root::NodeShares() const {
 }
 
 void Root::CheckTime() {
-  if (latest_.IsNever() || ledger_->closed() || ledger_->AllEnded()) return;
+  if (latest_.IsNever() || ledger_->items().closed() || ledger_->items().progress().left() == 0) return;
   if (!ledger_->Limit(latest_.Remaining() - kSlack)) return;
-  const uint64_t left = ledger_->closed() ? ledger_->progress().left() : ledger_->held_back();
+  const uint64_t left =
+      ledger_->items().closed() ? ledger_->items().progress().left() : ledger_->items().held_back();
   if (left == 0) return;
-  LogEvent(
-      LogLevel::kWarning, "map_time_is_up", {{"left", left}}, "the job ends soon: {}, {} are left",
-      ledger_->closed() ? "no further item of the map is begun" : "no further item of some classes is begun",
-      left);
+  LogEvent(LogLevel::kWarning, "map_time_is_up", {{"left", left}}, "the job ends soon: {}, {} are left",
+           ledger_->items().closed() ? "no further item of the map is begun"
+                                     : "no further item of some classes is begun",
+           left);
 }
 
 // ---- the end
@@ -360,7 +362,7 @@ void Root::CheckOver() {
   state_ = State::kClosing;
   ended_ = Clock::now();
   params_.loop.Cancel(tick_);
-  if (!first_->options.quiet) log_.End(ledger_->progress(), Clock::now());
+  if (!first_->options.quiet) log_.End(ledger_->items().progress(), Clock::now());
   const auto closed = std::make_shared<Status>();
   params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
                      [this, closed, alive = std::weak_ptr(alive_)] {
@@ -376,7 +378,7 @@ void Root::CheckOver() {
 }
 
 Outcome Root::OutcomeNow() const {
-  const Progress& progress = ledger_->progress();
+  const Progress& progress = ledger_->items().progress();
   return {progress.items,      progress.committed,      progress.resumed, progress.poisoned,
           progress.left() > 0, progress.second_commits, poisoned_,        results_at_};
 }
@@ -389,8 +391,8 @@ MapState Root::Look() const {
   const auto now = ended_.value_or(Clock::now());
   map.subject = first_->identity.subject;
   map.journal = first_->options.journal;
-  map.time_is_up = ledger_->closed();
-  map.progress = ledger_->progress();
+  map.time_is_up = ledger_->items().closed();
+  map.progress = ledger_->items().progress();
   if (opened_ != Clock::time_point{}) map.elapsed = now - opened_;
   map.slowest = slowest_.items();
   map.longest = ledger_->LongestAtWork(now).items();

@@ -75,7 +75,7 @@ TEST(Ledger, SecondCommitIsCountedAndIgnored) {
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
   EXPECT_EQ(ledger.Commit(0, 0, milliseconds(5), kStart), Verdict::kTaken);
   EXPECT_EQ(ledger.Commit(1, 0, milliseconds(5), kStart), Verdict::kIgnored);
-  EXPECT_EQ(ledger.progress(), (Progress{2, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(ledger.items().progress(), (Progress{2, 1, 0, 0, 0, 1}));
   EXPECT_EQ(ledger.Commit(0, 7, milliseconds(5), kStart), Verdict::kIgnored);
 }
 
@@ -87,11 +87,11 @@ TEST(Ledger, FailedItemGoesToAnotherRankFirstAndIsGivenUpInTheEnd) {
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
   EXPECT_EQ(ledger.Fail(0, 0, {}, kStart), Verdict::kIgnored);
   EXPECT_EQ(ledger.Fail(1, 0, {}, kStart), Verdict::kPoisoned);
-  EXPECT_EQ(ledger.AttemptsOf(0), 2);
+  EXPECT_EQ(ledger.items().AttemptsOf(0), 2);
   EXPECT_FALSE(ledger.IsOver());
   ledger.Commit(0, 1, milliseconds(1), kStart);
   EXPECT_TRUE(ledger.IsOver());
-  EXPECT_EQ(ledger.progress(), (Progress{2, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(ledger.items().progress(), (Progress{2, 1, 1, 0, 0, 0}));
 }
 
 TEST(Ledger, ARankReceivesItsOwnFailuresOnlyIfNobodyElseWorks) {
@@ -135,7 +135,7 @@ TEST(Ledger, LostRankCountsATryOnlyForItemsAtWork) {
   const Ledger::Lost lost = ledger.Lose(0);
   EXPECT_EQ(lost.returned, 3);
   EXPECT_THAT(lost.poisoned, ElementsAre(GrantedItem{1, 1}));
-  EXPECT_EQ(ledger.progress(), (Progress{100, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(ledger.items().progress(), (Progress{100, 1, 1, 0, 0, 0}));
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(2));
   EXPECT_EQ(ledger.Lose(0).returned, 0);
 }
@@ -156,7 +156,7 @@ TEST(Ledger, IdleRanksGetWhatOthersHaveNotBegun) {
   ledger.GiveBack(0, {3, 4, 5}, kStart);
   // A free slot comes first.
   EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{3, 1}}}, Ledger::Grant{0, {{4, 1}}}));
-  EXPECT_EQ(ledger.AttemptsOf(3), 0);
+  EXPECT_EQ(ledger.items().AttemptsOf(3), 0);
   // What is not one's own cannot be given back.
   ledger.GiveBack(1, {1}, kStart);
   EXPECT_THAT(ledger.ItemsOf(0), ElementsAre(1, 2, 4));
@@ -190,7 +190,7 @@ TEST(Ledger, EarlierRunsCount) {
   ledger.Resume(2, false, ShortTime(seconds(1)));
   ledger.Resume(9, false, ShortTime(seconds(1)));
   ledger.Join(0, 4);
-  EXPECT_EQ(ledger.progress(), (Progress{4, 1, 1, 2, 0, 0}));
+  EXPECT_EQ(ledger.items().progress(), (Progress{4, 1, 1, 2, 0, 0}));
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(1, 3));
 }
 
@@ -202,7 +202,7 @@ TEST(Ledger, NothingIsGrantedOnceItIsClosed) {
   EXPECT_FALSE(ledger.IsOver());
   ledger.Commit(0, 0, milliseconds(1), kStart);
   EXPECT_TRUE(ledger.IsOver());
-  EXPECT_FALSE(ledger.AllEnded());
+  EXPECT_FALSE(ledger.items().progress().left() == 0);
 }
 
 // Even items are of class 0 and take `even`, odd ones of class 1; rank 0 does the first `done`.
@@ -222,13 +222,13 @@ TEST(Ledger, AClassOfLongItemsEndsBeforeTheOthers) {
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(13));
   EXPECT_TRUE(ledger.Limit(seconds(50)));
   EXPECT_FALSE(ledger.Limit(seconds(50)));
-  EXPECT_FALSE(ledger.closed());
-  EXPECT_EQ(ledger.held_back(), 1);
+  EXPECT_FALSE(ledger.items().closed());
+  EXPECT_EQ(ledger.items().held_back(), 1);
   // Once, although nobody waits: item 13 is not begun.
   EXPECT_THAT(ledger.TakeRecalls(kStart, seconds(1)), ElementsAre(0));
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(9), seconds(1)), IsEmpty());
   ledger.GiveBack(0, {13}, kStart);
-  EXPECT_EQ(ledger.held_back(), 2);
+  EXPECT_EQ(ledger.items().held_back(), 2);
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(12));
   EXPECT_EQ(ledger.Fail(1, 12, {}, kStart), Verdict::kAgain);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(12));
@@ -240,7 +240,7 @@ TEST(Ledger, AClassOfLongItemsEndsBeforeTheOthers) {
   EXPECT_FALSE(ledger.IsOver());
   ledger.Commit(0, 16, seconds(1), kStart);
   EXPECT_TRUE(ledger.IsOver());
-  EXPECT_EQ(ledger.progress().left(), 2);
+  EXPECT_EQ(ledger.items().progress().left(), 2);
 }
 
 // Ranks that wait take what others have not begun, although items of a closed class are left.
@@ -285,8 +285,8 @@ TEST(Ledger, EarlierRunsKnowHowLongTheItemsOfAClassTake) {
     EXPECT_THAT(Ask(ledger, 1), ElementsAre(1));
     EXPECT_THAT(Ask(ledger, 0), ElementsAre(5));
     EXPECT_TRUE(ledger.Limit(seconds(5)));
-    EXPECT_FALSE(ledger.closed());
-    EXPECT_EQ(ledger.held_back(), 1);
+    EXPECT_FALSE(ledger.items().closed());
+    EXPECT_EQ(ledger.items().held_back(), 1);
   }
 }
 
@@ -307,19 +307,19 @@ TEST(Ledger, AnItemThatWasGrantedBeforeItsClassWasKnownIsGrantedAgain) {
 TEST(Ledger, OfAClassWithFewResultsTwiceTheLongestCounts) {
   Ledger few = OfTwoClasses(40, 9, seconds(100), seconds(30));
   EXPECT_TRUE(few.Limit(seconds(50)));
-  EXPECT_TRUE(few.closed());
+  EXPECT_TRUE(few.items().closed());
   Ledger enough = OfTwoClasses(40, 10, seconds(100), seconds(30));
   EXPECT_TRUE(enough.Limit(seconds(50)));
-  EXPECT_FALSE(enough.closed());
+  EXPECT_FALSE(enough.items().closed());
   EXPECT_TRUE(enough.Limit(seconds(29)));
-  EXPECT_TRUE(enough.closed());
+  EXPECT_TRUE(enough.items().closed());
 }
 
 TEST(Ledger, AClassWithoutAResultCountsAsAllItems) {
   Ledger one = OfTwoClasses(40, 1, seconds(100), {});
   EXPECT_FALSE(one.Limit(seconds(150)));
   EXPECT_TRUE(one.Limit(seconds(99)));
-  EXPECT_TRUE(one.closed());
+  EXPECT_TRUE(one.items().closed());
   // Before any result, until there is no time at all.
   Ledger none = OfTwoClasses(4, 0, {}, {});
   EXPECT_FALSE(none.Limit(milliseconds(1)));
@@ -335,7 +335,7 @@ TEST(Ledger, HasAtMost64Classes) {
   ledger.Classify(1, classes);  // beyond the last item: ignored
   ledger.Resume(299, false, ShortTime(seconds(1)));
   EXPECT_TRUE(ledger.Limit({}));
-  EXPECT_EQ(ledger.held_back(), 299);
+  EXPECT_EQ(ledger.items().held_back(), 299);
 }
 
 TEST(Ledger, OverdueItemsAreThoseAtWork) {

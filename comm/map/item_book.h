@@ -1,0 +1,106 @@
+// The items of a map: which have ended, which are granted, which comes next, how long they take. A value: it knows
+// ranks only as the place at which an item failed.
+//
+// If items have classes, those of the class that takes longest on average go first, so that none of them is begun
+// late. Of a class without a result the first is granted as soon as possible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/map/journal/durations.h"
+#include "comm/map/options.h"
+#include "comm/map/state.h"
+
+namespace muster::map {
+
+inline constexpr int kMostRetries = 30;
+inline constexpr uint64_t kMostItems = 1'000'000'000;
+
+struct GrantedItem {
+  uint64_t index = 0;
+  uint32_t attempt = 1;
+
+  friend bool operator==(const GrantedItem&, const GrantedItem&) = default;
+};
+
+class ItemBook {
+ public:
+  ItemBook(uint64_t items, int retries);
+
+  // By an earlier run, and how long it took there (ShortTime).
+  void Resume(uint64_t item, bool poisoned, uint8_t took);
+  // The classes of the items from `first` on (Options::classes). At any time; until then all are of one class.
+  void Classify(uint64_t first, std::span<const uint8_t> classes);
+
+  // The next item that did not fail on this rank.
+  std::optional<GrantedItem> Take(int rank);
+  // Then these are left, for a rank that is the only one at work.
+  bool HasReturned() const { return !returned_.empty(); }
+  GrantedItem TakeReturned() { return Grant(TakeReturned(returned_.begin())); }
+  // A granted item that was not begun.
+  void Return(uint64_t item);
+  // A granted item failed on this rank. True: it failed too often, and is given up.
+  bool Fail(uint64_t item, int rank);
+  // False: it had ended before.
+  bool Commit(uint64_t item, Duration took);
+
+  // No more grants: the time is up.
+  void Close();
+  // `left` is there for an item. A class is closed once it is less than 95 of 100 of its items took: no more grants
+  // of it. Of a class with few results twice its longest counts, of one without any all items; none is closed while
+  // there is time for the longest item of all. True: a further class is closed.
+  bool Limit(Duration left);
+  // All classes are.
+  bool closed() const;
+
+  bool Has(uint64_t item) const { return item < states_.size(); }
+  bool IsGranted(uint64_t item) const { return StateOf(item) == State::kGranted; }
+  uint32_t AttemptsOf(uint64_t item) const { return states_[item] >> kAttemptShift; }
+  uint64_t Grantable() const;
+  // Items of closed classes that no rank has.
+  uint64_t held_back() const { return progress_.left() - progress_.granted - Grantable(); }
+  bool classified() const { return !classes_.empty(); }
+  // How long the next item of the class that is due takes; zero: not known, or there is none.
+  Duration ExpectNext() const;
+  const Progress& progress() const { return progress_; }
+  const Durations& durations() const { return durations_; }
+
+ private:
+  enum class State : uint8_t { kPending, kGranted, kCommitted, kPoisoned };
+  static constexpr int kAttemptShift = 2;
+  struct Class {
+    bool closed = false;
+    uint64_t pending = 0;
+    uint64_t fresh = 0;  // its items from here on were never granted
+    Durations durations;
+  };
+
+  State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
+  void Set(uint64_t item, State state);
+  void CountAttempt(uint64_t item);
+  uint8_t ClassOf(uint64_t item) const { return classes_.empty() ? uint8_t{0} : classes_[item]; }
+  const Class* NextClass() const;
+  GrantedItem Grant(uint64_t item);
+  std::optional<uint64_t> TakeFresh();
+  uint64_t TakeReturned(std::set<uint64_t>::iterator place);
+
+  const int retries_;
+  // State and tries of each item in a byte: ten million items are ten megabytes, and ten more with their classes.
+  std::vector<uint8_t> states_;
+  std::vector<uint8_t> classes_;  // empty: all are of class 0
+  std::vector<Class> by_class_{1};
+  std::vector<uint8_t> took_;                    // of items of earlier runs; empty: there are none
+  std::set<uint64_t> returned_;                  // of classes that are not closed
+  std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
+  Progress progress_;
+  Durations durations_;
+  Duration longest_{};  // no item took longer
+};
+
+}  // namespace muster::map
