@@ -18,6 +18,8 @@ constexpr Duration kSameSender = seconds(1);
 constexpr Duration kSameKeyPress = milliseconds(200);
 // Slurm's KillWait is 30 s unless the site changed it; --signal=TERM@120 is common.
 constexpr Duration kCheckpoint = minutes(2);
+// A scheduler signals all processes of a step within this time.
+constexpr Duration kOneRequest = seconds(1);
 
 }  // namespace
 
@@ -85,7 +87,7 @@ void EndRequest::Wait() {
 EndStep EndRequest::Escalate(int number) {
   if (number == SIGTERM) {
     // A second SIGTERM means "immediately" to many programs.
-    if (terminated()) return EndStep::kNothing;
+    if (stage_ >= Stage::kTerminated) return EndStep::kNothing;
     stage_ = Stage::kTerminated;
     Wait();
     return EndStep::kPassOn;
@@ -124,6 +126,10 @@ std::optional<int> EndRequest::Explains(Clock::time_point now) const {
 bool EndRequest::WasSent(int signal) const {
   return (signal == SIGTERM && stage_ >= Stage::kTerminated) ||
          (signal == SIGKILL && stage_ == Stage::kKilled);
+}
+
+bool EndRequest::JustTerminated(Clock::time_point now) const {
+  return stage_ >= Stage::kTerminated || (Explains(now) == SIGTERM && now - at_ < kOneRequest);
 }
 
 EndRequest::Verdict EndRequest::Judge(const ChildExit& exit, Clock::time_point now) const {

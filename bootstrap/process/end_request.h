@@ -62,9 +62,8 @@ class EndRequest {
   // (run.grace; 2 minutes for those that are more than a request for a thread dump, so that a checkpoint can
   // be written) fails for a reason of its own.
   std::optional<int> Explains(Clock::time_point now) const;
-  Duration Age(Clock::time_point now) const { return now - at_; }
-  // Programs have received SIGTERM because of this request.
-  bool terminated() const { return stage_ >= Stage::kTerminated; }
+  // All programs have just received SIGTERM: a second one means "immediately" to many of them.
+  bool JustTerminated(Clock::time_point now) const;
 
   struct Verdict {
     bool as_told = false;    // the failure follows from the request

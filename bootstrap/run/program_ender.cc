@@ -69,12 +69,12 @@ void ProgramEnder::Send(int number, std::string_view because) {
 }
 
 std::string ProgramEnder::NameRanks(const std::vector<int>& ranks) const {
-  return ranks.size() == 1 ? verdict_.Describe(ranks.front()) : FormatRanks(ranks);
+  return ranks.size() == 1 ? verdict_.place().Describe(ranks.front()) : FormatRanks(ranks);
 }
 
 // Once in the log, for all ranks of the group.
 void ProgramEnder::ReportWaiting() {
-  if (!verdict_.is_root()) return;
+  if (!verdict_.place().is_root) return;
   const auto log = [this](const std::vector<int>& ranks) {
     const std::optional<int> signal = verdict_.request().Explains(Clock::now());
     if (ranks.empty() || !signal) return;
@@ -100,7 +100,7 @@ void ProgramEnder::EndAll() {
   const std::vector<int> ranks = programs_.RunningRanks();
   if (ranks.empty()) return;
   for (const int rank : ranks) recorder_.Terminated(rank);
-  if (!verdict_.JustTerminated(Clock::now())) programs_.Signal(SIGTERM);
+  if (!verdict_.request().JustTerminated(Clock::now())) programs_.Signal(SIGTERM);
   kill_timer_ = loop_.After(plan_.config.run.grace, [this] {
     for (const int rank : programs_.RunningRanks()) {
       LogEvent(LogLevel::kWarning, "killed", {{"rank", rank}, {"grace", plan_.config.run.grace}},

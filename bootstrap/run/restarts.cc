@@ -48,15 +48,16 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     if (restarts > 0) next.began = Clock::now();
     Supervisor supervisor(std::move(next));
     MUSTER_TRY(const int status, supervisor.Run());
-    if (restarts == most || !supervisor.verdict().MayStartAgain()) return status;
+    const RunVerdict& verdict = supervisor.verdict();
+    if (restarts == most || !verdict.MayStartAgain()) return status;
     // The group's failure does not name this request: other supervisors start again, and would wait.
-    if (const auto told = supervisor.verdict().ToldToEnd(Clock::now())) {
+    if (const auto told = ToldToEnd(verdict.place(), verdict.request(), Clock::now())) {
       MUSTER_TRY(SupervisorPlan telling, plan(restarts + 1));
       MUSTER_CHECK(TellThoseWhoStartAgain(std::move(telling), *told));
       return status;
     }
     // Once in the log, not once for every rank.
-    if (supervisor.verdict().is_root()) {
+    if (verdict.place().is_root) {
       LogEvent(LogLevel::kWarning, "restart", {{"restart", restarts + 1}, {"most", most}},
                "starting again: restart {} of {}", restarts + 1, most);
     }

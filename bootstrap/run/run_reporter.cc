@@ -34,7 +34,7 @@ void RunReporter::NoteArrivals(const rendezvous::Joiner* joiner) {
 }
 
 void RunReporter::Formed(const rendezvous::Arrivals* arrivals, bool is_root) {
-  const rendezvous::FormedGroup& group = verdict_.group();
+  const rendezvous::FormedGroup& group = verdict_.place().group;
   recorder_.Formed(group, arrivals);
   if (!is_root) return;
   BecomeRoot();
@@ -59,24 +59,24 @@ void RunReporter::NotFormed(const rendezvous::Failure& failure, const rendezvous
 void RunReporter::Interrupted(int signal, const rendezvous::Joiner* joiner) {
   NoteArrivals(joiner);
   // All ranks receive the signal; the root logs it.
-  LogEvent(verdict_.is_root() ? LogLevel::kWarning : LogLevel::kDebug, "signalled", {{"signal", signal}},
-           "ended by signal {} while the group was forming", signal);
+  LogEvent(verdict_.place().is_root ? LogLevel::kWarning : LogLevel::kDebug, "signalled",
+           {{"signal", signal}}, "ended by signal {} while the group was forming", signal);
 }
 
 void RunReporter::Failed(const rendezvous::Failure& failure, bool received) {
   recorder_.Failed(failure);
-  const FailureLog log = verdict_.LogOf(received, LogFileNumber());
+  const FailureLog log = LogOf(verdict_.place(), failure, received, LogFileNumber());
   LogEvent(log == FailureLog::kSilent ? LogLevel::kDebug : LogLevel::kError, "failed",
            {{"rank", failure.rank},
             {"code", CodeName(failure.error.code)},
             {"exit_status", StatusOf(failure)},
             {"hint", failure.error.hint}},
-           "{}", verdict_.FailureLine(log));
+           "{}", FailureLine(verdict_.place(), failure, log));
 }
 
 void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps) {
   // For one program of all ranks its own output and the line of its failure are enough.
-  if (!verdict_.is_root() || plan_.who != WhoRuns::kEveryRank) return;
+  if (!verdict_.place().is_root || plan_.who != WhoRuns::kEveryRank) return;
   const report::RunRecord record = recorder_.Finish(*verdict_.status(), has_left, std::move(maps));
   if (verdict_.LogsSummary(Clock::now())) {
     LogLine(LogLevel::kError, "summary", report::SummaryFields(record), report::SummaryText(record));

@@ -1,22 +1,18 @@
-// The decisions of a supervisor about its run: the failure that it reports, the exchanges at the end, the exit
-// status, the next try, the process that logs the failure. A value: the supervisor adds facts and carries out
-// the steps that follow from them. No process, no socket; the time is an argument.
+// The decisions of a supervisor about its run: which failure it reports, the exchanges at the end, the exit
+// status, the next try. A value: the supervisor adds facts and carries out the steps that follow from them. No
+// process, no socket; the time is an argument.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "bootstrap/process/child.h"
 #include "bootstrap/process/end_request.h"
+#include "bootstrap/run/failure_log.h"
+#include "bootstrap/run/own_failure.h"
 #include "comm/base/deadline.h"
-#include "comm/base/error.h"
-#include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster::run {
@@ -27,9 +23,9 @@ inline constexpr std::string_view kAllDone = "all programs have ended";
 inline constexpr std::string_view kFilesAreThere = "the expected files are there";
 
 enum class RunStep : uint8_t {
-  kReport,        // OfProgram
+  kReport,        // FailureOfProgram
   kReportSoon,    // the same, 200 ms later
-  kReportSignal,  // OfSignal
+  kReportSignal,  // FailureOfSignal
   kSendExitReport,
   kGatherAllDone,
   kGatherFiles,
@@ -42,19 +38,6 @@ enum class RunStep : uint8_t {
 };
 using RunSteps = std::vector<RunStep>;
 
-struct EndedProgram {
-  int rank = 0;
-  process::ChildExit exit;
-  rendezvous::OutOfMemory out_of_memory = rendezvous::OutOfMemory::kNo;
-};
-
-// How a process logs the group's failure.
-enum class FailureLog : uint8_t {
-  kSilent,
-  kApart,  // in a log file of its own: why it ends, and that the root logs more
-  kFull,
-};
-
 struct RunFacts {
   Duration grace{};            // run.grace
   bool alone = true;           // a world of one: no other supervisor
@@ -65,19 +48,13 @@ struct RunFacts {
   bool keeps_store = false;    // in this process
 };
 
-// `failure` is the group's. What its program exited with, else the status of its code.
-int StatusOf(const rendezvous::Failure& failure);
-// Each rank may have a log file of its own (srun -o out-%t): it logs there in one line why it ends. A pipe or
-// a terminal may be the root's as well. `own_log`: LogFileNumber.
-bool LogsApart(const rendezvous::Failure& failure, uint64_t own_log);
-
 class RunVerdict {
  public:
   explicit RunVerdict(const RunFacts& facts) : facts_(facts), request_(facts.grace) {}
 
   // Facts. `all_ended`: no program of this process runs, and its output has been passed on.
   void Formed(rendezvous::FormedGroup group, std::vector<int> own_ranks);
-  void BecomeRoot() { root_ = true; }
+  void BecomeRoot() { place_.is_root = true; }
   void EveryoneKnows() { everyone_knows_ = true; }
   void EndsReceived() { ends_received_ = true; }
   void Released() { released_ = true; }
@@ -106,45 +83,21 @@ class RunVerdict {
 
   const RunFacts& facts() const { return facts_; }
   process::EndRequest& request() { return request_; }
-  const rendezvous::FormedGroup& group() const { return group_; }
-  const std::vector<int>& own_ranks() const { return own_ranks_; }
-  bool is_root() const { return root_; }
+  const process::EndRequest& request() const { return request_; }
+  const RunPlace& place() const { return place_; }
   const std::optional<rendezvous::Failure>& failure() const { return failure_; }
   bool may_report() const { return !failure_ && !reported_; }
   std::optional<int> status() const { return status_; }
-  std::string Describe(int rank) const { return DescribeRank(group_.roster, rank); }
-
-  // Failures that this process reports: of the first program that failed or exited without leaving its group;
-  // of one that closed its connections; of a signal while only other ranks run.
+  // The first that failed or exited without leaving its group.
   const std::optional<EndedProgram>& failed_program() const { return failed_program_; }
-  rendezvous::Failure OfProgram(std::string stderr_tail, Clock::time_point now) const;
-  rendezvous::Failure OfLost(int rank, bool exited) const;
-  rendezvous::Failure OfSignal(Clock::time_point now) const;
-  static rendezvous::Failure OfFiles(const Error& missing);
-
-  // How this process logs the failure, and the line. `received`: another process sent it, and logs it.
-  FailureLog LogOf(bool received, uint64_t own_log) const;
-  std::string FailureLine(FailureLog log) const;
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
-  // All programs have just received SIGTERM: a second one means "immediately" to many of them.
-  bool JustTerminated(Clock::time_point now) const;
-  // The lost supervisor whose program's children are for this process to end: the first remaining one of its
-  // node ends them.
-  std::optional<pid_t> LostSupervisor(pid_t self) const;
   // A program failed, no rank was lost, none was told to end. The same on every supervisor.
   bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_told; }
-  // This process was told to end.
-  std::optional<Error> ToldToEnd(Clock::time_point now) const;
 
  private:
-  std::string DescribeUnlessAlone(int rank) const;
-  bool LeadsRest() const;
-  bool IsFirstReporter() const;
-
   RunFacts facts_;
-  rendezvous::FormedGroup group_;
-  std::vector<int> own_ranks_ = {0};
+  RunPlace place_;
   process::EndRequest request_;
   Clock::time_point ended_at_{};  // the latest program
   std::set<int> lost_;            // ranks whose program closed its connections without leaving the group
@@ -153,7 +106,6 @@ class RunVerdict {
   std::optional<EndedProgram> failed_program_;
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;
-  bool root_ = false;
   bool reported_ = false;
   bool awaits_everyone_ = false;
   bool everyone_knows_ = false;

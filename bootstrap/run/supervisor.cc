@@ -117,7 +117,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   reporter_.Formed(joiner_->arrivals(), !joined.upstream);
   ConnectGroup(std::move(joined));
   if (const Status served = ServePrograms(); !served) {
-    return Report({served.error(), verdict_.own_ranks().front(), -1, ""});
+    return Report({served.error(), verdict_.place().own_ranks.front(), -1, ""});
   }
   StartPrograms();
 }
@@ -129,7 +129,7 @@ void Supervisor::ConnectGroup(rendezvous::Joined joined) {
   reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
                                               path == plan_.environment.end() ? "" : path->second,
                                               [this](int rank) { return store_users_->HaveCome(rank); });
-  plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), verdict_.own_ranks(),
+  plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), verdict_.place().own_ranks,
                                                       plan_.config.liveness, EventsOfGroup());
   ender_->Connect(*plane_);
 }
@@ -167,7 +167,7 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
     if (server_) server_->TellJobEnd(latest);
   };
   events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
-    reports_->Report(survey, verdict_.own_ranks(), server_.get(), std::move(reply));
+    reports_->Report(survey, verdict_.place().own_ranks, server_.get(), std::move(reply));
   };
   return events;
 }
@@ -182,21 +182,22 @@ Status Supervisor::ServePrograms() {
   const auto look = [this](const rendezvous::OwnerQuestion& question) {
     return store_users_->Look(question);
   };
-  MUSTER_TRY(store_keeper_, store::StoreKeeper::Start(
-                                {*loop_, *plane_, look, MasterHost(verdict_.group().roster), plan_.join->uid},
-                                std::move(*plan_.store)));
+  MUSTER_TRY(store_keeper_,
+             store::StoreKeeper::Start(
+                 {*loop_, *plane_, look, MasterHost(verdict_.place().group.roster), plan_.join->uid},
+                 std::move(*plan_.store)));
   return {};
 }
 
 // ---- programs
 
 void Supervisor::StartPrograms() {
-  const rendezvous::FormedGroup& group = verdict_.group();
-  if (verdict_.facts().expects_files && verdict_.is_root()) {
+  const rendezvous::FormedGroup& group = verdict_.place().group;
+  if (verdict_.facts().expects_files && verdict_.place().is_root) {
     expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group.roster, plan_.job_key,
                                                 plan_.files_before);
   }
-  auto failure = programs_->Start(group, verdict_.own_ranks(), server_ ? server_->path() : "");
+  auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
   if (failure) return Report(*std::move(failure));
   if (programs_->empty()) Do(verdict_.ProgramsDone());
 }
@@ -209,7 +210,7 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
       return;
     case RunStep::kReportSignal:
-      return Report(verdict_.OfSignal(Clock::now()));
+      return Report(FailureOfSignal(verdict_.place(), verdict_.request(), Clock::now()));
     case RunStep::kSendExitReport:
       return plane_->SendExitReport(recorder_.own_ends());
     case RunStep::kGatherAllDone:
@@ -224,8 +225,9 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kEveryoneKnowsWithin, Noted(&RunVerdict::EveryoneKnows));
       return;
     case RunStep::kSendEnds:
-      return plane_->FinishEnds(recorder_.own_ends(),
-                                plan_.config.run.grace + (verdict_.is_root() ? kAllEndsWithin : kEndsWithin));
+      return plane_->FinishEnds(
+          recorder_.own_ends(),
+          plan_.config.run.grace + (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin));
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
@@ -237,7 +239,7 @@ void Supervisor::Do(RunStep step) {
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
   contributed_.emplace(exchange);
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
-  for (const int rank : verdict_.own_ranks()) part.entries.emplace_back(rank, Bytes{});
+  for (const int rank : verdict_.place().own_ranks) part.entries.emplace_back(rank, Bytes{});
   for (const int rank : lost_ranks_) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
@@ -245,7 +247,7 @@ void Supervisor::ContributeNothingTo(std::string_view exchange) {
 void Supervisor::CheckFiles() {
   expected_->Check([this](const std::optional<Error>& missing) {
     if (!verdict_.may_report()) return;
-    if (missing) return Report(RunVerdict::OfFiles(*missing));
+    if (missing) return Report(FailureOfFiles(*missing));
     Do(verdict_.FilesFound());
     CheckDone();
   });
@@ -256,14 +258,16 @@ void Supervisor::CheckFiles() {
 void Supervisor::ReportProgram() {
   if (verdict_.failure()) return;
   const RankProgram& program = *programs_->Find(verdict_.failed_program()->rank);
-  Report(verdict_.OfProgram(program.TailOfStderr(), Clock::now()));
+  Report(FailureOfProgram(verdict_.place(), verdict_.request(), *verdict_.failed_program(),
+                          program.TailOfStderr(), Clock::now()));
 }
 
 void Supervisor::OnProgramLost(int rank) {
   verdict_.Lost(rank);
   loop_->After(kExitStatusWithin, [this, rank] {
     const RankProgram* program = programs_->Find(rank);
-    if (verdict_.may_report()) Report(verdict_.OfLost(rank, program != nullptr && program->exit()));
+    if (verdict_.may_report())
+      Report(FailureOfLost(verdict_.place(), rank, program != nullptr && program->exit()));
   });
 }
 
@@ -295,7 +299,7 @@ void Supervisor::Report(rendezvous::Failure failure) {
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
   reporter_.Failed(failure, plane_ && plane_->failure_was_told());
-  if (const auto lost = verdict_.LostSupervisor(getpid())) {
+  if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
@@ -305,7 +309,7 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
 
 void Supervisor::ClearOrphans() {
   lost_supervisor_.reset();
-  process::KillProcessesOfRank(verdict_.group().roster.group_id, verdict_.failure()->rank);
+  process::KillProcessesOfRank(verdict_.place().group.roster.group_id, verdict_.failure()->rank);
 }
 
 // ---- signals

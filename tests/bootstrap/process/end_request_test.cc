@@ -194,5 +194,16 @@ TEST(DescribeRequest, NamesTheSignalAndTheRank) {
   EXPECT_EQ(DescribeRequest(SIGTERM, "rank 3 on gpu02"), "terminated: rank 3 on gpu02 received SIGTERM");
 }
 
+TEST(EndRequest, ASecondSigtermIsSpared) {
+  EndRequest request(kGrace);
+  EXPECT_FALSE(request.JustTerminated(kStart));
+  request.Take(FromScheduler(SIGTERM), kStart);
+  EXPECT_TRUE(request.JustTerminated(kStart + milliseconds(900)));
+  EXPECT_FALSE(request.JustTerminated(kStart + seconds(2)));
+  EndRequest interrupted(kGrace);
+  interrupted.Take(FromScheduler(SIGINT), kStart);
+  EXPECT_FALSE(interrupted.JustTerminated(kStart));
+}
+
 }  // namespace
 }  // namespace muster::process

@@ -67,7 +67,8 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
     verdict.request().Take(Signal(one.signal), kStart);
     const Clock::time_point now = kStart + one.after;
     EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, true, now), RunSteps{RunStep::kReport});
-    const rendezvous::Failure failure = verdict.OfProgram("the last line", now);
+    const rendezvous::Failure failure =
+        FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "the last line", now);
     EXPECT_EQ(failure.as_told, one.told);
     EXPECT_EQ(failure.exit_status, 1);
     EXPECT_EQ(failure.stderr_tail, "the last line");
@@ -75,7 +76,7 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
     ASSERT_TRUE(verdict.Failed(failure));
     EXPECT_EQ(verdict.MayStartAgain(), !one.told);
     EXPECT_EQ(verdict.LogsSummary(now), !one.told);
-    EXPECT_EQ(verdict.ToldToEnd(now).has_value(), one.told);
+    EXPECT_EQ(ToldToEnd(verdict.place(), verdict.request(), now).has_value(), one.told);
   }
 }
 
@@ -83,7 +84,8 @@ TEST(RunVerdict, AProgramThatASignalEndedIsReportedWithThatSignal) {
   RunVerdict verdict = VerdictOf(2);
   verdict.request().Take(Signal(SIGTERM), kStart);
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReport});
-  const rendezvous::Failure failure = verdict.OfProgram("", kStart);
+  const rendezvous::Failure failure =
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
   EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
   EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
   EXPECT_TRUE(failure.as_told);
@@ -93,9 +95,12 @@ TEST(RunVerdict, AProgramThatASignalEndedIsReportedWithThatSignal) {
 TEST(RunVerdict, ASignalThatReachedOnlyTheProgramIsAwaited) {
   RunVerdict verdict = VerdictOf(2);
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
-  EXPECT_FALSE(verdict.OfProgram("", kStart).as_told);
+  EXPECT_FALSE(
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart).as_told);
   verdict.request().Take(Signal(SIGTERM), kStart + milliseconds(100));
-  EXPECT_TRUE(verdict.OfProgram("", kStart + milliseconds(200)).as_told);
+  EXPECT_TRUE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "",
+                               kStart + milliseconds(200))
+                  .as_told);
   RunVerdict killed = VerdictOf(2);
   EXPECT_EQ(killed.ProgramEnded({2, {0, SIGKILL}}, true, kStart), RunSteps{RunStep::kReport});
 }
@@ -106,7 +111,8 @@ TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
   EXPECT_EQ(verdict.ProgramEnded({1, kExit1}, false, kStart), RunSteps{RunStep::kReport});
   EXPECT_FALSE(verdict.may_report());
   EXPECT_EQ(verdict.ProgramEnded({0, {2, 0}}, true, kStart), RunSteps{});
-  EXPECT_EQ(verdict.OfProgram("", kStart).rank, 1);
+  EXPECT_EQ(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart).rank,
+            1);
   // The root decides which failure of the group was first.
   EXPECT_TRUE(verdict.Failed(ExitOf(3, 7)));
   EXPECT_FALSE(verdict.Failed(ExitOf(1)));
@@ -126,10 +132,11 @@ TEST(RunVerdict, DoesNotLeaveAfterAFailureOfItsOwn) {
 TEST(RunVerdict, AProgramThatDropsOutOfItsGroupFails) {
   RunVerdict verdict = VerdictOf(1);
   verdict.Lost(1);
-  EXPECT_EQ(verdict.OfLost(1, false).error.message,
+  EXPECT_EQ(FailureOfLost(verdict.place(), 1, false).error.message,
             "the program of rank 1 on n0 closed its connections without leaving its group");
   EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{RunStep::kReport});
-  const rendezvous::Failure failure = verdict.OfProgram("", kStart);
+  const rendezvous::Failure failure =
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
   EXPECT_EQ(failure.error.message, "rank 1 on n0 exited with 0 without leaving its group");
   EXPECT_EQ(failure.exit_status, -1);
   verdict.Failed(failure);
@@ -237,11 +244,11 @@ TEST(RunVerdict, WhatFollowsAnExchange) {
 // They count as an exit status, a file system that does not answer does not.
 TEST(RunVerdict, AfterMissingFilesTheGroupMayStartAgain) {
   RunVerdict missing = VerdictOf(0);
-  missing.Failed(RunVerdict::OfFiles(Error{Code::kWorkFailed, "a.json does not exist", ""}));
+  missing.Failed(FailureOfFiles(Error{Code::kWorkFailed, "a.json does not exist", ""}));
   EXPECT_TRUE(missing.MayStartAgain());
   EXPECT_EQ(StatusOf(*missing.failure()), ExitStatus(Code::kWorkFailed));
   RunVerdict silent = VerdictOf(0);
-  silent.Failed(RunVerdict::OfFiles(Error{Code::kDeadline, "no answer", ""}));
+  silent.Failed(FailureOfFiles(Error{Code::kDeadline, "no answer", ""}));
   EXPECT_FALSE(silent.MayStartAgain());
   EXPECT_EQ(StatusOf(*silent.failure()), ExitStatus(Code::kDeadline));
 }
@@ -300,7 +307,7 @@ TEST(RunVerdict, ASignalAfterTheProgramsHaveEnded) {
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGQUIT, later), RunSteps{});
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, later), RunSteps{RunStep::kReportSignal});
   verdict.request().Take(Signal(SIGTERM), later);
-  const rendezvous::Failure failure = verdict.OfSignal(later);
+  const rendezvous::Failure failure = FailureOfSignal(verdict.place(), verdict.request(), later);
   EXPECT_EQ(failure.error.message, "terminated: rank 1 on n0 received SIGTERM");
   EXPECT_EQ(failure.rank, 1);
   EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
@@ -316,18 +323,8 @@ TEST(RunVerdict, NamesNoRankIfThisProcessStartsAll) {
   RunVerdict verdict(WithOthers());
   verdict.Formed(GroupOf(1), {0, 1});
   verdict.request().Take(Signal(SIGINT), kStart);
-  EXPECT_EQ(verdict.OfSignal(kStart).error.message, "interrupted (SIGINT)");
-}
-
-TEST(RunVerdict, ASecondSigtermIsSpared) {
-  RunVerdict verdict = VerdictOf(1);
-  EXPECT_FALSE(verdict.JustTerminated(kStart));
-  verdict.request().Take(Signal(SIGTERM), kStart);
-  EXPECT_TRUE(verdict.JustTerminated(kStart + milliseconds(900)));
-  EXPECT_FALSE(verdict.JustTerminated(kStart + seconds(2)));
-  RunVerdict interrupted = VerdictOf(1);
-  interrupted.request().Take(Signal(SIGINT), kStart);
-  EXPECT_FALSE(interrupted.JustTerminated(kStart));
+  EXPECT_EQ(FailureOfSignal(verdict.place(), verdict.request(), kStart).error.message,
+            "interrupted (SIGINT)");
 }
 
 TEST(RunVerdict, MayStartAgainOnlyAfterAnExitStatusOfItsOwn) {
@@ -342,63 +339,6 @@ TEST(RunVerdict, MayStartAgainOnlyAfterAnExitStatusOfItsOwn) {
   rendezvous::Failure told = ExitOf(3, 130);
   told.as_told = true;
   EXPECT_FALSE(may(told));
-}
-
-// The root; without it the first remaining rank of its node, and of the other nodes the first, the middle and
-// the last.
-TEST(RunVerdict, TheProcessesThatLogAFailure) {
-  const auto loggers = [](const rendezvous::Failure& failure, bool received) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < 20; ++rank) {
-      RunVerdict verdict = VerdictOf(rank, WithOthers(), 10);
-      verdict.Failed(failure);
-      if (verdict.LogOf(received, 0) == FailureLog::kFull) ranks.push_back(rank);
-    }
-    return ranks;
-  };
-  EXPECT_EQ(loggers(ExitOf(9), true), (std::vector<int>{0}));
-  EXPECT_EQ(loggers(LossOf(0), false), (std::vector<int>{0, 1, 2, 10, 18}));
-  // The leader of node 1 is lost: its other rank reports nothing.
-  EXPECT_EQ(loggers(LossOf(2), false), (std::vector<int>{0, 10, 18}));
-  // A node that is cut off from the root.
-  EXPECT_EQ(loggers(LossOf(-1), false), (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
-}
-
-TEST(RunVerdict, ALogFileOfItsOwnGetsOneLine) {
-  RunVerdict verdict = VerdictOf(2);
-  rendezvous::Failure failure = ExitOf(1, 3);
-  failure.error.hint = "a hint";
-  failure.told_in = 7;
-  verdict.Failed(failure);
-  EXPECT_EQ(verdict.LogOf(true, 0), FailureLog::kSilent);
-  EXPECT_EQ(verdict.LogOf(true, 7), FailureLog::kSilent);
-  EXPECT_EQ(verdict.LogOf(true, 8), FailureLog::kApart);
-  EXPECT_EQ(verdict.FailureLine(FailureLog::kApart),
-            "ending because rank failed; the log of rank 0 on n0 has the cause");
-  EXPECT_EQ(verdict.FailureLine(FailureLog::kFull), ToString(failure.error));
-  RunVerdict own = VerdictOf(1);
-  own.Failed(failure);
-  EXPECT_EQ(own.FailureLine(FailureLog::kApart), "rank failed; the log of rank 0 on n0 has the cause");
-  RunVerdict told = VerdictOf(2);
-  failure.as_told = true;
-  told.Failed(failure);
-  EXPECT_EQ(told.FailureLine(FailureLog::kApart),
-            "ending: rank failed; the log of rank 0 on n0 has the cause");
-}
-
-TEST(RunVerdict, TheFirstRemainingRankOfANodeClearsIt) {
-  const auto lost = [](int own_rank, const rendezvous::Failure& failure, pid_t self = 1) {
-    RunVerdict verdict = VerdictOf(own_rank);
-    verdict.Failed(failure);
-    return verdict.LostSupervisor(self);
-  };
-  EXPECT_EQ(lost(3, LossOf(2)), 102);
-  EXPECT_EQ(lost(2, LossOf(3)), 103);
-  EXPECT_EQ(lost(2, LossOf(3), 103), std::nullopt) << "its own process";
-  EXPECT_EQ(lost(0, LossOf(3)), std::nullopt) << "another node";
-  EXPECT_EQ(lost(2, ExitOf(3)), std::nullopt) << "its supervisor has ended it";
-  EXPECT_EQ(lost(2, LossOf(-1)), std::nullopt);
-  EXPECT_EQ(lost(2, LossOf(9)), std::nullopt);
 }
 
 }  // namespace

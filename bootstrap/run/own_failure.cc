@@ -1,0 +1,75 @@
+#include "bootstrap/run/own_failure.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "bootstrap/report/run_recorder.h"
+
+namespace muster::run {
+namespace {
+
+// Empty if this process starts all ranks: all of them were told to end.
+std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
+  const bool alone = std::cmp_equal(place.own_ranks.size(), place.group.roster.size());
+  return alone ? "" : place.Describe(rank);
+}
+
+}  // namespace
+
+int StatusOf(const rendezvous::Failure& failure) {
+  return failure.exit_status > 0 ? failure.exit_status : ExitStatus(failure.error.code);
+}
+
+rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRequest& request,
+                                     const EndedProgram& program, std::string stderr_tail,
+                                     Clock::time_point now) {
+  const auto& [rank, exit, out_of_memory] = program;
+  if (exit.ok()) return FailureOfLost(place, rank, true);
+  const process::EndRequest::Verdict verdict = request.Judge(exit, now);
+  std::string what =
+      verdict.by_signal
+          ? process::DescribeRequest(*request.Explains(now), DescribeUnlessAlone(place, rank))
+          : fmt::format("{} failed: {}", place.Describe(rank), report::DescribeEnd(exit, out_of_memory));
+  return {{Code::kPeerLost, std::move(what), ""},
+          rank,
+          verdict.exit_status,
+          std::move(stderr_tail),
+          verdict.as_told};
+}
+
+rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited) {
+  return {{Code::kPeerLost,
+           exited ? fmt::format("{} exited with 0 without leaving its group", place.Describe(rank))
+                  : fmt::format("the program of {} closed its connections without leaving its group",
+                                place.Describe(rank)),
+           "muster::Shutdown leaves the group; a crash or an early exit does not"},
+          rank,
+          -1,
+          ""};
+}
+
+rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
+                                    Clock::time_point now) {
+  const int number = *request.Explains(now);
+  const int rank = place.own_ranks.front();
+  return {{Code::kPeerLost, process::DescribeRequest(number, DescribeUnlessAlone(place, rank)), ""},
+          rank,
+          128 + number,
+          "",
+          /*as_told=*/true};
+}
+
+rendezvous::Failure FailureOfFiles(const Error& missing) {
+  return {missing, -1, missing.code == Code::kWorkFailed ? ExitStatus(missing.code) : -1, ""};
+}
+
+std::optional<Error> ToldToEnd(const RunPlace& place, const process::EndRequest& request,
+                               Clock::time_point now) {
+  const std::optional<int> signal = request.Explains(now);
+  if (!signal) return std::nullopt;
+  return Error{Code::kPeerLost, process::DescribeRequest(*signal, place.Describe(place.own_ranks.front())),
+               ""};
+}
+
+}  // namespace muster::run

@@ -1,0 +1,41 @@
+// The failures that a supervisor reports, and the status that follows from a failure. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bootstrap/process/child.h"
+#include "bootstrap/process/end_request.h"
+#include "bootstrap/run/failure_log.h"
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/rendezvous/messages/exit_report.h"
+
+namespace muster::run {
+
+struct EndedProgram {
+  int rank = 0;
+  process::ChildExit exit;
+  rendezvous::OutOfMemory out_of_memory = rendezvous::OutOfMemory::kNo;
+};
+
+// A program that failed, or exited without leaving its group.
+rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRequest& request,
+                                     const EndedProgram& program, std::string stderr_tail,
+                                     Clock::time_point now);
+// One that closed its connections.
+rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited);
+// A signal while only other ranks run.
+rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
+                                    Clock::time_point now);
+// Missing files count as an exit status: the group may start again. A file system that does not answer has
+// none.
+rendezvous::Failure FailureOfFiles(const Error& missing);
+
+// What its program exited with, else the status of its code.
+int StatusOf(const rendezvous::Failure& failure);
+// This process was told to end.
+std::optional<Error> ToldToEnd(const RunPlace& place, const process::EndRequest& request,
+                               Clock::time_point now);
+
+}  // namespace muster::run
