@@ -16,46 +16,36 @@ using testing_support::Env;
 using testing_support::MustRefuse;
 using testing_support::MustResolve;
 using testing_support::OneTaskANode;
+using testing_support::TupleText;
 using testing_support::VerdictOn;
 
-struct Documented {
+struct Variant {
   const char* what;
   std::string environment;
   RankTuple tuple;
 };
 
-void PrintTo(const Documented& documented, std::ostream* out) { *out << documented.what; }
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.what; }
 
-class DocumentedTest : public testing::TestWithParam<Documented> {};
+TEST(Documented, GivesItsTuple) {
+  for (const testing_support::Documented& one : testing_support::AllDocumented()) {
+    const RankTuple tuple = MustResolve(one.environment).tuple;
+    EXPECT_EQ(tuple.launcher, one.launcher);
+    EXPECT_EQ(TupleText(tuple), one.tuple) << one.launcher;
+  }
+}
 
-TEST_P(DocumentedTest, GivesItsTuple) {
+// Beside what the files have.
+class VariantTest : public testing::TestWithParam<Variant> {};
+
+TEST_P(VariantTest, GivesItsTuple) {
   EXPECT_EQ(MustResolve(Env(GetParam().environment)).tuple, GetParam().tuple) << GetParam().what;
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, DocumentedTest,
+    All, VariantTest,
     testing::Values(
-        Documented{"jsrun, with what stands beside it",
-                   "JSM_NAMESPACE_RANK=5\nJSM_NAMESPACE_SIZE=8\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_"
-                   "LOCAL_SIZE=4\n"
-                   "OMPI_COMM_WORLD_RANK=5\nOMPI_COMM_WORLD_SIZE=8\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
-                   "OMPI_COMM_WORLD_LOCAL_SIZE=4\nPMIX_RANK=5\nLSB_JOBID=77\n",
-                   {.launcher = "jsrun",
-                    .rank = 5,
-                    .world_size = 8,
-                    .local_rank = 1,
-                    .local_world_size = 4,
-                    .job = {.key = "jsrun:77:0", .id = "77"}}},
-        Documented{"MVAPICH2's mpirun_rsh",
-                   "MV2_COMM_WORLD_RANK=3\nMV2_COMM_WORLD_SIZE=4\nMV2_COMM_WORLD_LOCAL_RANK=1\n"
-                   "MV2_COMM_WORLD_LOCAL_SIZE=2\n",
-                   {.launcher = "mvapich2",
-                    .rank = 3,
-                    .world_size = 4,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .job = {.key = "mvapich2:-:0"}}},
-        Documented{
+        Variant{
             "Intel MPI",
             "PMI_RANK=3\nPMI_SIZE=4\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\nI_MPI_HYDRA_UUID=a-b\nPMI_FD=9\n",
             {.launcher = "hydra",
@@ -64,113 +54,59 @@ INSTANTIATE_TEST_SUITE_P(
              .local_rank = 1,
              .local_world_size = 2,
              .job = {.key = "hydra:a-b:0", .id = "a-b"}}},
-        Documented{
-            "Flux, with its PMI",
-            "FLUX_TASK_RANK=3\nFLUX_JOB_SIZE=4\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_NNODES=2\nFLUX_JOB_ID=f58\n"
-            "PMI_RANK=3\nPMI_SIZE=4\nPMI_FD=20\n",
-            {.launcher = "flux",
-             .rank = 3,
-             .world_size = 4,
-             .local_rank = 1,
-             .num_nodes = 2,
-             .job = {.key = "flux:f58:0", .id = "f58"}}},
-        Documented{
-            "PALS under PBS",
-            "PALS_RANKID=3\nPALS_LOCAL_RANKID=1\nPALS_LOCAL_SIZE=2\nPALS_NODEID=1\nPALS_APID=ap\nPMI_RANK=3\n"
-            "PMI_SIZE=4\nPMI_LOCAL_RANK=1\nPMI_LOCAL_SIZE=2\nPBS_JOBID=7.x\n",
-            {.launcher = "pals",
-             .rank = 3,
-             .world_size = 4,
-             .local_rank = 1,
-             .local_world_size = 2,
-             .node_rank = 1,
-             .job = {.key = "pals:ap:0", .id = "ap"}}},
-        Documented{"horovodrun, first rank of a node",
-                   "HOROVOD_RANK=2\nHOROVOD_SIZE=4\nHOROVOD_LOCAL_RANK=0\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_"
-                   "CROSS_RANK=1\n"
-                   "HOROVOD_CROSS_SIZE=2\nHOROVOD_HOSTNAME=b\nHOROVOD_GLOO_RENDEZVOUS_ADDR=10.0.0.1\n"
-                   "HOROVOD_GLOO_RENDEZVOUS_PORT=4000\nHOROVOD_CONTROLLER=gloo\n",
-                   {.launcher = "horovod",
-                    .rank = 2,
-                    .world_size = 4,
-                    .local_rank = 0,
-                    .local_world_size = 2,
-                    .node_rank = 1,
-                    .num_nodes = 2,
-                    .node = "b",
-                    .job = {.key = "horovod:10.0.0.1:4000:0", .id = "10.0.0.1:4000"}}},
         // Slots 3, 1, 2: the second local rank exists on two of the three nodes only.
-        Documented{"horovodrun, second rank of an uneven node",
-                   "HOROVOD_RANK=5\nHOROVOD_SIZE=6\nHOROVOD_LOCAL_RANK=1\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_"
-                   "CROSS_RANK=1\n"
-                   "HOROVOD_CROSS_SIZE=2\nHOROVOD_HOSTNAME=localhost\nHOROVOD_GLOO_RENDEZVOUS_ADDR=a\n"
-                   "HOROVOD_GLOO_RENDEZVOUS_PORT=1\n",
-                   {.launcher = "horovod",
-                    .rank = 5,
-                    .world_size = 6,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .job = {.key = "horovod:a:1:0", .id = "a:1"}}},
-        Documented{"composer",
-                   "RANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nNODE_RANK=1\nMASTER_ADDR=n1\n"
-                   "MASTER_PORT=29500\nPYTHONUNBUFFERED=1\nNCCL_ASYNC_ERROR_HANDLING=1\n",
-                   {.launcher = "composer",
-                    .rank = 3,
-                    .world_size = 4,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .node_rank = 1,
-                    .job = {.key = "composer:-:0"},
-                    .master = Endpoint{"n1", 29500}}},
-        Documented{
-            "AzureML's PyTorch distribution",
-            "AZUREML_RUN_ID=run\nRANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nNODE_RANK=1\nMASTER_ADDR=10.0.0.4\n"
-            "MASTER_PORT=6105\n",
-            {.launcher = "azureml",
-             .rank = 3,
-             .world_size = 4,
-             .local_rank = 1,
-             .node_rank = 1,
-             .job = {.key = "azureml:run:0", .id = "run"},
-             .master = Endpoint{"10.0.0.4", 6105}}},
-        Documented{"AzureML's MPI distribution: Open MPI's tuple, and where to meet",
-                   "AZUREML_EXPERIMENT_ID=e\nAZ_BATCH_MASTER_NODE=10.0.0.4:6105\nOMPI_COMM_WORLD_RANK=3\n"
-                   "OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\n",
-                   {.launcher = "openmpi",
-                    .rank = 3,
-                    .world_size = 4,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .job = {.key = "openmpi:-:0"},
-                    .master = Endpoint{"10.0.0.4", 6105}}},
-        Documented{"torchrun in a pod of Kubeflow",
-                   "PET_NODE_RANK=1\nPET_NNODES=2\nPET_NPROC_PER_NODE=2\n" +
-                       testing_support::Torchrun(3, 4, 1, 2, 1, 2),
-                   {.launcher = "torchrun",
-                    .rank = 3,
-                    .world_size = 4,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .node_rank = 1,
-                    .num_nodes = 2,
-                    .job = {.key = "torchrun:r:0", .id = "r"},
-                    .master = Endpoint{"n1", 29500}}},
-        Documented{"mpirun on SageMaker",
-                   "SM_HOSTS=[\"algo-1\",\"algo-2\"]\nSM_CURRENT_HOST=algo-2\nSM_NUM_GPUS=2\n" +
-                       testing_support::Openmpi(3, 4, 1, 2),
-                   {.launcher = "openmpi",
-                    .rank = 3,
-                    .world_size = 4,
-                    .local_rank = 1,
-                    .local_world_size = 2,
-                    .job = {.key = "openmpi:77:0", .id = "77"}}},
-        Documented{"an indexed Job whose manifest says the size",
-                   "JOB_COMPLETION_INDEX=3\nWORLD_SIZE=4\nMASTER_ADDR=job-0.svc\nMASTER_PORT=29500\n",
-                   {.launcher = "kubernetes",
-                    .rank = 3,
-                    .world_size = 4,
-                    .job = {.key = "kubernetes:-:0"},
-                    .master = Endpoint{"job-0.svc", 29500}}}));
+        Variant{"horovodrun, second rank of an uneven node",
+                "HOROVOD_RANK=5\nHOROVOD_SIZE=6\nHOROVOD_LOCAL_RANK=1\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_"
+                "CROSS_RANK=1\n"
+                "HOROVOD_CROSS_SIZE=2\nHOROVOD_HOSTNAME=localhost\nHOROVOD_GLOO_RENDEZVOUS_ADDR=a\n"
+                "HOROVOD_GLOO_RENDEZVOUS_PORT=1\n",
+                {.launcher = "horovod",
+                 .rank = 5,
+                 .world_size = 6,
+                 .local_rank = 1,
+                 .local_world_size = 2,
+                 .job = {.key = "horovod:a:1:0", .id = "a:1"}}},
+        Variant{"AzureML's PyTorch distribution",
+                "AZUREML_RUN_ID=run\nRANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nNODE_RANK=1\nMASTER_ADDR=10.0.0.4\n"
+                "MASTER_PORT=6105\n",
+                {.launcher = "azureml",
+                 .rank = 3,
+                 .world_size = 4,
+                 .local_rank = 1,
+                 .node_rank = 1,
+                 .job = {.key = "azureml:run:0", .id = "run"},
+                 .master = Endpoint{"10.0.0.4", 6105}}},
+        Variant{"AzureML's MPI distribution: Open MPI's tuple, and where to meet",
+                "AZUREML_EXPERIMENT_ID=e\nAZ_BATCH_MASTER_NODE=10.0.0.4:6105\nOMPI_COMM_WORLD_RANK=3\n"
+                "OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\n",
+                {.launcher = "openmpi",
+                 .rank = 3,
+                 .world_size = 4,
+                 .local_rank = 1,
+                 .local_world_size = 2,
+                 .job = {.key = "openmpi:-:0"},
+                 .master = Endpoint{"10.0.0.4", 6105}}},
+        Variant{"torchrun in a pod of Kubeflow",
+                "PET_NODE_RANK=1\nPET_NNODES=2\nPET_NPROC_PER_NODE=2\n" +
+                    testing_support::Torchrun(3, 4, 1, 2, 1, 2),
+                {.launcher = "torchrun",
+                 .rank = 3,
+                 .world_size = 4,
+                 .local_rank = 1,
+                 .local_world_size = 2,
+                 .node_rank = 1,
+                 .num_nodes = 2,
+                 .job = {.key = "torchrun:r:0", .id = "r"},
+                 .master = Endpoint{"n1", 29500}}},
+        Variant{"mpirun on SageMaker",
+                "SM_HOSTS=[\"algo-1\",\"algo-2\"]\nSM_CURRENT_HOST=algo-2\nSM_NUM_GPUS=2\n" +
+                    testing_support::Openmpi(3, 4, 1, 2),
+                {.launcher = "openmpi",
+                 .rank = 3,
+                 .world_size = 4,
+                 .local_rank = 1,
+                 .local_world_size = 2,
+                 .job = {.key = "openmpi:77:0", .id = "77"}}}));
 
 // Nodes are counted, not processes: nobody's rank, however the numbers look.
 struct NodeScope {

@@ -62,6 +62,21 @@ std::vector<ExpectedMeeting> AllMeetings() {
   return all;
 }
 
+std::vector<Documented> AllDocumented(const std::string& folder) {
+  std::vector<Documented> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    std::string line;
+    std::getline(file, line);
+    EXPECT_EQ(line.substr(0, 7), "# rank=") << entry.path();
+    auto environment = Environment::FromFile(entry.path().string());
+    EXPECT_TRUE(environment) << entry.path();
+    all.push_back({entry.path().stem().string(), line.substr(2), environment.value_or(Environment())});
+  }
+  EXPECT_FALSE(all.empty());
+  return all;
+}
+
 Environment Fixture(std::string_view name) {
   auto environment = Environment::FromFile((kRoot / (std::string(name) + ".env")).string());
   if (!environment) {

@@ -39,6 +39,15 @@ std::vector<ExpectedMeeting> AllMeetings();
 std::vector<ExpectedRank> AllExpected();
 std::vector<std::string> AllFolders();
 
+// A launcher that does not run here, by its documentation: one process's variables, and the tuple of the first
+// line ("rank=3 world_size=4 job=flux:f58:0").
+struct Documented {
+  std::string launcher;  // the name of the file
+  std::string tuple;
+  Environment environment;
+};
+std::vector<Documented> AllDocumented(const std::string& folder = "tests/testdata/env/documented");
+
 // "srun-block/3" -> tests/testdata/env/srun-block/3.env.
 Environment Fixture(std::string_view name);
 

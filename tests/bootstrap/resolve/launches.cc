@@ -82,4 +82,19 @@ std::string BatchScript() {
          "ENVIRONMENT=BATCH\n";
 }
 
+std::string TupleText(const RankTuple& tuple) {
+  std::string text = fmt::format("rank={} world_size={}", tuple.rank, tuple.world_size);
+  const auto add = [&](std::string_view name, const auto& value) {
+    if (value) text += fmt::format(" {}={}", name, *value);
+  };
+  add("local_rank", tuple.local_rank);
+  add("local_world_size", tuple.local_world_size);
+  add("node_rank", tuple.node_rank);
+  add("num_nodes", tuple.num_nodes);
+  add("node", tuple.node);
+  text += " job=" + tuple.job.key;
+  if (tuple.master) text += " master=" + ToString(*tuple.master);
+  return text;
+}
+
 }  // namespace muster::resolve::testing_support

@@ -29,4 +29,7 @@ Refusal MustRefuse(const Environment& environment, const DetectOptions& options 
 // "winner" where it is not among the others.
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered);
 
+// "rank=3 world_size=4 local_rank=1 job=flux:f58:0": what is known, without the launcher.
+std::string TupleText(const RankTuple& tuple);
+
 }  // namespace muster::resolve::testing_support

@@ -17,15 +17,15 @@ using testing_support::Env;
 
 // Rank 1 of 4, local rank 1 of 2 on node 0 of 2, as far as the launcher says it.
 struct Sound {
-  const char* launcher;
-  const char* environment;
-  const char* rank;
-  const char* size;
-  std::vector<const char*> others;
+  std::string launcher;
+  std::string environment;
+  std::string rank;
+  std::string size;
+  std::vector<std::string> others;
   bool half_is_malformed = true;
 };
 
-const std::vector<Sound>& AllSound() {
+const std::vector<Sound>& Written() {
   static const std::vector<Sound> all = {
       {"muster",
        "MUSTER_RANK=1\nMUSTER_WORLD_SIZE=4\nMUSTER_LOCAL_RANK=1\nMUSTER_LOCAL_WORLD_SIZE=2\nMUSTER_NODE_RANK="
@@ -40,13 +40,6 @@ const std::vector<Sound>& AllSound() {
        "RANK",
        "WORLD_SIZE",
        {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT"}},
-      {"horovod",
-       "HOROVOD_GLOO_RENDEZVOUS_ADDR=10.0.0.1\nHOROVOD_GLOO_RENDEZVOUS_PORT=4000\nHOROVOD_RANK=2\nHOROVOD_"
-       "SIZE=4\n"
-       "HOROVOD_LOCAL_RANK=0\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_CROSS_RANK=1\nHOROVOD_CROSS_SIZE=2\n",
-       "HOROVOD_RANK",
-       "HOROVOD_SIZE",
-       {"HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"}},
       {"deepspeed",
        "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_SIZE=2\nCROSS_RANK=0\nCROSS_SIZE=2\n",
        "RANK",
@@ -59,11 +52,6 @@ const std::vector<Sound>& AllSound() {
        "WORLD_SIZE",
        {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"},
        false},
-      {"jsrun",
-       "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=4\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE=2\n",
-       "JSM_NAMESPACE_RANK",
-       "JSM_NAMESPACE_SIZE",
-       {"JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"}},
       {"openmpi",
        "OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_"
        "SIZE=2\n"
@@ -71,22 +59,11 @@ const std::vector<Sound>& AllSound() {
        "OMPI_COMM_WORLD_RANK",
        "OMPI_COMM_WORLD_SIZE",
        {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_num_nodes"}},
-      {"mvapich2",
-       "MV2_COMM_WORLD_RANK=1\nMV2_COMM_WORLD_SIZE=4\nMV2_COMM_WORLD_LOCAL_RANK=1\nMV2_COMM_WORLD_LOCAL_SIZE="
-       "2\n",
-       "MV2_COMM_WORLD_RANK",
-       "MV2_COMM_WORLD_SIZE",
-       {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"}},
       {"hydra",
        "PMI_RANK=1\nPMI_SIZE=4\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\n",
        "PMI_RANK",
        "PMI_SIZE",
        {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}},
-      {"flux",
-       "FLUX_TASK_RANK=1\nFLUX_JOB_SIZE=4\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_NNODES=2\nFLUX_JOB_ID=f58\n",
-       "FLUX_TASK_RANK",
-       "FLUX_JOB_SIZE",
-       {"FLUX_TASK_LOCAL_ID", "FLUX_JOB_NNODES"}},
       {"slurm",
        "SLURM_JOB_ID=9\nSLURM_STEP_ID=0\nSLURM_STEP_NODELIST=n[1-2]\nSLURM_STEP_NUM_NODES=2\nSLURM_STEP_NUM_"
        "TASKS=4\n"
@@ -94,12 +71,6 @@ const std::vector<Sound>& AllSound() {
        "SLURM_PROCID",
        "SLURM_STEP_NUM_TASKS",
        {"SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_NODES", "SLURM_RESTART_COUNT"},
-       false},
-      {"pals",
-       "PALS_RANKID=1\nPMI_SIZE=4\nPALS_LOCAL_RANKID=1\nPALS_LOCAL_SIZE=2\nPALS_NODEID=0\nPALS_APID=a\n",
-       "PALS_RANKID",
-       "PMI_SIZE",
-       {"PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "PALS_NODEID"},
        false},
       {"pmi",
        "PMI_RANK=1\nPMI_SIZE=4\nPMI_LOCAL_RANK=1\nPMI_LOCAL_SIZE=2\n",
@@ -112,26 +83,27 @@ const std::vector<Sound>& AllSound() {
        "WORLD_SIZE",
        {"LOCAL_RANK", "NODE_RANK"},
        false},
-      {"composer",
-       "PYTHONUNBUFFERED=1\nNCCL_ASYNC_ERROR_HANDLING=1\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_"
-       "SIZE=2\n"
-       "NODE_RANK=0\nMASTER_ADDR=n1\nMASTER_PORT=1\n",
-       "RANK",
-       "WORLD_SIZE",
-       {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"},
-       false},
-      {"kubernetes",
-       "JOB_COMPLETION_INDEX=1\nWORLD_SIZE=4\n",
-       "JOB_COMPLETION_INDEX",
-       "WORLD_SIZE",
-       {},
-       false},
       {"torch-env",
        "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nGROUP_RANK=0\nGROUP_WORLD_SIZE=2\n",
        "RANK",
        "WORLD_SIZE",
        {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"}},
   };
+  return all;
+}
+
+// Those and every documented environment, by the variables of the row.
+std::vector<Sound> AllSound() {
+  std::vector<Sound> all = Written();
+  for (const testing_support::Documented& one : testing_support::AllDocumented()) {
+    const TupleVariables& tuple = Launchers().Of(one.launcher).tuple;
+    Sound sound{one.launcher, "", std::string(tuple.rank), std::string(tuple.world_size), {}, false};
+    for (const auto& [name, value] : one.environment.All()) sound.environment += name + "=" + value + "\n";
+    for (const std::string_view other :
+         {tuple.local_rank, tuple.local_world_size, tuple.node_rank, tuple.num_nodes})
+      if (!other.empty()) sound.others.emplace_back(other);
+    all.push_back(std::move(sound));
+  }
   return all;
 }
 
@@ -162,9 +134,9 @@ TEST_P(EveryLauncherTest, IsSoundAsGiven) {
 }
 
 TEST_P(EveryLauncherTest, NamesTheVariableThatIsNoNumber) {
-  std::vector<const char*> variables = GetParam().others;
+  std::vector<std::string> variables = GetParam().others;
   variables.insert(variables.end(), {GetParam().rank, GetParam().size});
-  for (const char* variable : variables) {
+  for (const std::string& variable : variables) {
     for (const char* value : {" 1", "1 ", "x", "1.0", "0x1", "+1", "\"1\"", "'1'", "1,2", "$SLURM_PROCID",
                               "2147483648", "99999999999999999999"}) {
       EXPECT_EQ(MessageWith({{variable, value}}),
@@ -183,11 +155,15 @@ TEST_P(EveryLauncherTest, NamesARankOutsideItsWorld) {
 }
 
 TEST_P(EveryLauncherTest, NamesBothHalvesOfAPair) {
+  for (const std::string& half : {GetParam().size, GetParam().rank}) {
+    const Environment without = Changed(Env(GetParam().environment), {{half, std::nullopt}});
+    EXPECT_FALSE(std::holds_alternative<Candidate>(Probe(GetParam(), without))) << half;
+  }
   if (!GetParam().half_is_malformed) return;
   EXPECT_THAT(MessageWith({{GetParam().size, std::nullopt}}),
               HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().size)));
   // A bare WORLD_SIZE may be somebody's export: a claim without a rank.
-  if (std::string_view(GetParam().launcher) == "torch-env") return;
+  if (GetParam().launcher == "torch-env") return;
   EXPECT_THAT(MessageWith({{GetParam().rank, std::nullopt}}),
               HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().rank)));
 }
@@ -213,12 +189,12 @@ TEST(CapturedLauncher, NamesTheVariableThatIsNoNumber) {
   }
 }
 
-// A row with a pair of its own has an environment above or a captured one.
+// A row with a pair of its own has a captured environment, a documented one, or one above.
 TEST(EveryLauncher, HasAnEnvironment) {
-  std::set<std::string_view> with;
+  std::set<std::string, std::less<>> with;
   for (const Sound& sound : AllSound()) with.insert(sound.launcher);
-  const auto captured = testing_support::AllMeetings();
-  for (const testing_support::ExpectedMeeting& meeting : captured) with.insert(meeting.launcher);
+  for (const testing_support::ExpectedMeeting& meeting : testing_support::AllMeetings())
+    with.insert(meeting.launcher);
   for (const Launcher* launcher : Launchers()) {
     if (launcher->role == LauncherRole::kFlags || launcher->tuple.rank.empty()) continue;
     EXPECT_TRUE(with.contains(launcher->name)) << launcher->name;

@@ -1,4 +1,5 @@
-// One more launcher is one file (beacon.cc), one row (below) and one captured environment (beacon-2x2).
+// One more launcher is one file (beacon.cc), one row (below) and one captured environment (beacon-2x2), or, if it
+// cannot run here, one from its documentation (documented).
 // Everything else follows from the row: resolving, the schema, the documentation, what programs inherit, the
 // meeting of the ranks, and the refusal of what contradicts it.
 #include <gmock/gmock.h>
@@ -81,6 +82,15 @@ TEST(OneMoreLauncher, GivesItsTuple) {
     EXPECT_EQ(resolution.considered.size(), WithBeacon().size() - 1);
   }
   EXPECT_EQ(MustResolve(Captured(3)).tuple.launcher, "none") << "without its row";
+}
+
+// If it could not run here, one file from its documentation would do instead of the captured ones.
+TEST(OneMoreLauncher, OneDocumentedEnvironmentIsEnough) {
+  const auto documented = testing_support::AllDocumented("tests/bootstrap/resolve/one_more/documented");
+  ASSERT_EQ(documented.size(), 1u);
+  const RankTuple tuple = MustResolve(documented.front().environment, Among()).tuple;
+  EXPECT_EQ(tuple.launcher, documented.front().launcher);
+  EXPECT_EQ(testing_support::TupleText(tuple), documented.front().tuple);
 }
 
 TEST(OneMoreLauncher, IsForcedByItsName) {
