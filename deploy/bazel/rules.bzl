@@ -15,6 +15,7 @@ def _copts(copts):
         return MUSTER_COPTS + copts
     return MUSTER_COPTS + select({
         "//deploy/bazel:precompiled": ["-include", "deploy/bazel/%s.h" % _prelude()],
+        "//deploy/bazel:precompiled_by_clang": ["-include", "$(BINDIR)/deploy/bazel/%s.h" % _prelude()],
         "//conditions:default": [],
     })
 
@@ -23,6 +24,7 @@ def _deps(deps, copts = []):
         return deps
     return deps + select({
         "//deploy/bazel:precompiled": ["//deploy/bazel:" + _prelude()],
+        "//deploy/bazel:precompiled_by_clang": ["//deploy/bazel:" + _prelude()],
         "//conditions:default": [],
     })
 
