@@ -13,7 +13,7 @@ as_user() {
 # The user has the files, and the example's data.
 has_packages() {
   mkdir -p "$home/downloads" "$home/digits/data"
-  cp "$packages"/muster[-_]*.{tar.gz,whl} "$home/downloads"
+  cp "$packages"/{muster[-_]*.{tar.gz,whl},SHA256SUMS,install} "$home/downloads"
   cp "$top/deploy/examples/digits.py" "$home/digits"
   cp "$top/deploy/examples/data/digits.csv" "$home/digits/data"
   cp "$files/root/bazel-bin/deploy/examples/digits" "$home/digits"
@@ -43,6 +43,12 @@ wheel_classifies() { classifies '. venv/bin/activate' 'python digits/digits.py';
 # `import muster` without `muster run`.
 wheel_without_supervisor() { accuracy_of ctl '. venv/bin/activate; srun -N2 -n8 python digits/digits.py'; }
 
+# As the first page has it: on the login node, without a job.
+tarball_is_installed() {
+  as_user ctl 'sh downloads/install downloads/muster-*-linux-x86_64.tar.gz --prefix ~/contact' >"$files/contact" 2>&1
+  expect_like 'install and doctor' "$(<"$files/contact")" '*its commands in */contact/bin*glibc 2.*/dev/shm*slurm*'
+  classifies 'export PATH=~/contact/bin:$PATH' 'digits/digits --data digits/data/digits.csv'
+}
 tarball_is_unpacked() {
   as_user ctl 'mkdir .local; tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C .local --strip-components=1'
 }
@@ -104,6 +110,7 @@ check_first_contact() {
   check "$1: the wheel is installed by pip" wheel_is_installed
   check "$1: the wheel: launch -n 4, srun -N2 -n8" wheel_classifies
   check "$1: the wheel: srun -N2 -n8 python" wheel_without_supervisor
+  check "$1: the first contact: install, doctor, launch -n 4, srun -N2 -n8" tarball_is_installed
   check "$1: the tarball is unpacked" tarball_is_unpacked
   check "$1: the tarball: the module is loaded" module_is_loaded
   check "$1: the tarball: launch -n 4, srun -N2 -n8" tarball_classifies

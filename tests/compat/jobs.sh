@@ -105,6 +105,17 @@ initializes_itself() {
   cmp "$dir/predictions" "$files/predictions"
 }
 
+# On the login node, without a job.
+examines_the_login_node() {
+  local glibc slurm
+  glibc=$(ctl getconf GNU_LIBC_VERSION)
+  slurm=$(ctl srun --version)
+  fresh
+  ctl muster doctor --json >"$dir/out"
+  reported "[f['facts'][key] for f in d['findings'] for key in ('glibc', 'version') if key in f['facts']] == ['${glibc#* }', '$slurm']"
+  reported 'd["health"] in ("ok", "note")'
+}
+
 answers_of_slurm() {
   fresh
   step -N3 -n3 -w 'gpu[01-03]' -t 5 sh -c '[ "$SLURM_PROCID" != 0 ] || muster-slurm --layout "$SLURM_JOB_ID.$SLURM_STEP_ID" \
@@ -153,6 +164,7 @@ check_jobs() {
   check "$1: muster-slurm answers" answers_of_slurm
   check "$1: muster-slurm names a missing rank of -m arbitrary" helper_knows_an_arbitrary_layout
   check "$1: muster check" is_checked
+  check "$1: muster doctor on the login node" examines_the_login_node
 }
 
 from_batch() {

@@ -68,10 +68,10 @@ refuses 'cannot get muster-9.0.0' "muster-9.0.0-linux-$architecture.tar.gz"
 refuses 'it needs the path or URL of a tarball'
 code=0
 env -u HOME sh "$install" "muster-1.0.0-linux-$architecture.tar.gz" 2>said || code=$?
-[[ $code -eq 1 && $(cat said) == 'install: error: HOME is not set: say --prefix DIR' ]] || fail "$code: $(cat said)"
+[[ $code -eq 1 && $(cat said) == 'install: error: HOME is not set: give --prefix DIR' ]] || fail "$code: $(cat said)"
 refuses 'there is no option --force' --force
 echo more >>"muster-1.1.0-linux-$architecture.tar.gz"
-refuses 'is not what SHA256SUMS beside it says' "$work/muster-1.1.0-linux-$architecture.tar.gz"
+refuses 'has another checksum than SHA256SUMS beside it' "$work/muster-1.1.0-linux-$architecture.tar.gz"
 echo no tarball >"muster-1.3.0-linux-$architecture.tar.gz"
 refuses 'does not name it' "$work/muster-1.3.0-linux-$architecture.tar.gz"
 rm SHA256SUMS
