@@ -223,13 +223,13 @@ void RootConnection::Search() {
 void RootConnection::ShowNoProof(const Error& reason) {
   if (!request_.self.refused) request_.self.refused = reason;
   deadline_.Set(std::min(request_.timeouts.rendezvous, kRefusedPatience));
-  prover_ = auth::MakeNoneProver();
+  no_proof_ = auth::MakeNoneProver();
   const auto end = [this, reason] { events_.on_failed(reason); };
   search_ = std::make_unique<RootSearch>(
       loop_, WhereToSearch(request_),
       RootDialer::Params{auth::MeetingIdOf(request_.meeting.key), request_.timeouts.handshake,
                          request_.timeouts.connect, true},
-      *prover_, [end](auto) { end(); }, [end](const Error&) { end(); });
+      *no_proof_, [end](auto) { end(); }, [end](const Error&) { end(); });
 }
 
 // The node where all search the root. Its leader stands for the root there until rank 0 comes: from below, or

@@ -91,6 +91,7 @@ class RootConnection {
   Events events_;
   net::ThreadWorker munge_worker_;
   std::unique_ptr<auth::Prover> prover_;
+  std::unique_ptr<auth::Prover> no_proof_;  // never a listener's
   std::unique_ptr<RootFinder> search_;
   std::unique_ptr<RootListener> listener_;
   std::unique_ptr<SilentNodes> silent_;

@@ -110,6 +110,28 @@ TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItShowsThatAtTheRoot) {
   EXPECT_THAT(root.refused()->error.message, testing::HasSubstr(" uses auth none, rank 0 on a secret"));
 }
 
+// Rank 0 comes to a leader that has no proof: it becomes no root that would ask for none.
+TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItIsNoRoot) {
+  Make({"b", "b", "a"});
+  for (const size_t rank : {0, 1}) {
+    requests[rank].options.auth = AuthMethod::kSecret;
+    requests[rank].self.claims[0].local_rank = -1;
+    requests[rank].self.claims[0].local_size = -1;
+  }
+  requests[2].timeouts.rendezvous = milliseconds(1000);
+  TestRank leader(*loop, requests[1]);
+  leader.Start();
+  loop.Settle();
+  TestRank rank_zero(*loop, requests[0]);
+  TestRank stranger(*loop, requests[2]);
+  rank_zero.Start();
+  stranger.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended() && rank_zero.ended() && stranger.ended(); }));
+  for (const TestRank* rank : {&leader, &rank_zero})
+    EXPECT_EQ(rank->refused()->error.message, "rendezvous.auth is secret, but no job secret is known");
+  EXPECT_EQ(stranger.refused()->error.code, Code::kDeadline);
+}
+
 // One that asks for no proof receives nothing from it either.
 TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItSendsNothingMore) {
   Make({"a", "b"});
