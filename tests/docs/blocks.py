@@ -28,6 +28,11 @@ class Block(typing.NamedTuple):
         return int(found[1]) if found else 0
 
     @property
+    def each_exits(self):
+        """Every command exits with exit_code, not the last one alone."""
+        return bool(re.match(r"exit \d+ each", self.value))
+
+    @property
     def until(self):
         """Words that the output of the last command will have after some time; '' if it is run once."""
         found = re.search(r"(?:^|, )until (.+)$", self.value)
@@ -103,7 +108,7 @@ def problems(block):
         yield f"a block in {block.language} without a mark: put <!-- run --> or <!-- not run: REASON --> before it (docs/README.md)"
     if block.mark == "not run" and not block.value:
         yield "not run, without a reason"
-    if block.mark == "run" and not re.fullmatch(r"(exit \d+)?((^|, )until .+)?", block.value):
+    if block.mark == "run" and not re.fullmatch(r"(exit \d+( each)?)?((^|, )until .+)?", block.value):
         yield f"the mark 'run: {block.value}' is neither 'exit N' nor 'until WORDS' nor 'exit N, until WORDS'"
     if block.language == "console" and block.mark != "file" and not block.text.startswith("$ "):
         yield "a console block begins with a command after '$ '"

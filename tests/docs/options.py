@@ -9,6 +9,7 @@ SHOWN = re.compile(r"(?<![\w./-])muster ([a-z]+)((?: (?!--(?: |$))[^\s|&;`']+)*)
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 # In text "muster" is also a noun: only what is written as code is a command.
 CODE = re.compile(r"`([^`\n]+)`")
+USAGE = 64
 
 
 def shown(page):
@@ -23,6 +24,8 @@ def shown(page):
 
 def lines(block):
     """The commands of a block: not what they print, where muster is the first word of a sentence."""
+    if block.mark == "run" and block.exit_code == USAGE:
+        return []  # muster refuses these, as the page describes
     if block.language == "console":
         return [line[2:] for line in block.text.split("\n") if line.startswith(("$ ", "> "))]
     if block.language in ("bash", "sh", "shell"):

@@ -58,7 +58,7 @@ def run_block(page, block, session, outcome):
         place = f"{page.path}:{command.line}"
         code, output = session.run(command.text, block.until if last else "")
         outcome.commands += 1
-        if code != (block.exit_code if last else 0):
+        if code != (block.exit_code if last or block.each_exits else 0):
             raise Failed(f"{place}: exit code {code} of: {command.text}\n{output}")
         if command.output is None:
             continue
