@@ -12,10 +12,20 @@
 namespace muster::doctor {
 namespace {
 
-Status MakeCredential(const std::string& socket) {
-  MUSTER_TRY(const auth::MungeApi api, auth::LoadMunge());
-  MUSTER_CHECK(auth::Munge(api, socket).Encode({}, getuid()));
-  return {};
+struct Tried {
+  std::string library_problem;
+  Status credential;
+};
+
+void MakeCredential(const std::string& socket, Tried& tried) {
+  const Result<auth::MungeApi> api = auth::LoadMunge();
+  if (!api) {
+    tried.library_problem = api.error().message;
+    tried.credential = tl::unexpected(api.error());
+    return;
+  }
+  const Result<Bytes> made = auth::Munge(*api, socket).Encode({}, getuid());
+  if (!made) tried.credential = tl::unexpected(made.error());
 }
 
 const char* NameOf(AuthMethod method) {
@@ -34,6 +44,8 @@ std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {
     case AuthMethod::kMunge:
       return "munge: munged makes credentials, which prove the user";
     case AuthMethod::kSecret:
+      if (!facts.munge_library_problem.empty())
+        return fmt::format("MUSTER_SECRET; no munge: {}", facts.munge_library_problem);
       return facts.munge_socket_present ? "MUSTER_SECRET, as set in rendezvous.auth"
                                         : "MUSTER_SECRET; there is no munge";
     default:
@@ -48,10 +60,12 @@ AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool s
   AuthenticationFacts facts{munge_socket, auth::MungeSocketPresent(munge_socket), {}, secret_known};
   if (!facts.munge_socket_present) return facts;
   // Shared: a munged that hangs leaves the call behind.
-  const auto made = std::make_shared<Status>();
+  const auto tried = std::make_shared<Tried>();
   const bool ended =
-      AbandonableCalls().Run([made, munge_socket] { *made = MakeCredential(munge_socket); }, deadline);
-  facts.munge = ended ? *made : Fail(Code::kDeadline, "munged does not answer at {}", munge_socket);
+      AbandonableCalls().Run([tried, munge_socket] { MakeCredential(munge_socket, *tried); }, deadline);
+  facts.munge =
+      ended ? tried->credential : Fail(Code::kDeadline, "munged does not answer at {}", munge_socket);
+  if (ended) facts.munge_library_problem = tried->library_problem;
   return facts;
 }
 
@@ -59,7 +73,7 @@ Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configu
   Finding finding{.subject = "identity"};
   const Result<AuthMethod> chosen =
       auth::ChooseAuth({configured, facts.munge_socket_present, facts.munge_socket, facts.secret_known,
-                        /*several_nodes=*/true});
+                        /*several_nodes=*/true, facts.munge_library_problem});
   finding.facts = {{"munge", !facts.munge_socket_present ? "absent"
                              : facts.munge               ? "answers"
                                                          : "fails"},

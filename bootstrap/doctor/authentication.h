@@ -15,6 +15,7 @@ struct AuthenticationFacts {
   bool munge_socket_present = false;
   Status munge;  // a credential was made
   bool secret_known = false;
+  std::string munge_library_problem = {};  // why libmunge does not load
 };
 
 // BLOCKS until munged has answered, at most until the deadline.

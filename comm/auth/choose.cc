@@ -5,18 +5,28 @@ namespace {
 
 constexpr const char* kSecretHint = "export MUSTER_SECRET=$(muster secret) in the batch script, before srun";
 
+constexpr const char* kLibraryHint = "install libmunge2 on every node; for a container, in its image";
+
+bool HasMunge(const AuthFacts& facts) {
+  return facts.munge_socket_present && facts.munge_library_problem.empty();
+}
+
+// A container often has the socket of its node, and no library.
+std::string WhyNotMunge(const AuthFacts& facts) {
+  return facts.munge_socket_present ? facts.munge_library_problem
+                                    : fmt::format("this node has no munge socket at {}", facts.munge_socket);
+}
+
 Result<AuthMethod> ChooseFreely(const AuthFacts& facts) {
-  if (facts.munge_socket_present) return AuthMethod::kMunge;
+  if (HasMunge(facts)) return AuthMethod::kMunge;
   if (facts.secret_known) return AuthMethod::kSecret;
   if (!facts.several_nodes) return AuthMethod::kNone;
   return WithHint(
       Fail(Code::kAuthentication,
-           "the ranks are on several nodes and cannot authenticate each other: this node has no "
-           "munge "
-           "socket at {} and no job secret is known",
-           facts.munge_socket),
-      fmt::format("{}; or start munged on every node; or, on a network you trust, set rendezvous.auth: none",
-                  kSecretHint));
+           "the ranks are on several nodes and cannot authenticate each other: {} and no job secret is known",
+           WhyNotMunge(facts)),
+      fmt::format("{}; or {}; or, on a network you trust, set rendezvous.auth: none", kSecretHint,
+                  facts.munge_socket_present ? kLibraryHint : "start munged on every node"));
 }
 
 }  // namespace
@@ -26,11 +36,12 @@ Result<AuthMethod> ChooseAuth(const AuthFacts& facts) {
     case AuthMethod::kAuto:
       return ChooseFreely(facts);
     case AuthMethod::kMunge:
-      if (facts.munge_socket_present) return AuthMethod::kMunge;
+      if (HasMunge(facts)) return AuthMethod::kMunge;
       return WithHint(
-          Fail(Code::kAuthentication, "rendezvous.auth is munge, but this node has no munge socket at {}",
-               facts.munge_socket),
-          "start munged on this node, or bind-mount its socket's directory into the container");
+          Fail(Code::kAuthentication, "rendezvous.auth is munge, but {}", WhyNotMunge(facts)),
+          facts.munge_socket_present
+              ? kLibraryHint
+              : "start munged on this node, or bind-mount its socket's directory into the container");
     case AuthMethod::kSecret:
       if (facts.secret_known) return AuthMethod::kSecret;
       return WithHint(Fail(Code::kAuthentication, "rendezvous.auth is secret, but no job secret is known"),

@@ -14,9 +14,10 @@ struct AuthFacts {
   std::string munge_socket;           // for messages
   bool secret_known = false;          // MUSTER_SECRET, or from the launcher's key-value store
   bool several_nodes = false;
+  std::string munge_library_problem = {};  // why libmunge does not load; empty: it does, or was not tried
 };
 
-// munge, secret or none; never auto. `auto`: munge where this node has a munge socket, else secret where one
+// munge, secret or none; never auto. `auto`: munge if this node has a munge socket and libmunge, else secret if one
 // is known, else, inside one node, none, because the kernel vouches for the peers of a Unix socket
 // (SO_PEERCRED); else an error. There is no fall-back from what is written down. Error: kAuthentication, with
 // advice.

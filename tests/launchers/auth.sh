@@ -30,6 +30,17 @@ by_nothing() {
   expect_like message "$(cat "$dir/err")" '*munge*MUSTER_SECRET*'
 }
 
+# A container with the socket of its node's munged, and without libmunge: a secret serves, and without one all end now.
+without_libmunge() {
+  local library
+  library=$(ldconfig -p | sed -n 's/.*libmunge\.so\.2 (libc6,x86-64) => //p')
+  library=(unshare --mount sh -c 'mount --bind /dev/null "$0" && exec "$@"' "$(readlink -f "$library")")
+  MUSTER_SECRET=$(muster secret) proven auto "${library[@]}"
+  fresh
+  expect_code 77 step -N2 --ntasks-per-node=1 "${library[@]}" muster run -- "${member[@]}" 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*cannot load libmunge.so.2: *no job secret is known*MUSTER_SECRET*'
+}
+
 another_secret() {
   fresh
   expect_code 77 step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 sh -c 'MUSTER_SECRET=$(muster secret) exec "$@"' sh \
@@ -43,5 +54,6 @@ check_auth() {
   check 'auth: secret, munge hidden' by_secret secret
   check 'auth: auto, munge hidden' by_secret auto
   check 'auth: auto, neither munge nor secret' by_nothing
+  check 'auth: auto, the socket of munge without libmunge' without_libmunge
   finish_begun
 }

@@ -1,17 +1,47 @@
 #include "comm/rendezvous/join/prover_choice.h"
 
+#include <memory>
+#include <string>
+
 #include "comm/auth/choose.h"
+#include "comm/auth/munge.h"
 #include "comm/auth/munge_prover.h"
+#include "comm/base/parse.h"
+#include "comm/system/abandonable_calls.h"
 
 namespace muster::rendezvous {
+namespace {
+
+// Otherwise each handshake would fail for it, until timeouts.rendezvous. The proofs need the library a moment
+// later in any case.
+std::string MungeLibraryProblem(const JoinRequest& request) {
+  const Duration limit = request.timeouts.handshake;
+  // Shared: a library on a dead file system leaves the call behind.
+  const auto problem = std::make_shared<std::string>();
+  const auto load = [problem] {
+    const Result<auth::MungeApi> api = auth::LoadMunge();
+    if (!api) *problem = api.error().message;
+  };
+  if (AbandonableCalls().Run(load, Deadline::After(limit))) return *problem;
+  return fmt::format("{} has not loaded within {}", auth::kMungeLibrary, FormatDuration(limit));
+}
+
+auth::AuthFacts FactsOf(const JoinRequest& request, bool secret_known) {
+  auth::AuthFacts facts{request.options.auth, auth::MungeSocketPresent(request.munge_socket),
+                        request.munge_socket, secret_known, request.meeting.find_root != FindRoot::kSameNode};
+  const bool may_be_munge =
+      request.options.auth == AuthMethod::kAuto || request.options.auth == AuthMethod::kMunge;
+  if (facts.several_nodes && facts.munge_socket_present && may_be_munge)
+    facts.munge_library_problem = MungeLibraryProblem(request);
+  return facts;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
   const std::optional<auth::JobSecret>& secret =
       request.secret ? request.secret : request.root_address_secret;
-  const auth::AuthFacts facts{request.options.auth, auth::MungeSocketPresent(request.munge_socket),
-                              request.munge_socket, secret.has_value(),
-                              request.meeting.find_root != FindRoot::kSameNode};
-  MUSTER_TRY(const AuthMethod method, auth::ChooseAuth(facts));
+  MUSTER_TRY(const AuthMethod method, auth::ChooseAuth(FactsOf(request, secret.has_value())));
   switch (method) {
     case AuthMethod::kMunge: {
       auth::MungeProverOptions options;

@@ -32,6 +32,15 @@ TEST(JudgeAuthentication, ASecretReplacesMunge) {
       Health::kOk);
 }
 
+TEST(JudgeAuthentication, ASecretReplacesMungeWithoutItsLibrary) {
+  AuthenticationFacts facts = Facts(true, Fail(Code::kAuthentication, "cannot load libmunge.so.2"), true);
+  facts.munge_library_problem = "cannot load libmunge.so.2";
+  EXPECT_EQ(JudgeAuthentication(facts, AuthMethod::kAuto).found,
+            "MUSTER_SECRET; no munge: cannot load libmunge.so.2");
+  facts.secret_known = false;
+  EXPECT_EQ(JudgeAuthentication(facts, AuthMethod::kAuto).health, Health::kNote);
+}
+
 TEST(JudgeAuthentication, NeitherIsANote) {
   const Finding finding = JudgeAuthentication(Facts(false, {}, false), AuthMethod::kAuto);
   EXPECT_EQ(finding.health, Health::kNote);

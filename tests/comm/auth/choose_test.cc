@@ -37,6 +37,25 @@ TEST(ChooseAuth, AutoAcrossNodesWithNothingIsAnError) {
               "a network you trust, set rendezvous.auth: none");
 }
 
+// A container with the node's socket and without the library.
+TEST(ChooseAuth, MungeWithoutItsLibraryIsNone) {
+  const auto without_library = [](AuthMethod configured, bool secret) {
+    AuthFacts facts = Facts(configured, true, secret, true);
+    facts.munge_library_problem = "cannot load libmunge.so.2: No such file or directory";
+    return facts;
+  };
+  EXPECT_EQ(ChooseAuth(without_library(AuthMethod::kAuto, true)), AuthMethod::kSecret);
+  ExpectError(
+      without_library(AuthMethod::kAuto, false),
+      "the ranks are on several nodes and cannot authenticate each other: cannot load "
+      "libmunge.so.2: No such file or directory and no job secret is known",
+      "export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or install libmunge2 on "
+      "every node; for a container, in its image; or, on a network you trust, set rendezvous.auth: none");
+  ExpectError(without_library(AuthMethod::kMunge, true),
+              "rendezvous.auth is munge, but cannot load libmunge.so.2: No such file or directory",
+              "install libmunge2 on every node; for a container, in its image");
+}
+
 TEST(ChooseAuth, WhatIsWrittenDownIsTakenOrRefusedNeverReplaced) {
   for (const bool several : {false, true}) {
     EXPECT_EQ(ChooseAuth(Facts(AuthMethod::kMunge, true, true, several)), AuthMethod::kMunge);
