@@ -46,8 +46,9 @@ mixed_supervisors() {
   MUSTER_TIMEOUTS_RENDEZVOUS=3s step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' sh -c '[ "$SLURM_PROCID" = "$2" ] && exec "$1/muster" run -- true
     exec muster run -- true' sh "$older" "$1" >"$dir/out" 2>"$dir/err" || code=$?
   expect "exit code ($(<"$dir/err"))" "$code" 77
-  grep -qE '^muster: rank 0 on gpu01: error: the group did not form within 3s: .* speaks muster protocol [23], rank 0 on gpu01 [23] ' "$dir/err"
-  grep -qE '^muster: rank 1 on gpu02: error: the root, rank 0 on gpu01, was not joined within 3s: .* speaks muster protocol [23], this rank [23] \(install the same version of muster on every node\)$' "$dir/err"
+  grep -qE '^muster: rank 0 on gpu01: error: the group did not form within 3s: .* speaks muster protocol [24], rank 0 on gpu01 [24] ' "$dir/err" || fail "$(<"$dir/err")"
+  grep -qE '^muster: rank 1 on gpu02: error: the root, rank 0 on gpu01, was not joined within 3s: .* speaks muster protocol [24], this rank [24] \(install the same version of muster on every node\)$' "$dir/err" ||
+    fail "$(<"$dir/err")"
   nothing_remains
 }
 
