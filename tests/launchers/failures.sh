@@ -104,7 +104,7 @@ gives_up() {
   expect_code 69 step -N1 --ntasks-per-node=2 muster run -- \
     "$files/root/bazel-bin/tests/launchers/laggard" 1 abandon "$dir/left" 2>"$dir/err"
   expect 'what it left' "$(cat "$dir/left")" 'cleaned up'
-  expect_like 'what was said' "$(<"$dir/err")" 'muster: rank 0 on gpu01: error: rank 1 on gpu01 gave up*'
+  expect_like 'what was said' "$(words "$dir/err")" 'muster: rank 0 on gpu01: error: rank 1 on gpu01 gave up*'
 }
 
 # Who has a file of its own finds there why it ended; a mistake that all have is told once in one place.
