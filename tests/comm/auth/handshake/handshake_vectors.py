@@ -10,6 +10,7 @@ RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8.
 import hashlib
 import struct
 
+VERSION = 4
 P = 2**255 - 19
 
 
@@ -92,9 +93,9 @@ def control(show):
     meeting = H(b"", "muster meeting", meeting_key)[:16]
     psk = H(secret, "muster job secret: handshake")
     head = b"MUSTER"
-    hello = head + struct.pack("<BHB", 1, 3, 2) + meeting + client_nonce + client_key
+    hello = head + struct.pack("<BHB", 1, VERSION, 2) + meeting + client_nonce + client_key
     hello += H(H(psk, "muster hello key"), "muster hello", hello)
-    answer = head + struct.pack("<BHB", 2, 3, 2) + server_nonce + server_key
+    answer = head + struct.pack("<BHB", 2, VERSION, 2) + server_nonce + server_key
     transcript = H(b"", "muster transcript", hello, answer)
     agreed = x25519(client_secret, server_key)
     assert agreed == x25519(server_secret, client_key)
