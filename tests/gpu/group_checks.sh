@@ -55,6 +55,7 @@ not_shared_by_default() {
 # have their output, the array `codes` their exit codes.
 lost() {
   local rank ranks=$1 port=$((20000 + RANDOM))
+  rm -f "$files"/rank?
   local -a pids=()
   codes=()
   for ((rank = 0; rank < ranks; ++rank)); do
