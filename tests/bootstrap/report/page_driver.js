@@ -1,12 +1,13 @@
 // Runs the script of a report's page on a document of its own, and prints the page as text (gjs page_driver.js).
 //
-//   page_driver.js PAGE [input ID VALUE | click TEXT]...
+//   page_driver.js PAGE [input ID VALUE | click TEXT | print]...
 //
 // A line for each row of a table, its cells divided by " | "; a bar is "<CLASS STYLE>"; what is hidden in <details>
 // is printed too. It has of a browser's interface what the page uses: anything else is an error.
 'use strict';
 const {GLib} = imports.gi;
 
+// `print` also prints "opened for print: SUMMARY" for each table that is open on paper.
 const BLOCKS = ['section', 'header', 'h1', 'h2', 'h3', 'p', 'pre', 'dl', 'table', 'tr', 'details', 'summary',
   'form', 'caption', 'thead', 'tbody'];
 
@@ -32,6 +33,12 @@ class Element {
   addEventListener(kind, listener) { this.listeners[kind] = listener; }
   set textContent(text) { this.children = [text]; }
   get textContent() { return this.children.map((child) => child instanceof Element ? child.textContent : child).join(''); }
+  // Of the selectors the page uses: elements by tag, below another tag.
+  querySelectorAll(selector) {
+    const [tag, parent] = selector.split(' ').reverse();
+    const below = parent ? this.all.filter((element) => element.tag === parent) : [this];
+    return below.flatMap((element) => element.all.filter((inner) => inner !== element && inner.tag === tag));
+  }
   get all() { return [this, ...this.children.flatMap((child) => child instanceof Element ? child.all : [])]; }
 }
 
@@ -53,12 +60,14 @@ const [, script] = /<script>([^]*?)<\/script>/.exec(source);
 const report = new Element('script');
 report.append(json);
 const page = new Element('main');
+const window = new Element('window');
 const document = {
   title: '',
   createElement: (tag) => new Element(tag),
   getElementById: (id) => ({report, page})[id],
+  querySelectorAll: (selector) => page.querySelectorAll(selector),
 };
-new Function('document', script)(document);
+new Function('document', 'window', script)(document, window);
 
 for (let i = 1; i < ARGV.length;) {
   if (ARGV[i] === 'input') {
@@ -66,6 +75,12 @@ for (let i = 1; i < ARGV.length;) {
     control.value = ARGV[i + 2];
     control.listeners.input();
     i += 3;
+  } else if (ARGV[i] === 'print') {
+    window.listeners.beforeprint();
+    for (const details of page.querySelectorAll('details').filter((element) => element.open)) {
+      print(`opened for print: ${details.children[0].textContent}`);
+    }
+    i += 1;
   } else {
     page.all.find((element) => element.tag === 'button' && element.textContent === ARGV[i + 1]).listeners.click();
     i += 2;

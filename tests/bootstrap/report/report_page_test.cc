@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "bootstrap/report/report.h"
 #include "tests/bootstrap/run/records.h"
@@ -57,7 +59,8 @@ size_t TimelineRows(const std::string& text) {
 TEST(ReportPage, HasTheReportAndNeedsNoOtherFile) {
   const std::string page = ReportPage(run::FailedRun(), "0.1.0");
   EXPECT_EQ(ReportIn(page), json::parse(ReportJson(run::FailedRun(), "0.1.0")));
-  for (const char* outside : {"http:", "https:", "src=", "href=", "url(", "@import", "@REPORT@"}) {
+  for (const char* outside :
+       {"http:", "https:", "src=", "href=", "url(", "@import", "@REPORT@", "@SUMMARY@"}) {
     EXPECT_THAT(page, Not(HasSubstr(outside)));
   }
   EXPECT_THAT(page, HasSubstr("content=\"default-src 'none';"));
@@ -137,7 +140,7 @@ TEST(ReportPage, HasATimeline) {
   EXPECT_LT(text.find("rank 9: first failure"), text.find("\nrank 6 |"));
   EXPECT_LT(text.find("\nrank 6 |"), text.find("| terminated |"));
   EXPECT_LT(text.find("| terminated |"), text.find("\nrank 14 |"));
-  EXPECT_THAT(text, HasSubstr(" | 0100 ms200 ms300 ms5.0 s10.0 s15.0 s20.0 s\n"));
+  EXPECT_THAT(text, HasSubstr(" | 0200 ms10 s20 s\n"));
 }
 
 TEST(ReportPage, HasOneScaleIfTheStartIsMostOfTheRun) {
@@ -145,7 +148,115 @@ TEST(ReportPage, HasOneScaleIfTheStartIsMostOfTheRun) {
   record.formed = seconds(10);
   record.initialized = seconds(11);
   EXPECT_THAT(Drawn(record, "slow_start"),
-              AllOf(HasSubstr(" | 05.0 s10.0 s15.0 s20.0 s\n"), HasSubstr("<init left:44.82%;width:4.48%>")));
+              AllOf(HasSubstr(" | 05 s10 s15 s20 s\n"), HasSubstr("<init left:44.82%;width:4.48%>")));
+}
+
+// The labels of an axis: each names its own place, and the step decides how exactly.
+std::string AxisOf(Duration start, Duration end, const std::string& name) {
+  RunRecord record = run::GoodRun(1, 1, end);
+  record.joining = *(record.formed = start);
+  record.ended = end;
+  record.ranks[0].end->run = end - start;
+  const std::string text = Drawn(record, name);
+  const std::string_view row = "\n |  |  |  |  | ";
+  const size_t at = text.find(row);
+  return at == std::string::npos ? text
+                                 : text.substr(at + row.size(), text.find('\n', at + 1) - at - row.size());
+}
+
+TEST(ReportPage, LabelsShortAndLongRuns) {
+  EXPECT_EQ(AxisOf(milliseconds(0), milliseconds(3), "axis_3ms"), "01 ms2 ms3 ms");
+  EXPECT_EQ(AxisOf(milliseconds(20), milliseconds(90), "axis_90ms"), "020 ms40 ms60 ms80 ms");
+  EXPECT_EQ(AxisOf(milliseconds(800), milliseconds(1300), "axis_1s"), "0500 ms1.0 s");
+  EXPECT_EQ(AxisOf(seconds(2), seconds(5000), "axis_hours"), "01 s2 s30 min60 min");
+  EXPECT_EQ(AxisOf(seconds(2), std::chrono::hours(50), "axis_days"), "01 s2 s24 h48 h");
+}
+
+// What the text of the page has between the tags of an element, as a browser without JavaScript shows it.
+std::string PlainTextOf(const std::string& page) {
+  const size_t begin = page.find("<noscript><p>");
+  std::string text = page.substr(begin, page.find("</noscript>", begin) - begin);
+  text = std::regex_replace(text, std::regex("<[^>]*>"), "");
+  text = std::regex_replace(text, std::regex("&lt;"), "<");
+  return std::regex_replace(text, std::regex("&amp;"), "&");
+}
+
+TEST(ReportPage, HasTheEssentialsWithoutJavaScript) {
+  RunRecord record = run::FailedRun();
+  record.failure->stderr_tail = "a < b && c &lt; d";
+  EXPECT_THAT(
+      PlainTextOf(ReportPage(record, "0.1.0")),
+      HasSubstr("\nslurm:4.0:0: 16 ranks on gpu[01-04], exit status 3\n"
+                "the run failed after 12.3 s: rank 9 on gpu03 failed: exit 3\n"
+                "  the last lines of rank 9 on gpu03:\n"
+                "    a < b && c &lt; d\n"
+                "  ended because of it: ranks 0-5,7,8,10-13,15 by SIGTERM; rank 6 on gpu02 by SIGKILL"));
+  EXPECT_THAT(PlainTextOf(ReportPage(run::GoodRun(2048, 64), "0.1.0")),
+              HasSubstr("2048 ranks on gpu[01-32], exit status 0\n  ok: ranks 0-2047\n"));
+  EXPECT_THAT(PlainTextOf(ReportPage(run::NeverFormed(), "0.1.0")), HasSubstr("missing gpu03: 8-11"));
+}
+
+// x^2.4 is x^2 times the fifth root of x^2, by Newton's method.
+double PowerOf2Point4(double x) {
+  const double square = x * x;
+  double root = 1;
+  for (int i = 0; i < 60; ++i)
+    root -= (root * root * root * root * root - square) / (5 * root * root * root * root);
+  return square * root;
+}
+
+// By the formula of WCAG 2.
+double Luminance(const std::string& colour) {
+  const std::string digits =
+      colour.size() == 4 ? std::string{colour[1], colour[1], colour[2], colour[2], colour[3], colour[3]}
+                         : colour.substr(1);
+  double sum = 0;
+  for (const auto& [at, weight] : std::map<size_t, double>{{0, 0.2126}, {2, 0.7152}, {4, 0.0722}}) {
+    const double part = std::stoi(digits.substr(at, 2), nullptr, 16) / 255.0;
+    sum += weight * (part <= 0.03928 ? part / 12.92 : PowerOf2Point4((part + 0.055) / 1.055));
+  }
+  return sum;
+}
+
+double Contrast(const std::string& one, const std::string& two) {
+  const auto [dark, light] = std::minmax(Luminance(one), Luminance(two));
+  return (light + 0.05) / (dark + 0.05);
+}
+
+TEST(ReportPage, HasContrastInLightAndInDark) {
+  const std::string page = ReportPage(RunRecord(), "0.1.0");
+  const std::regex palette(":root \\{ (--ink[^}]*)\\}");
+  const std::regex entry("--(\\w+): (#[0-9a-f]+)");
+  int palettes = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), palette), end; it != end; ++it, ++palettes) {
+    const std::string text = (*it)[1];
+    std::map<std::string, std::string> colours;
+    for (std::sregex_iterator colour(text.begin(), text.end(), entry); colour != end; ++colour)
+      colours[(*colour)[1]] = (*colour)[2];
+    // Texts, and what badges have behind their texts.
+    for (const char* name : {"ink", "soft", "ok", "failed"})
+      EXPECT_GE(Contrast(colours.at(name), colours.at("paper")), 4.5) << name;
+    for (const char* bar : {"wait", "init", "terminated", "killed", "lost", "missing"})
+      EXPECT_GE(Contrast(colours.at(bar), colours.at("paper")), 3) << bar;
+  }
+  EXPECT_EQ(palettes, 2);
+}
+
+TEST(ReportPage, OpensShortTablesForPaper) {
+  const RunRecord record = run::FailedRun();
+  EXPECT_THAT(Drawn(record, "paper", "print"), HasSubstr("opened for print: A table of 16 ranks\n"));
+  EXPECT_THAT(Drawn(run::GoodRun(200, 4), "long_paper", "print"),
+              Not(HasSubstr("opened for print: A table")));
+}
+
+// Every part that reacts is an element that the keyboard reaches by itself.
+TEST(ReportPage, NeedsNoMouse) {
+  const std::string page = ReportPage(RunRecord(), "0.1.0");
+  for (const char* kind : {"tabindex", "onclick", "mousedown", "mouseover", "outline: none", "outline: 0"})
+    EXPECT_THAT(page, Not(HasSubstr(kind)));
+  EXPECT_THAT(page, HasSubstr(":focus-visible { outline: 2px"));
+  EXPECT_EQ(Count(page, "addEventListener('click'"), 1U) << "the buttons of the heads";
+  EXPECT_THAT(page, HasSubstr("make('button', {type: 'button'}, title)"));
 }
 
 TEST(ReportPage, OfAGroupThatNeverFormed) {
