@@ -8,6 +8,7 @@
 #include "bootstrap/doctor/examine.h"
 #include "bootstrap/doctor/report.h"
 #include "comm/base/version.h"
+#include "comm/log/log_time.h"
 
 namespace muster::cli {
 namespace {
@@ -30,6 +31,7 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
   MUSTER_CHECK(join::StartLog(effective));
+  SetLogTime(LogTime::kNone);
   const doctor::Report report{
       kVersion, environment.host_name().value_or("this machine"),
       doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};

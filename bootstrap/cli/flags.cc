@@ -10,6 +10,7 @@
 #include "bootstrap/config/text/quote.h"
 #include "comm/base/parse_integer.h"
 #include "comm/log/log.h"
+#include "comm/log/log_time.h"
 
 namespace muster::cli {
 
@@ -133,15 +134,20 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags) {
   return asked;
 }
 
+std::string ErrorAsJson(const Error& error) {
+  nlohmann::ordered_json object;
+  object["error"]["code"] = CodeName(error.code);
+  object["error"]["message"] = error.message;
+  object["error"]["hint"] = error.hint;
+  object["allocation"] = nullptr;
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 int ReportError(const Error& error, bool json) {
   if (json) {
-    nlohmann::ordered_json object;
-    object["error"]["code"] = CodeName(error.code);
-    object["error"]["message"] = error.message;
-    object["error"]["hint"] = error.hint;
-    object["allocation"] = nullptr;
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    fmt::print("{}", ErrorAsJson(error));
   } else {
+    if (error.code == Code::kUsage) SetLogTime(LogTime::kNone);
     LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
              ToString(error));
   }

@@ -50,6 +50,9 @@ void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags)
 // Error: kConfiguration (a malformed endpoint).
 Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags);
 
+// One line of JSON.
+std::string ErrorAsJson(const Error& error);
+
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);
 

@@ -8,6 +8,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
+#include "comm/log/log_time.h"
 
 namespace muster::cli {
 namespace {
@@ -32,6 +33,7 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
   MUSTER_CHECK(join::StartLog(effective));
+  SetLogTime(LogTime::kNone);
   Environment subject = environment;
   if (!flags.env_file.empty()) {
     MUSTER_TRY(subject, Environment::FromFile(flags.env_file));

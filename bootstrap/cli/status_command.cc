@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flag_values.h"
@@ -12,6 +14,7 @@
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/stack.h"
 #include "bootstrap/status/report.h"
+#include "bootstrap/status/watch.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/status_client.h"
@@ -28,12 +31,16 @@ waits for. Of a map: the items that are done, failed and at work, the slowest it
 the leader of each group on this node; the programs are not disturbed. The groups are those of `muster run` and of
 programs that link muster, of the same user. A rank that does not answer within 2 s is reported as silent.)",
     .examples = R"(srun --overlap --jobid=4711 -N1 -n1 muster status
+srun --overlap --jobid=4711 -N1 -n1 --pty muster status --watch
 srun --overlap --jobid=4711 -N1 -n1 muster status --stacks --ranks 5,12-15
 muster status --json | jq '.groups[].waiting')",
     .notes =
         R"(--stacks shows the frames of late ranks: of those that other ranks wait for, else of those in no operation. py-spy
 (Python), eu-stack, gdb or pstack, if installed on the rank's node, read the program's own frames: under `muster run` on
-every node, for other programs on this node. They stop the rank for a moment.)",
+every node, for other programs on this node. They stop the rank for a moment.
+
+--watch ends with 0 when the group has ended, and by Ctrl-C. Without a terminal it prints a block for each TIME, with --json
+an object.)",
     .exit_status = R"(64 there is no group on this node
 75 the leader of the group does not answer)",
 };
@@ -41,11 +48,13 @@ every node, for other programs on this node. They stop the rank for a moment.)",
 constexpr uint64_t kSurveyMilliseconds = 2000;
 constexpr uint64_t kStacksMilliseconds = 30000;
 constexpr size_t kMostStacks = 8;
+constexpr std::string_view kInterval = "2s";
 
 struct StatusFlags {
   bool json = false;
   bool stacks = false;
   std::string ranks;
+  std::optional<std::string> watch;  // the interval; empty: kInterval
 };
 
 // The answer may take half as long again where the root is silent.
@@ -114,19 +123,34 @@ Error NoGroup(const rendezvous::AskedGroups& asked, const Environment& environme
           "ask on another node of the job"};
 }
 
-Result<int> ShowStatus(const StatusFlags& flags) {
-  const Environment environment = Environment::OfThisProcess();
+Result<status::WatchedState> StateNow(const StatusFlags& flags, const Environment& environment) {
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
   KeepJob(asked.groups, environment);
   for (rendezvous::GroupStatus& group : asked.groups) {
     if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, environment));
   }
-  std::string text;
+  status::WatchedState state;
   for (const rendezvous::GroupStatus& group : asked.groups) {
-    text += (text.empty() ? "" : "\n") + status::StatusText(group);
+    if (!group.job.empty()) state.jobs += (state.jobs.empty() ? "" : ", ") + group.job;
+    if (!flags.json) state.text += (state.text.empty() ? "" : "\n") + status::StatusText(group);
   }
-  fmt::print("{}", flags.json ? status::StatusJson(asked.groups) : text);
+  if (flags.json) state.text = status::StatusJson(asked.groups, std::chrono::system_clock::now());
+  return state;
+}
+
+Result<int> ShowStatus(const StatusFlags& flags) {
+  const Environment environment = Environment::OfThisProcess();
+  if (flags.watch) {
+    MUSTER_TRY(const Duration interval,
+               status::ParseInterval(flags.watch->empty() ? kInterval : *flags.watch));
+    const auto describe = [&](const Error& error) {
+      return flags.json ? ErrorAsJson(error) : ToString(error) + "\n";
+    };
+    return status::Watch({interval, flags.json, describe}, [&] { return StateNow(flags, environment); });
+  }
+  MUSTER_TRY(const status::WatchedState state, StateNow(flags, environment));
+  fmt::print("{}", state.text);
   std::fflush(stdout);
   return 0;
 }
@@ -136,8 +160,16 @@ Result<int> ShowStatus(const StatusFlags& flags) {
 CommandText AddStatusCommand(CLI::App& command, Run& run) {
   const auto flags = std::make_shared<StatusFlags>();
   command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print one JSON object with every rank");
-  CLI::Option* stacks = command.add_flag("--stacks", flags->stacks, "print the stacks of late ranks");
+  command.add_flag("--json", flags->json, "print one JSON object with every rank; with --watch one a line");
+  CLI::Option* watch = command
+                           .add_option_function<std::string>(
+                               "--watch", [flags](const std::string& interval) { flags->watch = interval; },
+                               "print the state again each TIME (default 2s), in place on a terminal, until "
+                               "the group has ended")
+                           ->type_name("TIME")
+                           ->expected(0, 1);
+  CLI::Option* stacks =
+      command.add_flag("--stacks", flags->stacks, "print the stacks of late ranks")->excludes(watch);
   command
       .add_option("--ranks", flags->ranks,
                   "with --stacks: print the stacks of these ranks, for example 5,12-15")

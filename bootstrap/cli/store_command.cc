@@ -10,6 +10,8 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flag_values.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/join/startup.h"
 #include "bootstrap/process/signals.h"
 #include "comm/log/log.h"
 #include "comm/net/event_loop.h"
@@ -86,6 +88,9 @@ void Announce(const net::SocketAddress& address, bool json) {
 
 Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_TRY(const Endpoint endpoint, ParseListenAddress(flags.listen, kDefaultPort));
+  MUSTER_TRY(const config::EffectiveConfig effective,
+             join::LoadConfiguration(Environment::OfThisProcess(), {}));
+  MUSTER_CHECK(join::StartLog(effective));
   MUSTER_TRY(const auto loop, net::EventLoop::Create());
   MUSTER_TRY(const net::SocketAddress address, AddressOf(*loop, endpoint));
   MUSTER_TRY(UniqueFd listener, net::Listen(address));

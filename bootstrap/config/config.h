@@ -13,6 +13,7 @@
 
 #include "comm/base/deadline.h"
 #include "comm/log/log.h"
+#include "comm/log/log_time.h"
 #include "comm/options.h"
 
 namespace muster::config {
@@ -100,6 +101,7 @@ struct Config {
   RunOptions run;
   MapOptions map;
   LogOptions log;
+  LogTime log_time = LogTime::kAuto;
 
   friend bool operator==(const Config&, const Config&) = default;
 };

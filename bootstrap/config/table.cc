@@ -26,6 +26,7 @@ constexpr Words kStores = {"muster", "program"};
 constexpr Words kInputs = {"auto", "rank0", "all", "none"};
 constexpr Words kLogLevels = {"debug", "info", "warning", "error", "off"};
 constexpr Words kLogFormats = {"text", "json"};
+constexpr Words kLogTimes = {"auto", "short", "full", "none"};
 
 constexpr std::array<SpecialWord, 2> kSpecialBackends = {{
     {"gloo", "socket", "", ""},
@@ -194,6 +195,10 @@ constexpr auto kKeys = std::to_array<Key>({
            "the least important message that is written"),
     Choice("log.format", MUSTER_FIELD(log.format), kOwn, kLogFormats,
            "one line of text or of JSON per message"),
+    Choice(
+        "log.time", MUSTER_FIELD(log_time), kOwn, kLogTimes,
+        "the time in a line of text: short (HH:MM:SS), full (RFC 3339, milliseconds), none; auto: short on a "
+        "terminal, else full"),
     Plain("log.file", MUSTER_FIELD(log.file), kOwn,
           "the file to which messages are appended; null: standard error"),
 });

@@ -27,8 +27,9 @@ using Field =
                  FieldOf<PortRange>, FieldOf<Duration>, FieldOf<bool>, FieldOf<std::vector<std::string>>,
                  FieldOf<std::map<std::string, std::string>>, FieldOf<Backend>, FieldOf<RendezvousMethod>,
                  FieldOf<AuthMethod>, FieldOf<Protect>, FieldOf<NcclDebug>, FieldOf<RunStore>,
-                 FieldOf<RunStdin>, FieldOf<RunThreads>, FieldOf<LogLevel>, FieldOf<LogFormat>, FieldOf<int>,
-                 FieldOf<std::optional<Duration>>, FieldOf<MapItems>, FieldOf<MapSlots>, FieldOf<Includes>>;
+                 FieldOf<RunStdin>, FieldOf<RunThreads>, FieldOf<LogLevel>, FieldOf<LogFormat>,
+                 FieldOf<LogTime>, FieldOf<int>, FieldOf<std::optional<Duration>>, FieldOf<MapItems>,
+                 FieldOf<MapSlots>, FieldOf<Includes>>;
 
 // A word beside a key's choices: another name for one of them, or one that is refused with a reason.
 struct SpecialWord {

@@ -9,6 +9,7 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/slurm/job_end.h"
 #include "comm/log/log.h"
+#include "comm/log/log_time.h"
 #include "comm/rendezvous/control/join.h"
 
 namespace muster::join {
@@ -81,6 +82,7 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
   MUSTER_TRY(const config::EffectiveConfig effective,
              config::LoadConfigText(adopted.configuration, "the configuration of muster run"));
   SetUpLog(effective.config.log);
+  SetLogTime(effective.config.log_time, effective.config.log);
   for (const std::string& warning : effective.warnings) LogDebug("{}", warning);
   Membership membership;
   membership.timeouts = Limited(effective.config.timeouts, limit, environment);

@@ -12,6 +12,7 @@
 #include "comm/auth/munge.h"
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
+#include "comm/log/log_time.h"
 #include "comm/net/private_directory.h"
 #include "comm/rendezvous/control/join.h"
 #include "comm/rendezvous/pmi/pmix_api.h"
@@ -129,6 +130,7 @@ Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment
 
 Status StartLog(const config::EffectiveConfig& effective) {
   SetUpLog(effective.config.log);
+  SetLogTime(effective.config.log_time, effective.config.log);
   for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
   return {};
 }

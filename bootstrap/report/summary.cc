@@ -129,11 +129,7 @@ std::string FormatSpan(Duration duration) {
 std::string SummaryText(const RunRecord& record) {
   const rendezvous::Failure& failure = *record.failure;
   const Duration after = record.failed.value_or(record.ended);
-  const auto when = std::chrono::floor<seconds>(
-      record.began + std::chrono::duration_cast<std::chrono::system_clock::duration>(after));
-  std::string text =
-      fmt::format("the run failed after {}, at {:%H:%M:%S} UTC: {}", FormatSpan(after),
-                  fmt::gmtime(std::chrono::system_clock::to_time_t(when)), ToString(failure.error));
+  std::string text = fmt::format("the run failed after {}: {}", FormatSpan(after), failure.error.message);
   if (!failure.stderr_tail.empty()) {
     text += fmt::format("\n  the last lines of {}:{}", DescribeRank(record, failure.rank),
                         Indent(failure.stderr_tail));

@@ -1,5 +1,5 @@
-// The one block that ends a failed `muster run`: what came first and where, what its program said last, who
-// was ended because of it, and how long each phase took. Pure.
+// The one block that ends a failed `muster run`: the first failure and its node, the last lines of its
+// program, the ranks that were ended because of it, and the duration of each phase. Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace muster::report {
 
-// Lines with '\n' between them; none ends with one. The record has a failure.
+// Lines with '\n' between them; none ends with one. The record has a failure; the line that reported it had
+// its hint.
 std::string SummaryText(const RunRecord& record);
 
 // The same for monitors: the fields of the event "summary" (docs/pages/reference/log-events.md).

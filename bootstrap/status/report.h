@@ -1,6 +1,7 @@
 // What `muster status` prints. Pure.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace muster::status {
 
 // For people: a few lines, however many ranks there are.
 std::string StatusText(const rendezvous::GroupStatus& status);
-// For programs: one object with all groups (README.md has its fields).
-std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups);
+// For programs: one line, an object with all groups (docs/pages/reference/schemas).
+std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups,
+                       std::chrono::system_clock::time_point time);
 
 // Ranks whose stacks tell most: those that others wait for; where nobody waits, those that are in no
 // operation. At most `most`, ascending.

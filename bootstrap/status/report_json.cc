@@ -2,6 +2,7 @@
 
 #include "bootstrap/report/map_report.h"
 #include "bootstrap/status/report.h"
+#include "comm/log/log_json.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
 namespace muster::status {
@@ -90,8 +91,10 @@ Json ToJson(const rendezvous::GroupStatus& status) {
 
 }  // namespace
 
-std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups) {
+std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups,
+                       std::chrono::system_clock::time_point time) {
   Json object;
+  object["time"] = FormatTime(time);
   object["groups"] = Json::array();
   for (const rendezvous::GroupStatus& group : groups) object["groups"].push_back(ToJson(group));
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

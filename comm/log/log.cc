@@ -11,6 +11,7 @@
 #include "comm/log/bounded_sink.h"
 #include "comm/log/file_sink.h"
 #include "comm/log/log_json.h"
+#include "comm/log/time_text.h"
 
 namespace muster {
 namespace {
@@ -37,6 +38,7 @@ struct LogState {
   LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
+  TimeText time_text = nullptr;  // null: lines have no time
   std::optional<std::string> file;
   LogSubject subject;
 };
@@ -57,18 +59,21 @@ std::string SubjectText(const LogSubject& subject) {
   return subject.node.empty() ? who + ": " : fmt::format("{} on {}: ", who, subject.node);
 }
 
-std::string TextLine(const LogSubject& subject, LogLevel level, std::string_view message) {
-  std::string line = fmt::format("muster: {}{}", SubjectText(subject), Facts(level).prefix);
+std::string TextLine(const LogState& state, LogLevel level, std::string_view message) {
+  std::string begin = state.time_text == nullptr ? "" : state.time_text(std::chrono::system_clock::now());
+  begin += "muster: ";
+  std::string line = begin + SubjectText(state.subject);
+  line += Facts(level).prefix;
   for (const char c : message) {
     line += c;
-    if (c == '\n') line += "muster: ";
+    if (c == '\n') line += begin;
   }
   return line;
 }
 
 std::string Line(const LogState& state, LogLevel level, std::string_view event, LogFields fields,
                  std::string_view message) {
-  if (state.format == LogFormat::kText) return TextLine(state.subject, level, message) + '\n';
+  if (state.format == LogFormat::kText) return TextLine(state, level, message) + '\n';
   return LogLineAsJson(std::chrono::system_clock::now(), Facts(level).word, event, state.subject, message,
                        fields) +
          '\n';
@@ -97,6 +102,12 @@ void SetUpLog(const LogOptions& options) {
   state.level = options.level;
   state.format = options.format;
   state.file = options.file;
+}
+
+void SetLogTimeText(TimeText text) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.time_text = text;
 }
 
 uint64_t LogFileNumber() {

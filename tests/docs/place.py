@@ -79,6 +79,7 @@ class Place:
     def environment(self):
         return {
             "LANG": "C.UTF-8",
+            "MUSTER_LOG_TIME": "short",
             "PATH": ":".join([f"{self._folder}/bin", *map(str, self._python), SYSTEM]),
             "PYTHONPATH": str(self._folder / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",

@@ -45,7 +45,7 @@ TRANSCRIPTS = [
     (["rank 1", "rank 0"], ["rank 0", "rank 1"], ""),
     (["first", "...", "last"], ["first", "x", "y", "last"], ""),
     (["srun: error: gpu01: tasks 0-1: Exited with exit code 1"], ["srun: error: gpu01: task 0: Exited with exit code 1"] * 2, ""),
-    (["a"], ["a", "muster: rank 0 on gpu01: waiting 5.0 s: 1/2 ranks"], ""),
+    (["a"], ["a", "12:00:06 muster: rank 0 on gpu01: waiting 5.0 s: 1/2 ranks"], ""),
     (["rank 2 failed"], ["rank 3 failed"], "shown, but not written: rank 2"),
     (["a", "..."], ["b"], "shown, but not written: a"),
     (["a"], ["a", "b"], "written, but not shown: b"),

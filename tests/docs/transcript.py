@@ -5,7 +5,7 @@ import re
 
 # In this order. What is left of a pattern is the same in both.
 VARYING = [
-    (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?", "DATE"),
+    (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?", "DATE"),
     (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "CLOCK"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?[kKMGT]?i?B(/s)?\b", "SIZE"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?(h|min|s|ms|us)(?![\w-])", "TIME"),
@@ -28,10 +28,10 @@ VARYING = [
 EXITED = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: (.*)$")
 # On a busy machine there are more of them.
 EXTRA = [
-    re.compile(r"^muster: .*: waiting [\d.]+ s: "),
+    re.compile(r"^\S+ muster: .*: waiting [\d.]+ s: "),
     re.compile(r"^srun: (Job step aborted|launch/slurm: _step_signal: )"),
     re.compile(r"^slurmstepd: error: "),
-    re.compile(r"^muster:   last to arrive: "),
+    re.compile(r"^\S+ muster:   last to arrive: "),
     EXITED,
 ]
 OMITTED = "..."

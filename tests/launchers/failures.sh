@@ -38,7 +38,7 @@ exits() {
   wait "$watched"
   expect 'exit codes' "$(codes)" '3 3 3 3 3 3 3 3'
   expect_like messages "$(said)" "error: rank $1 on gpu0? failed: exit 3"
-  expect_like block "$(block)" "muster: rank 0 on gpu01: error: the run failed after *, at ??:??:?? UTC: rank $1 on gpu0? failed: exit 3
+  expect_like block "$(block)" "muster: rank 0 on gpu01: error: the run failed after *: rank $1 on gpu0? failed: exit 3
 muster:   the last lines of rank $1 on gpu0?:
 muster:     no such model: x
 muster:     giving up

@@ -115,6 +115,72 @@ stacks() {
   released 0
 }
 
+# watch NAME OPTION...: muster status --watch in the background, in a step of its own; `watch`: its process.
+watch() {
+  on ctl srun --input=none --overlap --jobid="$job" -N1 -n1 -w gpu03 muster status --watch=200ms "${@:2}" >"$dir/$1" 2>"$dir/$1.err" &
+  watch=$!
+}
+# group_ended NAME: with 0 and a sentence.
+group_ended() {
+  local code=0
+  wait "$watch" || code=$?
+  expect "exit code of $1" "$code" 0
+  expect_like "the last line of $1" "$(grep '^muster: ' "$dir/$1.err")" 'muster: the group has ended (slurm:*)'
+}
+lines() { [[ $(grep -cE -- "$2" "$dir/$1") -ge $3 ]]; }
+
+# The job lasts longer than its group, as that of a batch script does.
+watched_to_the_end() {
+  local blocks objects terminal
+  fresh
+  ctl salloc -N4 --ntasks-per-node=4 -w 'gpu[01-04]' sh -c '
+    echo "$SLURM_JOB_ID" >"$1/job.new" && mv "$1/job.new" "$1/job"
+    srun muster run -- bazel-bin/tests/launchers/laggard 5 "$2"
+    until test -e "$1/seen"; do sleep 0.1; done' sh "$dir" "$go" >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  until_true 20 test -e "$dir/job"
+  read -r job <"$dir/job"
+  until_true 20 says 'for rank 5 (gpu02)'
+  watch blocks
+  blocks=$watch
+  watch objects --json
+  objects=$watch
+  watch_on_terminal "$dir/terminal"
+  terminal=$watch
+  until_true 20 lines blocks '^....-..-..T..:..:..\.....?[+-]..:..' 3
+  until_true 20 lines blocks '^AllReduce #2 .* waits .* for rank 5 \(gpu02\)' 2
+  until_true 20 lines objects '^\{"time":".*Z","groups":\[\{.*\}\]\}$' 3
+  until_true 20 lines terminal 'every 200ms; Ctrl-C ends' 3
+  : >"$go"
+  watch=$blocks group_ended blocks
+  watch=$objects group_ended objects
+  python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$dir/objects"
+  wait "$terminal" || fail "on a terminal: $?"
+  grep -qF 'muster: the group has ended (slurm:' "$dir/terminal" || fail "no last sentence: $(tail -n 3 "$dir/terminal")"
+  # In place: from the second frame on the cursor goes up by the lines of the one before.
+  grep -qP '\x1b\[[1-9][0-9]*A..:..:.. every' "$dir/terminal" || fail 'it does not redraw in place'
+  : >"$dir/seen"
+  released 0
+}
+
+watch_on_terminal() {
+  script --quiet --flush --return --command "stty rows 12 columns 60; exec $top/tests/cluster/on ctl srun --overlap --jobid=$job \
+    -N1 -n1 -w gpu03 --pty muster status --watch=200ms" "$1" </dev/null >/dev/null 2>&1 &
+  watch=$!
+}
+
+watch_interrupted() {
+  local code=0
+  laggards run 5 "$go"
+  until_true 20 says 'for rank 5 (gpu02)'
+  on gpu03 timeout --preserve-status --signal=INT 2 muster status --watch=100ms >"$dir/watch" 2>"$dir/watch.err" || code=$?
+  expect 'exit code' "$code" 0
+  expect 'standard error' "$(<"$dir/watch.err")" ''
+  expect_like 'refused' "$(on gpu03 muster status --watch --stacks 2>&1)" 'muster: error: *--watch*exclude each other (*'
+  expect_like 'no interval' "$(on gpu03 muster status --watch=soon 2>&1)" 'muster: error: --watch "soon" is no duration from 100ms to 1h (*'
+  released 0
+}
+
 # suspended HOW: for longer than dead_after, and than a collective may take. Begun beside others.
 suspended() {
   local go=$files/check$begun/go
@@ -172,6 +238,8 @@ check_status() {
   check 'status: a group that forms' forming
   check 'status: no group' no_group
   check 'status --stacks' stacks
+  check 'status --watch, until the group has ended' watched_to_the_end
+  check 'status --watch, interrupted' watch_interrupted
   check 'a rank exits with 0 (library)' early library exit 69 'rank 5 on gpu02 ended without leaving its group'
   check 'a rank exits with 0 (run)' early run exit 69 \
     'error: rank 5 on gpu02 exited with 0 without leaving its group'

@@ -33,6 +33,7 @@ class RunningStore {
       freopen(log_.c_str(), "w", stderr);
       // A test runner in the background may have it ignored.
       signal(SIGINT, SIG_DFL);
+      setenv("MUSTER_LOG_TIME", "none", 1);
       arguments.insert(arguments.begin(), {"muster", "store"});
       std::vector<char*> words;
       for (std::string& argument : arguments) words.push_back(argument.data());
@@ -111,7 +112,8 @@ TEST(StoreCommand, WarnsWhereOthersCanReachIt) {
 TEST(StoreCommand, ATakenAddressIsNamed) {
   RunningStore store({"--listen", "127.0.0.1:0"});
   const std::string command =
-      "bootstrap/cli/muster store --listen 127.0.0.1:" + std::to_string(store.Port()) + " 2>&1 </dev/null";
+      "MUSTER_LOG_TIME=none bootstrap/cli/muster store --listen 127.0.0.1:" + std::to_string(store.Port()) +
+      " 2>&1 </dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   char line[512] = "";
   EXPECT_NE(fgets(line, sizeof line, pipe), nullptr);

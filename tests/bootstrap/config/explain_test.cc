@@ -68,7 +68,7 @@ TEST(ToJson, IsOneObjectWithSections) {
       R"("log_dir":null,"report":null,"expect":[],"threads":"auto"},)"
       R"("map":{"items":null,"class":null,"command":[],"output":null,"journal":null,"retries":2,"timeout":null,"expect":[],)"
       R"("slots":{"count": 1, "gpus": 0, "cores": 0}},)"
-      R"("log":{"level":"info","format":"text","file":null}})"
+      R"("log":{"level":"info","format":"text","time":"auto","file":null}})"
       "\n");
 }
 

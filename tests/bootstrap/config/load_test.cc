@@ -67,6 +67,7 @@ constexpr KeyCase kKeyCases[] = {
     {"run.log_dir", "null", "logs", "logs"},
     {"log.level", "info", "off", "off"},
     {"log.format", "text", "json", "json"},
+    {"log.time", "auto", "short", "short"},
     {"run.report", "null", "out/run.html", "out/run.html"},
     {"run.threads", "auto", "16", "16"},
     {"log.file", "null", "out/m.log", "out/m.log"},
@@ -179,7 +180,7 @@ run:
   label: true
   log_dir: logs
   threads: 7
-log: {level: debug, format: json, file: f}
+log: {level: debug, format: json, time: none, file: f}
 )");
   const auto loaded = LoadConfig(file.path(), {}, {});
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -201,6 +202,7 @@ log: {level: debug, format: json, file: f}
   expected.run = {{"sleep", "5"}, {{"A", "b"}}, seconds(9), false, RunStore::kProgram, true, "logs"};
   expected.run.threads = {RunThreads::Choice::kCount, 7};
   expected.log = {LogLevel::kDebug, LogFormat::kJson, "f"};
+  expected.log_time = LogTime::kNone;
   EXPECT_EQ(loaded->config, expected);
 }
 

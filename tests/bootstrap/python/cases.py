@@ -25,6 +25,7 @@ def environment(**more):
         "LD_LIBRARY_PATH": os.path.dirname(LIBRARY),
         "TMPDIR": os.environ.get("TEST_TMPDIR", "/tmp"),
         "MUSTER_TIMEOUTS_RENDEZVOUS": "60s",
+        "MUSTER_LOG_TIME": "none",
         **more,
     }
 

@@ -22,7 +22,7 @@ using testing::Not;
 TEST(Summary, TellsTheWholeStory) {
   EXPECT_EQ(
       SummaryText(run::FailedRun()),
-      "the run failed after 12.3 s, at 02:10:52 UTC: rank 9 on gpu03 failed: exit 3\n"
+      "the run failed after 12.3 s: rank 9 on gpu03 failed: exit 3\n"
       "  the last lines of rank 9 on gpu03:\n"
       "    Traceback (most recent call last):\n"
       "      File \"x.py\", line 3\n"

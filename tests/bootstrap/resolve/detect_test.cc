@@ -238,7 +238,7 @@ TEST(Forced, ButAbsent) {
 TEST(Forced, ButUnknown) {
   const Refusal refusal = MustRefuse(Environment(), {.launcher = "sulrm"});
   EXPECT_EQ(refusal.error.code, Code::kConfiguration);
-  EXPECT_EQ(refusal.error.message, "there is no launcher called \"sulrm\"");
+  EXPECT_EQ(refusal.error.message, "there is no launcher called \"sulrm\", did you mean slurm?");
 }
 
 TEST(Explicit, WinsOverEverything) {

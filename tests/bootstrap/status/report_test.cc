@@ -75,17 +75,18 @@ TEST(StatusText, HasABlockForEachMap) {
 
 TEST(StatusJson, HasTheMaps) {
   rendezvous::GroupStatus status = OneIsLate();
-  EXPECT_EQ(nlohmann::json::parse(StatusJson({status}))["groups"][0]["maps"], nlohmann::json::array());
+  EXPECT_EQ(nlohmann::json::parse(StatusJson({status}, {}))["groups"][0]["maps"], nlohmann::json::array());
   status.maps = {map::MapAtWork()};
   status.maps[0].ranks[1].rank = 7;
-  const auto maps = nlohmann::json::parse(StatusJson({status}))["groups"][0]["maps"];
+  const auto maps = nlohmann::json::parse(StatusJson({status}, {}))["groups"][0]["maps"];
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0]["committed"], 116);
   EXPECT_EQ(maps[0]["ranks"][1]["node"], "gpu02");
 }
 
 TEST(StatusJson, HasEveryRank) {
-  const auto json = nlohmann::json::parse(StatusJson({OneIsLate()}));
+  const auto json = nlohmann::json::parse(StatusJson({OneIsLate()}, {}));
+  EXPECT_EQ(json["time"], "1970-01-01T00:00:00.000Z");
   const auto& group = json["groups"][0];
   EXPECT_EQ(group["job"], "slurm:4.0:0");
   EXPECT_EQ(group["size"], 8);
