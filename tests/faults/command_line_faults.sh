@@ -5,9 +5,10 @@
 folder=$work/command_line
 mkdir "$folder"
 
-# refused CODE MESSAGE [NAME=VALUE]... -- [ARG...]: muster with that environment, and no other, in a folder of its own.
+# refused CODE MESSAGE [NAME=VALUE]... -- [ARG...]: muster with that environment, and no other but log.time, in a folder of its
+# own.
 refused() {
-  local code=$1 message=$2 variables=(PATH=/usr/bin:/bin) said got=0
+  local code=$1 message=$2 variables=(PATH=/usr/bin:/bin MUSTER_LOG_TIME=none) said got=0
   shift 2
   while [[ $1 != -- ]]; do variables+=("$1") && shift; done
   said=$(cd "$folder" && env -i "${variables[@]}" timeout 10 "$muster" "${@:2}" 2>&1) || got=$?
