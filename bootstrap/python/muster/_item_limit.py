@@ -52,7 +52,10 @@ class ItemLimit:
         return late
 
     def close(self) -> None:
-        self._closed.set()
+        """Also with an item at work. No signal arrives from now on: without the handler it would end the process."""
+        with self._lock:
+            self._closed.set()
+            self._ends.clear()
         if self._handles:
             signal.signal(_SIGNAL, signal.SIG_DFL)
             self._handles = False
@@ -73,14 +76,16 @@ class ItemLimit:
     def _watch(self) -> None:
         wait = self.seconds
         while not self._closed.wait(wait):
-            with self._lock:
-                now = time.monotonic()
-                # An item that begins after this look is late after the next one.
-                wait = min([self.seconds, *(end - now for end in self._ends.values() if end > now)])
-                for thread in [thread for thread, end in self._ends.items() if end <= now]:
-                    del self._ends[thread]
-                    self._late[thread] = False
-                    self._send(thread)
+            wait = self._end_late(time.monotonic())
+
+    def _end_late(self, now: float) -> float:
+        """Ends the items that are late. The seconds until the next look: an item that begins meanwhile is late after that."""
+        with self._lock:
+            for thread in [thread for thread, end in self._ends.items() if end <= now]:
+                del self._ends[thread]
+                self._late[thread] = False
+                self._send(thread)
+            return min([self.seconds, *(end - now for end in self._ends.values())])
 
     def _send(self, thread: int) -> None:
         if self._handles and thread == threading.main_thread().ident:

@@ -308,6 +308,22 @@ class Example(Maps):
             self.assertEqual((done.returncode, done.stdout), (0, "453 of 500 answers are correct\n"), done.stderr)
 
 
+class Limits(unittest.TestCase):
+    def test_a_closed_one_ends_nothing(self):
+        """A loop that is left with an item at work, whose time is over just then."""
+        program = (
+            "import time\n"
+            "from muster._item_limit import ItemLimit\n"
+            "limit = ItemLimit(3600)\n"
+            "limit.begin()\n"
+            "limit.close()\n"
+            "limit._end_late(time.monotonic() + 7200)\n"
+            "print('goes on')\n"
+        )
+        done = cases.run([sys.executable, "-c", program])
+        self.assertEqual((done.returncode, done.stdout), (0, "goes on\n"), done.stderr)
+
+
 class Names(unittest.TestCase):
     def test_of_functions(self):
         program = (
