@@ -6,7 +6,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
-#include "bootstrap/resolve/detect.h"
+#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster::cli {
 namespace {
@@ -28,7 +28,7 @@ Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flag
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
-  MUSTER_CHECK(resolve::CheckLauncherName(effective.config.launcher, resolve::Launchers()));
+  MUSTER_CHECK(resolve::Launchers().CheckName(effective.config.launcher));
   fmt::print(
       "{}", flags.json ? config::ToJson(effective, flags.explain) : config::ToYaml(effective, flags.explain));
   return 0;

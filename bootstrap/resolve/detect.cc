@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bootstrap/config/text/nearest.h"
 #include "bootstrap/resolve/assemble.h"
 #include "bootstrap/resolve/containment.h"
 #include "bootstrap/resolve/launchers/launchers.h"
@@ -165,7 +164,7 @@ Entry* Resolver::Find(std::string_view name) {
 Entry* Resolver::Find(LauncherRole role) { return Find(options_.launchers.With(role).name); }
 
 Outcome Resolver::Run() {
-  if (const Status known = CheckLauncherName(options_.launcher, options_.launchers); !known) {
+  if (const Status known = options_.launchers.CheckName(options_.launcher); !known) {
     ProbeAll({});
     return Refuse(known.error());
   }
@@ -487,16 +486,6 @@ std::vector<Considered> Resolver::ConsideredBut(const Entry* winner) const {
 }
 
 }  // namespace
-
-Status CheckLauncherName(std::string_view name, const LauncherTable& launchers) {
-  if (name == "auto" || launchers.Find(name) != nullptr) return {};
-  std::vector<std::string_view> names = {"auto"};
-  for (const Launcher* launcher : launchers) names.push_back(launcher->name);
-  const std::string_view nearest = config::Nearest(name, names);
-  return WithHint(Fail(Code::kConfiguration, "there is no launcher called \"{}\"{}", name,
-                       nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest)),
-                  fmt::format("use auto or one of {}", launchers.Names()));
-}
 
 Outcome Resolve(const Environment& environment, const DetectOptions& options) {
   return Resolver(environment, options).Run();

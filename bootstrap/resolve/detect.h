@@ -70,9 +70,6 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-// "auto" and the names of `launchers` are known. Error: kConfiguration, names the nearest.
-Status CheckLauncherName(std::string_view name, const LauncherTable& launchers);
-
 tl::expected<Resolution, Refusal> Resolve(const Environment& environment, const DetectOptions& options = {});
 
 }  // namespace muster::resolve

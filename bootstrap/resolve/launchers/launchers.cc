@@ -1,7 +1,10 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "bootstrap/config/text/nearest.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
@@ -49,6 +52,16 @@ std::string LauncherTable::Names() const {
     names += launcher->name;
   }
   return names;
+}
+
+Status LauncherTable::CheckName(std::string_view name) const {
+  if (name == "auto" || Find(name) != nullptr) return {};
+  std::vector<std::string_view> names = {"auto"};
+  for (const Launcher* launcher : rows_) names.push_back(launcher->name);
+  const std::string_view nearest = config::Nearest(name, names);
+  return WithHint(Fail(Code::kConfiguration, "there is no launcher called \"{}\"{}", name,
+                       nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest)),
+                  fmt::format("use auto or one of {}", Names()));
 }
 
 LauncherTable Launchers() { return LauncherTable(kLaunchers); }

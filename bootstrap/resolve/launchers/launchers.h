@@ -14,6 +14,7 @@
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/environment/tuple_reader.h"
+#include "comm/base/error.h"
 
 namespace muster::resolve {
 
@@ -103,6 +104,8 @@ class LauncherTable {
   const Launcher& With(LauncherRole role) const;
   // "explicit, muster, torchrun, ..., none"
   std::string Names() const;
+  // "auto" and the names of the rows are known. Error: kConfiguration, with the nearest name.
+  Status CheckName(std::string_view name) const;
 
  private:
   std::span<const Launcher* const> rows_;
