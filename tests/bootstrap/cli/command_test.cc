@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bootstrap/cli/usage/habit_table.h"
+#include "tests/bootstrap/cli/run_muster.h"
 
 namespace muster::cli {
 namespace {
@@ -22,27 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::Not;
-
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// `arguments` goes through a shell.
-Outcome Muster(const std::string& arguments) {
-  const std::string base = testing::TempDir() + "/command_test";
-  const std::string command = "exec env -i PATH=\"$PATH\" bootstrap/cli/muster " + arguments + " >" + base +
-                              ".out 2>" + base + ".err";
-  const int status = std::system(("( " + command + " ) </dev/null").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadAll(base + ".out"),
-          ReadAll(base + ".err")};
-}
 
 TEST(Command, LinksNothingDynamicButLibc) {
   FILE* pipe = popen("LC_ALL=C readelf -d bootstrap/cli/muster", "r");
@@ -67,8 +47,8 @@ TEST(Command, LinksNothingDynamicButLibc) {
 }
 
 TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
-  const Outcome outcome = Muster("--version");
-  EXPECT_EQ(Muster("-V").out, outcome.out);
+  const Outcome outcome = RunMuster("--version");
+  EXPECT_EQ(RunMuster("-V").out, outcome.out);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out,
               MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"
@@ -85,27 +65,27 @@ std::vector<std::string> Lines(const std::string& text) {
 }
 
 TEST(Help, TheFirstPageFitsAScreen) {
-  const Outcome outcome = Muster("--help");
+  const Outcome outcome = RunMuster("--help");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_LE(Lines(outcome.out).size(), 30U);
   for (const std::string& line : Lines(outcome.out)) EXPECT_LE(line.size(), 80U) << line;
   for (const char* other : {"help", "-h", "help --color=auto", "--color never -h"}) {
-    EXPECT_EQ(Muster(other).out, outcome.out) << other;
+    EXPECT_EQ(RunMuster(other).out, outcome.out) << other;
   }
 }
 
 TEST(Help, EveryCommandOfTheFirstPageHasAPageWithAnExample) {
   int commands = 0;
-  for (const std::string& line : Lines(Muster("help").out)) {
+  for (const std::string& line : Lines(RunMuster("help").out)) {
     if (!line.starts_with("  ") || line.starts_with("   ")) continue;
     const std::string name = line.substr(2, line.find(' ', 2) - 2);
-    const Outcome outcome = Muster(name + " --help");
+    const Outcome outcome = RunMuster(name + " --help");
     EXPECT_EQ(outcome.status, 0) << name;
     EXPECT_THAT(outcome.out, HasSubstr("\nExamples\n  ")) << name;
     EXPECT_THAT(outcome.out, HasSubstr("muster " + name)) << name;
     EXPECT_THAT(outcome.err, IsEmpty()) << name;
-    EXPECT_EQ(Muster("help " + name).out, outcome.out) << name;
+    EXPECT_EQ(RunMuster("help " + name).out, outcome.out) << name;
     ++commands;
   }
   EXPECT_GE(commands, 13);
@@ -113,18 +93,19 @@ TEST(Help, EveryCommandOfTheFirstPageHasAPageWithAnExample) {
 
 TEST(Help, IsColouredOnlyIfAsked) {
   for (const char* plain : {"run --help", "help run", "help --color auto run"})
-    EXPECT_THAT(Muster(plain).out, Not(HasSubstr("\x1b"))) << plain;
+    EXPECT_THAT(RunMuster(plain).out, Not(HasSubstr("\x1b"))) << plain;
   for (const char* coloured : {"run --help --color always", "--color=always run --help",
                                "help run --color=always", "--color always --help"})
-    EXPECT_THAT(Muster(coloured).out, HasSubstr("\x1b[1m")) << coloured;
-  EXPECT_THAT(Muster("help --color red").err, HasSubstr("--color \"red\" is not one of auto, always, never"));
+    EXPECT_THAT(RunMuster(coloured).out, HasSubstr("\x1b[1m")) << coloured;
+  EXPECT_THAT(RunMuster("help --color red").err,
+              HasSubstr("--color \"red\" is not one of auto, always, never"));
 }
 
 TEST(Help, OfWhatIsNoCommandIsAUsageError) {
-  const Outcome outcome = Muster("help rnu");
+  const Outcome outcome = RunMuster("help rnu");
   EXPECT_EQ(outcome.status, 64);
   EXPECT_THAT(outcome.err, HasSubstr("muster help has no topic \"rnu\"; did you mean \"run\"?"));
-  EXPECT_EQ(Muster("help exit-status").status, 0);
+  EXPECT_EQ(RunMuster("help exit-status").status, 0);
 }
 
 TEST(Command, NamesTheNearestAndTheRemedy) {
@@ -155,7 +136,7 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "srun -N 2 --ntasks-per-node=1 muster run --nproc-per-node N -- CMD; without a "
             "scheduler: muster launch --nnodes 2 --node-rank R --endpoint HOST:PORT -n N -- CMD)"},
        }) {
-    const Outcome outcome = Muster(arguments);
+    const Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(outcome.status, 64) << arguments;
     EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
     EXPECT_EQ(outcome.err, "muster: error: " + message + "\n");
@@ -166,7 +147,7 @@ TEST(Habits, AreOptionsOfTheCommand) {
   for (const Habit& habit : Habits()) {
     for (const auto& [command, reading] : {std::pair("run", habit.run), {"launch", habit.launch}}) {
       if (reading.meaning != Meaning::kSame) continue;
-      EXPECT_THAT(Muster(std::string(command) + " --help").out, HasSubstr(std::string(reading.text)))
+      EXPECT_THAT(RunMuster(std::string(command) + " --help").out, HasSubstr(std::string(reading.text)))
           << habit.word;
     }
   }
@@ -174,20 +155,20 @@ TEST(Habits, AreOptionsOfTheCommand) {
 
 TEST(Habits, StartTheRanks) {
   const Outcome outcome =
-      Muster("launch --nproc_per_node=2 --standalone --no-python sh -c 'echo $# $WORLD_SIZE' -m -np");
+      RunMuster("launch --nproc_per_node=2 --standalone --no-python sh -c 'echo $# $WORLD_SIZE' -m -np");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "1 2\n1 2\n");
 }
 
 TEST(Command, TheProgramsOwnOptionsAreLeftAlone) {
-  EXPECT_EQ(Muster("launch -n 1 echo --nnodes 3 -np 4 --help").out, "--nnodes 3 -np 4 --help\n");
-  EXPECT_EQ(Muster("launch -n 1 -- echo --nproc_per_node 2 -- -m").out, "--nproc_per_node 2 -- -m\n");
+  EXPECT_EQ(RunMuster("launch -n 1 echo --nnodes 3 -np 4 --help").out, "--nnodes 3 -np 4 --help\n");
+  EXPECT_EQ(RunMuster("launch -n 1 -- echo --nproc_per_node 2 -- -m").out, "--nproc_per_node 2 -- -m\n");
 }
 
 TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {
   for (const char* arguments :
        {"", "runn", "run --colour -- true", "launch -- true", "launch -n 0 -- true", "launch -n x -- true"}) {
-    const Outcome outcome = Muster(arguments);
+    const Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(outcome.status, 64) << arguments;
     EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr("muster: error: ")) << arguments;
@@ -195,14 +176,14 @@ TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {
 }
 
 TEST(Command, WithJsonAFailureIsOneObjectOnStdout) {
-  const Outcome outcome = Muster("resolve --json --colour");
+  const Outcome outcome = RunMuster("resolve --json --colour");
   EXPECT_EQ(outcome.status, 64);
   EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"usage","message":)"));
   EXPECT_THAT(outcome.out, HasSubstr(R"("allocation":null})"));
 }
 
 TEST(Run, NothingToRunIsAUsageError) {
-  const Outcome outcome = Muster("run");
+  const Outcome outcome = RunMuster("run");
   EXPECT_EQ(outcome.status, 64);
   EXPECT_EQ(
       outcome.err,
@@ -212,7 +193,7 @@ TEST(Run, NothingToRunIsAUsageError) {
 
 TEST(Run, AWorldOfOneGetsItsEnvironmentAndExitStatus) {
   const Outcome outcome =
-      Muster("run -- sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $MASTER_PORT; exit 3'");
+      RunMuster("run -- sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $MASTER_PORT; exit 3'");
   EXPECT_EQ(outcome.status, 3);
   EXPECT_EQ(outcome.out, "0 1 0 127.0.0.1 0\n");
   EXPECT_THAT(outcome.err, HasSubstr("failed: exit 3\n"));
@@ -223,7 +204,7 @@ TEST(Run, InAWorldOfOneAProgramThatIsKilledIs128AndTheSignal) {
   for (const auto& [name, number] :
        {std::pair("TERM", 15), {"INT", 2}, {"HUP", 1}, {"QUIT", 3}, {"KILL", 9}}) {
     for (const std::string how : {"run", "launch -n 1"}) {
-      const Outcome outcome = Muster(how + " -- sh -c 'kill -" + name + " $$'");
+      const Outcome outcome = RunMuster(how + " -- sh -c 'kill -" + name + " $$'");
       EXPECT_EQ(outcome.status, 128 + number) << how << " " << name;
       EXPECT_THAT(outcome.err, HasSubstr("failed: signal " + std::to_string(number) + " (")) << how;
     }
@@ -233,7 +214,7 @@ TEST(Run, InAWorldOfOneAProgramThatIsKilledIs128AndTheSignal) {
 // ThreadSanitizer makes vfork a fork: an error stays in the child.
 #if !defined(__SANITIZE_THREAD__)
 TEST(Run, AMissingProgramIsNamed) {
-  const Outcome outcome = Muster("run -- no-such-program");
+  const Outcome outcome = RunMuster("run -- no-such-program");
   EXPECT_EQ(outcome.status, 127);
   EXPECT_THAT(outcome.err, HasSubstr("cannot start \"no-such-program\": No such file or directory"));
 }
@@ -241,7 +222,7 @@ TEST(Run, AMissingProgramIsNamed) {
 
 #if !defined(__SANITIZE_THREAD__)
 TEST(Launch, AMissingProgramNeverStartedOnAnyRank) {
-  const Outcome outcome = Muster("launch -n 3 -- no-such-program");
+  const Outcome outcome = RunMuster("launch -n 3 -- no-such-program");
   EXPECT_EQ(outcome.status, 127);
   EXPECT_THAT(outcome.err, HasSubstr("cannot start \"no-such-program\": No such file or directory"));
   EXPECT_THAT(outcome.err, HasSubstr("never started: ranks 1,2\n"));
@@ -251,19 +232,19 @@ TEST(Launch, AMissingProgramNeverStartedOnAnyRank) {
 
 // Supervisors have nothing to do with GPUs: the choice is the program's.
 TEST(Run, TakesNoInterestInTheBackend) {
-  const Outcome outcome = Muster("run --set backend=nccl -- true");
+  const Outcome outcome = RunMuster("run --set backend=nccl -- true");
   EXPECT_EQ(outcome.status, 0);
 }
 
 TEST(Run, AContradictoryEnvironmentIsRefused) {
-  const Outcome outcome = Muster("run --rank 5 --world-size 4 -- true");
+  const Outcome outcome = RunMuster("run --rank 5 --world-size 4 -- true");
   EXPECT_THAT(outcome.status, testing::AnyOf(64, 65));
   EXPECT_THAT(outcome.err, HasSubstr("rank"));
 }
 
 TEST(Launch, RunsTheRanksAndReportsTheFirstFailure) {
   const Outcome outcome =
-      Muster("launch -n 3 -- sh -c 'if [ $RANK = 1 ]; then echo broken >&2; exit 9; else cat; fi'");
+      RunMuster("launch -n 3 -- sh -c 'if [ $RANK = 1 ]; then echo broken >&2; exit 9; else cat; fi'");
   EXPECT_EQ(outcome.status, 9);
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 on "));
   EXPECT_THAT(outcome.err, HasSubstr(" failed: exit 9\n"));
@@ -271,7 +252,7 @@ TEST(Launch, RunsTheRanksAndReportsTheFirstFailure) {
 }
 
 TEST(Launch, AProgramKilledByASignalIs128AndTheSignal) {
-  const Outcome outcome = Muster("launch -n 2 -- sh -c '[ $RANK = 0 ] || kill -9 $$'");
+  const Outcome outcome = RunMuster("launch -n 2 -- sh -c '[ $RANK = 0 ] || kill -9 $$'");
   EXPECT_EQ(outcome.status, 137);
   EXPECT_THAT(outcome.err, HasSubstr("failed: signal 9 (Killed)\n"));
 }
@@ -279,7 +260,7 @@ TEST(Launch, AProgramKilledByASignalIs128AndTheSignal) {
 TEST(Config, ABadFileIsPointedAt) {
   const std::string path = testing::TempDir() + "/bad.yaml";
   std::ofstream(path) << "timeouts:\n  colective: 1h\n";
-  const Outcome outcome = Muster("config -c " + path);
+  const Outcome outcome = RunMuster("config -c " + path);
   EXPECT_EQ(outcome.status, 78);
   EXPECT_THAT(
       outcome.err,
@@ -287,15 +268,15 @@ TEST(Config, ABadFileIsPointedAt) {
 }
 
 TEST(Config, SaysWhereAValueCameFrom) {
-  const Outcome outcome = Muster("config --explain --set timeouts.collective=1h");
+  const Outcome outcome = RunMuster("config --explain --set timeouts.collective=1h");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out, HasSubstr("collective: 1h"));
   EXPECT_THAT(outcome.out, HasSubstr("--set"));
 }
 
 TEST(Secret, IsFreshAndSixtyFourDigits) {
-  const Outcome first = Muster("secret");
-  const Outcome second = Muster("secret");
+  const Outcome first = RunMuster("secret");
+  const Outcome second = RunMuster("secret");
   EXPECT_EQ(first.status, 0);
   EXPECT_THAT(first.out, MatchesRegex("[0-9a-f]+\n"));
   EXPECT_EQ(first.out.size(), 65U);
@@ -303,7 +284,7 @@ TEST(Secret, IsFreshAndSixtyFourDigits) {
 }
 
 TEST(Resolve, ReadsACapturedEnvironment) {
-  const Outcome outcome = Muster("resolve --json --env-file tests/testdata/env/srun-block/5.env");
+  const Outcome outcome = RunMuster("resolve --json --env-file tests/testdata/env/srun-block/5.env");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(
       outcome.out,
@@ -312,7 +293,7 @@ TEST(Resolve, ReadsACapturedEnvironment) {
 }
 
 TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
-  const Outcome outcome = Muster("resolve --json --env-file tests/testdata/env/sbatch-script/0.env");
+  const Outcome outcome = RunMuster("resolve --json --env-file tests/testdata/env/sbatch-script/0.env");
   EXPECT_EQ(outcome.status, 64);
   EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"not_launched")"));
   EXPECT_THAT(outcome.out, HasSubstr("srun"));

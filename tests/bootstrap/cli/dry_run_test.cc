@@ -1,13 +1,12 @@
 // --dry-run of `muster run` and `muster launch`: what is printed, and that nothing is started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/bootstrap/cli/run_muster.h"
 
 namespace muster::cli {
 namespace {
@@ -17,25 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// `words` goes through a shell: variables, then the command's arguments.
-Outcome Muster(const std::string& variables, const std::string& words) {
-  const std::string base = testing::TempDir() + "/dry_run_test";
-  const std::string command = "env -i PATH=\"$PATH\" " + variables + " bootstrap/cli/muster " + words + " >" +
-                              base + ".out 2>" + base + ".err </dev/null";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(base + ".out"), ReadAll(base + ".err")};
-}
+Outcome Muster(const std::string& variables, const std::string& words) { return RunMuster(words, variables); }
 
 class DryRunTest : public testing::Test {
  protected:
