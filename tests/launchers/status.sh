@@ -133,10 +133,11 @@ lines() { [[ $(grep -cE -- "$2" "$dir/$1") -ge $3 ]]; }
 watched_to_the_end() {
   local blocks objects terminal
   fresh
+  shut_gate
   ctl salloc -N4 --ntasks-per-node=4 -w 'gpu[01-04]' sh -c '
     echo "$SLURM_JOB_ID" >"$1/job.new" && mv "$1/job.new" "$1/job"
     srun muster run -- bazel-bin/tests/launchers/laggard 5 "$2"
-    until test -e "$1/seen"; do sleep 0.1; done' sh "$dir" "$go" >"$dir/out" 2>"$dir/err" &
+    flock "$1/gate" true' sh "$dir" "$go" >"$dir/out" 2>"$dir/err" &
   laggards=$!
   until_true 20 test -e "$dir/job"
   read -r job <"$dir/job"
@@ -159,7 +160,7 @@ watched_to_the_end() {
   grep -qF 'muster: the group has ended (slurm:' "$dir/terminal" || fail "no last sentence: $(tail -n 3 "$dir/terminal")"
   # In place: from the second frame on the cursor goes up by the lines of the one before.
   grep -qP '\x1b\[[1-9][0-9]*A..:..:.. every' "$dir/terminal" || fail 'it does not redraw in place'
-  : >"$dir/seen"
+  open_gate
   released 0
 }
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "comm/system/process_end.h"
+
 namespace muster::process {
 namespace {
 
@@ -76,11 +78,11 @@ TEST(ReadStack, AToolThatIsEndedLeavesNobodyStopped) {
   EXPECT_THAT(text, testing::HasSubstr("eu-stack:\nattached\neu-stack did not end in time\n"));
   // A process that goes on dies of SIGTERM. One that is stopped keeps it pending.
   EXPECT_EQ(kill(pid, SIGTERM), 0);
-  const Deadline deadline = Deadline::After(seconds(20));
-  int status = 0;
-  while (waitpid(pid, &status, WNOHANG) == 0 && !deadline.Expired()) usleep(1000);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_TRUE(ProcessEnd::Of(pid).Await(Deadline::After(seconds(20))));
   kill(pid, SIGKILL);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
 }
 
 TEST(ReadStack, AProcessThatWasStoppedStaysSo) {
