@@ -5,10 +5,6 @@
 # /run, /dev/shm or /sys, which every node covers with its own.
 readonly clusters=/var/lib/muster-cluster
 
-# Every mount namespace of a cluster holds a tmpfs of this name. That mark is how its processes are
-# found again: unlike a pid file it cannot be stale, and it is there before anything else starts.
-mark() { printf 'muster-cluster:%s' "$1"; }
-
 die() {
   printf '%s: %s\n' "${0##*/}" "$1" >&2
   exit "${2:-1}"
@@ -22,17 +18,21 @@ usage() {
 
 need_root() {
   [[ $EUID -eq 0 ]] || die 'needs root (network namespaces)' 77
-  if grep -q ' muster-cluster:' /proc/self/mountinfo; then
+  local mounts
+  mapfile -t mounts </proc/self/mountinfo
+  if [[ ${mounts[*]} == *' muster-cluster:'* ]]; then
     die 'this shell is inside a node; run it on the machine itself' 64
   fi
 }
 
-# Sets `name` and `state`; the name becomes part of paths and mount options.
+# Sets `name`, which becomes part of paths and mount options, `state` and `mark`. Every mount
+# namespace of a cluster holds a tmpfs called $mark. That is how its processes are found again:
+# unlike a pid file it cannot be stale, and it is there before anything else starts.
 use_cluster() {
   name=$1
   [[ $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$ ]] ||
     die "cluster name '$name': up to 32 letters, digits, dots, dashes" 64
-  state=$clusters/$name
+  state=$clusters/$name mark=muster-cluster:$name
 }
 
 # One `down` at a time, those that outlive a killed caller included. The lock is on what exists on
@@ -49,13 +49,13 @@ unlock() {
   unset TEST_CLUSTER_LOCKED
 }
 
-# The process that holds a node's namespaces. Refuses a pid that has since become somebody
-# else's: entering that would run the command on the machine itself.
-holder() {
-  local node=$1 pid=
+# Sets `pid` to the process that holds a node's namespaces. Refuses a pid that has since become
+# somebody else's: entering that would run the command on the machine itself. Starts no process.
+find_holder() {
+  local node=$1 mounts
   read -r pid 2>/dev/null <"$state/nodes/$node/holder" &&
-    [[ $(</proc/"$pid"/mountinfo) == *" $(mark "$name") "* ]] 2>/dev/null &&
-    printf '%s' "$pid" && return
+    mapfile -t mounts 2>/dev/null </proc/"$pid"/mountinfo &&
+    [[ ${mounts[*]} == *" $mark "* ]] && return
   [[ -d $state ]] || die "no cluster '$name' is up (tests/cluster/up)" 125
   [[ -d $state/nodes/$node ]] || die "cluster '$name' has no node '$node': $(nodes)" 125
   die "node $node of cluster '$name' is not running" 125
