@@ -42,11 +42,12 @@ no language
 # Shown, written, and the beginning of the difference.
 TRANSCRIPTS = [
     (["ended after 1.5 s", "at 12:00:01"], ["ended after 300 ms", "at 13:10:00"], ""),
+    (["in Barrier  12 s"], ["in Barrier  9.7 s to 9.8 s"], ""),
     (["rank 1", "rank 0"], ["rank 0", "rank 1"], ""),
     (["first", "...", "last"], ["first", "x", "y", "last"], ""),
     (["srun: error: gpu01: tasks 0-1: Exited with exit code 1"], ["srun: error: gpu01: task 0: Exited with exit code 1"] * 2, ""),
     (["a"], ["a", "12:00:06 muster: rank 0 on gpu01: waiting 5.0 s: 1/2 ranks"], ""),
-    (["rank 2 failed"], ["rank 3 failed"], "shown, but not written: rank 2"),
+    (["rank 2 failed"], ["rank 3 failed"], "shown, but not written: rank 2 failed (nearest: rank 3 failed)"),
     (["a", "..."], ["b"], "shown, but not written: a"),
     (["a"], ["a", "b"], "written, but not shown: b"),
     (["a", "a"], ["a"], "shown, but not written: a"),

@@ -1,6 +1,7 @@
 """Compares two outputs of a command, except for parts that differ from run to run."""
 
 import collections
+import difflib
 import re
 
 # In this order. What is left of a pattern is the same in both.
@@ -9,6 +10,8 @@ VARYING = [
     (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "CLOCK"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?[kKMGT]?i?B(/s)?\b", "SIZE"),
     (r"(?<![\w.])<?\d+(\.\d+)? ?(h|min|s|ms|us)(?![\w-])", "TIME"),
+    # Ranks have been in a state for nearly the same time: rounded, it is one number or two.
+    (r"\bTIME to TIME\b", "TIME"),
     # On a busy machine ranks arrive far apart.
     (r" \(first rank \d+ on \S+ at TIME, last rank \d+ on \S+ at TIME\)", ""),
     (r"\b(least|most) (TIME|SIZE) \(gpu\d+\)", r"\1 \2 (NODE)"),
@@ -68,7 +71,8 @@ def difference(shown, actual):
     extra = {normal(line) for line in shown + actual if is_extra(line)}
     missing = [line for line in wanted if wanted[line] > got[line] and not (line in extra and got[line])]
     if missing:
-        return f"shown, but not written: {missing[0]}"
+        nearest = difflib.get_close_matches(missing[0], got, n=1)
+        return f"shown, but not written: {missing[0]}" + "".join(f" (nearest: {line})" for line in nearest)
     if any(line.strip() == OMITTED for line in shown):
         return ""
     surplus = [line for line in got if got[line] > wanted[line] and line not in extra]
