@@ -5,6 +5,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import math
 import os
 import signal
 import subprocess
@@ -41,12 +42,16 @@ class Run(unittest.TestCase):
         with open(bazel, "w", encoding="ascii") as file:
             file.write(FAKE_BAZEL)
         os.chmod(bazel, 0o755)
-        self.environment = dict(os.environ)
+        self.environment, self.until = dict(os.environ), math.inf
         for name, value in (("PATH", f"{self.folder}:{os.environ['PATH']}"), ("CALLS", self.calls)):
             before = os.environ.get(name, "")
             os.environ[name] = value
             self.addCleanup(os.environ.__setitem__, name, before)
         os.environ.pop("MUSTER_BIN_DIR", None)
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
 
     def suite(self, name, script):
         return self.run.Suite(name, ["sh", "-c", script, self.folder])
@@ -59,7 +64,7 @@ class Run(unittest.TestCase):
         """(the report, what was printed); `keep`: SIDE_BY_SIDE is set already"""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            report = self.run.play(list(batches) if keep else self.batches(*batches), self.environment, self.folder)
+            report = self.run.play(list(batches) if keep else self.batches(*batches), self.environment, self.folder, self.until)
             self.code = report.show()
         return report, printed.getvalue().splitlines()
 
@@ -84,6 +89,34 @@ class Run(unittest.TestCase):
         )
         self.assertEqual(lines[-5:-1], ["rerun a: one: too slow", "rerun a: one: again", "rerun b: two: it ended", "3 reruns"])
         self.assertEqual((lines[-1], self.code), ("2 passed, 0 failed, 0 skipped", 0))
+
+    # A suite of two tests, one of which fails in its first run: the second finds the file of the first.
+    ONCE = "echo ok one; [ -e $0/{} ] && echo ok two && echo '2 passed, 0 failed, 0 skipped' && exit; touch $0/{}; echo 'FAILED two: {}'; echo '1 passed, 1 failed, 0 skipped'; exit 1"
+
+    def test_a_few_failures_run_once_more(self):
+        report, lines = self.play(
+            [self.suite("a", self.ONCE.format("x", "x", "late")), self.suite("b", self.ONCE.format("y", "y", "early"))],
+            [self.suite("c", "echo run >>$0/c; echo '1 passed, 0 failed, 0 skipped'")],
+        )
+        self.assertEqual(lines[-4:], ["rerun a: two: late", "rerun b: two: early", "2 reruns", "5 passed, 0 failed, 0 skipped"])
+        self.assertIn("=== once more, alone: a", lines)
+        self.assertEqual((self.code, report.wrong), (0, []))
+        self.assertEqual(self.read("c"), "run\n")
+        self.assertEqual(self.read("a.log.first").splitlines()[-2], "FAILED two: late")
+
+    def test_what_fails_twice_has_failed(self):
+        _, lines = self.play([self.suite("a", "echo run >>$0/runs; echo 'FAILED one: no'; echo '0 passed, 1 failed, 0 skipped'; exit 1")])
+        self.assertEqual(lines[-3:], ["FAILED a: one: no", "1 reruns", "0 passed, 1 failed, 0 skipped"])
+        self.assertEqual((self.code, self.read("runs")), (1, "run\nrun\n"))
+
+    def test_many_failures_do_not_run_again(self):
+        _, lines = self.play([self.suite("a", "echo run >>$0/runs; echo '0 passed, 4 failed, 0 skipped'; exit 1")])
+        self.assertEqual((lines[-1], self.code, self.read("runs")), ("0 passed, 4 failed, 0 skipped", 1, "run\n"))
+
+    def test_nothing_runs_again_beyond_the_time(self):
+        self.until = time.monotonic()
+        _, lines = self.play([self.suite("a", "echo run >>$0/runs; echo '0 passed, 1 failed, 0 skipped'; exit 1")])
+        self.assertEqual((lines[-1], self.code, self.read("runs")), ("0 passed, 1 failed, 0 skipped", 1, "run\n"))
 
     def test_reruns_of_a_run_without_any(self):
         _, lines = self.play([self.suite("a", "echo '0 passed, 0 failed, 0 skipped'")])
