@@ -1,0 +1,336 @@
+#include "tests/simulation/machine/network.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "tests/simulation/machine/world.h"
+
+namespace muster::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr size_t kLongestBacklog = 4096;
+constexpr Duration kFirstRetry = milliseconds(200);
+constexpr Duration kLongestRetry = seconds(120);
+constexpr Duration kGivesUpAfter = seconds(924);                  // tcp_retries2
+constexpr std::array<int, 6> kSynSeconds = {1, 2, 4, 8, 16, 32};  // then 64 until the error
+constexpr Duration kLastSyn = seconds(64);
+constexpr Duration kUnreachableAfter = seconds(3);
+
+}  // namespace
+
+bool Network::Passes(const Node& from, const Node& to) const {
+  if (&from == &to) return from.up;
+  return from.up && to.up && !cuts_.contains({from.number, to.number});
+}
+
+Duration Network::Latency(const Node& from, const Node& to) {
+  const Machines& machines = world_.machines();
+  if (&from == &to) return std::chrono::microseconds(2) + world_.random.About(machines.turn);
+  return machines.latency + world_.random.About(machines.jitter);
+}
+
+Node* Network::Find(uint32_t address) const {
+  const size_t number = address - world_.nodes().front()->address;
+  return number < world_.nodes().size() ? world_.nodes()[number].get() : nullptr;
+}
+
+Socket::Socket(World& w, Process& creator, int socket_family, int socket_type)
+    : File(w), node(creator.node), family(socket_family), type(socket_type), owner(&creator) {}
+
+uint32_t Socket::Ready() {
+  if (role == Role::kListener) return backlog_.empty() ? 0U : EPOLLIN;
+  if (role == Role::kConnecting) return 0;
+  if (role != Role::kConnected) return EPOLLOUT | EPOLLHUP;
+  uint32_t ready = 0;
+  if (input_start_ < input_.size() || input_ended_ || broken_) ready |= EPOLLIN;
+  if (broken_) ready |= EPOLLOUT | EPOLLHUP | (error_ != 0 ? EPOLLERR : 0U);
+  if (family == AF_UNIX && input_ended_) ready |= EPOLLHUP | EPOLLOUT;
+  // As the kernel: a sender is woken when a third is free.
+  if (Room() * 3 >= world.machines().socket_buffer) ready |= EPOLLOUT;
+  return ready;
+}
+
+// ---- listening
+
+int Socket::Bind(InternetAddress address) {
+  if (address.host != 0 && address.host != node.address && (address.host >> 24) != 127) return EADDRNOTAVAIL;
+  for (const Socket* other : node.ports[address.port]) {
+    if (other->local.host == 0 || address.host == 0 || other->local.host == address.host) return EADDRINUSE;
+  }
+  local = address;
+  node.ports[address.port].push_back(this);
+  return 0;
+}
+
+int Socket::Listen() {
+  role = Role::kListener;
+  return 0;
+}
+
+Socket* Socket::Accept() {
+  if (backlog_.empty()) return nullptr;
+  Socket* const accepted = backlog_.front();
+  backlog_.pop_front();
+  return accepted;
+}
+
+void Socket::CloseListener() {
+  if (family != AF_UNIX) std::erase(node.ports[local.port], this);
+  for (Socket* waiting : std::exchange(backlog_, {})) {
+    // Unix: the other end has an error, even without unread bytes.
+    if (family == AF_UNIX) waiting->peer_->BreakWith(ECONNRESET);
+    waiting->input_ += ' ';
+    waiting->CloseNow();
+  }
+}
+
+// ---- connecting
+
+int Socket::Connect(InternetAddress address) {
+  remote = address;
+  local = {node.address, node.next_port};
+  node.next_port = node.next_port == 60999 ? uint16_t{32768} : static_cast<uint16_t>(node.next_port + 1);
+  role = Role::kConnecting;
+  TrySyn(0);
+  return EINPROGRESS;
+}
+
+bool Socket::Fits(const Socket& listener) const {
+  return listener.role == Role::kListener && (listener.local.host == 0 || listener.local.host == remote.host);
+}
+
+void Socket::TrySyn(int attempt) {
+  if (closed()) return;
+  Node* const there = (remote.host >> 24) == 127 ? &node : world.network.Find(remote.host);
+  const auto again = [this, attempt] {
+    if (closed() || role != Role::kConnecting) return;
+    if (attempt <= static_cast<int>(kSynSeconds.size())) return TrySyn(attempt + 1);
+    BreakWith(ETIMEDOUT);
+  };
+  if (there == nullptr || (!there->up && world.machines().unreachable_hosts)) {
+    return world.After(kUnreachableAfter, [this] {
+      if (!closed()) BreakWith(EHOSTUNREACH);
+    });
+  }
+  const auto at = static_cast<size_t>(attempt);
+  world.After(at < kSynSeconds.size() ? Duration(seconds(kSynSeconds[at])) : kLastSyn, again);
+  world.After(world.network.Latency(node, *there), [this, there] {
+    if (closed() || role != Role::kConnecting || !world.network.Passes(node, *there)) return;
+    const auto& bound = there->ports[remote.port];
+    const auto found = std::ranges::find_if(bound, [this](const Socket* one) { return Fits(*one); });
+    if (!world.network.Passes(*there, node)) return;
+    if (found == bound.end()) {
+      return world.After(world.network.Latency(*there, node), [this] { OnRefused(); });
+    }
+    if ((*found)->backlog_.size() >= kLongestBacklog) return;
+    world.After(world.network.Latency(*there, node), [this, listener = *found] { OnEstablished(listener); });
+  });
+}
+
+void Socket::OnRefused() {
+  if (!closed() && role == Role::kConnecting) BreakWith(ECONNREFUSED);
+}
+
+void Socket::JoinPeer(Socket* other) {
+  role = Role::kConnected;
+  peer_ = other;
+  peer_pid = other->owner->pid;
+  peer_uid = other->owner->uid;
+}
+
+// The listener's side exists from here on, and waits in its queue once the last packet of the handshake is there.
+void Socket::OnEstablished(Socket* listener) {
+  if (closed() || role != Role::kConnecting) return;
+  auto* const other = world.Make<Socket>(world, *listener->owner, listener->family, listener->type);
+  other->local = {remote.host, remote.port};
+  other->remote = local;
+  JoinPeer(other);
+  other->JoinPeer(this);
+  Changed();
+  world.After(world.network.Latency(node, other->node), [other, listener] {
+    if (listener->closed()) {
+      other->input_ += ' ';  // a reset
+      return other->CloseNow();
+    }
+    listener->backlog_.push_back(other);
+    listener->Changed();
+  });
+}
+
+int Socket::ConnectUnix(Socket* listener) {
+  if (listener->backlog_.size() >= kLongestBacklog) return EAGAIN;
+  auto* const other = world.Make<Socket>(world, *World::Caller(), family, type);
+  other->path = listener->path;
+  JoinPeer(other);
+  other->JoinPeer(this);
+  peer_pid = listener->owner->pid;
+  peer_uid = listener->owner->uid;
+  listener->backlog_.push_back(other);
+  listener->Changed();
+  return 0;
+}
+
+// ---- bytes
+
+size_t Socket::Room() const {
+  if (peer_ == nullptr) return 0;
+  const size_t used = output_bytes_ + (peer_->input_.size() - peer_->input_start_);
+  return used >= world.machines().socket_buffer ? 0 : world.machines().socket_buffer - used;
+}
+
+ssize_t Socket::Receive(uint8_t* bytes, size_t most, bool peek) {
+  if (role != Role::kConnected) {
+    errno = role == Role::kConnecting ? EAGAIN : ENOTCONN;
+    return -1;
+  }
+  const size_t there = input_.size() - input_start_;
+  if (there > 0) {
+    size_t count = std::min(most, there);
+    if (!peek && count > 1 && world.random.Chance(world.machines().short_transfers))
+      count = 1 + world.random.Below(count);
+    std::copy_n(input_.begin() + static_cast<ptrdiff_t>(input_start_), count, bytes);
+    if (peek) return static_cast<ssize_t>(count);
+    input_start_ += count;
+    if (input_start_ == input_.size()) {
+      input_.clear();
+      input_start_ = 0;
+    }
+    if (!peer_->closed()) peer_->Changed();
+    return static_cast<ssize_t>(count);
+  }
+  if (error_ != 0) {
+    errno = TakeError();
+    return -1;
+  }
+  if (broken_ || input_ended_) return 0;
+  errno = EAGAIN;
+  return -1;
+}
+
+ssize_t Socket::Send(const uint8_t* bytes, size_t count) {
+  if (role == Role::kConnecting) {
+    errno = EAGAIN;
+    return -1;
+  }
+  if (role != Role::kConnected || broken_ || (family == AF_UNIX && peer_->closed())) {
+    errno = error_ != 0 ? TakeError() : EPIPE;
+    return -1;
+  }
+  size_t taken = std::min(count, Room());
+  if (taken == 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  if (taken > 1 && world.random.Chance(world.machines().short_transfers))
+    taken = 1 + world.random.Below(taken);
+  Segment segment;
+  segment.bytes.assign(reinterpret_cast<const char*>(bytes), taken);
+  Transmit(std::move(segment));
+  return static_cast<ssize_t>(taken);
+}
+
+bool Socket::passes_to_peer() const { return world.network.Passes(node, peer_->node); }
+
+// In order: a segment arrives after those before it.
+void Socket::Transmit(Segment segment) {
+  if (family == AF_UNIX) return peer_->Arrive(std::move(segment));
+  const auto on_the_wire = Duration(static_cast<Duration::rep>(static_cast<double>(segment.bytes.size()) *
+                                                               1e9 / world.machines().bytes_per_second));
+  Time arrives = std::max(last_ready_, world.now() + world.network.Latency(node, peer_->node)) + on_the_wire;
+  if (world.machines().metered && &node != &peer_->node) {
+    node.wire_free = std::max(node.wire_free, world.now()) + on_the_wire;
+    arrives = std::max(arrives, node.wire_free + world.machines().latency);
+    owner->sent += segment.bytes.size();
+  }
+  last_ready_ = arrives;
+  segment.ready = last_ready_;
+  output_bytes_ += segment.bytes.size();
+  output_.push_back(std::move(segment));
+  if (!pumping_) PumpAt(output_.front().ready);
+}
+
+void Socket::PumpAt(Time when) {
+  pumping_ = true;
+  world.At(when, [this] { Pump(); });
+}
+
+void Socket::Pump() {
+  pumping_ = false;
+  while (!output_.empty() && output_.front().ready <= world.now()) {
+    if (!passes_to_peer()) {
+      if (retry_ == Duration::zero()) retries_since_ = world.now();
+      retry_ = retry_ == Duration::zero() ? kFirstRetry : std::min(2 * retry_, kLongestRetry);
+      if (world.now() - retries_since_ > kGivesUpAfter) return BreakWith(ETIMEDOUT);
+      return PumpAt(world.now() + retry_);
+    }
+    retry_ = Duration::zero();
+    Segment segment = std::move(output_.front());
+    output_.pop_front();
+    output_bytes_ -= segment.bytes.size();
+    if (peer_->closed()) {
+      // Its kernel knows of no such connection, and answers; what it has sent before comes first.
+      if (!segment.fin) peer_->SendReset();
+      continue;
+    }
+    peer_->Arrive(std::move(segment));
+  }
+  if (!output_.empty()) PumpAt(output_.front().ready);
+}
+
+void Socket::Arrive(Segment segment) {
+  if (closed() || broken_) return;
+  if (segment.fin) input_ended_ = true;
+  input_ += segment.bytes;
+  Changed();
+}
+
+// ---- the end
+
+void Socket::BreakWith(int error) {
+  if (broken_) return;
+  const bool connecting = role == Role::kConnecting;
+  broken_ = true;
+  error_ = error;
+  output_.clear();
+  output_bytes_ = 0;
+  if (connecting) {
+    role = Role::kConnected;
+    peer_ = this;
+  }
+  if (!closed()) Changed();
+}
+
+void Socket::SendReset() {
+  const auto arrive = [other = peer_] {
+    if (!other->closed()) other->BreakWith(ECONNRESET);
+  };
+  if (family == AF_UNIX) return arrive();
+  // What was lost on the way is not sent again.
+  if (retry_ > Duration::zero()) output_.clear();
+  const Time when = output_.empty() ? world.now() + world.network.Latency(node, peer_->node)
+                                    : output_.back().ready + Duration(1);
+  world.At(when, [this, arrive] {
+    if (passes_to_peer()) arrive();
+  });
+}
+
+void Socket::OnClose() {
+  if (role == Role::kListener) return CloseListener();
+  if (role == Role::kFresh && local.port != 0) std::erase(node.ports[local.port], this);
+  if (role != Role::kConnected || broken_ || peer_ == nullptr) return;
+  const bool unread = input_start_ < input_.size();
+  input_.clear();
+  input_start_ = 0;
+  if (unread) return SendReset();
+  Segment end;
+  end.fin = true;
+  Transmit(std::move(end));
+}
+
+}  // namespace muster::simulation

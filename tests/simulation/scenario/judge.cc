@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "comm/base/parse.h"
+#include "tests/simulation/scenario/run_scenario.h"
+
+namespace muster::simulation {
+namespace {
+
+// What is allocated once for all processes is held by the first.
+constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
+constexpr ptrdiff_t kMostBytes = 16 << 20;
+
+// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
+std::set<int> RanksIn(const std::string& message) {
+  static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
+  std::set<int> ranks;
+  for (std::sregex_iterator found(message.begin(), message.end(), pattern), end; found != end; ++found) {
+    const std::string list = (*found)[1].matched ? (*found)[1].str() : (*found)[2].str();
+    for (const std::string_view part : Split(list, ',')) {
+      const size_t dash = part.find('-');
+      const auto first = ParseInteger<int>(part.substr(0, dash));
+      const auto last = dash == std::string_view::npos ? first : ParseInteger<int>(part.substr(dash + 1));
+      for (int rank = first.value_or(0); first && last && rank <= *last; ++rank) ranks.insert(rank);
+    }
+  }
+  return ranks;
+}
+
+// What the faults have done to one launch.
+struct Damage {
+  std::set<int> guilty;    // ranks that a failure may name
+  int causes = 0;          // of failures
+  bool outsiders = false;  // processes that the root turns away: they name the root
+  bool whole = true;       // the network, and no process stood still
+};
+
+class Judgement {
+ public:
+  Judgement(const Scenario& scenario, const std::deque<Outcome>& outcomes)
+      : scenario_(scenario), outcomes_(outcomes), damages_(scenario.launches.size()) {
+    for (const Fault& fault : scenario.faults) Count(fault);
+  }
+
+  void Add(std::string violation) { violations_.push_back(std::move(violation)); }
+
+  void JudgeProcess(const Outcome& outcome) {
+    if (outcome.process == nullptr || outcome.process->killed) return;
+    const std::string name = Name(outcome);
+    if (!outcome.ended) return Add(fmt::format("hangs: {}", name));
+    if (outcome.descriptors != 0) Add(fmt::format("leaks descriptors: {}: {}", name, outcome.descriptors));
+    if (outcome.bytes > kMostBytesLeft) Add(fmt::format("leaks memory: {}: {} bytes", name, outcome.bytes));
+    if (outcome.peak > kMostBytes) Add(fmt::format("grows: {}: {} bytes", name, outcome.peak));
+    const Damage& damage = DamageOf(outcome);
+    if (damage.causes == 0 && damage.whole && !outcome.left) {
+      Add(fmt::format("fails without a fault: {}: {}", name,
+                      outcome.failure ? ToString(*outcome.failure) : "no reason"));
+    }
+    if (outcome.failure) JudgeFailure(outcome, damage);
+  }
+
+  // The members of one group have one roster, of one launch, with all of its ranks.
+  void JudgeGroups() {
+    std::map<std::pair<std::string, int>, const Outcome*> ranks;
+    std::map<std::string, const Outcome*> first;
+    for (const Outcome& outcome : outcomes_) {
+      if (!outcome.formed) continue;
+      const ProcessPlan& plan = PlanOf(outcome);
+      const Launch& launch = scenario_.launches[static_cast<size_t>(plan.launch)];
+      std::vector<std::string> expected;
+      for (int rank = 0; rank < launch.world_size; ++rank)
+        expected.push_back(PayloadOf(scenario_, plan, rank));
+      if (outcome.members != expected)
+        Add(fmt::format("merged: {}: {}", Name(outcome), fmt::join(outcome.members, ", ")));
+      const auto [other, is_first] = first.emplace(outcome.group_id, &outcome);
+      if (!is_first && !IsSameLife(PlanOf(*other->second).launch, plan.launch))
+        Add(fmt::format("merged: {} and {}", Name(*other->second), Name(outcome)));
+      if (!ranks.emplace(std::pair(outcome.group_id, plan.first_rank), &outcome).second)
+        Add(fmt::format("twice: {}", Name(outcome)));
+      if (IsOutsider(outcome)) Add(fmt::format("admitted: {} has another secret", Name(outcome)));
+    }
+  }
+
+  std::vector<std::string> Take() { return std::move(violations_); }
+
+ private:
+  void Count(const Fault& fault) {
+    using enum Fault::Kind;
+    const ProcessPlan& plan = scenario_.processes[static_cast<size_t>(fault.process)];
+    Damage& damage = damages_[static_cast<size_t>(plan.launch)];
+    switch (fault.kind) {
+      case kDuplicate:
+      case kWrongSecret:
+        damage.outsiders = true;
+        [[fallthrough]];
+      case kKill:
+      case kFail:
+      case kKillAtCall:
+      case kAbsent:
+        ++damage.causes;
+        // A process that leads is named for the ranks behind it.
+        for (int i = 0; i < plan.ranks; ++i) damage.guilty.insert(plan.first_rank + i);
+        // What follows may have no predecessor, or one that ended in the middle.
+        for (Damage& each : damages_) each.whole = each.whole && scenario_.launches.size() == 1;
+        return;
+      case kStop:
+      case kSlow:
+      case kNoDescriptors:
+      case kCut:
+      case kCutBoth:
+      case kIsolate:
+      case kPowerOff:
+        for (Damage& each : damages_) each.whole = false;
+        return;
+      case kStranger:
+        return;
+    }
+  }
+
+  void JudgeFailure(const Outcome& outcome, const Damage& damage) {
+    if (!damage.whole || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
+    const std::string text = ToString(*outcome.failure);
+    const std::set<int> named = RanksIn(text);
+    const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
+    if (damage.causes <= 1 && !named.empty() && !true_one)
+      Add(fmt::format("blames: {}: {}", Name(outcome), text));
+    if (damage.causes > 1 || !outcome.formed) return;
+    const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
+    if (!is_first && first->second != text)
+      Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
+  }
+
+  // A process that is started again takes the place of one that died before its group had formed.
+  bool IsSameLife(int one, int other) const {
+    const Launch& a = scenario_.launches[static_cast<size_t>(one)];
+    const Launch& b = scenario_.launches[static_cast<size_t>(other)];
+    return a.key == b.key && a.restart == b.restart;
+  }
+
+  // Inside a node the user id is the proof; between nodes a leader's secret is.
+  bool IsOutsider(const Outcome& outcome) const {
+    const ProcessPlan& plan = PlanOf(outcome);
+    const Launch& launch = scenario_.launches[static_cast<size_t>(plan.launch)];
+    const bool several_nodes = launch.node_of_rank.front() != launch.node_of_rank.back();
+    return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
+  }
+
+  const ProcessPlan& PlanOf(const Outcome& outcome) const { return scenario_.processes[outcome.number]; }
+  const Damage& DamageOf(const Outcome& outcome) const {
+    return damages_[static_cast<size_t>(PlanOf(outcome).launch)];
+  }
+  std::string Name(const Outcome& outcome) const {
+    const ProcessPlan& plan = PlanOf(outcome);
+    return fmt::format("launch {} rank {} on n{}{}", plan.launch, plan.first_rank, plan.node,
+                       outcome.duplicate ? " (the second)" : "");
+  }
+
+  const Scenario& scenario_;
+  const std::deque<Outcome>& outcomes_;
+  std::vector<Damage> damages_;
+  std::map<std::string, std::string> failures_;  // by group
+  std::vector<std::string> violations_;
+};
+
+}  // namespace
+
+std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcome>& outcomes,
+                               const Observed& observed) {
+  Judgement judgement(scenario, outcomes);
+  if (observed.too_many_events) judgement.Add("runs without end: more events than any run needs");
+  if (observed.to_strangers.find("launch ") != std::string::npos)
+    judgement.Add("admitted: a stranger has read the name of a launch");
+  for (const Outcome& outcome : outcomes) judgement.JudgeProcess(outcome);
+  judgement.JudgeGroups();
+  return judgement.Take();
+}
+
+}  // namespace muster::simulation

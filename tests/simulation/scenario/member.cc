@@ -1,0 +1,150 @@
+#include "tests/simulation/scenario/member.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <utility>
+
+#include "comm/base/bytes.h"
+#include "comm/rendezvous/control/join.h"
+#include "tests/simulation/system_calls/exit.h"
+
+namespace muster::simulation {
+namespace {
+
+constexpr uint16_t kEndpointPort = 29500;
+constexpr int kLastTurnsMilliseconds = 1000;
+
+std::string NodeName(int node) { return fmt::format("n{}", node); }
+
+}  // namespace
+
+Placement PlacementOf(const Launch& launch) {
+  Placement placement;
+  for (const int node : launch.node_of_rank) {
+    if (placement.nodes.empty() || placement.nodes.back().name != NodeName(node))
+      placement.nodes.push_back({NodeName(node), 0});
+    ++placement.nodes.back().tasks;
+    placement.node_of_rank.push_back(static_cast<int>(placement.nodes.size()) - 1);
+  }
+  return placement;
+}
+
+namespace {
+
+Meeting MeetingOf(const Launch& launch, int number) {
+  Meeting meeting;
+  meeting.key = launch.key;
+  meeting.job_key = fmt::format("{} of {} ranks, restart {}", launch.key, launch.world_size, launch.restart);
+  meeting.find_root = launch.find_root;
+  meeting.host = NodeName(launch.node_of_rank.front());
+  meeting.endpoint = Endpoint{meeting.host, static_cast<uint16_t>(kEndpointPort + std::max(number, 0))};
+  if (launch.find_root == FindRoot::kEndpointStore) meeting.directory = "/shared";
+  if (launch.knows_placement) meeting.placement = PlacementOf(launch);
+  return meeting;
+}
+
+}  // namespace
+
+rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome) {
+  const Process& process = *outcome.process;
+  const Launch& launch = scenario.launches[static_cast<size_t>(plan.launch)];
+  rendezvous::JoinRequest request;
+  request.meeting = MeetingOf(launch, launch.follows >= 0 ? launch.follows : plan.launch);
+  request.job = launch.key;
+  request.self.node = NodeName(plan.node);
+  request.self.pid = process.pid;
+  request.self.agreement.world_size = launch.world_size;
+  request.self.agreement.launcher = "slurm";
+  request.self.agreement.restart = launch.restart;
+  request.self.agreement.job_key = request.meeting.job_key;
+  request.self.agreement.backend = "socket";
+  for (int i = 0; i < plan.ranks; ++i) {
+    const std::string payload = PayloadOf(scenario, plan, plan.first_rank + i);
+    request.self.claims.push_back({plan.first_rank + i, launch.knows_local_ranks ? plan.local_rank + i : -1,
+                                   launch.knows_local_ranks ? plan.local_size : -1,
+                                   Bytes(payload.begin(), payload.end())});
+  }
+  request.options.auth = AuthMethod::kSecret;
+  const int secret = outcome.wrong_secret ? 99 : launch.follows >= 0 ? launch.follows : plan.launch;
+  request.secret =
+      *auth::JobSecret::Parse(fmt::format("{:016x}{:048x}", scenario.seed, secret), "the scenario");
+  request.timeouts.rendezvous = launch.rendezvous;
+  request.liveness = launch.liveness;
+  request.uid = process.uid;
+  return request;
+}
+
+void NoteFormed(Outcome& outcome, const Roster& roster) {
+  const KernelMemory kernel;
+  outcome.formed = true;
+  outcome.process->phase = Process::Phase::kGroup;
+  outcome.formed_at = outcome.process->world.now();
+  outcome.group_id = roster.group_id;
+  for (const Roster::Member& member : roster.members)
+    outcome.members.emplace_back(AsText(member.payload.view()));
+}
+
+std::string RoundName(int round) { return fmt::format("round {}", round); }
+
+std::string GiftOf(int round, int rank) { return fmt::format("{} of {}", round, rank); }
+
+Error WrongGift(int round, int rank) {
+  return {Code::kInternal, fmt::format("round {}: rank {} gave something else", round, rank), ""};
+}
+
+std::string PayloadOf(const Scenario& scenario, const ProcessPlan& plan, int rank) {
+  return fmt::format("{} rank {}", scenario.launches[static_cast<size_t>(plan.launch)].key, rank);
+}
+
+namespace {
+
+// Until the time, or the group's failure.
+void Work(const Group& group, Duration time) {
+  pollfd failed{group.failure_fd(), POLLIN, 0};
+  poll(&failed, 1, static_cast<int>(time / std::chrono::milliseconds(1)));
+}
+
+Status RunRounds(const Launch& launch, Group& group, Outcome& outcome) {
+  for (int round = 0; round < launch.rounds; ++round) {
+    Work(group, launch.pause);
+    if (outcome.fails_at == round) {
+      group.Fail({Code::kPeerLost, fmt::format("rank {} gives up", group.rank()), ""});
+      Work(group, launch.gather);
+    }
+    MUSTER_TRY(const auto all, group.KeyedAllGather(RoundName(round), AsBytes(GiftOf(round, group.rank())),
+                                                    Deadline::After(launch.gather)));
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      const auto number = static_cast<int>(rank);
+      if (AsText(all[rank]) != GiftOf(round, number)) return Fail(WrongGift(round, number));
+    }
+    ++outcome.rounds;
+  }
+  return group.Leave(Deadline::After(launch.gather));
+}
+
+}  // namespace
+
+void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {
+  const Launch& launch = scenario.launches[static_cast<size_t>(plan.launch)];
+  Result<std::unique_ptr<Group>> joined = rendezvous::JoinGroup(RequestOf(scenario, plan, outcome));
+  if (joined) NoteFormed(outcome, (*joined)->roster());
+  const Status status = joined ? RunRounds(launch, **joined, outcome) : Fail(joined.error());
+  const KernelMemory kernel;
+  outcome.left = status.has_value();
+  outcome.process->phase = status ? Process::Phase::kLeft : Process::Phase::kFailed;
+  if (!status) outcome.failure = status.error();
+}
+
+void RunMember(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {
+  (plan.supervisor ? RunSupervisor : RunLibrary)(scenario, plan, outcome);
+  // Threads that are left behind end when they have a turn.
+  poll(nullptr, 0, kLastTurnsMilliseconds);
+  outcome.descriptors = outcome.process->OpenDescriptors();
+  outcome.bytes = outcome.process->account.live;
+  outcome.peak = outcome.process->account.peak;
+  RemoveNamesAtExit();
+  outcome.ended = true;
+}
+
+}  // namespace muster::simulation

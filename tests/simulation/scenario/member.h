@@ -1,0 +1,51 @@
+// The program that a simulated process of a launch runs, and what came of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/base/error.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "tests/simulation/scenario/scenario.h"
+
+namespace muster::simulation {
+
+struct Outcome {
+  Process* process = nullptr;  // null: not started
+  bool formed = false;
+  Time formed_at{};
+  std::string group_id;
+  std::vector<std::string> members;  // of the roster, by rank: the payloads
+  size_t number = 0;                 // of its plan
+  bool duplicate = false;            // a second process of its ranks
+  bool wrong_secret = false;
+  int fails_at = -1;             // the round in which its program fails
+  int rounds = 0;                // that went well
+  std::optional<Error> failure;  // of forming, or of the group
+  bool left = false;             // in order
+  bool ended = false;
+  int descriptors = 0;  // still open at the end
+  ptrdiff_t bytes = 0;  // still allocated
+  ptrdiff_t peak = 0;   // bytes
+};
+
+// What a member of the roster is known by.
+std::string PayloadOf(const Scenario& scenario, const ProcessPlan& plan, int rank);
+
+Placement PlacementOf(const Launch& launch);
+rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome);
+void NoteFormed(Outcome& outcome, const Roster& roster);
+// What a rank gives to an exchange, and why the round is wrong.
+std::string GiftOf(int round, int rank);
+Error WrongGift(int round, int rank);
+std::string RoundName(int round);
+
+// On a fiber of outcome.process, a program that uses the library, for one rank.
+void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome);
+// The same for `muster run`, for one rank or several.
+void RunSupervisor(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome);
+// Either.
+void RunMember(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome);
+
+}  // namespace muster::simulation

@@ -1,0 +1,199 @@
+#include "tests/simulation/scenario/run_scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <set>
+
+#include "comm/log/log.h"
+#include "tests/simulation/scenario/stranger.h"
+#include "tests/simulation/scenario/transitions.h"
+
+namespace muster::simulation {
+namespace {
+
+constexpr uid_t kUser = 1000;
+constexpr uint64_t kMostEvents = 3000000;  // and of each process
+constexpr uint64_t kMostOfEach = 30000;
+constexpr Duration kLookAgain = std::chrono::milliseconds(1);
+
+constexpr uid_t kStranger = 2000;
+
+struct Running {
+  const Scenario& scenario;
+  World world;
+  std::deque<Outcome> outcomes;  // of each plan, then of duplicates
+  std::string to_strangers;
+};
+
+void Start(Running& running, Outcome& outcome) {
+  const ProcessPlan& plan = running.scenario.processes[outcome.number];
+  Node& node = *running.world.nodes()[static_cast<size_t>(plan.node)];
+  if (!node.up) return;
+  Process& process =
+      running.world.AddProcess(node, kUser, fmt::format("{}.{}", plan.launch, plan.first_rank));
+  outcome.process = &process;
+  for (const Fault& fault : running.scenario.faults) {
+    if (outcome.duplicate || static_cast<size_t>(fault.process) != outcome.number) continue;
+    if (fault.kind == Fault::Kind::kKillAtCall) process.kill_at_call = fault.count;
+    if (fault.kind == Fault::Kind::kFail) outcome.fails_at = static_cast<int>(fault.count);
+    if (fault.kind == Fault::Kind::kWrongSecret) outcome.wrong_secret = true;
+  }
+  process.Start([&running, &plan, &outcome] { RunMember(running.scenario, plan, outcome); });
+}
+
+bool IsAbsent(const Scenario& scenario, size_t number) {
+  return std::ranges::any_of(scenario.faults, [&](const Fault& fault) {
+    return fault.kind == Fault::Kind::kAbsent && static_cast<size_t>(fault.process) == number;
+  });
+}
+
+// Now, or when the process before it has ended.
+void StartWhenDue(Running& running, size_t number) {
+  const ProcessPlan& plan = running.scenario.processes[number];
+  Outcome& outcome = running.outcomes[number];
+  if (plan.after >= 0) {
+    const Process* const before = running.outcomes[static_cast<size_t>(plan.after)].process;
+    const bool over = before != nullptr && before->state == Process::State::kEnded;
+    if (!over) return running.world.After(kLookAgain, [&running, number] { StartWhenDue(running, number); });
+    return running.world.After(plan.start, [&running, &outcome] { Start(running, outcome); });
+  }
+  Start(running, outcome);
+}
+
+void StartDuplicate(Running& running, size_t number) {
+  running.outcomes.push_back({});
+  Outcome& outcome = running.outcomes.back();
+  outcome.number = number;
+  outcome.duplicate = true;
+  Start(running, outcome);
+}
+
+void StartStranger(Running& running, const Fault& fault) {
+  World& world = running.world;
+  // A port is held on the node itself.
+  Node& node = *world.nodes()[static_cast<size_t>(fault.node)];
+  Node& target = *world.nodes()[static_cast<size_t>(fault.other)];
+  if (!node.up) return;
+  Process& process = world.AddProcess(node, kStranger, "stranger");
+  process.Start([&running, &fault, &process, &node, &target] {
+    const KernelMemory kernel;
+    RunStranger(process, fault.count + 1 == kWaysOfStrangers ? node : target, fault.count, fault.lasts,
+                &running.to_strangers);
+  });
+}
+
+void CutFor(World& world, int from, int to, Duration lasts) {
+  world.network.Cut(from, to);
+  world.After(lasts, [&world, from, to] { world.network.Mend(from, to); });
+}
+
+void Inflict(Running& running, const Fault& fault) {
+  World& world = running.world;
+  Process* const process = running.outcomes[static_cast<size_t>(fault.process)].process;
+  using enum Fault::Kind;
+  switch (fault.kind) {
+    case kKill:
+      if (process != nullptr) process->End(true);
+      return;
+    case kStop:
+      if (process == nullptr) return;
+      process->Stop();
+      return world.After(fault.lasts, [process] { process->Continue(); });
+    case kSlow:
+      if (process == nullptr) return;
+      process->slowness = fault.extra;
+      return world.After(fault.lasts, [process] { process->slowness = Duration::zero(); });
+    case kCutBoth:
+      CutFor(world, fault.other, fault.node, fault.lasts);
+      [[fallthrough]];
+    case kCut:
+      return CutFor(world, fault.node, fault.other, fault.lasts);
+    case kIsolate:
+      for (int other = 0; other < running.scenario.nodes; ++other) {
+        CutFor(world, fault.node, other, fault.lasts);
+        CutFor(world, other, fault.node, fault.lasts);
+      }
+      return;
+    case kPowerOff:
+      return world.PowerOff(*world.nodes()[static_cast<size_t>(fault.node)]);
+    case kNoDescriptors:
+      if (process == nullptr) return;
+      process->most_descriptors = fault.count;
+      return world.After(fault.lasts,
+                         [process] { process->most_descriptors = std::numeric_limits<uint64_t>::max(); });
+    case kDuplicate:
+      return StartDuplicate(running, static_cast<size_t>(fault.process));
+    case kStranger:
+      return StartStranger(running, fault);
+    case kFail:
+    case kAbsent:
+    case kWrongSecret:
+    case kKillAtCall:
+      return;
+  }
+}
+
+std::string EventsLogged(const World& world) {
+  constexpr std::string_view kField = "\"event\":\"";
+  std::set<std::string> names;
+  for (const auto& process : world.processes()) {
+    for (size_t at = process->log.find(kField); at != std::string::npos; at = process->log.find(kField, at)) {
+      at += kField.size();
+      names.insert(process->log.substr(at, process->log.find('"', at) - at));
+    }
+  }
+  std::string all;
+  for (const std::string& name : names) all += name + ",";
+  return all;
+}
+
+// Those that never start need not end.
+bool AllEnded(const Running& running) {
+  return std::ranges::all_of(running.outcomes, [&](const Outcome& outcome) {
+    if (outcome.process != nullptr) return outcome.process->state == Process::State::kEnded;
+    const ProcessPlan& plan = running.scenario.processes[outcome.number];
+    const bool waits = plan.after < 0 || running.outcomes[static_cast<size_t>(plan.after)].process != nullptr;
+    const bool node_up = running.world.nodes()[static_cast<size_t>(plan.node)]->up;
+    return IsAbsent(running.scenario, outcome.number) || !node_up || !waits;
+  });
+}
+
+}  // namespace
+
+Verdict RunScenario(const Scenario& scenario, bool with_log) {
+  SetUpLog({with_log ? LogLevel::kDebug : LogLevel::kInfo, LogFormat::kJson, std::nullopt});
+  Running running{scenario, World(scenario.seed, scenario.machines), {}, {}};
+  running.outcomes.resize(scenario.processes.size());
+  for (int node = 0; node < scenario.nodes; ++node) running.world.AddNode(fmt::format("n{}", node));
+  for (size_t i = 0; i < scenario.processes.size(); ++i) {
+    running.outcomes[i].number = i;
+    if (IsAbsent(scenario, i)) continue;
+    const Time start = scenario.processes[i].after < 0 ? scenario.processes[i].start : Time{};
+    running.world.At(start, [&running, i] { StartWhenDue(running, i); });
+  }
+  for (const Fault& fault : scenario.faults)
+    running.world.At(fault.at, [&running, &fault] { Inflict(running, fault); });
+  const bool bounded =
+      running.world.Run(scenario.End(), kMostEvents + kMostOfEach * scenario.processes.size(),
+                        [&running] { return AllEnded(running); });
+  Verdict verdict;
+  verdict.violations = Judge(scenario, running.outcomes, {!bounded, running.to_strangers});
+  verdict.trace = running.world.trace();
+  verdict.events = running.world.events();
+  verdict.time = running.world.now();
+  verdict.processes = static_cast<int>(running.outcomes.size());
+  verdict.formed = static_cast<int>(std::ranges::count_if(running.outcomes, &Outcome::formed));
+  verdict.logged = EventsLogged(running.world);
+  verdict.received = MessagesReceived(running.world);
+  if (with_log) {
+    for (const auto& process : running.world.processes())
+      verdict.log += fmt::format("--- {} pid {} on {}\n{}", process->name, process->pid, process->node.name,
+                                 process->log);
+  }
+  return verdict;
+}
+
+}  // namespace muster::simulation

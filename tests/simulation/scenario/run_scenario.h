@@ -1,0 +1,58 @@
+// Runs a scenario, and judges it.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/simulation/scenario/member.h"
+
+namespace muster::simulation {
+
+// The first words of a violation name its invariant.
+struct Invariant {
+  std::string_view prefix;
+  std::string_view sentence;
+};
+inline constexpr std::array<Invariant, 13> kInvariants = {{
+    {"hangs", "every process ends by its deadline"},
+    {"fails without a fault", "a launch without faults forms its group, works and leaves"},
+    {"disagree", "the ranks of a group report the same first failure"},
+    {"blames", "no healthy rank is blamed while the network is whole"},
+    {"merged", "the members of a group are the ranks of one launch, and know each other"},
+    {"twice", "a rank is one process"},
+    {"admitted", "no process takes part without proof, and strangers learn nothing"},
+    {"leaks descriptors", "a process that ends has closed its descriptors"},
+    {"leaks memory", "a process that ends has freed its memory"},
+    {"grows", "a process needs at most 16 MiB"},
+    {"runs without end", "no process spins"},
+    {"crashes", "no process crashes"},
+    {"differs", "a seed replays exactly"},
+}};
+
+struct Verdict {
+  std::vector<std::string> violations;  // of invariants
+  uint64_t trace = 0;
+  uint64_t events = 0;
+  Time time{};
+  int formed = 0;  // processes
+  int processes = 0;
+  std::string logged;    // the names of the log events, each with a comma behind it
+  std::string received;  // messages, by state (transitions.h)
+  std::string log;       // of all processes, if it was asked for
+};
+
+Verdict RunScenario(const Scenario& scenario, bool with_log);
+
+struct Observed {
+  bool too_many_events = false;
+  std::string to_strangers;  // all that they have received
+};
+
+// run_scenario's; README.md has the list.
+std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcome>& outcomes,
+                               const Observed& observed);
+
+}  // namespace muster::simulation

@@ -1,0 +1,216 @@
+#include "tests/simulation/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/base/parse.h"
+#include "tests/simulation/scenario/stranger.h"
+
+namespace muster::simulation {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Machines MakeMachines(Random& random) {
+  Machines machines;
+  machines.turn = microseconds(random.Between(1, 30));
+  machines.latency = microseconds(random.Chance(0.8) ? random.Between(5, 200) : random.Between(200, 20000));
+  machines.jitter = machines.latency * random.Between(0, 20) / 10;
+  machines.bytes_per_second = random.Chance(0.8) ? 1e9 : 1e6;
+  machines.socket_buffer = random.Chance(0.7) ? size_t{256} << 10 : size_t{1} << random.Between(11, 17);
+  machines.short_transfers = random.Chance(0.3) ? random.Fraction() * 0.5 : 0;
+  machines.unreachable_hosts = random.Chance(0.5);
+  return machines;
+}
+
+int NumberOfNodes(Random& random) {
+  if (random.Chance(0.9)) return random.Between(1, 6);
+  return random.Chance(0.8) ? random.Between(7, 16) : random.Between(17, 60);
+}
+
+Launch MakeLaunch(Random& random, int number, int nodes) {
+  Launch launch;
+  launch.key = fmt::format("launch {}", number);
+  constexpr std::array kWays = {FindRoot::kFirstNode, FindRoot::kHost, FindRoot::kSearch, FindRoot::kEndpoint,
+                                FindRoot::kEndpointStore};
+  launch.find_root = kWays.at(random.Below(kWays.size()));
+  launch.knows_local_ranks = random.Chance(0.8);
+  launch.knows_placement =
+      launch.find_root == FindRoot::kFirstNode || launch.find_root == FindRoot::kSearch || random.Chance(0.7);
+  if (nodes == 1 && random.Chance(0.6)) launch.find_root = FindRoot::kSameNode;
+  launch.rendezvous = seconds(random.Between(10, 60));
+  if (random.Chance(0.5)) {
+    launch.liveness.heartbeat = milliseconds(random.Between(100, 500));
+    launch.liveness.suspect_after = 3 * launch.liveness.heartbeat;
+    launch.liveness.dead_after = 10 * launch.liveness.heartbeat;
+  }
+  launch.rounds = random.Between(0, 4);
+  launch.pause = random.Chance(0.5) ? random.About(milliseconds(50)) : random.About(seconds(2));
+  launch.gather = seconds(random.Between(5, 30));
+  return launch;
+}
+
+void AddProcesses(Random& random, Scenario& scenario, int number) {
+  Launch& launch = scenario.launches[static_cast<size_t>(number)];
+  const int most = random.Chance(0.7) ? random.Between(1, 3) : random.Between(1, 8);
+  const Duration spread = random.Chance(0.6) ? milliseconds(random.Between(0, 50)) : random.About(seconds(1));
+  const bool one_process_a_node = launch.knows_local_ranks && random.Chance(0.2);
+  const bool supervisors = random.Chance(0.4);
+  for (int node = 0; node < scenario.nodes; ++node) {
+    const int size = random.Chance(0.7) ? most : random.Between(1, most);
+    for (int local = 0; local < size; ++local) {
+      const int rank = launch.world_size + local;
+      launch.node_of_rank.push_back(node);
+      const Time start = random.Between(Duration::zero(), spread + Duration(1));
+      if (one_process_a_node && local > 0) continue;
+      const int ranks = one_process_a_node ? size : 1;
+      scenario.processes.push_back(
+          {number, node, rank, ranks, local, size, supervisors || one_process_a_node, start});
+    }
+    launch.world_size += size;
+  }
+}
+
+Time When(Random& random) {
+  return random.Chance(0.5) ? random.About(milliseconds(100)) : random.About(seconds(3));
+}
+
+// The same ranks again, each when its first process has ended: `muster check && muster run`, or a restart.
+void AddSuccessor(Random& random, Scenario& scenario) {
+  Launch next = scenario.launches.front();
+  next.follows = 0;
+  if (random.Chance(0.5)) ++next.restart;
+  scenario.launches.push_back(next);
+  const size_t count = scenario.processes.size();
+  for (size_t i = 0; i < count; ++i) {
+    ProcessPlan plan = scenario.processes[i];
+    plan.launch = 1;
+    plan.after = static_cast<int>(i);
+    plan.start = random.About(milliseconds(5));
+    scenario.processes.push_back(plan);
+  }
+}
+
+Fault::Kind KindOf(Random& random, int nodes) {
+  using enum Fault::Kind;
+  constexpr std::array kOfProcesses = {kKill,        kKill,          kKillAtCall, kKillAtCall, kKillAtCall,
+                                       kFail,        kAbsent,        kDuplicate,  kStop,       kSlow,
+                                       kWrongSecret, kNoDescriptors, kStranger};
+  constexpr std::array kOfNodes = {kCut, kCutBoth, kIsolate, kPowerOff};
+  if (nodes > 1 && random.Chance(0.2)) return kOfNodes.at(random.Below(kOfNodes.size()));
+  return kOfProcesses.at(random.Below(kOfProcesses.size()));
+}
+
+Fault MakeFault(Random& random, const Scenario& scenario) {
+  Fault fault;
+  fault.at = When(random);
+  fault.lasts = random.Chance(0.5) ? random.About(milliseconds(500)) : random.About(seconds(10));
+  fault.process = random.Between(0, static_cast<int>(scenario.processes.size()) - 1);
+  fault.node = random.Between(0, scenario.nodes - 1);
+  fault.other = random.Between(0, scenario.nodes - 1);
+  fault.count = 1 + random.Below(400);
+  fault.extra = random.About(milliseconds(20));
+  fault.kind = KindOf(random, scenario.nodes);
+  if (fault.kind == Fault::Kind::kFail) fault.count = random.Below(3);
+  if (fault.kind == Fault::Kind::kStranger) fault.count = random.Below(kWaysOfStrangers);
+  if (fault.kind == Fault::Kind::kNoDescriptors) fault.count = 3 + random.Below(20);
+  if (fault.node == fault.other) fault.other = (fault.node + 1) % scenario.nodes;
+  return fault;
+}
+
+}  // namespace
+
+Scenario MakeScenario(uint64_t seed) {
+  Random random(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.machines = MakeMachines(random);
+  scenario.nodes = NumberOfNodes(random);
+  const int launches = random.Chance(0.12) ? 2 : 1;
+  for (int i = 0; i < launches; ++i) {
+    scenario.launches.push_back(MakeLaunch(random, i, scenario.nodes));
+    AddProcesses(random, scenario, i);
+  }
+  if (launches == 1 && random.Chance(0.15)) AddSuccessor(random, scenario);
+  // A third runs undisturbed.
+  const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
+  for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
+  return scenario;
+}
+
+Time Scenario::End() const {
+  Time end{};
+  for (const ProcessPlan& plan : processes) {
+    const Launch& launch = launches[static_cast<size_t>(plan.launch)];
+    const Duration work = launch.rounds * (launch.gather + launch.pause) + 3 * launch.liveness.dead_after;
+    const Duration here = plan.start + launch.rendezvous + work + seconds(90);
+    end = std::max(end, plan.after < 0 ? here : 2 * here + seconds(60));
+  }
+  Duration standstill{};
+  for (const Fault& fault : faults) standstill += fault.lasts;
+  return end + 2 * standstill;
+}
+
+std::string Describe(const Scenario& scenario, const Fault& fault) {
+  const ProcessPlan& process = scenario.processes[static_cast<size_t>(fault.process)];
+  const std::string rank = fmt::format("launch {} rank {}", process.launch, process.first_rank);
+  const auto timed = [&](const std::string& what) {
+    return fmt::format("at {:.6f} s {}", std::chrono::duration<double>(fault.at).count(), what);
+  };
+  const auto lasting = [&](const std::string& what) {
+    return timed(fmt::format("{} for {:.3f} s", what, std::chrono::duration<double>(fault.lasts).count()));
+  };
+  using enum Fault::Kind;
+  switch (fault.kind) {
+    case kKill:
+      return timed("kill " + rank);
+    case kFail:
+      return fmt::format("the program of {} fails in round {}", rank, fault.count);
+    case kKillAtCall:
+      return fmt::format("kill {} at its system call {}", rank, fault.count);
+    case kAbsent:
+      return rank + " never starts";
+    case kDuplicate:
+      return timed("start a second " + rank);
+    case kWrongSecret:
+      return rank + " has another secret";
+    case kStop:
+      return lasting("stop " + rank);
+    case kSlow:
+      return lasting(fmt::format("slow down {} by {} us", rank, fault.extra / microseconds(1)));
+    case kNoDescriptors:
+      return lasting(fmt::format("{} descriptors at most for {}", fault.count, rank));
+    case kCut:
+      return lasting(fmt::format("cut n{} -> n{}", fault.node, fault.other));
+    case kCutBoth:
+      return lasting(fmt::format("cut n{} <-> n{}", fault.node, fault.other));
+    case kIsolate:
+      return lasting(fmt::format("isolate n{}", fault.node));
+    case kPowerOff:
+      return timed(fmt::format("power off n{}", fault.node));
+    case kStranger:
+      return lasting(fmt::format("a stranger on n{}, way {}, at n{}", fault.node, fault.count, fault.other));
+  }
+  return "";
+}
+
+std::string Describe(const Scenario& scenario) {
+  std::string text =
+      fmt::format("seed {}: {} nodes, latency {}, {} processes\n", scenario.seed, scenario.nodes,
+                  FormatDuration(scenario.machines.latency), scenario.processes.size());
+  for (const Launch& launch : scenario.launches) {
+    text += fmt::format(
+        "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}\n",
+        launch.key, launch.follows < 0 ? "" : " again", launch.world_size, static_cast<int>(launch.find_root),
+        launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
+        launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after));
+  }
+  for (const Fault& fault : scenario.faults) text += "  " + Describe(scenario, fault) + "\n";
+  return text;
+}
+
+}  // namespace muster::simulation

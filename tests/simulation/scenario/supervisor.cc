@@ -1,0 +1,152 @@
+// What `muster run` does with a group, without programs: bootstrap/run/supervisor.cc is the original, and
+// bootstrap/run/run_verdict.cc has the order of its last steps.
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/join/joiner.h"
+#include "tests/simulation/scenario/member.h"
+
+namespace muster::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kProgramsEndWithin = milliseconds(20);
+constexpr Duration kEveryoneKnowsWithin = seconds(10);
+constexpr Duration kEndsPatience = seconds(12);
+constexpr Duration kEndsPatienceAtRoot = seconds(14);
+
+class Supervisor {
+ public:
+  Supervisor(net::EventLoop& loop, const Launch& launch, Outcome& outcome)
+      : loop_(loop), launch_(launch), outcome_(outcome) {}
+
+  void Start(rendezvous::JoinRequest request) {
+    for (const rendezvous::RankClaim& claim : request.self.claims) own_ranks_.push_back(claim.rank);
+    joiner_ = std::make_unique<rendezvous::Joiner>(loop_, std::move(request),
+                                                   [this](auto joined) { OnJoined(std::move(joined)); });
+    joiner_->Start();
+  }
+  bool done() const { return done_; }
+
+ private:
+  void OnJoined(tl::expected<rendezvous::Joined, rendezvous::Failure> joined) {
+    loop_.Post([this] { joiner_.reset(); });
+    if (!joined) {
+      Note(joined.error().error);
+      done_ = true;
+      return;
+    }
+    NoteFormed(outcome_, joined->group->roster);
+    rendezvous::ControlPlane::Events events;
+    events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
+    events.on_everyone_knows = [this] { OnEveryoneKnows(); };
+    events.on_released = [this] {
+      if (outcome_.failure) return;
+      outcome_.left = true;
+      done_ = true;
+    };
+    events.on_ends_told = [this] { done_ = true; };
+    events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
+    plane_ = std::make_unique<rendezvous::ControlPlane>(loop_, *std::move(joined), own_ranks_,
+                                                        launch_.liveness, std::move(events));
+    NextRound();
+  }
+
+  void Note(const Error& error) {
+    const KernelMemory kernel;
+    outcome_.failure = error;
+    outcome_.process->phase = Process::Phase::kFailed;
+  }
+
+  void NextRound() {
+    if (outcome_.failure) return;
+    if (outcome_.rounds == launch_.rounds) {
+      plane_->SendExitReport(Ends());
+      outcome_.process->phase = Process::Phase::kLeft;
+      return plane_->Leave();
+    }
+    loop_.After(launch_.pause, [this, round = outcome_.rounds] { Contribute(round); });
+  }
+
+  void Contribute(int round) {
+    if (outcome_.failure) return;
+    if (outcome_.fails_at == round) {
+      const int rank = own_ranks_.front();
+      return plane_->Fail(
+          {{Code::kPeerLost, fmt::format("rank {} gives up", rank), ""}, rank, 1, "its last line"});
+    }
+    rendezvous::KeyedAllGather part{
+        RoundName(round), rendezvous::MillisecondsLeft(Deadline::After(launch_.gather)), {}};
+    for (const int rank : own_ranks_) {
+      const std::string gift = GiftOf(round, rank);
+      part.entries.emplace_back(rank, Bytes(gift.begin(), gift.end()));
+    }
+    plane_->Contribute(part);
+  }
+
+  void OnGathered(const rendezvous::KeyedAllGather& whole) {
+    if (outcome_.failure || whole.name != RoundName(outcome_.rounds)) return;
+    for (const auto& [rank, bytes] : whole.entries) {
+      if (AsText(bytes) != GiftOf(outcome_.rounds, rank))
+        return plane_->Fail({WrongGift(outcome_.rounds, rank), rank, -1, ""});
+    }
+    if (std::cmp_not_equal(whole.entries.size(), launch_.world_size))
+      return plane_->Fail({WrongGift(outcome_.rounds, -1), -1, -1, ""});
+    ++outcome_.rounds;
+    loop_.Post([this] { NextRound(); });
+  }
+
+  std::vector<rendezvous::RankEnd> Ends() const {
+    std::vector<rendezvous::RankEnd> ends;
+    for (const int rank : own_ranks_) {
+      rendezvous::RankEnd end;
+      end.rank = rank;
+      ends.push_back(end);
+    }
+    return ends;
+  }
+
+  void OnFailure(const rendezvous::Failure& failure) {
+    Note(failure.error);
+    loop_.After(kProgramsEndWithin, [this] {
+      programs_ended_ = true;
+      if (everyone_knows_) return Finish();
+      loop_.After(kEveryoneKnowsWithin, [this] { OnEveryoneKnows(); });
+    });
+  }
+
+  void OnEveryoneKnows() {
+    if (std::exchange(everyone_knows_, true)) return;
+    // The plane's own call must end first.
+    if (programs_ended_) loop_.Post([this] { Finish(); });
+  }
+
+  void Finish() { plane_->FinishEnds(Ends(), plane_->is_root() ? kEndsPatienceAtRoot : kEndsPatience); }
+
+  net::EventLoop& loop_;
+  const Launch& launch_;
+  Outcome& outcome_;
+  std::vector<int> own_ranks_;
+  std::unique_ptr<rendezvous::Joiner> joiner_;
+  std::unique_ptr<rendezvous::ControlPlane> plane_;
+  bool programs_ended_ = false;
+  bool everyone_knows_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+void RunSupervisor(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {
+  auto loop = net::EventLoop::Create();
+  if (!loop) return;
+  Supervisor supervisor(**loop, scenario.launches[static_cast<size_t>(plan.launch)], outcome);
+  supervisor.Start(RequestOf(scenario, plan, outcome));
+  (*loop)->RunUntil([&] { return supervisor.done(); }, Deadline::Never());
+}
+
+}  // namespace muster::simulation

@@ -1,0 +1,63 @@
+"""Deliberate defects: a file of production code with one replacement, in a search of its own."""
+
+load("//deploy/bazel:rules.bzl", "muster_binary")
+
+# name: (package, file, text, what takes its place). Exactly one place in the file has the text.
+MUTATIONS = {
+    "heartbeat_is_never_sent": (
+        "comm/rendezvous/liveness",
+        "heartbeat_monitor.cc",
+        "peer.stream->Send(EncodeBare(ControlType::kHeartbeat));",
+        "static_cast<void>(peer);",
+    ),
+    "failure_is_not_passed_on": (
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  children_->SendAll(Encode(*failures_.failure()));",
+        "",
+    ),
+    "second_claim_is_accepted": (
+        "comm/rendezvous/roster",
+        "roster_builder.cc",
+        "  if (seat.taken) {",
+        "  if (seat.taken) return std::nullopt;\n  if (seat.taken) {",
+    ),
+    "proof_is_not_checked": (
+        "comm/auth",
+        "proof.cc",
+        "return std::make_unique<EmptyProver>(AuthMethod::kSecret, secret.Psk());",
+        "static_cast<void>(secret); return std::make_unique<EmptyProver>(AuthMethod::kSecret, std::nullopt);",
+    ),
+    "deadline_is_not_armed": (
+        "comm/rendezvous/join",
+        "joiner.cc",
+        "  deadline_.Set(request_.timeouts.rendezvous);",
+        "",
+    ),
+    "leave_message_is_lost": (
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  if (!ranks.empty()) SendUp(EncodeLeave(ranks));",
+        "",
+    ),
+}
+
+def mutated_search(name):
+    package, file, text, replacement = MUTATIONS[name]
+    native.genrule(
+        name = name + "_source",
+        testonly = True,
+        srcs = ["//%s:%s" % (package, file)],
+        outs = [name + ".cc"],
+        cmd = "python3 $(execpath mutate.py) $< '%s' '%s' > $@" % (text, replacement),
+        tools = ["mutate.py"],
+    )
+
+    # Its object comes before the library of the same file.
+    muster_binary(
+        name = "search_" + name,
+        testonly = True,
+        srcs = [name + ".cc"],
+        tags = ["manual"],  # tests/simulation/run --mutations
+        deps = [":main"],
+    )
