@@ -34,9 +34,8 @@ bool BoundedSink::Put(std::string_view text) {
 
 void BoundedSink::Write(std::string_view line) {
   if (dropped_ > 0 && Ready(0)) {
-    const std::string note =
-        fmt::format("muster: {} lines were dropped: standard error was not read\n", dropped_);
-    if (Put(note)) dropped_ = 0;
+    if (Put(complain_(fmt::format("{} lines were dropped: standard error was not read", dropped_))))
+      dropped_ = 0;
   }
   if (!Put(line)) ++dropped_;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "comm/log/log_sink.h"
 
@@ -12,8 +13,8 @@ namespace muster {
 
 class BoundedSink final : public LogSink {
  public:
-  // `fd` stays the caller's.
-  explicit BoundedSink(int fd) : fd_(fd) {}
+  // `fd` stays the caller's. `complain` makes the line that counts what was dropped.
+  BoundedSink(int fd, LineAboutLog complain) : fd_(fd), complain_(std::move(complain)) {}
 
   void Write(std::string_view line) override;
   // Text that is no line of its own: the line on a terminal that is written again and again. Dropped where it
@@ -25,6 +26,7 @@ class BoundedSink final : public LogSink {
   bool Put(std::string_view text);
 
   int fd_;
+  LineAboutLog complain_;
   uint64_t dropped_ = 0;
 };
 

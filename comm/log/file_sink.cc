@@ -9,15 +9,14 @@
 namespace muster {
 
 Result<std::shared_ptr<FileSink>> FileSink::Open(const std::string& path, std::shared_ptr<LogSink> fallback,
-                                                 std::function<std::string(std::string_view)> complain) {
+                                                 LineAboutLog complain) {
   auto file = OpenForWriting(path);
   if (!file) return Fail(Code::kSystem, "log.file: cannot open {}", file.error().message);
   return std::shared_ptr<FileSink>(
       new FileSink(path, *std::move(file), std::move(fallback), std::move(complain)));
 }
 
-FileSink::FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fallback,
-                   std::function<std::string(std::string_view)> complain)
+FileSink::FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fallback, LineAboutLog complain)
     : path_(std::move(path)),
       file_(std::move(file)),
       fallback_(std::move(fallback)),

@@ -3,7 +3,6 @@
 // that says so, once for each time that it begins to fail: a log is no reason to end a job.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,21 +15,20 @@ namespace muster {
 
 class FileSink final : public LogSink {
  public:
-  // `complain` makes a line of a sentence, in the log's format. Error: kSystem, names the path.
+  // Error: kSystem, names the path.
   static Result<std::shared_ptr<FileSink>> Open(const std::string& path, std::shared_ptr<LogSink> fallback,
-                                                std::function<std::string(std::string_view)> complain);
+                                                LineAboutLog complain);
 
   void Write(std::string_view line) override;
 
  private:
-  FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fallback,
-           std::function<std::string(std::string_view)> complain);
+  FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fallback, LineAboutLog complain);
   void Complain(int error_number);
 
   const std::string path_;
   UniqueFd file_;
   std::shared_ptr<LogSink> fallback_;
-  std::function<std::string(std::string_view)> complain_;
+  LineAboutLog complain_;
   bool failing_ = false;
 };
 

@@ -31,9 +31,11 @@ constexpr std::array<LevelFacts, 5> kLevels = {{
 }};
 const LevelFacts& Facts(LogLevel level) { return kLevels.at(static_cast<size_t>(level)); }
 
+std::string ComplaintLine(std::string_view sentence);
+
 struct LogState {
   std::mutex mutex;
-  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO);
+  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO, ComplaintLine);
   std::shared_ptr<LogSink> sink = standard_error;
   LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
@@ -79,17 +81,17 @@ std::string Line(const LogState& state, LogLevel level, std::string_view event, 
          '\n';
 }
 
+std::string ComplaintLine(std::string_view sentence) {
+  return Line(State(), LogLevel::kWarning, "log_failed", {}, sentence);
+}
+
 std::shared_ptr<LogSink> MakeSink(LogState& state, const LogOptions& options) {
   if (!options.file) return state.standard_error;
-  // Called by the sink, within LogLine.
-  const auto complain = [&state](std::string_view sentence) {
-    return Line(state, LogLevel::kWarning, "log_failed", {}, sentence);
-  };
-  auto file = FileSink::Open(*options.file, state.standard_error, complain);
+  auto file = FileSink::Open(*options.file, state.standard_error, ComplaintLine);
   if (file) return *std::move(file);
   state.format = options.format;
   if (options.level > LogLevel::kWarning) return state.standard_error;
-  state.standard_error->Write(complain(file.error().message + "; standard error is used instead"));
+  state.standard_error->Write(ComplaintLine(file.error().message + "; standard error is used instead"));
   return state.standard_error;
 }
 

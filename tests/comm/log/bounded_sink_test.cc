@@ -44,7 +44,8 @@ std::string ReadToEnd(int fd) {
   return text;
 }
 
-TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
+// `end`: of what a reader finds after three lines were lost.
+void ExpectAfterALoss(LogFormat format, const testing::Matcher<std::string>& end) {
   Pipe standard_error = MakePipe();
   Pipe step = MakePipe();
   Pipe go_on = MakePipe();
@@ -52,10 +53,12 @@ TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
   const pid_t child = fork();
   if (child == 0) {
     dup2(standard_error.write_end.get(), STDERR_FILENO);
+    SetUpLog({LogLevel::kInfo, format, std::nullopt});
+    SetLogSubject({3, "gpu01", ""});
     for (int i = 0; i < 3; ++i) LogInfo("lost {}", i);
     char byte = 'l';
     if (write(step.write_end.get(), &byte, 1) != 1 || read(go_on.read_end.get(), &byte, 1) != 1) _exit(1);
-    LogInfo("heard");
+    LogInfo("read again");
     _exit(0);
   }
   // It gets here although nothing was read: a log that waited would hold it for ever.
@@ -65,12 +68,27 @@ TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
   ASSERT_GT(read(standard_error.read_end.get(), chunk.data(), chunk.size()), 0);
   ASSERT_EQ(write(go_on.write_end.get(), "g", 1), 1);
   standard_error.write_end.Reset();
-  EXPECT_THAT(
-      ReadToEnd(standard_error.read_end.get()),
-      testing::EndsWith("muster: 3 lines were dropped: standard error was not read\nmuster: heard\n"));
+  EXPECT_THAT(ReadToEnd(standard_error.read_end.get()), end);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
+  ExpectAfterALoss(
+      LogFormat::kText,
+      testing::EndsWith("muster: rank 3 on gpu01: warning: 3 lines were dropped: standard error was "
+                        "not read\nmuster: rank 3 on gpu01: read again\n"));
+}
+
+TEST(BoundedSink, TheLineThatCountsIsJsonInALogOfJson) {
+  ExpectAfterALoss(
+      LogFormat::kJson,
+      testing::AllOf(testing::StartsWith("{\"time\":"),
+                     testing::HasSubstr(R"("level":"warning","event":"log_failed","rank":3,"node":"gpu01",)"
+                                        R"("message":"3 lines were dropped: standard error was not read"})"
+                                        "\n{\"time\":"),
+                     testing::EndsWith("\"message\":\"read again\"}\n")));
 }
 
 }  // namespace
