@@ -80,6 +80,9 @@ class Place:
         return {
             "LANG": "C.UTF-8",
             "MUSTER_LOG_TIME": "short",
+            # The cluster's user is root.
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "PATH": ":".join([f"{self._folder}/bin", *map(str, self._python), SYSTEM]),
             "PYTHONPATH": str(self._folder / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",

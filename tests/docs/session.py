@@ -20,7 +20,11 @@ NOISE = re.compile(
 )
 
 # For the checks of a page: `sbatch --wait` asks for the end of a job after 2, 6, 14 and 30 seconds only.
-BATCH = 'batch() { srun --quiet -N1 -n1 --dependency=afterok:"$(sbatch --parsable "$@")" true; }'
+BATCH = """batch() {
+  local job
+  job=$(sbatch --parsable "$@") && srun --quiet -N1 -n1 --dependency=afterany:"$job" true &&
+    scontrol show job "$job" | grep -w JobState | grep -w COMPLETED
+}"""
 
 
 class Failed(Exception):
