@@ -1,6 +1,7 @@
 """map: items of Pareto-distributed lengths (sleeps) on 16 workers, `muster map` and `muster.map` beside the ideal and beside what
 people use today; and what an item costs, beside fork and exec."""
 
+import heapq
 import os
 import random
 import shutil
@@ -27,6 +28,14 @@ def lengths(count, shortest, seed):
 
 def ideal(items):
     return max(sum(items) / WORKERS, max(items))
+
+
+def list_scheduling(items):
+    """The next item to whoever is free, without any cost: the best that is possible if no length is known before."""
+    free = [0.0] * WORKERS
+    for seconds in items:
+        heapq.heapreplace(free, free[0] + seconds)
+    return max(free)
 
 
 def contestants(bench, items, place):
@@ -74,12 +83,13 @@ def makespan(bench):
     rounds, count, shortest = {"smoke": (1, 32, 0.002), "quick": (3, 1600, 0.03), "full": (11, 3200, 0.06)}[bench.mode]
     place = tempfile.mkdtemp(dir=bench.work)
     items = lengths(count, shortest, 1)
-    least = ideal(items)
+    least, greedy = ideal(items), list_scheduling(items)
     bench.note(f"{count} items, {sum(items):.1f} s in all, the longest {max(items):.2f} s: {least:.2f} s at best on {WORKERS} workers")
     results = measure.in_turn(rounds, contestants(bench, items, place))
     rows = []
     for ours in ("muster map", "muster.map"):
         rows.append(report.Row(ours, results[ours], [least] * rounds, "the ideal", report.at_most(1.05)))
+        rows.append(report.Row(ours, results[ours], [greedy] * rounds, "list scheduling without any cost"))
         rows += [report.Row(ours, results[ours], results[peer], peer) for peer in results if not peer.startswith("muster")]
     return rows
 
