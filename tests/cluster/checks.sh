@@ -3,7 +3,7 @@
 
 # What script and salloc start; not set everywhere.
 export SHELL=/bin/bash
-# Suites compare lines of the log; tests/launchers/output.sh and log_time_test.cc have the times.
+# Suites compare lines of the log; tests/launchers/slurm/output.sh and log_time_test.cc have the times.
 export MUSTER_LOG_TIME=none
 
 # A command that fails is a check that fails, never the end of the suite.

@@ -56,7 +56,7 @@ wheel_installed() {
 }
 
 wheel_in_srun() {
-  expect output "$(in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "$@" python "$here/installed.py")" \
+  expect output "$(in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "$@" python "$here/python/installed.py")" \
     'site-packages: sum 6 of [0, 1, 2, 3]'
 }
 

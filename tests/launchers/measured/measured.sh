@@ -18,13 +18,13 @@ descriptors_of() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
 resident_of() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
 # The system's Python: another user may not read ours.
 flood() {
-  on "${@:2}" env PATH=/usr/bin:/bin python3 "$here/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made" 2>>"$dir/flood.err"
+  on "${@:2}" env PATH=/usr/bin:/bin python3 "$here/python/store_flood.py" 5 "$1" "${address[@]}" >>"$dir/made" 2>>"$dir/flood.err"
 }
 flooded() {
   local address job pid before resident highest=0 most=0 count attackers=()
   fresh
   step -N2 --ntasks-per-node=2 muster run --set liveness.suspect_after=2s --set liveness.dead_after=8s -- \
-    python3 "$here/store_clients.py" 12 "$dir" 2>"$dir/err" &
+    python3 "$here/python/store_clients.py" 12 "$dir" 2>"$dir/err" &
   job=$!
   until_true 60 has_files "$dir/ranks" 4
   read -r -a address <"$dir/ranks/0"

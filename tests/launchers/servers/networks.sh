@@ -164,7 +164,7 @@ torch_over_six() {
   fresh
   expect 'IPv4 addresses' "$(on gpu03 ip -4 -o addr show scope global; on gpu04 ip -4 -o addr show scope global)" ''
   on_two sh -c 'echo "$MASTER_ADDR $TORCHELASTIC_USE_AGENT_STORE" >"$1/ranks/$RANK" && exec python "$2"' sh \
-    "$dir" "$here/gloo.py" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
+    "$dir" "$here/python/gloo.py" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
   expect output "$(grep -v '^\[Gloo\]' "$dir/out")" 'sum 6 of 4'
   expect 'where the store is, and whose' "$(cat "$dir"/ranks/* | uniq -c | xargs)" '4 fd00:18::3 True'
 }

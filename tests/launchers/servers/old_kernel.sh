@@ -46,7 +46,7 @@ checks_itself() {
 trains_on_two_nodes() {
   local python
   python=$("$top/tests/python/venv" 2>/dev/null)/bin/python
-  expect_like 'loss' "$(by_torch 2 1 "$python" "$here/ddp.py")" 'loss 0.*'
+  expect_like 'loss' "$(by_torch 2 1 "$python" "$here/python/ddp.py")" 'loss 0.*'
 }
 
 check_old_kernel() {

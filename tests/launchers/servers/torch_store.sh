@@ -20,7 +20,7 @@ by_ladder_forced() { MUSTER_RENDEZVOUS_METHOD=tcp as_ranks torchrun 4 by_agents 
 # Two groups after each other, then PyTorch's own in the same store.
 store_serves_all() {
   fresh
-  expect output "$(by_store sh -c 'muster run -- true && TOLD="- -" muster run -- "$@" >&2 && exec python "$0"' "$here/gloo.py" \
+  expect output "$(by_store sh -c 'muster run -- true && TOLD="- -" muster run -- "$@" >&2 && exec python "$0"' "$here/python/gloo.py" \
     "${member[@]}")" 'sum 6 of 4'
   evaluated 4
 }

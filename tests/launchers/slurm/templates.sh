@@ -68,7 +68,7 @@ evaluation_stops() {
 requeued() {
   local rank
   fresh
-  job=$(ctl sbatch --parsable --output="$dir/out" "$@" "$top/deploy/sbatch/requeue.sbatch" "$here/resumes.py" "$dir")
+  job=$(ctl sbatch --parsable --output="$dir/out" "$@" "$top/deploy/sbatch/requeue.sbatch" "$here/python/resumes.py" "$dir")
   until_true 60 has_files "$dir" 5 # four ranks at work, and the output
   for rank in 0 1 2 3; do until_true 10 test -e "$dir/at-work-$rank"; done
   [[ $# -gt 0 ]] || ctl scancel --batch --signal=USR1 "$job"
@@ -92,7 +92,7 @@ contained_template() {
   mkdir -p "$files/image"
   touch "$files/image/inside"
   PATH=$here:$PATH IMAGE=$files/image template container 'sum 6 of 4' sh -c 'test -e /inside && exec python "$0" sum_of_ranks' \
-    "$here/training.py"
+    "$here/python/training.py"
 }
 
 short() {
@@ -116,8 +116,8 @@ check_templates() {
   check 'eval.sbatch: the time is up' evaluation_goes_on
   check 'eval.sbatch: the time is up, and nothing was done' evaluation_stops
   # evaluations.sh has DDP.
-  check 'train.sbatch' template train 'sum 6 of 4' "$here/training.py" sum_of_ranks
-  check 'per-node.sbatch' template per-node 'sum 6 of 4' "$here/training.py" sum_of_ranks
+  check 'train.sbatch' template train 'sum 6 of 4' "$here/python/training.py" sum_of_ranks
+  check 'per-node.sbatch' template per-node 'sum 6 of 4' "$here/python/training.py" sum_of_ranks
   check 'pmix.sbatch' unless_open_mpi_crashes mpi_template
   check 'container.sbatch' contained_template
   check 'requeue.sbatch' requeued

@@ -157,7 +157,7 @@ under_mpirun() {
 take_us_for() {
   local framework
   fresh
-  by_node 2 python "$here/frameworks.py" "$dir/ranks" "$@" >"$dir/out" 2>&1 || fail "$(tail -n 20 "$dir/out")"
+  by_node 2 python "$here/python/frameworks.py" "$dir/ranks" "$@" >"$dir/out" 2>&1 || fail "$(tail -n 20 "$dir/out")"
   for framework; do
     expect "$framework" "$(cat "$dir/ranks/$framework".?)" $'0/4 0/2 6\n1/4 1/2 6\n2/4 0/2 6\n3/4 1/2 6'
   done

@@ -37,7 +37,7 @@ two_in_a_step() {
 # What muster run sets is what PyTorch takes.
 own_group() {
   fresh
-  expect output "$(step -N2 --ntasks-per-node=2 muster run -- python "$here/gloo.py")" 'sum 6 of 4'
+  expect output "$(step -N2 --ntasks-per-node=2 muster run -- python "$here/python/gloo.py")" 'sum 6 of 4'
 }
 
 # What torchrun sets muster sets as well, to the same. But for where the store is, what torchrun's own agent reads, and how
@@ -64,7 +64,7 @@ ray_train() {
   folder=$("$top/tests/python/venv" ray)
   PATH=$folder/bin:$PATH
   mkdir "$files/ray"
-  RAY_USAGE_STATS_ENABLED=0 as_ranks ray 2 on gpu01 python "$here/ray_train.py" "$files/ray"
+  RAY_USAGE_STATS_ENABLED=0 as_ranks ray 2 on gpu01 python "$here/python/ray_train.py" "$files/ray"
 }
 
 # Its launcher alone, from its sources: the half of Horovod that a program loads is minutes of compiling.
@@ -78,7 +78,7 @@ horovod() {
     'exec srun --quiet --overlap -N1 -n1 -w "$host" sh -c "$*"' >"$place/bin/ssh"
   chmod +x "$place/bin/ssh"
   PATH=$place/bin:$PATH PYTHONPATH=$place:$place/needs as_ranks horovod 3 \
-    ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=2 python "$here/horovod_gloo.py" gpu01:2,gpu02:1 \
+    ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=2 python "$here/python/horovod_gloo.py" gpu01:2,gpu02:1 \
     sh -c 'TOLD="$HOROVOD_RANK $HOROVOD_LOCAL_RANK" exec "$@"' sh
 }
 
@@ -105,9 +105,9 @@ check_python() {
   check 'DeepSpeed: two uneven nodes' as_ranks deepspeed 3 \
     by_agents "python -m deepspeed.launcher.launch --world_info $(world_info)"' --node_rank $SLURM_NODEID
       --master_addr gpu01 --master_port 29514 --no_python --no_local_rank'
-  check 'mp.spawn in srun' as_ranks torch-env 4 agents python "$here/spawn.py" 2
-  check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/fabric.py" 2 1
-  [[ -z ${MUSTER_TESTS_LONG-} ]] || check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/fabric.py" 2 2
+  check 'mp.spawn in srun' as_ranks torch-env 4 agents python "$here/python/spawn.py" 2
+  check 'Lightning: its own processes' as_ranks node-env 2 on gpu01 python "$here/python/fabric.py" 2 1
+  [[ -z ${MUSTER_TESTS_LONG-} ]] || check "Lightning: srun's tasks" as_ranks slurm 4 step -N2 --ntasks-per-node=2 python "$here/python/fabric.py" 2 2
   # torch.sh has it on four nodes.
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'PyTorch under srun muster run' own_group
   check "torchrun's variables under muster" torchruns_variables

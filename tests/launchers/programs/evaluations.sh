@@ -19,7 +19,7 @@ one_each() { step -N2 -w 'gpu[01-02]' --ntasks-per-node=1 "$@"; }
 rank_is_killed() {
   local code=0 pid began
   fresh
-  PIDS=$dir/ranks two_by_two muster run -c configs/eval.yaml -- python "$here/training.py" waits_for_ever >"$dir/out" 2>&1 &
+  PIDS=$dir/ranks two_by_two muster run -c configs/eval.yaml -- python "$here/python/training.py" waits_for_ever >"$dir/out" 2>&1 &
   until_true 60 has_files "$dir/ranks" 4
   until_true 10 test -s "$dir/ranks/1"
   read -r pid <"$dir/ranks/1" || true
@@ -35,7 +35,7 @@ rank_is_killed() {
 # through_muster LAUNCHER COMMAND...: it starts two ranks, whose program leaves to muster.torch how they meet.
 through_muster() {
   comes_out "sum 1 of 2
-started by $1" "${@:2}" env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks launcher
+started by $1" "${@:2}" env THROUGH_MUSTER=1 python "$here/python/training.py" sum_of_ranks launcher
 }
 
 mpi() {
@@ -81,7 +81,7 @@ dispatched() {
   local arguments=("${three_tasks[@]}")
   [[ $1 == lm_eval ]] || arguments=("${letters[@]:2}")
   PYTHONPATH=$PWD:$PYTHONPATH step ${limit:+"--time=$limit"} -N$(($2 > 1 ? 2 : 1)) -n "$2" -w "gpu0[1-$(($2 > 1 ? 2 : 1))]" \
-    muster run -c "$top/configs/eval.yaml" -- python "$here/dispatched.py" "$1" "$dir" "$3" "${arguments[@]}" \
+    muster run -c "$top/configs/eval.yaml" -- python "$here/python/dispatched.py" "$1" "$dir" "$3" "${arguments[@]}" \
     --output_path "$dir/scores" "${@:4}" >"$dir/out" 2>&1
 }
 
@@ -153,28 +153,28 @@ check_evaluations() {
   check 'PyTorch: DDP, FSDP, objects and barriers' comes_out 'DDP: the losses of 4 ranks are those of one
 FSDP: the losses of 4 ranks are those of one
 objects and barriers of 4 ranks' \
-    two_by_two muster run -- python "$here/training.py" ddp fsdp objects
+    two_by_two muster run -- python "$here/python/training.py" ddp fsdp objects
   check 'PyTorch: a rank is killed' rank_is_killed
   check 'Accelerate' comes_out 'Accelerate: the losses of 2 ranks are those of one' \
-    one_each muster run -- python "$here/accelerated.py"
-  check 'JAX' comes_out 'sum 1 of 2' one_each muster run -- python "$here/jax_sum.py"
+    one_each muster run -- python "$here/python/accelerated.py"
+  check 'JAX' comes_out 'sum 1 of 2' one_each muster run -- python "$here/python/jax_sum.py"
   check 'MPI: Open MPI over PMIx' unless_open_mpi_crashes mpi
 
   check 'muster.torch: under srun alone' comes_out 'objects and barriers of 2 ranks' \
-    one_each env THROUGH_MUSTER=1 python "$here/training.py" objects
+    one_each env THROUGH_MUSTER=1 python "$here/python/training.py" objects
   check 'muster.torch: under muster run' comes_out 'sum 1 of 2' \
-    one_each muster run -- env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
+    one_each muster run -- env THROUGH_MUSTER=1 python "$here/python/training.py" sum_of_ranks
   check 'muster.torch: under torchrun' through_muster torchrun \
     on gpu01 "$torchrun" --no-python --standalone --nproc-per-node 2
   check 'muster.torch: under mpirun of Open MPI, two nodes' through_muster openmpi \
     ctl salloc --quiet -N2 -w 'gpu[01-02]' --ntasks-per-node=1 mpirun.openmpi -n 2
   check 'muster.torch: under mpirun of MPICH' through_muster hydra on gpu01 mpirun.mpich -n 2
   check 'muster.torch: a world of one' comes_out 'sum 0 of 1' \
-    on gpu01 env THROUGH_MUSTER=1 python "$here/training.py" sum_of_ranks
+    on gpu01 env THROUGH_MUSTER=1 python "$here/python/training.py" sum_of_ranks
   check 'muster.torch: the group is there already' comes_out 'sum 1 of 2' \
-    one_each muster run -- python "$here/training.py" already
-  check 'import torch, then muster' comes_out 'torch and muster: 2 ranks' one_each python "$here/beside_torch.py" torch muster
-  check 'import muster, then torch' comes_out 'muster and torch: 2 ranks' one_each python "$here/beside_torch.py" muster torch
+    one_each muster run -- python "$here/python/training.py" already
+  check 'import torch, then muster' comes_out 'torch and muster: 2 ranks' one_each python "$here/python/beside_torch.py" torch muster
+  check 'import muster, then torch' comes_out 'muster and torch: 2 ranks' one_each python "$here/python/beside_torch.py" muster torch
 
   check 'harnesses: a tiny model' harness_place
   check 'lm-eval: 2 ranks' harness 2 1 "${sums[@]}"

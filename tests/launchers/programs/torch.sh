@@ -12,24 +12,24 @@ by_torch() {
   return "$code"
 }
 
-sums() { expect output "$(by_torch "$1" "$2" python "$here/gloo.py")" "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))"; }
+sums() { expect output "$(by_torch "$1" "$2" python "$here/python/gloo.py")" "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))"; }
 
 # Its loss is that of one process.
 trains() {
   local alone
-  alone=$(on gpu01 muster run -- python "$here/ddp.py")
+  alone=$(on gpu01 muster run -- python "$here/python/ddp.py")
   expect_like 'loss of one' "$alone" 'loss 0.*'
-  for nodes in 2 ${MUSTER_TESTS_LONG:+4}; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/ddp.py")" "$alone"; done
+  for nodes in 2 ${MUSTER_TESTS_LONG:+4}; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/python/ddp.py")" "$alone"; done
 }
 
 # Each program of a rank meets the same program of the others, with a store of their own.
 programs_in_turn() {
   expect output "$(by_torch 2 1 sh -c 'python "$1" a; python "$1" b a; ${2:+python "$1" c a b}' sh \
-    "$here/program_after.py" "${MUSTER_TESTS_LONG-}")" $'a: sum 1 of 2\nb: sum 1 of 2'"${MUSTER_TESTS_LONG:+$'\nc: sum 1 of 2'}"
+    "$here/python/program_after.py" "${MUSTER_TESTS_LONG-}")" $'a: sum 1 of 2\nb: sum 1 of 2'"${MUSTER_TESTS_LONG:+$'\nc: sum 1 of 2'}"
 }
 
 # Process groups that follow one another in one program; "What happens beside" is in group_rounds.py.
-rounds() { expect output "$(by_torch "$1" "$2" python "$here/group_rounds.py" "${@:3}")" "$3 rounds of $(($1 * $2))"; }
+rounds() { expect output "$(by_torch "$1" "$2" python "$here/python/group_rounds.py" "${@:3}")" "$3 rounds of $(($1 * $2))"; }
 rounds_of_all_kinds() {
   [[ -z ${MUSTER_TESTS_LONG-} ]] || rounds 2 2 5
   rounds 2 2 3 subgroups published slow
@@ -42,14 +42,14 @@ torch_starts_again() {
   fresh
   expect output "$(step -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 --max-restarts 1 -- \
     sh -c 'python "$1" "$TORCHELASTIC_RESTART_COUNT" 0 && [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' \
-    sh "$here/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || fail "$(cat "$dir/err")"
+    sh "$here/python/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || fail "$(cat "$dir/err")"
 }
 
 # torchrun_inside OUTPUT OPTIONS: as the program of each rank, with agents that meet in the store that muster serves.
 torchrun_inside() {
   fresh
   expect output "$(step -N2 --ntasks-per-node=1 muster run -- sh -c 'exec torchrun --nnodes 2 '"$2"' "$0"' \
-    "$here/gloo.py" 2>"$dir/err")" "$1" || fail "$(cat "$dir/err")"
+    "$here/python/gloo.py" 2>"$dir/err")" "$1" || fail "$(cat "$dir/err")"
 }
 torchruns_inside() {
   torchrun_inside 'sum 6 of 4' '--nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint $MASTER_ADDR:$MASTER_PORT --rdzv-id x'
@@ -63,7 +63,7 @@ rank_0_elsewhere() {
   fresh
   printf '%s\n' gpu03 gpu01 gpu02 >"$dir/hosts"
   expect output "$(ctl env SLURM_HOSTFILE="$dir/hosts" srun -n3 -m arbitrary muster run -- \
-    sh -c 'python "$1" a; python "$1" b a' sh "$here/program_after.py" 2>"$dir/err")" \
+    sh -c 'python "$1" a; python "$1" b a' sh "$here/python/program_after.py" 2>"$dir/err")" \
     $'a: sum 3 of 3\nb: sum 3 of 3' || fail "$(cat "$dir/err")"
   nothing_remains
 }
@@ -71,11 +71,11 @@ rank_0_elsewhere() {
 private_group() {
   fresh
   expect output "$(step -N2 --ntasks-per-node=1 muster run --set run.store="$1" -- \
-    python "$here/private_group.py" "$2" "$dir/port")" 'sum 1 of 2'
+    python "$here/python/private_group.py" "$2" "$dir/port")" 'sum 1 of 2'
 }
 
 binds_itself() {
-  expect output "$(step -N2 --ntasks-per-node=1 muster run --set run.store=program -- python "$here/gloo.py")" 'sum 1 of 2'
+  expect output "$(step -N2 --ntasks-per-node=1 muster run --set run.store=program -- python "$here/python/gloo.py")" 'sum 1 of 2'
 }
 
 # Their sums differ, so that a rank of the other job shows.
@@ -84,9 +84,9 @@ torch_two_jobs() {
   local MUSTER_RENDEZVOUS_PORTS=$1
   export MUSTER_RENDEZVOUS_PORTS
   fresh
-  by_torch 2 1 python "$here/gloo.py" 10 >"$dir/one" &
+  by_torch 2 1 python "$here/python/gloo.py" 10 >"$dir/one" &
   other=$!
-  by_torch 2 1 python "$here/gloo.py" 100 >"$dir/two"
+  by_torch 2 1 python "$here/python/gloo.py" 100 >"$dir/two"
   wait "$other"
   expect 'sums' "$(cat "$dir/one" "$dir/two")" $'sum 21 of 2\nsum 201 of 2'
 }
@@ -95,7 +95,7 @@ torch_two_jobs() {
 killed_python() {
   local began job
   fresh
-  step -N2 --ntasks-per-node=2 muster run -- sh -c 'exec python "$1" "$2"' sh "$here/waits.py" "$dir/ranks" \
+  step -N2 --ntasks-per-node=2 muster run -- sh -c 'exec python "$1" "$2"' sh "$here/python/waits.py" "$dir/ranks" \
     >"$dir/out" 2>"$dir/err" &
   job=$!
   until_true 60 has_files "$dir/ranks" 4
@@ -129,7 +129,7 @@ time.sleep(1000)' 2>"$dir/err" || true
 }
 
 # stranger NODE [--user USER]: what somebody there gets who knows the store's address.
-stranger() { on "${@:2}" "$1" python3 "$here/store_stranger.py" "${address[@]}"; }
+stranger() { on "${@:2}" "$1" python3 "$here/python/store_stranger.py" "${address[@]}"; }
 strangers() {
   local address job
   fresh
