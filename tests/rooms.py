@@ -1,11 +1,12 @@
-"""Which room includes which, in bootstrap/ and comm/ (a room is a folder), and whether their maps are true."""
+"""Which room includes which, in bootstrap/ and comm/ (a room is a folder), whether their maps are true, and crowded folders."""
 
 import os
 import re
 
-# Sources in a room; one with a file for each launcher grows with them.
-MOST_SOURCES = 25
+# Sources in a room of C++, one with a file for each launcher grows with them; sources of any kind in any folder.
+MOST_IN_ROOM = 25
 GROWS = "bootstrap/resolve/launchers"
+MOST_IN_FOLDER = 30
 INCLUDE = re.compile(r'^#include "((?:bootstrap|comm)/[^"]+)"', re.M)
 
 
@@ -46,12 +47,22 @@ def cycle(graph):
     return []
 
 
-def crowded(texts):
-    """{room: how many sources} where that is too many."""
-    counts = {}
-    for name in texts:
-        counts[os.path.dirname(name)] = counts.get(os.path.dirname(name), 0) + 1
-    return {room: count for room, count in counts.items() if count > MOST_SOURCES and room != GROWS}
+def is_source(name):
+    """Written as code; a file without a suffix is a script."""
+    base = os.path.basename(name)
+    return "." not in base or base.endswith((".bzl", ".c", ".cc", ".h", ".py", ".sh"))
+
+
+def crowded(everything):
+    """{folder: how many sources} if that is too many."""
+    folders, rooms = {}, {}
+    for name in filter(is_source, everything):
+        folder = os.path.dirname(name)
+        folders[folder] = folders.get(folder, 0) + 1
+        if name.startswith(("bootstrap/", "comm/")) and name.endswith((".cc", ".h")) and folder != GROWS:
+            rooms[folder] = rooms.get(folder, 0) + 1
+    found = {folder: count for folder, count in folders.items() if count > MOST_IN_FOLDER}
+    return found | {room: count for room, count in rooms.items() if count > MOST_IN_ROOM}
 
 
 ANSWER = re.compile(r"^\| [^|]+\?[^|]* \| (.+) \|$", re.M)

@@ -6,7 +6,7 @@
 
 long=()
 [[ -z ${MUSTER_TESTS_LONG-} ]] || long=(--long)
-part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 7200 "$here/attacks.py" "${long[@]}"
+part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 7200 "$here/attack/attacks.py" "${long[@]}"
 
 # ---- names that are known beforehand
 

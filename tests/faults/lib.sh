@@ -29,7 +29,7 @@ meeting_cells() {
     'scanner rendezvous run' 'half-open rendezvous library')
   [[ -z ${MUSTER_TESTS_LONG-} ]] || cells=(never 'killed rendezvous' 'killed collective' 'leader-killed rendezvous'
     'root-killed rendezvous' 'root-killed idle' 'scanner rendezvous' 'half-open rendezvous')
-  part env TMPDIR="$work" "$@" timeout --kill-after=30 600 "$here/matrix" "${cells[@]}"
+  part env TMPDIR="$work" "$@" timeout --kill-after=30 600 "$here/matrix/matrix" "${cells[@]}"
 }
 
 # ---- a step

@@ -67,7 +67,7 @@ strangers_at_root() {
   trap ': >"$dir/go"' EXIT
   until_true 60 root_listens
   port=$(root_port)
-  exec {stay}> >(on gpu04 "$top/tests/faults/knocker.py" scan "gpu01:$port")
+  exec {stay}> >(on gpu04 "$top/tests/faults/matrix/knocker.py" scan "gpu01:$port")
   knocker=$!
   until_true 20 grep -qs 'rejected a connection.*198\.18\.1\.4:' "$dir/err.0"
   "$3" "$2" "$port" 2>"$dir/said" || fail "$(cat "$dir/said")"

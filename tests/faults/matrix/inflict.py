@@ -205,7 +205,7 @@ class BadLine(OfNode):
 
     def down(self):
         line = subprocess.Popen(
-            [os.path.join(HERE, "../cluster/on"), "switch", os.path.join(HERE, "bad_line.py"), self.node, "0.3", "0.2"],
+            [os.path.join(HERE, "../cluster/on"), "switch", os.path.join(HERE, "matrix/bad_line.py"), self.node, "0.3", "0.2"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

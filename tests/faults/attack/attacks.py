@@ -22,13 +22,12 @@ import sys
 import tempfile
 import time
 
-from attack_job import (
+sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
+from attack_job import (  # noqa: E402  (the path comes first)
     ADDRESS, ATTACKED, FAR, HEARTBEAT_S, PATIENCE_S, STREAM, STRANGER, Broken, Job, children, unix_sockets, until,
 )
-from observer import HERE, on
-
-sys.path.insert(0, os.path.join(HERE, "../cluster"))
-from checks import rerun  # noqa: E402  (the path comes first)
+from checks import rerun  # noqa: E402
+from observer import on  # noqa: E402
 
 # The promise: what an attack may cost beyond the control.
 MOST_LATE_S = 0.1
@@ -43,9 +42,9 @@ SHORT_S, LONG_S = 2, 20
 SETTLE_S = 0.3
 PROGRAMS = {
     "muster": "bootstrap/cli/muster",
-    "attacker": "tests/faults/attacker",
-    "at_work": "tests/faults/at_work",
-    "greeting": "tests/faults/greeting",
+    "attacker": "tests/faults/attack/attacker",
+    "at_work": "tests/faults/attack/at_work",
+    "greeting": "tests/faults/attack/greeting",
 }
 CONNECTING = ("close", "hold", "reset", "half", "hello", "garbage")
 

@@ -126,7 +126,7 @@ class Squatter(Intruder):
             for port in range(first, last):
                 self.begin(folder, "gpu01", self.programs["muster"], "store", "--listen", f"0.0.0.0:{port}")
         else:
-            self.begin(folder, "gpu01", os.path.join(HERE, "knocker.py"), "squat", self.kind, *map(str, range(first, last)))
+            self.begin(folder, "gpu01", os.path.join(HERE, "matrix/knocker.py"), "squat", self.kind, *map(str, range(first, last)))
         return f"export MUSTER_RENDEZVOUS_PORTS={first}-{last}\n"
 
     def heal(self, step, hits):
@@ -148,7 +148,7 @@ class Knocker(Intruder):
             for pid in {step.process(rank), step.program(rank)}
             for port in sockets.tcp(pid, sockets.LISTENING)
         }
-        self.begin(step.folder, "gpu02", os.path.join(HERE, "knocker.py"), *self.what, *sorted(places))
+        self.begin(step.folder, "gpu02", os.path.join(HERE, "matrix/knocker.py"), *self.what, *sorted(places))
 
     def heal(self, step, hits):
         step.sleep(self.seconds)
@@ -212,7 +212,7 @@ class SlowNames(Intruder):
             file.write("nameserver 127.0.0.1\noptions timeout:5 attempts:5\n")
         with open(os.path.join(folder, "hosts"), "w", encoding="ascii") as file:
             file.write("127.0.0.1 localhost\n")
-        self.begin(folder, NODE, os.path.join(HERE, "slow_names.py"), str(self.seconds))
+        self.begin(folder, NODE, os.path.join(HERE, "matrix/slow_names.py"), str(self.seconds))
         return on_the_node(
             f"mount --bind {folder}/resolv.conf /etc/resolv.conf && mount --bind {folder}/hosts /etc/hosts"
         )

@@ -194,7 +194,7 @@ class Job:
         slow = (map(float, line.split()) for line in read(os.path.join(self.folder, "0.slow")).splitlines())
         return max((took for begun, took in slow if begun < end and begun + took > start), default=0.0)
 
-    # ---- its listeners, as targets of tests/faults/attacker
+    # ---- its listeners, as targets of attacker
 
     def _visible(self):
         """Sockets that the other user finds in the directories where muster may have some."""
