@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "comm/base/wire.h"
-#include "comm/socket/engine/allocation.h"
+#include "comm/socket/engine/peer_stream.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
 namespace muster::socket {
@@ -150,7 +150,7 @@ Result<std::vector<Bytes>> TreeGatherBytes(ProgressEngine& engine, const Tree& t
   MUSTER_CHECK(engine.Run());
   std::vector<Bytes> by_rank;
   if (tree.parent < 0) {
-    by_rank.resize(static_cast<size_t>(engine.size()));
+    by_rank.resize(static_cast<size_t>(engine.connections().size()));
     by_rank[static_cast<size_t>(rank)].assign(mine.begin(), mine.end());
     for (const Bytes& blob : blobs) MUSTER_CHECK(ReadEntries(blob, by_rank));
     return by_rank;

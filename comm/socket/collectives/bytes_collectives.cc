@@ -11,7 +11,7 @@ using Phase = auth::BytesOrigin::Phase;
 auth::Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView bytes) {
   const Call& call = collective.engine.call();
   return collective.mac->Of({phase, static_cast<uint8_t>(call.operation), call.communicator, call.sequence,
-                             collective.engine.WorldRank(rank)},
+                             collective.engine.connections().WorldRank(rank)},
                             bytes);
 }
 
@@ -33,7 +33,7 @@ Status CheckSigned(const Collective& collective, Phase phase, int from, Bytes& b
   const ByteView mac = ByteView(bytes).subspan(size);
   const bool own = from == collective.rank();  // it has not been on any way
   if (!own && !auth::EqualInConstantTime(mac, MacOf(collective, phase, from, ByteView(bytes).first(size)))) {
-    return collective.engine.Tampered(from, "it is not authentic");
+    return collective.engine.failures().Tampered(from, "it is not authentic");
   }
   bytes.resize(size);
   return {};

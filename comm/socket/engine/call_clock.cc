@@ -18,10 +18,6 @@ void CallClock::Start(Deadline latest) {
   if (capped_) deadline_ = latest;
 }
 
-void CallClock::Postpone(Duration stall) {
-  if (!deadline_.IsNever()) deadline_ = Deadline::At(deadline_.when() + stall);
-}
-
 Error CallClock::DeadlineError(const Call& call, const std::string& ranks) const {
   if (capped_) {
     return {Code::kDeadline,

@@ -10,6 +10,7 @@
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/ops/call.h"
+#include "comm/socket/engine/wait_rules.h"
 
 namespace muster::socket {
 
@@ -22,7 +23,7 @@ class CallClock {
   void Start(Deadline latest);
   void Stop() { started_ = false; }
   // This process stood still for so long, which counts for no call: a suspended job suspends all its ranks.
-  void Postpone(Duration stall);
+  void Postpone(Duration stall) { deadline_ = Postponed(deadline_, stall); }
 
   Deadline deadline() const { return deadline_; }
   // The error of a call whose deadline has passed. `ranks`: those it waits for, by name.

@@ -9,62 +9,62 @@
 
 namespace muster::socket {
 
-Status PeerFailures::OnEvent(const Call& call, PeerStream& stream, StreamEvent event) {
+Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
   const int peer = stream.rank();
   switch (event) {
     case StreamEvent::kNothing:
     case StreamEvent::kMoved:
       return {};
     case StreamEvent::kMismatch:
-      return Disagree(call, peer, stream.connection()->header().call);
+      return Disagree(peer, stream.connection()->header().call);
     case StreamEvent::kWrongLength:
       return Fail({Code::kInternal,
                    fmt::format("{} sent {} bytes in {}, another number than {} expects", Subject(peer),
-                               stream.connection()->header().payload, Describe(call), Own()),
+                               stream.connection()->header().payload, Describe(call_), Own()),
                    ""});
     case StreamEvent::kNoMemory:
       return Fail({Code::kSystem,
                    fmt::format("{} has no memory for {} bytes in {}", Own(),
-                               stream.connection()->header().payload, Describe(call)),
+                               stream.connection()->header().payload, Describe(call_)),
                    ""});
     case StreamEvent::kTampered:
-      return Tampered(call, peer, "its seal does not open");
+      return Tampered(peer, "its seal does not open");
     case StreamEvent::kLeave:
-      return Fail({Code::kPeerLost, DescribeLeft(call, peer), ""});
+      return Fail({Code::kPeerLost, DescribeLeft(peer), ""});
     case StreamEvent::kBroken:
-      return OnClosed(call, peer, *stream.connection());
+      return OnClosed(peer, *stream.connection());
   }
   return {};
 }
 
-Status PeerFailures::OnClosed(const Call& call, int peer, Connection& connection) {
-  if (LeftProperly(connection)) return Fail({Code::kPeerLost, DescribeLeft(call, peer), ""});
-  Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call)));
+Status PeerFailures::OnClosed(int peer, Connection& connection) {
+  if (LeftProperly(connection)) return Fail({Code::kPeerLost, DescribeLeft(peer), ""});
+  Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call_)));
   return {};
 }
 
-void PeerFailures::OnNotConnected(const Call& call, int peer, const LinkFailure& failure) {
-  if (failure.refused) return OnLeft(call, peer);
-  Lose(peer, fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call),
+void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
+  if (failure.refused) return OnLeft(peer);
+  Lose(peer, fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
                          failure.tried, failure.apart ? "; that rank has not connected either" : ""));
 }
 
-void PeerFailures::OnLeft(const Call& call, int peer) { Lose(peer, DescribeLeft(call, peer)); }
+void PeerFailures::OnLeft(int peer) { Lose(peer, DescribeLeft(peer)); }
 
-std::string PeerFailures::DescribeLeft(const Call& call, int peer) const {
-  return fmt::format("{} left the group before {}", Subject(peer), Describe(call));
+std::string PeerFailures::DescribeLeft(int peer) const {
+  return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
 }
 
-Status PeerFailures::Tampered(const Call& call, int peer, std::string_view how) {
+Status PeerFailures::Tampered(int peer, std::string_view how) {
   return Fail(
       {Code::kAuthentication,
        fmt::format("what {} sent to {} in {} was changed on the way: {}", Subject(peer), Own(),
-                   Describe(call), how),
+                   Describe(call_), how),
        "look for a device that changes data between these two nodes; a faulty network card does the same"});
 }
 
-Status PeerFailures::Disagree(const Call& call, int peer, const Call& theirs) {
-  return Fail(Disagreement(group_.roster(), group_.rank(), call, connections_.WorldRank(peer), theirs));
+Status PeerFailures::Disagree(int peer, const Call& theirs) {
+  return Fail(Disagreement(group_.roster(), group_.rank(), call_, connections_.WorldRank(peer), theirs));
 }
 
 tl::unexpected<Error> PeerFailures::Fail(const Error& error) {
@@ -80,10 +80,6 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
 void PeerFailures::Lose(int peer, std::string message) {
   if (loss_) return;
   loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_)};
-}
-
-void PeerFailures::Postpone(Duration stall) {
-  if (loss_ && !loss_->report_at.IsNever()) loss_->report_at = Deadline::At(loss_->report_at.when() + stall);
 }
 
 std::string PeerFailures::Own() const { return DescribeRank(group_.roster(), group_.rank()); }

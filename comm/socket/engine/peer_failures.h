@@ -16,27 +16,29 @@
 #include "comm/ops/call.h"
 #include "comm/socket/engine/connection_set.h"
 #include "comm/socket/engine/peer_stream.h"
+#include "comm/socket/engine/wait_rules.h"
 
 namespace muster::socket {
 
 class PeerFailures {
  public:
-  // `sole_reader`: no other thread receives on the connections of `connections`, which outlives this.
-  PeerFailures(ConnectionSet& connections, Duration cause_grace, bool sole_reader)
+  // `call`: the call at work. `sole_reader`: no other thread receives on the connections of `connections`. Both outlive this.
+  PeerFailures(ConnectionSet& connections, const Call& call, Duration cause_grace, bool sole_reader)
       : connections_(connections),
+        call_(call),
         group_(connections.mesh().group()),
         cause_grace_(cause_grace),
         sole_reader_(sole_reader) {}
 
   // Peers are ranks of the communicator.
-  Status OnEvent(const Call& call, PeerStream& stream, StreamEvent event);
-  // The connection to `peer` was closed while `call` waits for it in shared memory.
-  Status OnClosed(const Call& call, int peer, Connection& connection);
-  void OnNotConnected(const Call& call, int peer, const LinkFailure& failure);
+  Status OnEvent(PeerStream& stream, StreamEvent event);
+  // The connection to `peer` was closed while the call waits for it in shared memory.
+  Status OnClosed(int peer, Connection& connection);
+  void OnNotConnected(int peer, const LinkFailure& failure);
   // It is reported like a lost connection.
-  void OnLeft(const Call& call, int peer);
-  Status Tampered(const Call& call, int peer, std::string_view how);
-  Status Disagree(const Call& call, int peer, const Call& theirs);
+  void OnLeft(int peer);
+  Status Tampered(int peer, std::string_view how);
+  Status Disagree(int peer, const Call& theirs);
   tl::unexpected<Error> Fail(const Error& error);
 
   // The first lost peer, until Clear.
@@ -44,7 +46,9 @@ class PeerFailures {
   bool any_lost() const { return loss_.has_value(); }
   Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
   tl::unexpected<Error> FailLost() { return Fail(loss_->error); }
-  void Postpone(Duration stall);
+  void Postpone(Duration stall) {
+    if (loss_) loss_->report_at = Postponed(loss_->report_at, stall);
+  }
   void Clear() { loss_.reset(); }
 
  private:
@@ -56,11 +60,12 @@ class PeerFailures {
 
   void Lose(int peer, std::string message);
   bool LeftProperly(Connection& connection) const;
-  std::string DescribeLeft(const Call& call, int peer) const;
+  std::string DescribeLeft(int peer) const;
   std::string Own() const;
   std::string Subject(int peer) const;
 
   ConnectionSet& connections_;
+  const Call& call_;
   Group& group_;
   const Duration cause_grace_;
   const bool sole_reader_;

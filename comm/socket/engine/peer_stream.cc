@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
-#include "comm/socket/engine/allocation.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 
 namespace muster::socket {
@@ -16,6 +17,17 @@ StreamEvent EventOf(Flow flow) {
 }
 
 }  // namespace
+
+bool TryResize(Bytes& bytes, uint64_t size) {
+  try {
+    bytes.resize(size);
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const std::length_error&) {
+    return false;
+  }
+  return true;
+}
 
 void PeerStream::Reset(int rank, Connection* connection) {
   rank_ = rank;

@@ -52,6 +52,9 @@ enum class StreamEvent {
   kNoMemory,     // the announced length cannot be allocated
 };
 
+// Makes room for a length that came over the wire. False if there is not that much memory: it must not end the process.
+bool TryResize(Bytes& bytes, uint64_t size);
+
 class PeerStream {
  public:
   // Ready for the next round with `rank`.

@@ -19,30 +19,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
-#include "comm/base/unique_fd.h"
 #include "comm/socket/engine/awaited.h"
-#include "comm/socket/engine/call_clock.h"
+#include "comm/socket/engine/blocked_wait.h"
 #include "comm/socket/engine/connection_set.h"
+#include "comm/socket/engine/current_call.h"
 #include "comm/socket/engine/peer_failures.h"
 #include "comm/socket/engine/round.h"
-#include "comm/socket/engine/stall_monitor.h"
-#include "comm/socket/engine/wait_set.h"
+#include "comm/socket/engine/round_mover.h"
 #include "comm/socket/transport/call_history.h"
 
 namespace muster::socket {
-
-struct ProgressEngineOptions {
-  Duration patience = std::chrono::milliseconds(500);
-  Duration cause_grace = std::chrono::seconds(2);
-  bool spin = false;
-  Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
-  bool sole_reader = true;              // nobody else receives on the set's connections
-};
 
 class ProgressEngine {
  public:
@@ -50,17 +39,21 @@ class ProgressEngine {
   ProgressEngine(ConnectionSet& connections, CallHistory* history, const ProgressEngineOptions& options);
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
-  ~ProgressEngine();
+  ~ProgressEngine() { End(); }
 
-  // `deadline`: where the call has waited for something else before; else `timeout` from the first wait on.
-  void Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline = std::nullopt);
+  // `deadline`: if the call has waited for something else before; else `timeout` from the first wait on.
+  void Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline = std::nullopt) {
+    call_.Begin(call, timeout, deadline);
+  }
   void End();
 
-  const Call& call() const { return call_; }
-  int size() const { return connections_.size(); }
-  // Whether it spins before it sleeps; to be allowed where every rank turns out to have its own processor.
-  bool spins() const { return options_.spin; }
-  void AllowSpinning() { options_.spin = true; }
+  const Call& call() const { return call_.call(); }
+  ConnectionSet& connections() { return connections_; }
+  // To fail the group with what an algorithm finds wrong with a peer, or with what it sent.
+  PeerFailures& failures() { return call_.failures(); }
+  // Whether it spins before it sleeps; to be allowed if every rank turns out to have its own processor.
+  bool spins() const { return spin_; }
+  void AllowSpinning() { spin_ = true; }
 
   // Peers are ranks of this communicator, never this rank itself. What Receive and ReceiveCombined give is
   // good for SendArriving, until Run returns.
@@ -72,66 +65,26 @@ class ProgressEngine {
   // pipeline, without waiting for the whole of the one before.
   void SendArriving(int peer, ByteView payload, const ArrivedBytes* arrival);
 
+  // `descriptor` goes along with `payload`; only over a Unix socket. After its Run the receiver takes a duplicate from the
+  // connection (Connection::TakeDescriptor).
+  void SendWithDescriptor(int peer, ByteView payload, int descriptor);
+
   // Until everything queued is done. BLOCKS, at most until the deadline and the time it takes to agree on an
   // error.
   Status Run();
-
-  // `descriptor` goes along with `payload`; only over a Unix socket. The receiver's TakeDescriptor
-  // after its Run gives a duplicate, empty where none came.
-  void SendWithDescriptor(int peer, ByteView payload, int descriptor);
-  UniqueFd TakeDescriptor(int peer);
-  // Of the connection to `peer`: Connection::PrivateDirectoryName.
-  std::string PrivateDirectoryName(int peer);
-  std::optional<net::PrivateDirectory> FindDirectory(const std::string& name) const {
-    return mesh_.FindDirectory(name);
-  }
-  int WorldRank(int rank) const { return connections_.WorldRank(rank); }
-
   // Until something has happened in shared memory; nothing may be queued. BLOCKS like Run.
   Status Await(Awaited& awaited);
-  // `peer` is in another call: fails the group with both sides' names.
-  Status Disagree(int peer, const Call& theirs) { return failures_.Disagree(call_, peer, theirs); }
-  // What `peer` gave was changed on its way to this rank: fails the group with both names.
-  Status Tampered(int peer, std::string_view how) { return failures_.Tampered(call_, peer, how); }
-  // What only a bug can bring about, or a peer's stray write.
-  Status FailWith(const Error& error) { return failures_.Fail(error); }
 
  private:
   Status Drive();
-  Status AdvanceAll(bool& moved);
-  Status AdvanceHeld(bool& moved);
-  Status Advance(PeerStream& stream, bool& moved);
-  void Connect(PeerStream& stream);
-  Status Spin();
   void SpinFor(Awaited& awaited);
-  Status AwaitAsleep();
-
-  Status Wait();
-  Status UseWaker();
-  void PrepareWait();
-  Deadline WakeAt() const;
-  void NoticeSuspension(Clock::time_point slept_from);
-  Status ServeReady();
-  Status NoticeEnd(int peer);
-  void StartClock();
-  Status CheckTime();
-  bool Settled() const;
-  std::vector<int> UnfinishedPeers() const;
-  std::vector<int> WaitingFor() const;
-  Error DeadlineError() const;
 
   ConnectionSet& connections_;
-  Mesh& mesh_;
-  Group& group_;
-  ProgressEngineOptions options_;
-
-  Call call_;
-  CallClock clock_;
+  bool spin_;
+  CurrentCall call_;
   Round round_;
-  PeerFailures failures_;
-  StallMonitor stall_monitor_;
-  WaitSet wait_set_;
-  Awaited* awaited_ = nullptr;
+  RoundMover mover_;
+  BlockedWait wait_;
 };
 
 }  // namespace muster::socket

@@ -1,5 +1,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 
+#include "comm/socket/engine/wait_rules.h"
+
 namespace muster::socket {
 namespace {
 
@@ -23,10 +25,6 @@ class WaitingPair final : public ActivitySource {
   const Clock::time_point since_;
 };
 
-Deadline Later(Deadline deadline, Duration by) {
-  return deadline.IsNever() ? deadline : Deadline::At(deadline.when() + by);
-}
-
 }  // namespace
 
 void StallMonitor::Begin(const Call& call) {
@@ -46,7 +44,7 @@ void StallMonitor::End() {
 }
 
 void StallMonitor::Postpone(Duration stall) {
-  for (Deadline* planned : {&publish_at_, &ask_at_, &late_at_}) *planned = Later(*planned, stall);
+  for (Deadline* planned : {&publish_at_, &ask_at_, &late_at_}) *planned = Postponed(*planned, stall);
 }
 
 bool StallMonitor::Blocked() {

@@ -42,6 +42,8 @@ class Agreement {
 
  private:
   int first() const { return local_.at(0); }
+  // A message of it has come.
+  Connection& ConnectionTo(int rank) { return *engine_.connections().Existing(rank); }
 
   Status Offer() {
     std::vector<Flag> up(static_cast<size_t>(local_.size()));
@@ -60,7 +62,7 @@ class Agreement {
   // What can go wrong here has happened before anything is offered.
   void Prepare() {
     for (int i = 1; i < local_.size(); ++i) {
-      std::string name = engine_.PrivateDirectoryName(local_.at(i));
+      std::string name = ConnectionTo(local_.at(i)).PrivateDirectoryName();
       if (name.empty()) return Refuse(local_.at(i), "it is connected by TCP");
       if (i > 1 && name != directory_name_)
         return Refuse(local_.at(i), "it is connected through another directory than the other ranks");
@@ -95,7 +97,7 @@ class Agreement {
     MUSTER_CHECK(engine_.Run());
     const auto end = std::ranges::find(offer.begin() + 1, offer.end(), 0);
     directory_name_.assign(offer.begin() + 1, end);
-    if (offer[0] != 0) Join(engine_.TakeDescriptor(first()));
+    if (offer[0] != 0) Join(ConnectionTo(first()).TakeDescriptor());
     const std::string reason = reason_.substr(0, kLongestReason);
     engine_.Send(first(), AsBytes(reason));
     return engine_.Run();
@@ -113,7 +115,7 @@ class Agreement {
 
   // Writes who this rank is.
   Status Enrol() {
-    directory_ = engine_.FindDirectory(directory_name_);
+    directory_ = engine_.connections().mesh().FindDirectory(directory_name_);
     if (!directory_) return Fail(Code::kSystem, "it cannot reach the directory {}", directory_name_);
     MUSTER_TRY(Doorbell doorbell, Doorbell::Open(*directory_));
     SegmentMember& member = segment_->member(local_.index);
@@ -135,7 +137,7 @@ class Agreement {
 
   void Refuse(int rank, const std::string& reason) {
     if (!reason_.empty()) return;
-    reason_ = fmt::format("rank {}: {}", engine_.WorldRank(rank), reason);
+    reason_ = fmt::format("rank {}: {}", engine_.connections().WorldRank(rank), reason);
     segment_.reset();
   }
 

@@ -160,8 +160,9 @@ Status NodeMemory::CheckCall(int index, uint64_t step) {
   FenceAcquire();
   if (header.step.load(std::memory_order_relaxed) != step) return {};
   const std::optional<Call> call = UnpackCall(theirs, engine_.call().communicator);
-  if (call) return engine_.Disagree(local_.at(index), *call);
-  return engine_.FailWith({Code::kInternal, "the shared memory of this node has been overwritten", ""});
+  if (call) return engine_.failures().Disagree(local_.at(index), *call);
+  return engine_.failures().Fail(
+      {Code::kInternal, "the shared memory of this node has been overwritten", ""});
 }
 
 bool OwnProcessors(const Segment& segment) {

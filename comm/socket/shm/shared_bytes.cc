@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "comm/socket/engine/allocation.h"
+#include "comm/socket/engine/peer_stream.h"
 #include "comm/socket/shm/shared_collectives.h"
 
 namespace muster::socket {

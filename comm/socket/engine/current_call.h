@@ -1,0 +1,74 @@
+// The call at work, and what watches it: its deadline, the failures of its peers, and what is done if it takes long.
+//
+// Threads: one.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/error.h"
+#include "comm/ops/call.h"
+#include "comm/socket/engine/call_clock.h"
+#include "comm/socket/engine/connection_set.h"
+#include "comm/socket/engine/peer_failures.h"
+#include "comm/socket/engine/stall_monitor.h"
+#include "comm/socket/engine/wait_rules.h"
+#include "comm/socket/transport/call_history.h"
+
+namespace muster::socket {
+
+struct ProgressEngineOptions {
+  Duration patience = std::chrono::milliseconds(500);
+  Duration cause_grace = std::chrono::seconds(2);
+  bool spin = false;
+  Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
+  bool sole_reader = true;              // no other thread receives on the set's connections
+};
+
+class CurrentCall {
+ public:
+  // `connections` and `history` (may be null) outlive it.
+  CurrentCall(ConnectionSet& connections, CallHistory* history, const ProgressEngineOptions& options);
+  CurrentCall(const CurrentCall&) = delete;
+  CurrentCall& operator=(const CurrentCall&) = delete;
+
+  void Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline);
+  void End();
+  const Call& call() const { return call_; }
+  PeerFailures& failures() { return failures_; }
+  StallMonitor& stall_monitor() { return stall_monitor_; }
+
+  // At each wait: the first one of the call starts the clock.
+  void StartClock() {
+    if (!clock_.started()) StartClockNow();
+  }
+  Deadline deadline() const { return clock_.deadline(); }
+  // The next point at which the verdict may change or the stall monitor has something to do.
+  Deadline wake() const;
+  void Postpone(Duration stall);
+
+  // Below, `peers` are the ranks of the communicator that the call waits for.
+  // Those among them that have left without a message are lost.
+  void NoticeGone(const std::vector<int>& peers);
+  WaitVerdict verdict() const;
+  // By a verdict other than kGoOn. BLOCKS like PeerFailures.
+  tl::unexpected<Error> Fail(WaitVerdict verdict, const std::vector<int>& peers);
+  // Their numbers in the group, ascending.
+  std::vector<int> WorldRanks(std::vector<int> peers) const;
+
+ private:
+  void StartClockNow();
+  Error DeadlineError(const std::vector<int>& peers) const;
+
+  ConnectionSet& connections_;
+  Group& group_;
+  const Deadline latest_;
+
+  Call call_;
+  CallClock clock_;
+  PeerFailures failures_;
+  StallMonitor stall_monitor_;
+};
+
+}  // namespace muster::socket

@@ -1,0 +1,66 @@
+#include "comm/socket/engine/round_mover.h"
+
+#include "comm/socket/engine/wait_rules.h"
+
+namespace muster::socket {
+
+Status RoundMover::AdvanceAll(bool& moved) {
+  for (PeerStream& stream : round_.streams()) MUSTER_CHECK(Advance(stream, moved));
+  return moved ? AdvanceHeld(moved) : Status();
+}
+
+Status RoundMover::AdvanceReady(const std::vector<PeerStream*>& ready) {
+  bool moved = false;
+  for (PeerStream* stream : ready) MUSTER_CHECK(Advance(*stream, moved));
+  return moved ? AdvanceHeld(moved) : Status();
+}
+
+Status RoundMover::AdvanceUnconnected() {
+  bool moved = false;
+  for (PeerStream& stream : round_.streams()) {
+    if (stream.connection() == nullptr) MUSTER_CHECK(Advance(stream, moved));
+  }
+  return {};
+}
+
+// What one stream has received another one may be waiting to pass on.
+Status RoundMover::AdvanceHeld(bool& moved) {
+  for (PeerStream& stream : round_.streams()) {
+    if (stream.held() && stream.MaySend()) MUSTER_CHECK(Advance(stream, moved));
+  }
+  return {};
+}
+
+Status RoundMover::Advance(PeerStream& stream, bool& moved) {
+  if (stream.done() || call_.failures().IsLost(stream.rank())) return {};
+  if (stream.connection() == nullptr) Connect(stream);
+  if (stream.connection() == nullptr) return {};
+  const StreamEvent event = stream.Advance(call_.call(), round_.scratch());
+  if (event == StreamEvent::kNothing) return {};
+  if (event != StreamEvent::kMoved) return call_.failures().OnEvent(stream, event);
+  moved = true;
+  call_.stall_monitor().Progress();
+  return {};
+}
+
+void RoundMover::Connect(PeerStream& stream) {
+  const ConnectionSet::Found found = connections_.Get(stream.rank());
+  stream.set_connection(found.connection);
+  if (found.failure) call_.failures().OnNotConnected(stream.rank(), *found.failure);
+}
+
+Status RoundMover::Spin() {
+  call_.StartClock();
+  Clock::time_point give_up = Clock::now() + kSpinFor;
+  for (;;) {
+    bool moved = false;
+    MUSTER_CHECK(AdvanceAll(moved));
+    if (round_.done()) return {};
+    const Clock::time_point now = Clock::now();
+    if (moved) give_up = now + kSpinFor;
+    if (now >= give_up || call_.deadline().when() <= now) return {};
+    Relax();
+  }
+}
+
+}  // namespace muster::socket
