@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "tests/comm/base/print_error.h"
 
 namespace muster::rendezvous {
@@ -120,6 +122,30 @@ TEST(LeaveProtocol, CountsWhoHasLeft) {
   EXPECT_TRUE(leaves.AllHaveLeft({1, 2}));
   EXPECT_FALSE(leaves.AllHaveLeft({1, 3}));
   EXPECT_TRUE(leaves.AllHaveLeft({}));
+}
+
+double ProcessorSeconds() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+// 20 ms of a processor; many seconds if each message looked at all nodes.
+TEST(LeaveProtocol, AMessageCostsTheSameOnAnyNumberOfNodes) {
+  constexpr int kNodes = 20000;
+  Roster roster;
+  LeaveProtocol::Children children;
+  for (int rank = 0; rank < kNodes; ++rank) {
+    roster.nodes.push_back({"n", {}});
+    roster.members.push_back({rank, 0, 10, {}});
+    if (rank > 0) children[static_cast<LeaveProtocol::Source>(rank)] = {rank};
+  }
+  LeaveProtocol leaves(roster, true, {0}, std::move(children));
+  const double limit = ProcessorSeconds() + 3;
+  size_t released = 0;
+  for (int rank = 1; rank < kNodes && ProcessorSeconds() < limit; ++rank)
+    released += leaves.Take({rank}, false).released.size();
+  EXPECT_EQ(released, kNodes - 1);
 }
 
 struct Claim {
