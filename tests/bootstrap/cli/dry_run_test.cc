@@ -103,6 +103,18 @@ TEST_F(DryRunTest, WithHostsItPrintsTheCommandOfEachMachine) {
   EXPECT_EQ(object["machines"][1]["host"], "gpu02");
 }
 
+// Every user of a machine sees the arguments of its processes: run.env, which may hold a secret, goes over stdin.
+TEST_F(DryRunTest, WithHostsRunEnvIsNoArgumentOfTheMachines) {
+  const std::string hosts = testing::TempDir() + "/hosts";
+  std::ofstream(hosts) << "gpu01\ngpu02\n";
+  const std::string sets = " --set 'run.env={TOKEN: 4711}' --set run.grace=3s ";
+  for (const std::string how : {"--dry-run", "--dry-run --json"}) {
+    const Outcome outcome = Muster("", "launch --hosts " + hosts + " -n 2 " + how + sets + "-- true");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("run.grace=3s"), Not(HasSubstr("4711"))));
+  }
+}
+
 TEST_F(DryRunTest, AnErrorIsThatOfTheRealRun) {
   EXPECT_EQ(
       Muster("SLURM_JOB_ID=4 SLURM_JOB_NODELIST='gpu[01-02]' SLURM_NTASKS=4 SLURM_TASKS_PER_NODE='2(x2)'",
