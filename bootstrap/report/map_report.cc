@@ -64,11 +64,12 @@ std::vector<Busy> BusyRanks(const MapState& map) {
 Json ItemsJson(const std::vector<ItemTime>& items, const NodeOf& node_of) {
   Json list = Json::array();
   for (const ItemTime& item : items) {
-    list.push_back({{"index", item.item},
-                    {"key", item.key.empty() ? Json(nullptr) : Json(item.key)},
-                    {"rank", item.rank},
-                    {"node", node_of(item.rank)},
-                    {"seconds", Seconds(item.time)}});
+    Json& entry = list.emplace_back(Json{{"index", item.item},
+                                         {"key", item.key.empty() ? Json(nullptr) : Json(item.key)},
+                                         {"rank", item.rank},
+                                         {"node", node_of(item.rank)},
+                                         {"seconds", Seconds(item.time)}});
+    if (!item.error.empty()) entry["error"] = item.error;
   }
   return list;
 }

@@ -1,5 +1,6 @@
 #include "comm/map/root.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -19,6 +20,12 @@ constexpr size_t kFirstPoisoned = 100;
 constexpr size_t kFailedNamed = 10;
 constexpr size_t kRecordsAtOnce = 1 << 20;
 constexpr size_t kOtherFields = 128;
+// Of an error, in a log line and a report.
+constexpr size_t kLongestLine = 1000;
+
+std::string FirstLine(std::string_view error) {
+  return std::string(error.substr(0, std::min(error.find('\n'), kLongestLine)));
+}
 
 Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank, const Join& first) {
   const auto describe = [](const Join& one) {
@@ -168,7 +175,6 @@ void Root::OnCommit(int rank, Commit commit) {
 void Root::OnFailed(int rank, Failed failed) {
   const auto verdict = ledger_->Fail(rank, failed.item, failed.took, Clock::now());
   if (verdict == Ledger::Verdict::kIgnored) return;
-  const std::string_view first_line = std::string_view(failed.error).substr(0, failed.error.find('\n'));
   LogEvent(LogLevel::kWarning, "map_item_failed",
            {{"item", failed.item},
             {"key", failed.key},
@@ -176,7 +182,7 @@ void Root::OnFailed(int rank, Failed failed) {
             {"tries", ledger_->items().AttemptsOf(failed.item)}},
            "item {} ({}) failed on {}, try {} of {}: {}", failed.item, failed.key,
            DescribeRank(params_.roster, rank), ledger_->items().AttemptsOf(failed.item),
-           first_->options.retries + 1, first_line);
+           first_->options.retries + 1, FirstLine(failed.error));
   if (verdict != Ledger::Verdict::kPoisoned) return;
   if (slowest_.Takes(failed.took)) slowest_.Add({failed.item, failed.key, rank, failed.took});
   Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
@@ -184,7 +190,7 @@ void Root::OnFailed(int rank, Failed failed) {
 
 void Root::Poison(int rank, uint64_t item, std::string key, std::string error, Duration took) {
   if (poisoned_.size() < kFirstPoisoned) poisoned_.push_back(item);
-  if (failed_.size() < kFailedNamed) failed_.push_back({item, key, rank, took});
+  if (failed_.size() < kFailedNamed) failed_.push_back({item, key, rank, took, FirstLine(error)});
   const ByteView bytes = AsBytes(error);
   Append({Ending::kPoisoned, item, std::move(key), rank, params_.roster.NodeName(rank),
           ledger_->items().AttemptsOf(item), took, Format::kBytes, Bytes(bytes.begin(), bytes.end())},

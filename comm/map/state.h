@@ -29,7 +29,8 @@ struct ItemTime {
   uint64_t item = 0;
   std::string key;  // empty: only the ranks know it
   int rank = 0;
-  Duration time{};  // of its last attempt, or since it was begun
+  Duration time{};    // of its last attempt, or since it was begun
+  std::string error;  // of one that was given up: a line; empty in the answer to a survey
 
   friend bool operator==(const ItemTime&, const ItemTime&) = default;
 };

@@ -58,6 +58,15 @@ TEST(MapText, CutsNoCharacter) {
   EXPECT_THAT(MapText(map, NodeOfRank), Not(HasSubstr("\xc3...")));
 }
 
+TEST(MapJson, HasWhyAnItemWasGivenUp) {
+  map::MapState map = map::MapAtWork();
+  map.failed[0].error = "ValueError: no \xff";
+  const auto failed = json::parse(
+      MapJson(map, NodeOfRank).dump(-1, ' ', false, json::error_handler_t::replace))["first_failed"];
+  EXPECT_EQ(failed[0]["error"], "ValueError: no \xef\xbf\xbd");
+  EXPECT_FALSE(failed[1].contains("error"));
+}
+
 TEST(MapJson, HasEverything) {
   EXPECT_EQ(json::parse(MapJson(map::MapAtWork(), NodeOfRank).dump()), json::parse(R"({
     "number": 1, "name": "python eval.py {model}", "journal": "/scratch/out/journal", "state": "at_work",

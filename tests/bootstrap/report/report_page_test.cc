@@ -299,14 +299,15 @@ TEST(ReportPage, FiltersAndSortsItsRanks) {
 TEST(ReportPage, HasTheMaps) {
   RunRecord record = run::GoodRun(2, 1);
   record.maps = {map::MapAtWork()};
+  record.maps.front().failed.front().error = "ValueError: no <such> file";
   const std::string text = Drawn(record, "map");
   EXPECT_THAT(text, HasSubstr("\nMaps\npython eval.py {model}: at work for 10.0 s\n"
                               "<ok width:29.00%><failed width:0.50%>\n"
                               "items: 118 of 400 done, 2 of them failed, 20 by earlier runs\n"
                               "journal: /scratch/out/journal\n"
                               "busy: 97 % of the time (median of the ranks; 97 % to 97 %)\n"));
-  EXPECT_THAT(
-      text, HasSubstr("\nq9 | rank 0 on gpu01 | 20 ms\nnumber 9 | rank 1 on gpu02 | <1 ms\nFailed first\n"));
+  EXPECT_THAT(text, HasSubstr("\nq9 | rank 0 on gpu01 | 20 ms | ValueError: no <such> file\n"
+                              "number 9 | rank 1 on gpu02 | <1 ms | \nFailed first\n"));
   EXPECT_THAT(text, HasSubstr("\n1 | gpu02 | lost | 6 | 1 | 1\n"));
 }
 

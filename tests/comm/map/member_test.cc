@@ -63,7 +63,7 @@ TEST(Map, ItsStateIsKnownAtAnyTime) {
   ASSERT_EQ((*second->Next())->index, 1);
   ASSERT_TRUE(first->Commit(0, "k0", Format::kJson, Text("7"), seconds(9)));
   ASSERT_EQ((*first->Next())->index, 2);
-  first->Fail(2, "k2", "no model", seconds(4));
+  first->Fail(2, "k2", "no model\nin /scratch", seconds(4));
   ASSERT_EQ((*first->Next())->index, 3);
   ASSERT_EQ(groups.Look().size(), 1);
   const MapState map = groups.Look().front();
@@ -71,7 +71,7 @@ TEST(Map, ItsStateIsKnownAtAnyTime) {
   EXPECT_EQ(map.phase, MapPhase::kAtWork);
   EXPECT_EQ(map.progress, (Progress{4, 1, 1, 0, 2, 0}));
   EXPECT_THAT(map.slowest, ElementsAre(ItemTime{0, "k0", 0, seconds(9)}, ItemTime{2, "k2", 0, seconds(4)}));
-  EXPECT_THAT(map.failed, ElementsAre(ItemTime{2, "k2", 0, seconds(4)}));
+  EXPECT_THAT(map.failed, ElementsAre(ItemTime{2, "k2", 0, seconds(4), "no model"}));
   EXPECT_THAT(map.longest, UnorderedElementsAre(Field(&ItemTime::item, 1), Field(&ItemTime::item, 3)));
   ASSERT_EQ(map.ranks.size(), 2);
   EXPECT_GE(map.ranks[0].busy, seconds(13));
