@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <optional>
+
+#include "comm/rendezvous/link/node_listener.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
@@ -39,6 +43,27 @@ TEST(JoinerSameNode, OneRankIsAGroupAtOnce) {
   EXPECT_EQ(group[0].roster().nodes, (std::vector<Roster::Node>{{"gpu01", {}}}));
   EXPECT_EQ(group[0].roster().members, (std::vector<Roster::Member>{{0, 0, 1000, {7}}}));
   EXPECT_EQ(group[0].plane().group().root_rank, 0);
+}
+
+// Between its Joiner and its ControlPlane too, so that a second leader never finds the name free.
+TEST(JoinerSameNode, AFormedLeaderHandsItsListenerOverOpen) {
+  net::TestLoop loop;
+  const std::vector<JoinRequest> requests = MakeRequests({"a", "a"});
+  std::optional<Joined> formed;
+  Joiner leader(*loop, requests[0], [&](tl::expected<Joined, Failure> joined) {
+    ASSERT_TRUE(joined) << joined.error().error.message;
+    formed = *std::move(joined);
+  });
+  leader.Start();
+  TestRank follower(*loop, requests[1]);
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return formed.has_value(); }));
+  ASSERT_TRUE(formed->node_listener);
+  EXPECT_TRUE(formed->node_listener->open());
+  const LocalNames names =
+      MakeLocalNames(requests[0].meeting.LocalKey(), "a", requests[0].shared_directories, getuid());
+  NodeListener second(*loop, names, [](UniqueFd, net::PeerCredentials) {});
+  EXPECT_EQ(second.Open(NodeListener::Candidates::kOne), NodeListener::Opened::kTaken);
 }
 
 TEST(JoinerSameNode, NoPortIsOpened) {
