@@ -16,9 +16,10 @@ namespace {
 
 constexpr CommandText kText = {
     .details =
-        R"(Runs CMD for each item. The ranks of this launch share the items dynamically. Each item is committed once to a journal,
-and the same command continues with the items that are left, on any number of ranks. CMD runs in a directory of its own,
-which becomes OUTPUT/KEY when CMD has exited with 0. Its output is in the files stdout and stderr there.)",
+        R"(Runs CMD for each item. A rank that is free takes the next item. The journal, a directory, records each item that is done
+(committed): the same command then continues with the items that are left, on any number of ranks. CMD runs in a
+directory of its own, which becomes OUTPUT/KEY when CMD has exited with 0. Its output is in the files stdout and stderr
+there. KEY is the item's field key or id, else its value or all of its fields.)",
     .examples = R"(muster map --items words.txt -- sh -c 'echo {item} >out'
 srun muster map --items runs.csv --timeout 30m -- python {pwd}/eval.py --model {model} --task {task}
 srun muster map -c configs/map-sweep.yaml
