@@ -41,13 +41,30 @@ comes_late() {
 }
 
 
+# Killed while the last node is still to come: the other ranks of its node report it. Of itself no rank could know.
+killed() {
+  local name=$1 rank=$2 error="error: rank $2 on gpu0$((1 + $2 / 4)) ended while the group was forming"
+  until_true 30 somebody_said "$name" '12/16 ranks; missing gpu04: 12-15 (no contact with the node'
+  # It has no program yet.
+  kill -KILL "$(pgrep -P "$(<"$work/$name/$rank.pid")")"
+  until_true 20 somebody_said "$name" "$error"
+  open_gate "$name" 4
+  finish "$name" 137
+  all_ended "$name" 137 "$rank"
+  all_ended "$name" 69 "$3"
+}
+
 absent follower 7
 absent leader 8
 absent node 12,13,14,15
 absent root 0
 late late_leader 8
 late late_root 0
+late killed_root 12,13,14,15
+late killed_leader 12,13,14,15
 
+check 'killed: the root, before a node has come' killed killed_root 0 1-15
+check 'killed: the leader of a node, before another has come' killed killed_leader 4 0-3,5-15
 check 'missing: a rank' named_by_all follower 0-6,8-15 '15/16 ranks; missing gpu02: 7 (never connected)'
 check 'missing: the leader of a node' named_by_all leader 0-7,9-15 '15/16 ranks; missing gpu03: 8 (never connected)'
 check 'missing: a node' named_by_all node 0-11 '12/16 ranks; missing gpu04: 12-15 (no contact with the node, which gpu01 reaches)'
@@ -55,4 +72,5 @@ check 'missing: the root' no_root
 check 'late: the leader of a node, its ranks have gone to the root' comes_late late_leader 8 \
   '15/16 ranks; missing gpu03: 8 (never connected)'
 check 'late: the root' comes_late late_root 0 'for the root, rank 0 on gpu01'
+# A process that is killed leaves its directory in TMPDIR.
 check 'missing: nothing is left' nothing_left follower leader node root late_leader late_root

@@ -112,7 +112,7 @@ bool GroupFormation::HasRankZero() const {
   const auto has = [](const ProcessInfo& member) {
     return std::ranges::count(member.claims, 0, &RankClaim::rank) > 0;
   };
-  return has(request_.self) ||
+  return std::ranges::any_of(OwnMembers(), has) ||
          std::ranges::any_of(members_, [&](const auto& entry) { return has(entry.second); });
 }
 
@@ -136,7 +136,8 @@ void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::str
                    [this](const Error& reason) { OnUpstreamClosed(reason); });
   sent_ = 0;
   // On another node the handshake compares them.
-  if (net::LocalAddress(upstream_->fd()).family() == AF_UNIX) upstream_->Send(Encode(request_.versions));
+  upstream_is_local_ = net::LocalAddress(upstream_->fd()).family() == AF_UNIX;
+  if (upstream_is_local_) upstream_->Send(Encode(request_.versions));
   if (failure_below_) upstream_->Send(Encode(*failure_below_));
   if (leader()) return ScheduleHello();
   SendHello();
@@ -160,15 +161,15 @@ void GroupFormation::ScheduleHello() {
 void GroupFormation::SendHello() {
   if (!upstream_ || sent_ > members_.size()) return;
   Hello hello;
-  const net::SocketAddress local = net::LocalAddress(upstream_->fd());
-  if (local.family() != AF_UNIX) {
-    Result<std::vector<std::string>> advertised =
-        AddressesToAdvertise(request_.self.node, request_.options.interface, {local.Host()});
+  if (!upstream_is_local_) {
+    Result<std::vector<std::string>> advertised = AddressesToAdvertise(
+        request_.self.node, request_.options.interface, {net::LocalAddress(upstream_->fd()).Host()});
     if (!advertised) return Fail(advertised.error());
     hello.addresses = *std::move(advertised);
   }
-  for (; sent_ <= members_.size(); ++sent_) {
-    hello.members.push_back(sent_ == 0 ? request_.self : members_[sent_ - 1].second);
+  if (sent_ == 0) hello.members = OwnMembers();
+  for (sent_ = std::max<size_t>(sent_, 1); sent_ <= members_.size(); ++sent_) {
+    hello.members.push_back(members_[sent_ - 1].second);
   }
   upstream_->Send(Encode(hello));
 }
@@ -178,7 +179,7 @@ void GroupFormation::OnUpstreamFrame(ByteView frame) {
   if (!type) return;
   switch (*type) {
     case ControlType::kAccepted:
-      if (const auto remaining = DecodeAccepted(frame)) OnAccepted(*remaining, frame);
+      if (auto acceptance = DecodeAccepted(frame)) OnAccepted(*std::move(acceptance));
       return;
     case ControlType::kLater:
       return OnLater(frame);
@@ -198,14 +199,22 @@ void GroupFormation::OnUpstreamFrame(ByteView frame) {
 
 // Each child receives it once, also if the node's ranks go up in several hellos: 64 ranks that wake up for
 // each part of their node are most of the load of a crowded node.
-void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, ByteView frame) {
+void GroupFormation::OnAccepted(Acceptance acceptance) {
   events_.on_accepted();
   const bool first = !accepted_ || parked_;
   accepted_ = true;
   parked_ = false;
-  if (first) children_->SendAll(frame);
-  if (request_.self.refused) return;
-  deadline_.Set(FromMilliseconds(remaining_milliseconds) + kVerdictGrace);
+  acceptance_ = std::move(acceptance);
+  upstream_name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
+  if (first) children_->SendAll(Encode(AcceptanceOfChildren(acceptance_.remaining_milliseconds)));
+  if (request_.self.refused || lost_leader_) return;
+  deadline_.Set(FromMilliseconds(acceptance_.remaining_milliseconds) + kVerdictGrace);
+}
+
+Acceptance GroupFormation::AcceptanceOfChildren(uint64_t remaining_milliseconds) const {
+  Acceptance acceptance{remaining_milliseconds, {}, request_.self.node, accepted_};
+  for (const RankClaim& claim : request_.self.claims) acceptance.ranks.push_back(claim.rank);
+  return acceptance;
 }
 
 void GroupFormation::OnLater(ByteView frame) {
@@ -239,8 +248,32 @@ void GroupFormation::OnUpstreamClosed(const Error& reason) {
   // A process that has not accepted this one is no peer that died: it belonged to the previous group, just
   // ended.
   if (!accepted_) return events_.on_unheard();
+  if (upstream_is_local_) return OnLeaderClosed();
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail), ""});
+}
+
+// The root notices the end of a leader that it has accepted. Else no other process may know it: the leader was
+// the root itself, or had not found the root yet.
+void GroupFormation::OnLeaderClosed() {
+  Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
+  if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
+  accepted_ = false;
+  if (!lost_leader_) {
+    ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(failure.error)};
+    for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
+    arrived_.local += static_cast<int>(leader.claims.size());
+    lost_leader_ = std::move(leader);
+  }
+  events_.on_leader_lost();
+}
+
+// The lost leader first: the root may have a seat for this process, behind that leader.
+std::vector<ProcessInfo> GroupFormation::OwnMembers() const {
+  std::vector<ProcessInfo> members;
+  if (lost_leader_) members.push_back(*lost_leader_);
+  members.push_back(request_.self);
+  return members;
 }
 
 void GroupFormation::CompareWithUpstream(ByteView frame) {
@@ -310,7 +343,7 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
       rank_zero = rank_zero || claim.rank == 0;
     }
   }
-  children_->Send(source, EncodeAccepted(MillisecondsLeft(RootDeadline())));
+  children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
   if (parked_) children_->Send(source, EncodeBare(ControlType::kLater));
   // Ranks of this node go up with this process if the root turns out to be elsewhere.
   if (!root_ || child->same_node) {
@@ -347,7 +380,9 @@ void GroupFormation::ForgetMembers(ChildLinks::Source source) {
 
 void GroupFormation::BecomeRoot() {
   root_.emplace(Root{.roster = RosterBuilder(request_.self, request_.meeting.placement)});
-  FillRoster(ChildLinks::kSelf, Hello{{}, {request_.self}});
+  FillRoster(ChildLinks::kSelf, Hello{{}, OwnMembers()});
+  // A rank below has ended before.
+  if (failure_below_) return events_.on_failed(*failure_below_, false);
   // Not before it listens: processes that come receive the reason.
   const Status room = MakeRoomForAll(arrived_, request_.meeting.find_root == FindRoot::kSameNode);
   if (!room) return Fail(room.error());

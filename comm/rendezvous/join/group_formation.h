@@ -50,6 +50,8 @@ class GroupFormation {
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
     std::function<void()> on_unheard;
+    // The leader of this node has ended, and the root may not know it: lost_leader().
+    std::function<void()> on_leader_lost;
     // Upstream belonged to this launch's previous group, which has ended.
     std::function<void()> on_restart;
     // Rank 0 is below this leader, which has no upstream.
@@ -84,6 +86,8 @@ class GroupFormation {
   Deadline RootDeadline() const;
   bool attached() const { return upstream_ != nullptr; }
   const std::string& upstream_name() const { return upstream_name_; }
+  // A leader whose end this process reports: its hellos have it as a process that cannot take part.
+  const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
 
@@ -106,13 +110,16 @@ class GroupFormation {
 
   void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
   void OnUpstreamFrame(ByteView frame);
-  void OnAccepted(uint64_t remaining_milliseconds, ByteView frame);
+  void OnAccepted(Acceptance acceptance);
   void OnLater(ByteView frame);
   void OnRoster(ByteView frame);
   void OnUpstreamClosed(const Error& reason);
+  void OnLeaderClosed();
   void CompareWithUpstream(ByteView frame);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
+  Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
+  std::vector<ProcessInfo> OwnMembers() const;
   void CompareWithChild(ChildLinks::Source source, ByteView frame);
   void OnFailureBelow(Failure failure);
   void OnHello(ChildLinks::Source source, const Hello& hello);
@@ -129,12 +136,15 @@ class GroupFormation {
   std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
   std::unique_ptr<net::FrameStream> upstream_;
   std::string upstream_name_;
+  bool upstream_is_local_ = false;  // the leader of this node
   ArrivedRanks arrived_;
   std::vector<std::pair<ChildLinks::Source, ProcessInfo>>
       members_;      // the children's; at the root those of this node
   size_t sent_ = 0;  // of this process and members_, to the present upstream
   std::optional<Root> root_;
   std::optional<Failure> failure_below_;
+  Acceptance acceptance_;  // the last one, of upstream
+  std::optional<ProcessInfo> lost_leader_;
   bool accepted_ = false;
   bool parked_ = false;  // upstream belongs to the previous group, which still runs
   bool over_ = false;

@@ -41,6 +41,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
           loop, request_, deadline_,
           {.on_accepted = [this] { root_.StopReporting(); },
            .on_unheard = [this] { meeting_.Retry([this] { StartAgain(); }); },
+           .on_leader_lost = [this] { meeting_.TakeOver(); },
            .on_restart = [this] { StartAgain(); },
            .on_rank_zero = [this] { root_.BecomeRoot(); },
            .on_formed = [this](auto group) { OnFormed(std::move(group)); },
@@ -83,7 +84,15 @@ void Joiner::Lead() {
 
 void Joiner::StartAgain() {
   if (formation_.leader()) return root_.Go();
+  if (formation_.lost_leader()) return meeting_.TakeOver();
   meeting_.Start();
+}
+
+// What this process has come to report: that it is refused, or the end of its leader.
+std::optional<Failure> Joiner::Reported() const {
+  if (request_.self.refused) return RefusalOf(request_.self);
+  if (formation_.lost_leader()) return RefusalOf(*formation_.lost_leader());
+  return std::nullopt;
 }
 
 // While it forms: what is missing. The group itself is described by its ControlPlane.
@@ -140,8 +149,8 @@ void Joiner::OnFormed(FormedGroup group) {
 void Joiner::Fail(Failure failure, bool from_above) {
   if (!on_done_ || notice_) return;
   const ArrivedRanks arrived = formation_.arrived();
-  // A refused process reports its own reason, not the obstacle on its way to the root.
-  if (request_.self.refused && !from_above && !arrived.root) failure = RefusalOf(request_.self);
+  // Not the obstacle on its way to the root.
+  if (const auto reported = Reported(); reported && !from_above && !arrived.root) failure = *reported;
   if (arrived.root) failure.told_in = request_.log_file;
   deadline_.Stop();
   meeting_.Stop();

@@ -61,6 +61,12 @@ void NodeMeeting::Start() {
   }
 }
 
+void NodeMeeting::TakeOver() {
+  taking_over_ = true;
+  pause_ = kFirstPause;
+  if (!Connect()) Listen();
+}
+
 void NodeMeeting::Retry(std::function<void()> step) {
   retry_timer_ = loop_.After(pause_, std::move(step));
   pause_ = std::min(pause_ * 2, kLongestPause);
@@ -96,7 +102,7 @@ void NodeMeeting::Listen() {
                            fmt::format("pid {} on this node", credentials.pid));
         });
   }
-  const bool by_local_rank = request_.self.claims.front().local_rank >= 0;
+  const bool by_local_rank = request_.self.claims.front().local_rank >= 0 && !taking_over_;
   const Result<NodeListener::Opened> opened =
       listener_->Open(by_local_rank ? NodeListener::Candidates::kOne : NodeListener::Candidates::kSeveral);
   if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return events_.on_failed(opened.error());

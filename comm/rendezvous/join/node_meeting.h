@@ -53,6 +53,8 @@ class NodeMeeting {
 
   // May be called again by a process that does not lead.
   void Start();
+  // The leader has ended while the group was forming: the first of its followers to bind its socket leads.
+  void TakeOver();
   // `step` after a pause that grows, to 100 ms.
   void Retry(std::function<void()> step);
   // This process has an upstream: it searches no leader.
@@ -79,6 +81,7 @@ class NodeMeeting {
   LocalNames names_;
   std::unique_ptr<NodeListener> listener_;
   bool alone_ = false;
+  bool taking_over_ = false;
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   Duration pause_{};
   net::EventLoop::TimerId retry_timer_ = 0;

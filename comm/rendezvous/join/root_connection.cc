@@ -194,6 +194,7 @@ void RootConnection::OnMisplaced(const Error& error) {
 
 void RootConnection::Search() {
   if (search_) return;
+  if (formation_.lost_leader()) deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
   const Meeting& meeting = request_.meeting;
   const RootDialer::Params params{auth::MeetingIdOf(meeting.key), request_.timeouts.handshake,
                                   request_.timeouts.connect};

@@ -60,6 +60,10 @@ void Fields(auto& wire, Is<Hello> auto& hello) {
   }
 }
 
+void Fields(auto& wire, Is<Acceptance> auto& acceptance) {
+  wire(acceptance.remaining_milliseconds, acceptance.ranks, acceptance.node, acceptance.known_above);
+}
+
 // In an Adoption. Its layout does not change: the program may be of another release.
 void Fields(auto& wire, Is<FormedGroup> auto& group) {
   auto& roster = group.roster;
@@ -130,10 +134,8 @@ Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
   return DecodeFrame<KeyedAllGather>(frame, "exchange");
 }
 
-Bytes EncodeAccepted(uint64_t remaining_milliseconds) {
-  return EncodeFields(ControlType::kAccepted, remaining_milliseconds);
-}
-Result<uint64_t> DecodeAccepted(ByteView frame) { return DecodeFrame<uint64_t>(frame, "acceptance"); }
+Bytes Encode(const Acceptance& acceptance) { return EncodeFields(ControlType::kAccepted, acceptance); }
+Result<Acceptance> DecodeAccepted(ByteView frame) { return DecodeFrame<Acceptance>(frame, "acceptance"); }
 
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
   return EncodeFields(ControlType::kJobEnd, remaining_milliseconds);

@@ -20,7 +20,7 @@ namespace muster::rendezvous {
 
 enum class ControlType : uint8_t {
   kHello = 1,      // up: who is here
-  kAccepted,       // down: heard; how long the root still waits
+  kAccepted,       // down: heard; by whom, and how long the root still waits
   kLater,          // down: these ranks' previous group is still running; wait here until this connection ends
   kRoster,         // down: the group is formed
   kFailure,        // up: what a rank found; down: the group's first failure
@@ -80,7 +80,7 @@ struct RankClaim {
 // One process and the ranks it stands for (usually one).
 struct ProcessInfo {
   std::string node;
-  int pid = 0;
+  int pid = 0;  // 0: it has ended, and a process that was connected to it reports that
   Agreement agreement;
   std::vector<RankClaim> claims;
   // Why it cannot be part of the group: it only comes so that nobody waits for it. What every rank is told,
@@ -95,6 +95,16 @@ struct Hello {
   std::vector<ProcessInfo> members;
 
   friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+// The answer to a Hello.
+struct Acceptance {
+  uint64_t remaining_milliseconds = 0;  // how long the root still waits
+  std::vector<int> ranks;               // of the process that sends this
+  std::string node;                     // its own
+  bool known_above = false;  // the root, another process, has accepted it: its end is noticed there
+
+  friend bool operator==(const Acceptance&, const Acceptance&) = default;
 };
 
 // Why a group ended, as every rank is told.
@@ -159,7 +169,7 @@ Bytes Encode(const Hello& hello);
 Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
 Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kKeyedAllGather or kKeyedAllGathered
-Bytes EncodeAccepted(uint64_t remaining_milliseconds);
+Bytes Encode(const Acceptance& acceptance);
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
 Bytes EncodeLeave(const std::vector<int>& ranks);
 Bytes EncodeAdopt(int rank);
@@ -178,7 +188,7 @@ Result<Hello> DecodeHello(ByteView frame);
 Result<FormedGroup> DecodeRoster(ByteView frame);
 Result<Failure> DecodeFailure(ByteView frame);
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame);
-Result<uint64_t> DecodeAccepted(ByteView frame);
+Result<Acceptance> DecodeAccepted(ByteView frame);
 Result<uint64_t> DecodeJobEnd(ByteView frame);
 Result<std::vector<int>> DecodeLeave(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);

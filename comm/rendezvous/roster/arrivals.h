@@ -34,6 +34,7 @@ struct ArrivedRanks {
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
   void Count(const Hello& hello, bool same_node) {
     for (const ProcessInfo& member : hello.members) {
+      if (member.pid == 0) continue;
       (same_node ? local : remote) += static_cast<int>(member.claims.size());
     }
   }

@@ -13,6 +13,8 @@ from observer import RANKS, Step, Stuck
 # Who is not let in while the others meet, and who stays to tell it when they have failed: the root, and its leader.
 HELD = 7
 STAY = (0, 6)
+# If the root is hit: in its place, for ranks that may come.
+IN_PLACE_OF_ROOT = 1
 # Who others wait for where nobody is hit.
 AWAITED = 5
 # A collective's ranks are all in it.
@@ -127,11 +129,14 @@ class Play:
         if self.outcome.benign:
             return self._finish()
         if not self.outcome.forms:
-            self.step.await_ends([rank for rank in self.others if rank not in (*STAY, HELD)], self.outcome.within)
+            self.step.await_ends([rank for rank in self.others if rank not in self._late()], self.outcome.within)
         self.step.order((HELD,))
         if self.outcome.forms and self.cell.way == LIBRARY and not self.outcome.deadline:
             self.step.pump(lambda: set(self.others) <= self.step.reached.get(IDLE, set()) | set(self.step.ended), 20)
             self._let_go(self.others)
+
+    def _late(self):
+        return (*STAY, HELD, IN_PLACE_OF_ROOT) if 0 in self.hits else (*STAY, HELD)
 
     def _await_joined(self):
         """All but the one that is held have said who they are."""
@@ -240,7 +245,7 @@ class Play:
         return (self.step.text(rank).strip().splitlines() or ["nothing"])[-1]
 
     def seconds(self):
-        apart = (*STAY, HELD) if self.phase == RENDEZVOUS and not self.outcome.forms else ()
+        apart = self._late() if self.phase == RENDEZVOUS and not self.outcome.forms else ()
         ends = [end for rank, end in self.step.ended.items()
                 if rank in self.others and rank not in self.outcome.gone and rank not in apart]
         return max(ends) - self.struck if ends else float("nan")

@@ -130,10 +130,8 @@ def exits_with_zero():
 def process_killed(rank, node):
     """kill -9 of what is the rank to the others: `muster run`, or the library's process."""
     text = rf"rank {rank} on {node} ended without leaving its group"
-    # Its node's other rank knows it as that, or by its number.
-    forming = rf"(rank {rank} on {node}|the leader of {node}) {FORMING}"
     left = lost(text, victim=(137,))
-    return {"rendezvous": lost(forming, victim=(137,)),
+    return {"rendezvous": lost(f"rank {rank} on {node} {FORMING}", victim=(137,)),
             "idle": left, "collective": left, "shutdown": at_shutdown(left, rank)}
 
 

@@ -74,19 +74,18 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   AuthenticatingAcceptor* held = nullptr;
   std::unique_ptr<net::FrameStream> link;
   const auto prover = auth::MakeNoneProver();
-  AuthenticatingAcceptor listener(*loop, {auth::MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
-                                  [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
-                                    link = std::move(from);
-                                    link->Start([&](ByteView) { link->Send(EncodeAccepted(0)); },
-                                                [](const Error&) {});
-                                  });
+  AuthenticatingAcceptor listener(
+      *loop, {auth::MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
+      [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
+        link = std::move(from);
+        link->Start([&](ByteView) { link->Send(Encode(Acceptance{0, {0}, "a"})); }, [](const Error&) {});
+      });
   held = &listener;
   ASSERT_TRUE(
       held->Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {requests[0].meeting.endpoint->port}));
   TestGroup group(loop, Without(0));
-  EXPECT_TRUE(group.AllRefusedWith({Code::kDeadline,
-                                    "the group did not form within 1s, and rank 0 on 127.0.0.1 fell silent",
-                                    kTimeoutHint}));
+  EXPECT_TRUE(group.AllRefusedWith(
+      {Code::kDeadline, "the group did not form within 1s, and rank 0 on a fell silent", kTimeoutHint}));
 }
 
 TEST_F(JoinerFailureTest, WhoEndsMeanwhileIsNamed) {
@@ -106,9 +105,116 @@ TEST_F(JoinerFailureTest, ALeaderThatEndsMeanwhileIsNamed) {
   ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[2].ended(); }));
   EXPECT_EQ(group[0].refused()->error,
             (Error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""}));
-  // Its follower has nobody else to hear from.
   EXPECT_EQ(group[2].refused()->error,
-            (Error{Code::kPeerLost, "the leader of b ended while the group was forming", ""}));
+            (Error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""}));
+}
+
+// Its followers know it, and no other process does: one of them is there in its place for those who come later.
+TEST_F(JoinerFailureTest, ARootThatEndsBeforeOthersComeIsReportedByItsFollowers) {
+  Make({"a", "a", "a", "b"});
+  SetAll([](JoinRequest& request) { request.late_nodes = seconds(30); });
+  TestGroup group(loop, Without(3));
+  loop.For(milliseconds(100));
+  group.Kill(0);
+  TestRank late(*loop, requests[3]);
+  late.Start();
+  const Error error{Code::kPeerLost, "rank 0 on a ended while the group was forming", ""};
+  EXPECT_TRUE(group.AllRefusedWith(error));
+  ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
+  EXPECT_EQ(late.refused()->error, error);
+  for (const TestRank* rank : {&group[1], &group[2], &late}) EXPECT_EQ(rank->refused()->rank, 0);
+}
+
+// The same on a single node, where no port is opened.
+TEST_F(JoinerFailureTest, ALeaderOfAllRanksThatEndsIsReportedToLateOnes) {
+  Make({"a", "a", "a", "a"});
+  SetAll([](JoinRequest& request) {
+    request.meeting.find_root = FindRoot::kSameNode;
+    request.late_nodes = seconds(30);
+  });
+  TestGroup group(loop, Without(3));
+  loop.For(milliseconds(100));
+  group.Kill(0);
+  TestRank late(*loop, requests[3]);
+  late.Start();
+  const Error error{Code::kPeerLost, "rank 0 on a ended while the group was forming", ""};
+  EXPECT_TRUE(group.AllRefusedWith(error));
+  ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
+  EXPECT_EQ(late.refused()->error, error);
+}
+
+// Seeds 1001528 and 1001832 of the simulation: rank 0 is not the root. It was blamed, after timeouts.rendezvous.
+TEST_F(JoinerFailureTest, ARootThatIsNotRankZeroIsNamed) {
+  Make({"a", "a", "a", "b", "c"});
+  SetAll([](JoinRequest& request) {
+    request.self.claims[0].local_rank = -1;
+    request.self.claims[0].local_size = -1;
+    request.late_nodes = seconds(2);
+  });
+  TestGroup group(loop, {requests[1]});
+  loop.Settle();
+  std::vector<std::unique_ptr<TestRank>> ranks;
+  for (const size_t rank : {0, 2, 3, 4}) ranks.push_back(std::make_unique<TestRank>(*loop, requests[rank]));
+  for (const size_t rank : {0, 1, 2}) ranks[rank]->Start();
+  loop.For(milliseconds(200));
+  group.Kill(0);
+  ranks[3]->Start();
+  ASSERT_TRUE(
+      loop.Until([&] { return std::ranges::all_of(ranks, [](const auto& rank) { return rank->ended(); }); }));
+  for (const auto& rank : ranks) {
+    EXPECT_EQ(rank->refused()->error,
+              (Error{Code::kPeerLost, "rank 1 on a ended while the group was forming", ""}))
+        << rank->rank();
+  }
+}
+
+TEST_F(JoinerFailureTest, ALeaderThatEndsBeforeItHasFoundTheRootIsReportedByItsFollowers) {
+  Make({"a", "b", "b", "b"});
+  TestGroup group(loop, Without(0));
+  loop.For(milliseconds(100));
+  group.Kill(0);
+  loop.For(milliseconds(100));
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  const Error error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""};
+  EXPECT_TRUE(group.AllRefusedWith(error));
+  ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
+  EXPECT_EQ(root.refused()->error, error);
+}
+
+// Restarted meanwhile: the report is about a former life of the group, and must not end this one.
+TEST_F(JoinerFailureTest, ALostLeaderOfAFormerLifeEndsNoGroup) {
+  Make({"a", "b", "b"});
+  TestGroup old(loop, Without(0));
+  loop.For(milliseconds(100));
+  SetAll([](JoinRequest& request) { request.self.agreement.restart = 1; });
+  old.Kill(0);
+  TestGroup group(loop, {requests[0]});
+  ASSERT_TRUE(loop.Until([&] { return old[1].ended(); }));
+  loop.For(milliseconds(50));
+  EXPECT_FALSE(group[0].ended());
+}
+
+// It had become known to a leader that was not yet the root: the group formed with the rank that had ended.
+TEST_F(JoinerFailureTest, ARankThatEndsBeforeItsLeaderIsTheRootIsNamed) {
+  Make({"a", "a", "a"});
+  SetAll([](JoinRequest& request) {
+    request.self.claims[0].local_rank = -1;
+    request.self.claims[0].local_size = -1;
+  });
+  TestGroup leader(loop, {requests[1]});
+  loop.Settle();
+  TestGroup group(loop, {requests[2]});
+  loop.For(milliseconds(100));
+  group.Kill(0);
+  loop.For(milliseconds(50));
+  TestRank rank_zero(*loop, requests[0]);
+  rank_zero.Start();
+  const Error error{Code::kPeerLost, "rank 2 on a ended while the group was forming", ""};
+  EXPECT_TRUE(leader.AllRefusedWith(error));
+  ASSERT_TRUE(loop.Until([&] { return rank_zero.ended(); }));
+  ASSERT_TRUE(rank_zero.refused());
+  EXPECT_EQ(rank_zero.refused()->error, error);
 }
 
 TEST_F(JoinerFailureTest, ARootThatEndsMeanwhileIsNamed) {
@@ -116,8 +222,7 @@ TEST_F(JoinerFailureTest, ARootThatEndsMeanwhileIsNamed) {
   TestGroup group(loop, Without(3));
   loop.For(milliseconds(100));
   group.Kill(0);
-  EXPECT_TRUE(
-      group.AllRefusedWith({Code::kPeerLost, "rank 0 on 127.0.0.1 ended while the group was forming", ""}));
+  EXPECT_TRUE(group.AllRefusedWith({Code::kPeerLost, "rank 0 on a ended while the group was forming", ""}));
 }
 
 TEST_F(JoinerFailureTest, ADeathThatTheRootCouldNotBeToldOfIsTheReason) {

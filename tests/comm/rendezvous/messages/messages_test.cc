@@ -58,6 +58,7 @@ FormedGroup ExampleGroup() {
 
 const Failure kFailure{
     {Code::kConfiguration, "rank 1 on gpu02 failed", "look there"}, 1, 137, "Traceback\nkilled", true, 4711};
+const Acceptance kAcceptance{12345, {2, 3}, "gpu02", true};
 const KeyedAllGather kKeyedAllGather{"addresses", 60000, {{0, {1, 2}}, {1, {}}}};
 const Adoption kAdoption{ExampleGroup(), 1, 2, "log: {level: info}\n", "slurm:4.0:0"};
 
@@ -79,7 +80,7 @@ TEST(Messages, ReadBackAsTheyWere) {
                   DecodeKeyedAllGather, kKeyedAllGather);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGathered), ControlType::kKeyedAllGathered,
                   DecodeKeyedAllGather, kKeyedAllGather);
-  ExpectReadsBack(EncodeAccepted(12345), ControlType::kAccepted, DecodeAccepted, uint64_t{12345});
+  ExpectReadsBack(Encode(kAcceptance), ControlType::kAccepted, DecodeAccepted, kAcceptance);
   ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
   ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
   ExpectReadsBack(EncodeAdopt(5), ControlType::kAdopt, DecodeAdopt, 5);
@@ -123,7 +124,7 @@ std::vector<Sample> Samples() {
           {"roster", Encode(ExampleGroup()), Decoder(DecodeRoster)},
           {"failure", Encode(kFailure), Decoder(DecodeFailure)},
           {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(DecodeKeyedAllGather)},
-          {"acceptance", EncodeAccepted(1), Decoder(DecodeAccepted)},
+          {"acceptance", Encode(kAcceptance), Decoder(DecodeAccepted)},
           {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
           {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},
           {"adoption request", EncodeAdopt(5), Decoder(DecodeAdopt)},

@@ -70,8 +70,13 @@ TEST(WireFormat, Exchange) {
   EXPECT_EQ(Hex(Encode(exchange, ControlType::kKeyedAllGathered)).substr(0, 2), "09");
 }
 
+TEST(WireFormat, Acceptance) {
+  EXPECT_EQ(Hex(Encode(Acceptance{12345, {3, 4}, "n2", true})),
+            "0239300000000000000200000003000000040000000200"
+            "00006e3201");
+}
+
 TEST(WireFormat, Numbers) {
-  EXPECT_EQ(Hex(EncodeAccepted(12345)), "023930000000000000");
   EXPECT_EQ(Hex(EncodeJobEnd(3600000)), "1780ee360000000000");
   EXPECT_EQ(Hex(EncodeLeave({3, 4})), "0a020000000300000004000000");
   EXPECT_EQ(Hex(EncodeAdopt(5)), "0e05000000");

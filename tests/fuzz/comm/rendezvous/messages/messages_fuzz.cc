@@ -276,7 +276,6 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
 }
 
 Bytes EncodeTolerateOf(const bool& on) { return rendezvous::EncodeTolerate(on); }
-Bytes EncodeAcceptedOf(const uint64_t& left) { return rendezvous::EncodeAccepted(left); }
 Bytes EncodeJobEndOf(const uint64_t& left) { return rendezvous::EncodeJobEnd(left); }
 Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
 
@@ -285,7 +284,8 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kHello:
       return CheckFrame<rendezvous::Hello>(frame, rendezvous::DecodeHello, muster::rendezvous::Encode);
     case rendezvous::ControlType::kAccepted:
-      return CheckFrame<uint64_t>(frame, rendezvous::DecodeAccepted, EncodeAcceptedOf);
+      return CheckFrame<rendezvous::Acceptance>(frame, rendezvous::DecodeAccepted,
+                                                muster::rendezvous::Encode);
     case rendezvous::ControlType::kJobEnd:
       return CheckFrame<uint64_t>(frame, rendezvous::DecodeJobEnd, EncodeJobEndOf);
     case rendezvous::ControlType::kRoster:
@@ -357,7 +357,7 @@ std::vector<Bytes> Seeds() {
                                  rendezvous::ControlType::kKeyedAllGather),
       muster::rendezvous::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
                                  rendezvous::ControlType::kKeyedAllGathered),
-      rendezvous::EncodeAccepted(600000),
+      muster::rendezvous::Encode(rendezvous::Acceptance{600000, {0, 1}, "gpu01", true}),
       rendezvous::EncodeJobEnd(3600000),
       rendezvous::EncodeLeave({0, 1, 2}),
       rendezvous::EncodeAdopt(3),
