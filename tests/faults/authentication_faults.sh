@@ -20,6 +20,8 @@ MUSTER_SECRET=$secret unlike other_method 'set -- "$@" --set rendezvous.auth=sec
 unlike no_munge "left=:; $without_munge"
 unlike dead_munge "left='$dead_socket'; $without_munge"
 unlike no_secret 'set -- "$@" --set rendezvous.auth=secret'
+MUSTER_SECRET=$secret unlike leader_secret '[ $SLURM_PROCID != 8 ] || unset MUSTER_SECRET' --set rendezvous.auth=secret \
+  --set timeouts.rendezvous=100s
 
 # refused NAME WHY-THE-OTHERS WHY-GPU03
 refused() {
@@ -51,7 +53,14 @@ check 'authentication: munge does not answer on one node' refused dead_munge \
 check 'authentication: no secret on one node' refused no_secret \
   "$turned_away uses auth none, rank 0 on gpu01 munge" \
   'rendezvous.auth is secret, but no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun)'
-check 'authentication: nothing is left' nothing_left other_secret other_method no_munge dead_munge no_secret
+# The other ranks of its node have one: they report it, and no rank waits for the deadline.
+leader_without_secret() {
+  finish leader_secret 77
+  all_ended leader_secret 77 0-15
+  all_said leader_secret 0-7,9-15 'error: rank 8 on gpu03 cannot prove its identity: rendezvous.auth is secret, but no job secret is known'
+}
+check 'authentication: no secret for the leader of one node' leader_without_secret
+check 'authentication: nothing is left' nothing_left other_secret other_method no_munge dead_munge no_secret leader_secret
 
 # Where another user can look (command lines), and what a program inherits. The pattern is in no command line itself.
 secret_is_kept() {

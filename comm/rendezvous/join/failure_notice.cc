@@ -28,7 +28,8 @@ bool OthersMayCome(const ArrivedRanks& arrived) {
 std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
                                    Duration until_deadline) {
   const bool knows_whom = arrived.root || arrived.local_size >= 0;
-  if (!knows_whom || !OthersMayCome(arrived) || failure == Code::kDeadline) return std::nullopt;
+  if (!knows_whom || !OthersMayCome(arrived) || failure == Code::kDeadline || late_nodes == Duration::zero())
+    return std::nullopt;
   return std::clamp(until_deadline, Duration::zero(), late_nodes);
 }
 
@@ -63,9 +64,15 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
     // the failure from above has come, the kernel could discard its own.
     if (params_.from_above) upstream_->CloseAfterFlush();
   }
-  children_.SendAll(Encode(params_.failure));
+  for (const auto& entry : children_.all()) Send(entry.first);
   stay_until_ = Clock::now() + (OthersMayCome(params_.arrived) ? kLateComers : Duration::zero());
   timer_ = loop_.At(stay_until_, [this] { StayForLateRanks(); });
+}
+
+// A process that has not been accepted does not know yet by whom.
+void FailureNotice::Send(ChildLinks::Source source) {
+  children_.Send(source, Encode(params_.self));
+  children_.Send(source, Encode(params_.failure));
 }
 
 void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
@@ -73,7 +80,7 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   if (const Result<Hello> hello = DecodeHello(frame)) {
     params_.arrived.Count(*hello, children_.Find(source)->same_node);
   }
-  children_.Send(source, Encode(params_.failure));
+  Send(source);
 }
 
 void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {

@@ -38,6 +38,7 @@ class FailureNotice {
     std::string node;
     Duration late_nodes{};
     Deadline deadline = Deadline::Never();  // the root's
+    Acceptance self{};                      // names this process
   };
 
   // Sends it. `upstream` may be null. `children` must outlive it. `on_done` is called once, and must not
@@ -52,6 +53,7 @@ class FailureNotice {
   bool from_above() const { return params_.from_above; }
 
  private:
+  void Send(ChildLinks::Source source);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(const ChildLinks::Child& child);
   void StayForLateRanks();

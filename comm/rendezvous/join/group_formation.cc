@@ -188,7 +188,7 @@ void GroupFormation::OnUpstreamFrame(ByteView frame) {
     case ControlType::kVersions:
       return CompareWithUpstream(frame);
     case ControlType::kFailure:
-      if (auto failure = DecodeFailure(frame)) return events_.on_failed(*std::move(failure), true);
+      if (auto failure = DecodeFailure(frame)) return OnFailureAbove(*std::move(failure));
       return events_.on_failed(
           {{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""}, -1, -1, ""},
           true);
@@ -237,8 +237,7 @@ void GroupFormation::OnRoster(ByteView frame) {
 }
 
 void GroupFormation::OnUpstreamClosed(const Error& reason) {
-  // From here the stream is of no use; it must not be destroyed within its own call.
-  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
+  DropUpstream();
   if (parked_) {
     parked_ = false;
     accepted_ = false;
@@ -258,14 +257,37 @@ void GroupFormation::OnUpstreamClosed(const Error& reason) {
 void GroupFormation::OnLeaderClosed() {
   Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
   if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
-  accepted_ = false;
-  if (!lost_leader_) {
-    ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(failure.error)};
-    for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
-    arrived_.local += static_cast<int>(leader.claims.size());
-    lost_leader_ = std::move(leader);
-  }
+  LoseLeader(std::move(failure.error));
   events_.on_leader_lost();
+}
+
+void GroupFormation::LoseLeader(Error reason) {
+  accepted_ = false;
+  if (lost_leader_) return;
+  ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(reason)};
+  for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
+  arrived_.local += static_cast<int>(leader.claims.size());
+  lost_leader_ = std::move(leader);
+}
+
+// From here the stream is of no use; it must not be destroyed within its own call.
+void GroupFormation::DropUpstream() {
+  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
+}
+
+void GroupFormation::OnFailureAbove(Failure failure) {
+  if (!LeaderHasNoProof(failure) || !events_.can_prove()) return events_.on_failed(std::move(failure), true);
+  DropUpstream();
+  failure.error.message =
+      fmt::format("{} cannot prove its identity: {}", upstream_name_, failure.error.message);
+  LoseLeader(std::move(failure.error));
+  events_.on_leader_lost();
+}
+
+// The root ends no rank for that leader's sake. The kernel proves its user to this process.
+bool GroupFormation::LeaderHasNoProof(const Failure& failure) const {
+  return upstream_is_local_ && accepted_ && !acceptance_.known_above && !request_.self.refused &&
+         failure.error.code == Code::kAuthentication && failure.rank == acceptance_.ranks.front();
 }
 
 // The lost leader first: the root may have a seat for this process, behind that leader.

@@ -50,8 +50,10 @@ class GroupFormation {
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
     std::function<void()> on_unheard;
-    // The leader of this node has ended, and the root may not know it: lost_leader().
+    // The leader of this node has ended, or cannot prove its identity, and the root may not know it: lost_leader().
     std::function<void()> on_leader_lost;
+    // Whether this process can prove its own.
+    std::function<bool()> can_prove;
     // Upstream belonged to this launch's previous group, which has ended.
     std::function<void()> on_restart;
     // Rank 0 is below this leader, which has no upstream.
@@ -84,9 +86,11 @@ class GroupFormation {
   bool accepted() const { return accepted_; }
   // The root's, if it is known. This process's own is later: the root's failure must arrive first.
   Deadline RootDeadline() const;
+  // The answer to a hello from below.
+  Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
   bool attached() const { return upstream_ != nullptr; }
   const std::string& upstream_name() const { return upstream_name_; }
-  // A leader whose end this process reports: its hellos have it as a process that cannot take part.
+  // A leader that this process reports in its place: its hellos have it as a process that cannot take part.
   const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
@@ -114,11 +118,14 @@ class GroupFormation {
   void OnLater(ByteView frame);
   void OnRoster(ByteView frame);
   void OnUpstreamClosed(const Error& reason);
+  void OnFailureAbove(Failure failure);
+  bool LeaderHasNoProof(const Failure& failure) const;
   void OnLeaderClosed();
+  void LoseLeader(Error reason);
+  void DropUpstream();
   void CompareWithUpstream(ByteView frame);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
-  Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
   std::vector<ProcessInfo> OwnMembers() const;
   void CompareWithChild(ChildLinks::Source source, ByteView frame);
   void OnFailureBelow(Failure failure);

@@ -41,7 +41,8 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
           loop, request_, deadline_,
           {.on_accepted = [this] { root_.StopReporting(); },
            .on_unheard = [this] { meeting_.Retry([this] { StartAgain(); }); },
-           .on_leader_lost = [this] { meeting_.TakeOver(); },
+           .on_leader_lost = [this] { OnLeaderLost(); },
+           .can_prove = [this] { return root_.CanProve(); },
            .on_restart = [this] { StartAgain(); },
            .on_rank_zero = [this] { root_.BecomeRoot(); },
            .on_formed = [this](auto group) { OnFormed(std::move(group)); },
@@ -84,8 +85,14 @@ void Joiner::Lead() {
 
 void Joiner::StartAgain() {
   if (formation_.leader()) return root_.Go();
-  if (formation_.lost_leader()) return meeting_.TakeOver();
+  if (const auto& lost = formation_.lost_leader())
+    return lost->refused->code == Code::kAuthentication ? root_.Go() : meeting_.TakeOver();
   meeting_.Start();
+}
+
+void Joiner::OnLeaderLost() {
+  deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
+  StartAgain();
 }
 
 // What this process has come to report: that it is refused, or the end of its leader.
@@ -157,10 +164,14 @@ void Joiner::Fail(Failure failure, bool from_above) {
   root_.Stop();
   // Every rank is there: no other one is to come.
   if (arrived.root && formation_.roster()->complete()) root_.Close();
+  // A launcher with a server of its own ends all ranks of a launch whose leader has ended.
+  const bool stays = !(formation_.lost_leader() && request_.kvs);
   notice_ = std::make_unique<FailureNotice>(
       loop_,
       FailureNotice::Params{std::move(failure), from_above, formation_.failure_below().has_value(), arrived,
-                            request_.self.node, request_.late_nodes, formation_.RootDeadline()},
+                            request_.self.node, stays ? request_.late_nodes : Duration::zero(),
+                            formation_.lost_leader() ? Deadline::Never() : formation_.RootDeadline(),
+                            formation_.AcceptanceOfChildren(MillisecondsLeft(formation_.RootDeadline()))},
       formation_.TakeUpstream(), formation_.children(), [this] {
         const OnDone on_done = std::exchange(on_done_, nullptr);
         on_done(tl::unexpected<Failure>(notice_->failure()));

@@ -66,6 +66,7 @@ class Joiner {
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
   void Lead();
   void StartAgain();
+  void OnLeaderLost();
   std::optional<Failure> Reported() const;
   void OpenStatusServer();
   void OnDeadline();

@@ -130,7 +130,7 @@ void RootConnection::BecomeRoot() {
   }
   if (meeting.find_root != FindRoot::kSameNode) {
     const Result<auth::Prover*> prover = GetProver();
-    if (!prover) return events_.on_failed(prover.error());
+    if (!prover) return FailWithoutProof(prover.error());
     listener_ = std::make_unique<RootListener>(
         loop_, request_, **prover,
         [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
@@ -194,7 +194,6 @@ void RootConnection::OnMisplaced(const Error& error) {
 
 void RootConnection::Search() {
   if (search_) return;
-  if (formation_.lost_leader()) deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
   const Meeting& meeting = request_.meeting;
   const RootDialer::Params params{auth::MeetingIdOf(meeting.key), request_.timeouts.handshake,
                                   request_.timeouts.connect};
@@ -217,6 +216,12 @@ void RootConnection::Search() {
       [this](std::unique_ptr<net::FrameStream> link) { OnLink(std::move(link)); },
       [this](const Error& error) { events_.on_failed(error); });
   Report();
+}
+
+// As the root. A rank of its node that has a proof can be the root in its place.
+void RootConnection::FailWithoutProof(const Error& reason) {
+  if (!request_.self.refused) request_.self.refused = reason;
+  events_.on_failed(reason);
 }
 
 // The root turns this process away; so its log, its waiting line and its error have the reason. What proves

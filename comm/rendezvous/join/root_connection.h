@@ -60,6 +60,8 @@ class RootConnection {
   void Go();
   void Search();
   void BecomeRoot();
+  // Whether this process could prove its identity to the root, or as the root.
+  bool CanProve() { return GetProver().has_value(); }
 
   void StopSearch() { search_.reset(); }
   void StopReporting() { reporter_.reset(); }
@@ -76,6 +78,7 @@ class RootConnection {
  private:
   Result<auth::Prover*> GetProver();
   void ShowNoProof(const Error& reason);
+  void FailWithoutProof(const Error& reason);
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
   void OnMisplaced(const Error& error);

@@ -62,6 +62,7 @@ void Fields(auto& wire, Is<Hello> auto& hello) {
 
 void Fields(auto& wire, Is<Acceptance> auto& acceptance) {
   wire(acceptance.remaining_milliseconds, acceptance.ranks, acceptance.node, acceptance.known_above);
+  wire.Require(!acceptance.ranks.empty());
 }
 
 // In an Adoption. Its layout does not change: the program may be of another release.

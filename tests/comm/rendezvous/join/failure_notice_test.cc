@@ -65,6 +65,7 @@ TEST(TimeToStay, IsLateNodesAtMostAndEndsAtTheDeadline) {
     const std::optional<Duration> expected = row.expected;
     EXPECT_EQ(TimeToStay(row.arrived, row.failure, seconds(10), row.until_deadline), expected) << row.what;
   }
+  EXPECT_EQ(TimeToStay(root, Code::kPeerLost, seconds(0), seconds(60)), std::nullopt);
 }
 
 TEST(DescribeLateRanks, CountsThoseOfTheGroupOrOfTheNode) {

@@ -110,6 +110,51 @@ TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItShowsThatAtTheRoot) {
   EXPECT_THAT(root.refused()->error.message, testing::HasSubstr(" uses auth none, rank 0 on a secret"));
 }
 
+// Another rank of its node has a proof, and the kernel's word for the leader's user: no rank waits for it.
+TEST_F(JoinerRefusalTest, AFollowerThatCanProveItselfReportsALeaderThatCannot) {
+  const Error error{
+      Code::kAuthentication,
+      "rank 1 on b cannot prove its identity: rendezvous.auth is secret, but no job secret is known",
+      "export MUSTER_SECRET=$(muster secret) in the batch script, before srun"};
+  Make({"a", "b", "b", "b"});
+  SetAll([](JoinRequest& request) { request.options.auth = AuthMethod::kSecret; });
+  for (const size_t rank : {0, 2}) requests[rank].secret = *auth::JobSecret::Parse(std::string(64, 'a'), "");
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(loop.Until(
+      [&] { return group[0].ended() && group[1].ended() && group[2].ended() && group[3].ended(); }));
+  for (const size_t rank : {0, 2}) {
+    EXPECT_EQ(group[rank].refused()->error, error) << rank;
+    EXPECT_EQ(group[rank].refused()->rank, 1) << rank;
+  }
+  for (const size_t rank : {1, 3})
+    EXPECT_EQ(group[rank].refused()->error.message, "rendezvous.auth is secret, but no job secret is known");
+}
+
+// It does so as the root, which the leader cannot be.
+TEST_F(JoinerRefusalTest, AFollowerThatCanProveItselfReportsARootThatCannot) {
+  Make({"a", "a", "b"});
+  SetAll([](JoinRequest& request) {
+    request.options.auth = AuthMethod::kSecret;
+    request.late_nodes = std::chrono::seconds(30);
+  });
+  for (const size_t rank : {1, 2}) requests[rank].secret = *auth::JobSecret::Parse(std::string(64, 'a'), "");
+  TestGroup group(loop, requests);
+  ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[1].ended() && group[2].ended(); }));
+  for (const size_t rank : {1, 2}) {
+    EXPECT_EQ(group[rank].refused()->error.message,
+              "rank 0 on a cannot prove its identity: rendezvous.auth is secret, but no job secret is known");
+  }
+}
+
+// A leader that is known to the root, or the root itself, passes on what concerns another rank.
+TEST_F(JoinerRefusalTest, AnAuthenticationFailureOfAnotherRankIsNotThatOfTheLeader) {
+  Make({"a", "a", "b"});
+  const Error error{Code::kAuthentication, "rank 2 on b cannot prove its identity", ""};
+  Refuse(2, error);
+  TestGroup group(loop, requests);
+  EXPECT_TRUE(group.AllRefusedWith(error));
+}
+
 // Rank 0 comes to a leader that has no proof: it becomes no root that would ask for none.
 TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItIsNoRoot) {
   Make({"b", "b", "a"});
