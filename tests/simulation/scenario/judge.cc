@@ -14,6 +14,8 @@ namespace {
 // What is allocated once for all processes is held by the first.
 constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
+// JoinRequest::late_nodes, and a pause between two attempts to reach the root.
+constexpr Duration kKnownToAll = std::chrono::seconds(15);
 
 // The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
 std::set<int> RanksIn(const std::string& message) {
@@ -34,6 +36,7 @@ std::set<int> RanksIn(const std::string& message) {
 // What the faults have done to one launch.
 struct Damage {
   std::set<int> guilty;    // ranks that a failure may name
+  std::set<int> nodes;     // of those that were killed
   int causes = 0;          // of failures
   bool outsiders = false;  // processes that the root turns away: they name the root
   bool whole = true;       // the network, and no process stood still
@@ -63,6 +66,22 @@ class Judgement {
     if (outcome.failure) JudgeFailure(outcome, damage);
   }
 
+  // A process of the node has seen the end of the one that was killed, and can report it to all that are there.
+  void JudgeWaits() {
+    std::map<int, Time> known;  // by launch
+    for (const Outcome& outcome : outcomes_) {
+      const Damage& damage = DamageOf(outcome);
+      if (!damage.whole || damage.causes != 1 || !IsWitness(outcome, damage)) continue;
+      const auto [first, is_first] = known.emplace(PlanOf(outcome).launch, outcome.ended_at);
+      if (!is_first) first->second = std::min(first->second, outcome.ended_at);
+    }
+    for (const Outcome& outcome : outcomes_) {
+      const auto found = known.find(PlanOf(outcome).launch);
+      if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
+      if (outcome.ended_at > found->second + kKnownToAll) Add(fmt::format("waits: {}", Name(outcome)));
+    }
+  }
+
   // The members of one group have one roster, of one launch, with all of its ranks.
   void JudgeGroups() {
     std::map<std::pair<std::string, int>, const Outcome*> ranks;
@@ -88,6 +107,10 @@ class Judgement {
   std::vector<std::string> Take() { return std::move(violations_); }
 
  private:
+  bool IsWitness(const Outcome& outcome, const Damage& damage) const {
+    return outcome.ended && !outcome.formed && outcome.failure && outcome.failure->code == Code::kPeerLost &&
+           damage.nodes.contains(PlanOf(outcome).node);
+  }
   void Count(const Fault& fault) {
     using enum Fault::Kind;
     const ProcessPlan& plan = scenario_.processes[static_cast<size_t>(fault.process)];
@@ -104,6 +127,7 @@ class Judgement {
         ++damage.causes;
         // A process that leads is named for the ranks behind it.
         for (int i = 0; i < plan.ranks; ++i) damage.guilty.insert(plan.first_rank + i);
+        if (fault.kind == kKill || fault.kind == kKillAtCall) damage.nodes.insert(plan.node);
         // What follows may have no predecessor, or one that ended in the middle.
         for (Damage& each : damages_) each.whole = each.whole && scenario_.launches.size() == 1;
         return;
@@ -175,6 +199,7 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
   if (observed.to_strangers.find("launch ") != std::string::npos)
     judgement.Add("admitted: a stranger has read the name of a launch");
   for (const Outcome& outcome : outcomes) judgement.JudgeProcess(outcome);
+  judgement.JudgeWaits();
   judgement.JudgeGroups();
   return judgement.Take();
 }

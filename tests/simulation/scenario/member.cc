@@ -137,7 +137,9 @@ void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outc
 }
 
 void RunMember(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {
+  outcome.began = outcome.process->world.now();
   (plan.supervisor ? RunSupervisor : RunLibrary)(scenario, plan, outcome);
+  outcome.ended_at = outcome.process->world.now();
   // Threads that are left behind end when they have a turn.
   poll(nullptr, 0, kLastTurnsMilliseconds);
   outcome.descriptors = outcome.process->OpenDescriptors();

@@ -25,6 +25,8 @@ struct Outcome {
   std::optional<Error> failure;  // of forming, or of the group
   bool left = false;             // in order
   bool ended = false;
+  Time began{};
+  Time ended_at{};
   int descriptors = 0;  // still open at the end
   ptrdiff_t bytes = 0;  // still allocated
   ptrdiff_t peak = 0;   // bytes

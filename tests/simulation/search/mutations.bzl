@@ -34,6 +34,12 @@ MUTATIONS = {
         "  deadline_.Set(request_.timeouts.rendezvous);",
         "",
     ),
+    "lost_leader_is_not_reported": (
+        "comm/rendezvous/join",
+        "group_formation.cc",
+        "  if (acceptance_.known_above) return",
+        "  if (accepted_) return",
+    ),
     "leave_message_is_lost": (
         "comm/rendezvous/control",
         "control_plane.cc",
