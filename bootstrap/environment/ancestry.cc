@@ -23,8 +23,7 @@ std::optional<std::string> ReadAll(const std::string& path, size_t limit) {
   std::string bytes;
   char chunk[16384];
   while (bytes.size() <= limit) {
-    const ssize_t got = ::read(file.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(::read(file.get(), chunk, sizeof chunk));
     if (got < 0) return std::nullopt;
     if (got == 0) return bytes;
     bytes.append(chunk, static_cast<size_t>(got));

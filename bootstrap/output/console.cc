@@ -40,11 +40,8 @@ bool Console::Ready(Deadline deadline) const {
   struct pollfd out {
     fd_.get(), POLLOUT, 0
   };
-  int ready = 0;
-  do {
-    ready = poll(&out, 1, deadline.PollMilliseconds());
-  } while (ready < 0 && errno == EINTR);
-  return ready != 0;  // an error is for write to report
+  // An error is for write to report.
+  return TEMP_FAILURE_RETRY(poll(&out, 1, deadline.PollMilliseconds())) != 0;
 }
 
 // Whole lines where one fits.

@@ -62,10 +62,7 @@ void ProgramOutput::OnReadable() {
 // How much it was; 0 at the end, or where nothing is there.
 size_t ProgramOutput::Read(size_t at_most) {
   std::array<char, kChunk> buffer;
-  ssize_t got = -1;
-  do {
-    got = read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size()));
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = TEMP_FAILURE_RETRY(read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size())));
   if (got < 0 && errno == EAGAIN) return 0;
   if (got <= 0) {
     Unwatch();
@@ -106,8 +103,7 @@ void ProgramOutput::FlushLabelled() {
 
 void ProgramOutput::WriteToFile(std::string_view bytes) {
   while (params_.file && !bytes.empty()) {
-    const ssize_t count = write(params_.file.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = TEMP_FAILURE_RETRY(write(params_.file.get(), bytes.data(), bytes.size()));
     if (count < 0 && errno == EAGAIN && TakesMore(params_.file.get())) continue;
     if (count < 0) {
       LogWarning("a log file of run.log_dir ends here: {}", ErrnoText(errno));

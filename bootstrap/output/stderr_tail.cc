@@ -62,10 +62,7 @@ void StderrTail::Abandon() {
 
 void StderrTail::Read(size_t at_most) {
   std::array<char, kChunk> buffer;
-  ssize_t got = -1;
-  do {
-    got = read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size()));
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = TEMP_FAILURE_RETRY(read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size())));
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) {
     pipe_.Reset();
@@ -92,12 +89,8 @@ bool StderrTail::OutReady() const {
   struct pollfd out {
     out_, POLLOUT, 0
   };
-  int ready = 0;
-  do {
-    ready = poll(&out, 1, 0);
-  } while (ready < 0 && errno == EINTR);
   // An error is for write to report.
-  return ready != 0;
+  return TEMP_FAILURE_RETRY(poll(&out, 1, 0)) != 0;
 }
 
 }  // namespace muster::output

@@ -93,11 +93,9 @@ void StdinCopy::Trim() {
 
 bool StdinCopy::ReadSome() {
   std::array<char, kChunk> bytes;
-  ssize_t got = -1;
-  do {
-    got = is_socket_ ? recv(source_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT)
-                     : read(source_.get(), bytes.data(), bytes.size());
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got =
+      TEMP_FAILURE_RETRY(is_socket_ ? recv(source_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT)
+                                    : read(source_.get(), bytes.data(), bytes.size()));
   if (got > 0) buffer_.append(bytes.data(), static_cast<size_t>(got));
   if (got > 0 || (got < 0 && errno == EAGAIN)) return true;
   if (std::exchange(watched_, false)) loop_.Forget(source_.get());

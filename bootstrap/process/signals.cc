@@ -55,11 +55,7 @@ SignalRelay::~SignalRelay() {
 
 std::optional<SignalEvent> SignalRelay::Next() {
   struct signalfd_siginfo info {};
-  ssize_t got = -1;
-  do {
-    got = read(fd_.get(), &info, sizeof info);
-  } while (got < 0 && errno == EINTR);
-  if (got != sizeof info) return std::nullopt;
+  if (TEMP_FAILURE_RETRY(read(fd_.get(), &info, sizeof info)) != sizeof info) return std::nullopt;
   return SignalEvent{static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid),
                      info.ssi_code == SI_KERNEL};
 }

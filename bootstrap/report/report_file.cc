@@ -28,8 +28,7 @@ tl::unexpected<Error> CannotWrite(const std::string& path, int error_number) {
 // 0, or errno.
 int WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(fd, text.data(), text.size()));
     pollfd room{fd, POLLOUT, 0};
     if (written < 0 && errno == EAGAIN && poll(&room, 1, kFullForMilliseconds) > 0) continue;
     if (written <= 0) return written < 0 ? errno : EIO;

@@ -23,10 +23,7 @@ FileSink::FileSink(std::string path, UniqueFd file, std::shared_ptr<LogSink> fal
       complain_(std::move(complain)) {}
 
 void FileSink::Write(std::string_view line) {
-  ssize_t written = -1;
-  do {
-    written = write(file_.get(), line.data(), line.size());
-  } while (written < 0 && errno == EINTR);
+  const ssize_t written = TEMP_FAILURE_RETRY(write(file_.get(), line.data(), line.size()));
   if (written == static_cast<ssize_t>(line.size())) {
     failing_ = false;
     return;

@@ -29,8 +29,7 @@ void Serve(const UniqueFd& pipe) {
   std::array<char, 4096> chunk{};
   std::string pending;
   while (true) {
-    const ssize_t got = read(pipe.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(read(pipe.get(), chunk.data(), chunk.size()));
     if (got <= 0) return;
     pending.append(chunk.data(), static_cast<size_t>(got));
     size_t end = 0;

@@ -32,8 +32,7 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limi
   std::string text(expected + 1, '\0');
   size_t length = 0;
   while (length < text.size()) {
-    const ssize_t got = read(fd.get(), text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(read(fd.get(), text.data() + length, text.size() - length));
     if (got < 0) return CannotRead(file);
     if (got == 0) break;
     length += static_cast<size_t>(got);

@@ -129,9 +129,8 @@ tl::unexpected<Error> RecordIndex::Changed() const {
 Status RecordIndex::ReadBytes(uint64_t begin, std::string& bytes) const {
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t got =
-        pread(file_.get(), bytes.data() + filled, bytes.size() - filled, static_cast<off_t>(begin + filled));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(
+        pread(file_.get(), bytes.data() + filled, bytes.size() - filled, static_cast<off_t>(begin + filled)));
     if (got < 0) return Fail(Code::kSystem, "cannot read {}: {}", path_, ErrnoText(errno));
     if (got == 0) return Changed();
     filled += static_cast<size_t>(got);

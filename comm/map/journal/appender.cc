@@ -65,9 +65,8 @@ Status Touch(const OwnSegment& segment) {
 
 Status Write(OwnSegment& segment, ByteView bytes) {
   while (!bytes.empty()) {
-    const ssize_t got =
-        pwrite(segment.fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(segment.size));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(
+        pwrite(segment.fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(segment.size)));
     if (got <= 0) return CannotWrite(segment, got < 0 ? errno : ENOSPC);
     segment.size += static_cast<size_t>(got);
     bytes = bytes.subspan(static_cast<size_t>(got));

@@ -139,9 +139,9 @@ ByteSource SourceOf(int fd, std::string name) {
   return [fd, name = std::move(name)](uint64_t offset, std::span<uint8_t> into) -> Result<size_t> {
     size_t done = 0;
     while (done < into.size()) {
-      const ssize_t got = pread(fd, &into[done], into.size() - done, static_cast<off_t>(offset + done));
+      const ssize_t got =
+          TEMP_FAILURE_RETRY(pread(fd, &into[done], into.size() - done, static_cast<off_t>(offset + done)));
       if (got == 0) break;
-      if (got < 0 && errno == EINTR) continue;
       if (got < 0) return Refused("read", name, errno);
       done += static_cast<size_t>(got);
     }

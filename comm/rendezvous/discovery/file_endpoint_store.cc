@@ -40,8 +40,7 @@ tl::unexpected<Error> Unusable(const std::string& path, std::string_view problem
 
 Status WriteAll(int fd, std::string_view content) {
   while (!content.empty()) {
-    const ssize_t written = write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(fd, content.data(), content.size()));
     if (written < 0) return Fail(Code::kSystem, "{}", ErrnoText(errno));
     content.remove_prefix(static_cast<size_t>(written));
   }
@@ -52,8 +51,7 @@ Result<std::string> ReadAll(int fd) {
   std::string content;
   std::array<char, 4096> buffer{};
   while (content.size() <= kLongestRootAddressFile) {
-    const ssize_t got = read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(read(fd, buffer.data(), buffer.size()));
     if (got < 0) return Fail(Code::kSystem, "{}", ErrnoText(errno));
     if (got == 0) break;
     content.append(buffer.data(), static_cast<size_t>(got));
