@@ -119,10 +119,7 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags) {
   asked.sets.insert(asked.sets.end(), flags.output_sets.begin(), flags.output_sets.end());
   if (!flags.launcher.empty()) asked.sets.push_back("launcher=" + flags.launcher);
   if (!flags.expected.empty()) {
-    std::string list;
-    for (const std::string& file : flags.expected)
-      list += (list.empty() ? "" : ", ") + config::JsonQuoted(file);
-    asked.sets.push_back("run.expect=[" + list + "]");
+    asked.sets.push_back("run.expect=[" + config::Joined(flags.expected, ", ", config::JsonQuoted) + "]");
   }
   if (!flags.report.empty()) asked.sets.push_back("run.report=" + flags.report);
   if (flags.rank >= 0) asked.explicit_tuple.rank = flags.rank;

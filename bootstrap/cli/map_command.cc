@@ -61,9 +61,7 @@ Result<join::StartOptions> AskedFor(const SharedFlags& shared, const MapFlags& f
   set("map.retries", flags.retries);
   set("map.timeout", flags.timeout);
   set("map.slots", flags.slots);
-  std::string list;
-  for (const std::string& file : flags.expected)
-    list += (list.empty() ? "" : ", ") + config::JsonQuoted(file);
+  const std::string list = config::Joined(flags.expected, ", ", config::JsonQuoted);
   if (!list.empty()) set("map.expect", "[" + list + "]");
   asked.group_only = true;
   return asked;

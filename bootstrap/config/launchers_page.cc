@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/environment/outer_variables.h"
 
 namespace muster::config {
@@ -59,9 +60,8 @@ std::string MeetingOf(const resolve::Launcher& launcher) {
 std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }
 
 std::string VariablesText(const resolve::Launcher& launcher) {
-  std::string text;
-  for (const std::string_view variable : resolve::VariablesOf(launcher))
-    text += fmt::format("{}`{}`", text.empty() ? "" : ", ", variable);
+  const auto code = [](std::string_view variable) { return fmt::format("`{}`", variable); };
+  const std::string text = Joined(resolve::VariablesOf(launcher), ", ", code);
   if (launcher.note.empty()) return text;
   return text.empty() ? std::string(launcher.note) : fmt::format("{}; {}", text, launcher.note);
 }

@@ -4,6 +4,7 @@
 
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/placeholders.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
 #include "comm/base/parse.h"
 
@@ -31,10 +32,7 @@ constexpr std::string_view kPlaceholderHead = R"(
 
 std::string TypeOf(const Key& key) {
   if (!key.choices.empty()) {
-    std::string words;
-    for (const std::string_view choice : key.choices)
-      words += fmt::format("{}`{}`", words.empty() ? "" : " ", choice);
-    return words;
+    return Joined(key.choices, " ", [](std::string_view choice) { return fmt::format("`{}`", choice); });
   }
   if (key.minimum > Duration::zero())
     return fmt::format("{}, at least {}", TypeName(key), FormatDuration(key.minimum));

@@ -33,9 +33,7 @@ constexpr std::string_view kHead = R"({
 // --- The constraint of each type, without braces. ---
 
 std::string Enumeration(const std::vector<std::string_view>& words) {
-  std::string text;
-  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + JsonQuoted(word);
-  return fmt::format(R"("enum": [{}])", text);
+  return fmt::format(R"("enum": [{}])", Joined(words, ", ", JsonQuoted));
 }
 
 // The one word that stands for something is the launcher's name.

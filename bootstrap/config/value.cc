@@ -1,5 +1,7 @@
 #include "bootstrap/config/value.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30,15 +32,6 @@ Result<std::string> Scalar(std::string_view expected, const YamlNode& value) {
   return value.text;
 }
 
-std::string Joined(std::span<const std::string_view> words) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += ", ";
-    text += word;
-  }
-  return text;
-}
-
 // --- How each type is called. The overloads are chosen by the field's type. ---
 
 std::string NameOfType(const Key&, const std::string&) { return "a name"; }
@@ -57,7 +50,7 @@ std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
 std::string NameOfType(const Key&, const TextMap&) { return "a map of text"; }
 template <typename Enum>
 requires std::is_enum_v<Enum> std::string NameOfType(const Key& key, const Enum&) {
-  return "one of " + Joined(key.choices);
+  return fmt::format("one of {}", fmt::join(key.choices, ", "));
 }
 
 // --- Reading. ---
@@ -340,7 +333,7 @@ Result<size_t> ChoiceOf(const Key& key, const YamlNode& value) {
   }
   const auto found = std::ranges::find(key.choices, word);
   if (found == key.choices.end()) {
-    return Fail(Code::kConfiguration, "{} is not one of {}", JsonQuoted(text), Joined(key.choices));
+    return Fail(Code::kConfiguration, "{} is not one of {}", JsonQuoted(text), fmt::join(key.choices, ", "));
   }
   return static_cast<size_t>(found - key.choices.begin());
 }
@@ -381,33 +374,25 @@ std::string Write(const Key&, const MapSlots& value, Quote quote) {
 }
 std::string Write(const Key&, const bool& value, Quote) { return value ? "true" : "false"; }
 std::string Write(const Key&, const TextList& value, Quote quote) {
-  std::string text;
-  for (const std::string& item : value) text += (text.empty() ? "" : ", ") + quote(item);
-  return "[" + text + "]";
+  return "[" + Joined(value, ", ", quote) + "]";
 }
-std::string Write(const Key&, const TextMap& value, Quote quote) {
-  std::string text;
-  for (const auto& [name, item] : value)
-    text += (text.empty() ? "" : ", ") + quote(name) + ": " + quote(item);
-  return "{" + text + "}";
+template <typename Pairs>
+std::string WritePairs(const Pairs& pairs, Quote quote) {
+  const auto pair = [quote](const auto& one) { return quote(one.first) + ": " + quote(one.second); };
+  return "{" + Joined(pairs, ", ", pair) + "}";
 }
+std::string Write(const Key&, const TextMap& value, Quote quote) { return WritePairs(value, quote); }
 std::string WriteFields(const MapItems::Fields& fields, Quote quote) {
   if (fields.size() == 1 && fields.front().first == "item") return quote(fields.front().second);
-  std::string text;
-  for (const auto& [name, value] : fields)
-    text += (text.empty() ? "" : ", ") + quote(name) + ": " + quote(value);
-  return "{" + text + "}";
+  return WritePairs(fields, quote);
 }
 std::string Write(const Key& key, const MapItems& value, Quote quote) {
   if (value.empty()) return "null";
   if (!value.file.empty()) return quote(value.file);
-  std::string text;
-  for (const MapItems::Fields& fields : value.list)
-    text += (text.empty() ? "" : ", ") + WriteFields(fields, quote);
-  if (!value.list.empty()) return "[" + text + "]";
-  for (const auto& [name, texts] : value.product)
-    text += (text.empty() ? "" : ", ") + quote(name) + ": " + Write(key, texts, quote);
-  return "{" + text + "}";
+  const auto fields = [quote](const MapItems::Fields& one) { return WriteFields(one, quote); };
+  if (!value.list.empty()) return "[" + Joined(value.list, ", ", fields) + "]";
+  const auto list = [&](const auto& one) { return quote(one.first) + ": " + Write(key, one.second, quote); };
+  return "{" + Joined(value.product, ", ", list) + "}";
 }
 std::string Write(const Key& key, const Includes& value, Quote quote) {
   return value.files.empty() ? "null" : Write(key, value.files, quote);

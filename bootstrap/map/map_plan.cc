@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/config/text/quote.h"
+
 namespace muster::map {
 namespace {
 
@@ -30,11 +32,7 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
-std::string ShellLine(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + ShellWord(word);
-  return line;
-}
+std::string ShellLine(const std::vector<std::string>& words) { return config::Joined(words, " ", ShellWord); }
 
 // Of the command as it is written: a resumed map must have the same.
 Digest DigestOfWords(const std::vector<std::string>& words) {

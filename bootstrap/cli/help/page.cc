@@ -1,6 +1,6 @@
 #include "bootstrap/cli/help/page.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -22,8 +22,7 @@ std::string Entry(std::string_view name, std::string_view text, size_t column, c
 }
 
 std::string Names(const OptionManual& option) {
-  std::string names;
-  for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + name;
+  const std::string names = fmt::format("{}", fmt::join(option.names, ", "));
   if (names.empty()) return option.value;
   return option.value.empty() ? names : names + " " + option.value;
 }

@@ -1,4 +1,4 @@
-// Text between quotes where a format asks for them.
+// Text between quotes if a format asks for them, and lists of texts.
 #pragma once
 
 #include <string>
@@ -14,5 +14,16 @@ std::string YamlQuoted(std::string_view text);
 
 // As one word of a POSIX shell, whatever the text holds.
 std::string ShellQuoted(std::string_view text);
+
+// What `text_of` makes of each item, with `separator` between them.
+template <typename Items, typename TextOf>
+std::string Joined(const Items& items, std::string_view separator, TextOf text_of) {
+  std::string joined;
+  for (const auto& item : items) {
+    if (!joined.empty()) joined += separator;
+    joined += text_of(item);
+  }
+  return joined;
+}
 
 }  // namespace muster::config
