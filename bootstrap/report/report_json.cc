@@ -70,13 +70,9 @@ Json PhaseJson(const RunRecord& record, const std::optional<Duration>& from,
 }
 
 std::vector<Moment> ResolveTimes(const RunRecord& record) {
-  std::vector<Moment> moments;
-  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
-    const auto& end = record.ranks[rank].end;
-    if (end) moments.push_back({static_cast<int>(rank), end->resolve});
-  }
-  std::ranges::stable_sort(moments, {}, &Moment::at);
-  return moments;
+  return MomentsInOrder(record, [](const RankRecord& rank) {
+    return rank.end ? std::optional(rank.end->resolve) : std::nullopt;
+  });
 }
 
 Json PhasesJson(const RunRecord& record) {

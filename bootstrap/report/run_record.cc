@@ -61,25 +61,29 @@ std::map<RankOutcome, std::vector<int>> RanksByOutcome(const RunRecord& record) 
   return ranks;
 }
 
-std::vector<Moment> ArrivalsInOrder(const RunRecord& record) {
+std::vector<Moment> MomentsInOrder(const RunRecord& record, const MomentOf& moment_of) {
   std::vector<Moment> moments;
   for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
-    const auto& arrived = record.ranks[rank].arrived;
-    if (arrived) moments.push_back({static_cast<int>(rank), record.joining + *arrived});
+    const std::optional<Duration> at = moment_of(record.ranks[rank]);
+    if (at) moments.push_back({static_cast<int>(rank), *at});
   }
   std::ranges::stable_sort(moments, {}, &Moment::at);
   return moments;
 }
 
+std::vector<Moment> ArrivalsInOrder(const RunRecord& record) {
+  return MomentsInOrder(record, [&](const RankRecord& rank) -> std::optional<Duration> {
+    if (!rank.arrived) return std::nullopt;
+    return record.joining + *rank.arrived;
+  });
+}
+
 std::vector<Moment> EndsInOrder(const RunRecord& record) {
-  std::vector<Moment> moments;
-  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
-    const auto& end = record.ranks[rank].end;
+  return MomentsInOrder(record, [&](const RankRecord& rank) -> std::optional<Duration> {
     // The roster reaches all within milliseconds: from there on the clocks agree.
-    if (end && record.formed) moments.push_back({static_cast<int>(rank), *record.formed + end->run});
-  }
-  std::ranges::stable_sort(moments, {}, &Moment::at);
-  return moments;
+    if (!rank.end || !record.formed) return std::nullopt;
+    return *record.formed + rank.end->run;
+  });
 }
 
 std::string DescribeRank(const RunRecord& record, int rank) {

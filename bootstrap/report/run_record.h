@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -66,6 +67,8 @@ struct Moment {
 
   friend bool operator==(const Moment&, const Moment&) = default;
 };
+using MomentOf = std::function<std::optional<Duration>(const RankRecord&)>;
+std::vector<Moment> MomentsInOrder(const RunRecord& record, const MomentOf& moment_of);
 std::vector<Moment> ArrivalsInOrder(const RunRecord& record);
 std::vector<Moment> EndsInOrder(const RunRecord& record);
 
