@@ -254,11 +254,6 @@ std::vector<std::pair<int, uint64_t>> Ledger::FindOverdue(Clock::time_point now,
   return overdue;
 }
 
-std::vector<uint64_t> Ledger::ItemsOf(int rank) const {
-  const auto worker = workers_.find(rank);
-  return worker == workers_.end() ? std::vector<uint64_t>() : worker->second.queue.Items();
-}
-
 // Without the items that are at work now.
 RankShare Ledger::ShareOf(int rank, const Worker& worker) const {
   const auto before = gone_.find(rank);

@@ -88,8 +88,6 @@ class Ledger {
   // Nothing is at work, and no rank of the ledger asks for more.
   bool AllStopped() const { return items_.progress().granted == 0 && going_ == 0; }
 
-  // Unfinished items of a rank, in the order in which it works on them.
-  std::vector<uint64_t> ItemsOf(int rank) const;
   // Of all ranks that have joined, ascending.
   std::vector<RankShare> Shares(Clock::time_point now) const;
   LongestItems LongestAtWork(Clock::time_point now) const;

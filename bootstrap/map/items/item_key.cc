@@ -14,11 +14,6 @@ constexpr size_t kLongestKey = 512;
 constexpr size_t kLongestName = 180;
 constexpr size_t kDigestBytes = 12;
 
-const std::string* Find(const ItemFields& fields, std::string_view name) {
-  const auto found = std::ranges::find(fields, name, &ItemFields::value_type::first);
-  return found == fields.end() ? nullptr : &found->second;
-}
-
 bool IsAlphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -58,6 +53,11 @@ std::string Joined(ItemFields fields) {
 }
 
 }  // namespace
+
+const std::string* Find(const ItemFields& fields, std::string_view name) {
+  const auto found = std::ranges::find(fields, name, &ItemFields::value_type::first);
+  return found == fields.end() ? nullptr : &found->second;
+}
 
 std::string KeyOf(const ItemFields& fields) {
   std::string key;

@@ -10,6 +10,9 @@ namespace muster::map {
 
 using ItemFields = std::vector<std::pair<std::string, std::string>>;  // name, text; in the order of writing
 
+// Null: there is no such field.
+const std::string* Find(const ItemFields& fields, std::string_view name);
+
 // The field "key", else the field "id", else the one field "item", else all fields by name: "model=a,task=x", where
 // % , = and control characters are written as %2C. A key of more than 512 bytes is cut, and ends with a digest of all
 // of it. Two items with different fields have different keys.

@@ -111,11 +111,6 @@ class ProductItems : public ItemSource {
 
 }  // namespace
 
-const std::string* SourceItem::Find(std::string_view name) const {
-  const auto found = std::ranges::find(fields, name, &ItemFields::value_type::first);
-  return found == fields.end() ? nullptr : &found->second;
-}
-
 SourceItem MakeItem(uint64_t index, ItemFields fields) {
   SourceItem item;
   item.index = index;
@@ -183,7 +178,7 @@ Status ItemSource::Survey(std::string_view class_field) {
     digest.Add(item.key);
     names.Count(item);
     if (!class_field.empty()) {
-      const std::string* name = item.Find(class_field);
+      const std::string* name = Find(item.fields, class_field);
       if (name == nullptr) {
         return WithHint(Fail(Code::kConfiguration, "map.class is {}, but {} has no such field",
                              config::JsonQuoted(class_field), Where(i)),

@@ -23,9 +23,6 @@ struct SourceItem {
   std::string key;
   std::string text;   // a bare value as it is, else an object of JSON with all fields
   ItemFields fields;  // a bare value is the field "item"
-
-  // Null: there is no such field.
-  const std::string* Find(std::string_view name) const;
 };
 
 class ItemSource {

@@ -40,9 +40,7 @@ std::string Advice(const std::string& name, const ItemSource& items) {
   }
   const std::string_view nearest = name.empty() ? "item" : config::Nearest(name, names);
   if (!nearest.empty()) return fmt::format("did you mean {{{}}}? write {{{{ for {{ itself", nearest);
-  std::string list;
-  for (const std::string_view known : names) list += fmt::format("{}{}", list.empty() ? "" : ", ", known);
-  return fmt::format("there are {}; write {{{{ for {{ itself", list);
+  return fmt::format("there are {}; write {{{{ for {{ itself", fmt::join(names, ", "));
 }
 
 Status CheckName(std::string_view what, const std::string& name, const ItemSource& items) {
@@ -85,7 +83,7 @@ std::string ItemTemplate::Fill(const SourceItem& item, const OwnValues& own) con
   for (const config::TextPiece& piece : pieces_) {
     filled += piece.literal;
     if (!piece.named) continue;
-    if (const std::string* field = item.Find(piece.name)) {
+    if (const std::string* field = Find(item.fields, piece.name)) {
       filled += *field;
     } else if (piece.name == "item") {
       filled += item.text;

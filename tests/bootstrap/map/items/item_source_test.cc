@@ -151,9 +151,9 @@ TEST_F(Items, OfALongFileAreFoundAgainWhereverTheyAre) {
   ASSERT_EQ((*source)->size(), 1002);
   for (const uint64_t i : {999, 0, 63, 64, 500, 65, 1000, 1001})
     EXPECT_EQ((*source)->Read(i)->key, std::to_string(i));
-  EXPECT_EQ(*(*source)->Read(64)->Find("text"), "line 64\n" + std::string(64, 'x'));
-  EXPECT_EQ((*source)->Read(1000)->Find("text")->size(), 200000);
-  EXPECT_EQ(*(*source)->Read(1001)->Find("text"), "z");
+  EXPECT_EQ(*Find((*source)->Read(64)->fields, "text"), "line 64\n" + std::string(64, 'x'));
+  EXPECT_EQ(Find((*source)->Read(1000)->fields, "text")->size(), 200000);
+  EXPECT_EQ(*Find((*source)->Read(1001)->fields, "text"), "z");
 }
 
 TEST_F(Items, CanBeMoreThanOneReadHolds) {
