@@ -81,10 +81,10 @@ std::string CheckItems(const map::ItemSource& items, const std::string& file) {
     for (const auto& [name, text] : item->fields) {
       Require(name.find('\0') == std::string::npos && text.find('\0') == std::string::npos,
               "item {} has no zero byte", i);
-      Require(item->Find(name) != nullptr, "item {} has its fields", i);
+      Require(map::Find(item->fields, name) != nullptr, "item {} has its fields", i);
     }
     for (const std::string& name : items.names())
-      Require(item->Find(name) != nullptr, "item {} has {}", i, name);
+      Require(map::Find(item->fields, name) != nullptr, "item {} has {}", i, name);
     lines += JsonLine(item->fields) + "\n";
   }
   return lines;
