@@ -93,6 +93,11 @@ class RequestsTest : public testing::Test {
   void SetAll(const std::function<void(JoinRequest&)>& change) {
     for (JoinRequest& request : requests) change(request);
   }
+  // As without a launcher's local ranks: a leader does not know how many ranks its node has.
+  void ForgetLocalRanks() {
+    for (JoinRequest& request : requests)
+      request.self.claims[0].local_rank = request.self.claims[0].local_size = -1;
+  }
   std::vector<JoinRequest> Without(size_t absent) const {
     std::vector<JoinRequest> some = requests;
     some.erase(some.begin() + static_cast<ptrdiff_t>(absent));

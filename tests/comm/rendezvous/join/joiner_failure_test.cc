@@ -1,4 +1,5 @@
 // How a group does not form: every rank ends with the same sentence, which names who is the reason.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,6 +24,10 @@ class JoinerFailureTest : public RequestsTest {
   // The root's word takes priority: its clock is short, everybody else's long.
   void RootGivesUpAfter(Duration limit) { requests[0].timeouts.rendezvous = limit; }
 };
+
+Error EndedWhileForming(std::string_view rank) {
+  return {Code::kPeerLost, fmt::format("{} ended while the group was forming", rank), ""};
+}
 
 TEST_F(JoinerFailureTest, AMissingRankIsNamedToAll) {
   Make({"a", "a", "b", "b"});
@@ -94,7 +99,7 @@ TEST_F(JoinerFailureTest, WhoEndsMeanwhileIsNamed) {
   ASSERT_TRUE(loop.Until([&] { return !group[0].ended(); }));
   loop.For(milliseconds(100));
   group.Kill(2);
-  EXPECT_TRUE(group.AllRefusedWith({Code::kPeerLost, "rank 2 on b ended while the group was forming", ""}));
+  EXPECT_TRUE(group.AllRefusedWith(EndedWhileForming("rank 2 on b")));
 }
 
 TEST_F(JoinerFailureTest, ALeaderThatEndsMeanwhileIsNamed) {
@@ -103,10 +108,8 @@ TEST_F(JoinerFailureTest, ALeaderThatEndsMeanwhileIsNamed) {
   loop.For(milliseconds(100));
   group.Kill(1);
   ASSERT_TRUE(loop.Until([&] { return group[0].ended() && group[2].ended(); }));
-  EXPECT_EQ(group[0].refused()->error,
-            (Error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""}));
-  EXPECT_EQ(group[2].refused()->error,
-            (Error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""}));
+  EXPECT_EQ(group[0].refused()->error, EndedWhileForming("rank 1 on b"));
+  EXPECT_EQ(group[2].refused()->error, EndedWhileForming("rank 1 on b"));
 }
 
 // Its followers know it, and no other process does: one of them is there in its place for those who come later.
@@ -118,7 +121,7 @@ TEST_F(JoinerFailureTest, ARootThatEndsBeforeOthersComeIsReportedByItsFollowers)
   group.Kill(0);
   TestRank late(*loop, requests[3]);
   late.Start();
-  const Error error{Code::kPeerLost, "rank 0 on a ended while the group was forming", ""};
+  const Error error = EndedWhileForming("rank 0 on a");
   EXPECT_TRUE(group.AllRefusedWith(error));
   ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
   EXPECT_EQ(late.refused()->error, error);
@@ -137,7 +140,7 @@ TEST_F(JoinerFailureTest, ALeaderOfAllRanksThatEndsIsReportedToLateOnes) {
   group.Kill(0);
   TestRank late(*loop, requests[3]);
   late.Start();
-  const Error error{Code::kPeerLost, "rank 0 on a ended while the group was forming", ""};
+  const Error error = EndedWhileForming("rank 0 on a");
   EXPECT_TRUE(group.AllRefusedWith(error));
   ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
   EXPECT_EQ(late.refused()->error, error);
@@ -146,11 +149,8 @@ TEST_F(JoinerFailureTest, ALeaderOfAllRanksThatEndsIsReportedToLateOnes) {
 // Seeds 1001528 and 1001832 of the simulation: rank 0 is not the root. It was blamed, after timeouts.rendezvous.
 TEST_F(JoinerFailureTest, ARootThatIsNotRankZeroIsNamed) {
   Make({"a", "a", "a", "b", "c"});
-  SetAll([](JoinRequest& request) {
-    request.self.claims[0].local_rank = -1;
-    request.self.claims[0].local_size = -1;
-    request.late_nodes = seconds(2);
-  });
+  ForgetLocalRanks();
+  SetAll([](JoinRequest& request) { request.late_nodes = seconds(2); });
   TestGroup group(loop, {requests[1]});
   loop.Settle();
   std::vector<std::unique_ptr<TestRank>> ranks;
@@ -162,9 +162,7 @@ TEST_F(JoinerFailureTest, ARootThatIsNotRankZeroIsNamed) {
   ASSERT_TRUE(
       loop.Until([&] { return std::ranges::all_of(ranks, [](const auto& rank) { return rank->ended(); }); }));
   for (const auto& rank : ranks) {
-    EXPECT_EQ(rank->refused()->error,
-              (Error{Code::kPeerLost, "rank 1 on a ended while the group was forming", ""}))
-        << rank->rank();
+    EXPECT_EQ(rank->refused()->error, EndedWhileForming("rank 1 on a")) << rank->rank();
   }
 }
 
@@ -176,7 +174,7 @@ TEST_F(JoinerFailureTest, ALeaderThatEndsBeforeItHasFoundTheRootIsReportedByItsF
   loop.For(milliseconds(100));
   TestRank root(*loop, requests[0]);
   root.Start();
-  const Error error{Code::kPeerLost, "rank 1 on b ended while the group was forming", ""};
+  const Error error = EndedWhileForming("rank 1 on b");
   EXPECT_TRUE(group.AllRefusedWith(error));
   ASSERT_TRUE(loop.Until([&] { return root.ended(); }));
   EXPECT_EQ(root.refused()->error, error);
@@ -198,10 +196,7 @@ TEST_F(JoinerFailureTest, ALostLeaderOfAFormerLifeEndsNoGroup) {
 // It had become known to a leader that was not yet the root: the group formed with the rank that had ended.
 TEST_F(JoinerFailureTest, ARankThatEndsBeforeItsLeaderIsTheRootIsNamed) {
   Make({"a", "a", "a"});
-  SetAll([](JoinRequest& request) {
-    request.self.claims[0].local_rank = -1;
-    request.self.claims[0].local_size = -1;
-  });
+  ForgetLocalRanks();
   TestGroup leader(loop, {requests[1]});
   loop.Settle();
   TestGroup group(loop, {requests[2]});
@@ -210,7 +205,7 @@ TEST_F(JoinerFailureTest, ARankThatEndsBeforeItsLeaderIsTheRootIsNamed) {
   loop.For(milliseconds(50));
   TestRank rank_zero(*loop, requests[0]);
   rank_zero.Start();
-  const Error error{Code::kPeerLost, "rank 2 on a ended while the group was forming", ""};
+  const Error error = EndedWhileForming("rank 2 on a");
   EXPECT_TRUE(leader.AllRefusedWith(error));
   ASSERT_TRUE(loop.Until([&] { return rank_zero.ended(); }));
   ASSERT_TRUE(rank_zero.refused());
@@ -222,7 +217,7 @@ TEST_F(JoinerFailureTest, ARootThatEndsMeanwhileIsNamed) {
   TestGroup group(loop, Without(3));
   loop.For(milliseconds(100));
   group.Kill(0);
-  EXPECT_TRUE(group.AllRefusedWith({Code::kPeerLost, "rank 0 on a ended while the group was forming", ""}));
+  EXPECT_TRUE(group.AllRefusedWith(EndedWhileForming("rank 0 on a")));
 }
 
 TEST_F(JoinerFailureTest, ADeathThatTheRootCouldNotBeToldOfIsTheReason) {
@@ -231,7 +226,7 @@ TEST_F(JoinerFailureTest, ADeathThatTheRootCouldNotBeToldOfIsTheReason) {
   TestGroup group(loop, Without(0));
   loop.For(milliseconds(100));
   group.Kill(1);
-  EXPECT_TRUE(group.AllRefusedWith({Code::kPeerLost, "rank 2 on b ended while the group was forming", ""}));
+  EXPECT_TRUE(group.AllRefusedWith(EndedWhileForming("rank 2 on b")));
 }
 
 TEST_F(JoinerFailureTest, ADuplicateRankNamesBoth) {
