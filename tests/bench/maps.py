@@ -31,7 +31,7 @@ def ideal(items):
 
 
 def list_scheduling(items):
-    """The next item to whoever is free, without any cost: the best that is possible if no length is known before."""
+    """A free worker takes the next item, without any cost: the best that is possible while the lengths are unknown."""
     free = [0.0] * WORKERS
     for seconds in items:
         heapq.heapreplace(free, free[0] + seconds)

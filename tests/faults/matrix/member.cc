@@ -1,4 +1,4 @@
-// A rank of the fault matrix: stops at every phase and does as it is told.
+// A rank of the fault matrix: stops at every phase and carries out the commands of the test.
 //
 //   member FOLDER gate CMD [ARG...]    waits, then becomes CMD
 //   member FOLDER group                Init, an AllReduce of all ranks, Shutdown; waits in between
