@@ -78,6 +78,13 @@ void FailureNotice::Send(ChildLinks::Source source) {
 void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) != ControlType::kHello) return;
   if (const Result<Hello> hello = DecodeHello(frame)) {
+    if (IsOfLaterRestart(*hello)) {
+      later_restarts_.insert(source);
+      children_.Send(source, EncodeBare(ControlType::kLater));
+      loop_.Cancel(timer_);
+      stay_until_ = Clock::now();
+      return WaitForChildren();
+    }
     params_.arrived.Count(*hello, children_.Find(source)->same_node);
   }
   Send(source);
@@ -85,7 +92,17 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
 
 void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
   if (!child.same_node) ++params_.arrived.told_nodes;
-  if (children_.empty() && (!OthersMayCome(params_.arrived) || Clock::now() >= stay_until_)) Finish();
+  if (OnlyLaterRestartsAreHere() && (!OthersMayCome(params_.arrived) || Clock::now() >= stay_until_))
+    Finish();
+}
+
+bool FailureNotice::IsOfLaterRestart(const Hello& hello) const {
+  return !hello.members.empty() && hello.members.front().agreement.restart > params_.restart;
+}
+
+bool FailureNotice::OnlyLaterRestartsAreHere() const {
+  return std::ranges::all_of(children_.all(),
+                             [this](const auto& child) { return later_restarts_.contains(child.first); });
 }
 
 void FailureNotice::StayForLateRanks() {
@@ -106,7 +123,7 @@ void FailureNotice::StayForLateRanks() {
 
 // Children hang up when they have read it. If this process closed first, the kernel could discard it.
 void FailureNotice::WaitForChildren() {
-  if (children_.empty()) return Finish();
+  if (OnlyLaterRestartsAreHere()) return Finish();
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
 }
 

@@ -1,5 +1,6 @@
 // The end of a process whose group cannot form: the failure goes to each connected process, and to those that
-// connect while this one stays for late ranks.
+// connect while this one stays for late ranks. A process of a later restart of the job waits until this one has ended,
+// which is then soon: ranks of this incarnation come no more.
 //
 // Lives on one EventLoop.
 #pragma once
@@ -7,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "comm/net/event_loop.h"
@@ -35,6 +37,7 @@ class FailureNotice {
     bool from_above = false;  // the failure came from upstream
     bool sent_up = false;     // upstream has one of this process
     ArrivedRanks arrived;
+    int restart = 0;  // of the job
     std::string node;
     Duration late_nodes{};
     Deadline deadline = Deadline::Never();  // the root's
@@ -56,6 +59,8 @@ class FailureNotice {
   void Send(ChildLinks::Source source);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(const ChildLinks::Child& child);
+  bool IsOfLaterRestart(const Hello& hello) const;
+  bool OnlyLaterRestartsAreHere() const;
   void StayForLateRanks();
   void WaitForChildren();
   void Finish();
@@ -65,6 +70,7 @@ class FailureNotice {
   std::unique_ptr<net::FrameStream> upstream_;
   ChildLinks& children_;
   std::function<void()> on_done_;
+  std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
   net::EventLoop::TimerId timer_ = 0;
 };

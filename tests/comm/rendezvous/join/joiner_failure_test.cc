@@ -379,6 +379,22 @@ TEST_F(JoinerFailureTest, WhoComesAfterTheEndIsToldToo) {
     EXPECT_EQ(rank->refused()->error, error) << rank->rank();
 }
 
+// It is not told of the failure, and ends the wait for ranks that come no more.
+TEST_F(JoinerFailureTest, AProcessOfALaterRestartWaitsForTheEndOfThisOne) {
+  Make({"a", "b", "c"});
+  SetAll([](JoinRequest& request) { request.late_nodes = seconds(60); });
+  requests[1].self.agreement.launcher = "torchrun";
+  TestGroup failed(loop, Without(2));
+  ASSERT_TRUE(loop.Until([&] { return failed[1].ended(); }));
+  loop.For(milliseconds(600));
+  ASSERT_FALSE(failed[0].ended()) << "it stays for late ranks";
+  requests[1].self.agreement.launcher = "slurm";
+  SetAll([](JoinRequest& request) { request.self.agreement.restart = 1; });
+  TestGroup next(loop, requests);
+  ASSERT_TRUE(next.AllFormed());
+  EXPECT_EQ(failed[0].refused()->error, failed[1].refused()->error);
+}
+
 TEST_F(JoinerFailureTest, AFollowerThatComesWhenTheRootHasGoneIsToldByItsLeader) {
   Make({"a", "b", "b"});
   requests[1].self.agreement.launcher = "torchrun";
