@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "comm/auth/crypto.h"
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
-#include "comm/net/hosts.h"
+#include "comm/rendezvous/roster/advertised_addresses.h"
 #include "comm/rendezvous/roster/agreement.h"
 #include "comm/system/descriptor_room.h"
 
@@ -20,9 +19,6 @@ using std::chrono::milliseconds;
 
 constexpr Duration kCollect = milliseconds(20);
 constexpr Duration kLongestCollect = milliseconds(200);
-// The root's failure takes time to arrive. It must arrive before the own deadline of processes that started
-// earlier.
-constexpr Duration kVerdictGrace = std::chrono::seconds(5);
 
 // One for each other node and each rank of this one; if neither is known beforehand, as many as can be.
 Status MakeRoomForAll(const ArrivedRanks& arrived, bool same_node) {
@@ -48,50 +44,29 @@ std::string DrawGroupId() {
 
 }  // namespace
 
-Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
-                                                      const std::optional<std::string>& pattern,
-                                                      const std::vector<std::string>& proven) {
-  if (!pattern) return proven;
-  MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
-  std::vector<std::string> matching;
-  std::vector<std::string> all;
-  for (const net::LocalInterface& interface : interfaces) {
-    all.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
-    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    if (net::IsNodeLocalInterface(interface.name) || !net::MatchesInterface(interface, *pattern)) continue;
-    matching.push_back(interface.address.Host());
-  }
-  if (!matching.empty()) return matching;
-  return WithHint(
-      Fail(Code::kConfiguration, "rendezvous.interface \"{}\" matches no usable address of {}", *pattern,
-           node),
-      fmt::format("{} has {}: choose one that leads to the other nodes", node, fmt::join(all, ", ")));
-}
-
 // Longer for each hello if the number of ranks is known: then all of them are sure to come.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last) {
   if (arrived.WholeNodeIsHere()) return Duration::zero();
   return arrived.local_size >= 0 ? std::clamp(2 * last, kCollect, kLongestCollect) : kCollect;
 }
 
-std::optional<Error> FindSecondClaim(const ProcessInfo& self,
-                                     const std::vector<std::pair<ChildLinks::Source, ProcessInfo>>& members,
-                                     ChildLinks::Source source) {
-  std::map<int, std::pair<ChildLinks::Source, const ProcessInfo*>> first;
-  for (const RankClaim& claim : self.claims) first.emplace(claim.rank, std::pair(ChildLinks::kSelf, &self));
-  for (const auto& [from, member] : members) {
-    for (const RankClaim& claim : member.claims) {
-      const auto& [other, process] = first.emplace(claim.rank, std::pair(from, &member)).first->second;
-      if (from == source && other != source)
-        return ClaimedTwice(claim.rank, {process->pid, process->node}, {member.pid, member.node});
-    }
-  }
-  return std::nullopt;
-}
-
 GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline,
                                Events events)
-    : loop_(loop), request_(request), deadline_(deadline), events_(std::move(events)) {
+    : loop_(loop),
+      request_(request),
+      events_(std::move(events)),
+      members_(request.self),
+      upstream_(
+          loop, request, deadline,
+          {.on_accepted = [this](uint64_t remaining, bool first) { OnAccepted(remaining, first); },
+           .on_unheard = [this] { events_.on_unheard(); },
+           .on_leader_lost = [this](ProcessInfo leader) { OnLeaderLost(std::move(leader)); },
+           .can_prove = [this] { return events_.can_prove(); },
+           .on_later = [this](ByteView frame) { OnLater(frame); },
+           .on_restart = [this] { events_.on_restart(); },
+           .on_roster = [this](FormedGroup group, ByteView frame) { Form(std::move(group), frame); },
+           .on_failed = [this](Failure failure,
+                               bool from_above) { events_.on_failed(std::move(failure), from_above); }}) {
   arrived_.world_size = request.self.agreement.world_size;
   arrived_.nodes = request.meeting.placement.nodes.size();
   arrived_.local_size = request.self.claims.front().local_size;
@@ -108,37 +83,18 @@ ArrivedRanks GroupFormation::arrived() const {
   return arrived;
 }
 
-bool GroupFormation::HasRankZero() const {
-  const auto has = [](const ProcessInfo& member) {
-    return std::ranges::count(member.claims, 0, &RankClaim::rank) > 0;
-  };
-  return std::ranges::any_of(OwnMembers(), has) ||
-         std::ranges::any_of(members_, [&](const auto& entry) { return has(entry.second); });
-}
-
-Deadline GroupFormation::RootDeadline() const {
-  const Deadline own = deadline_.when();
-  return accepted_ && !own.IsNever() ? Deadline::At(own.when() - kVerdictGrace) : own;
-}
-
 std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
   over_ = true;
   loop_.Cancel(std::exchange(hello_timer_, 0));
-  return std::move(upstream_);
+  return upstream_.Take();
 }
 
 // ---- upstream
 
 void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::string name) {
-  upstream_ = std::move(upstream);
-  upstream_name_ = std::move(name);
-  upstream_->Start([this](ByteView frame) { OnUpstreamFrame(frame); },
-                   [this](const Error& reason) { OnUpstreamClosed(reason); });
-  sent_ = 0;
-  // On another node the handshake compares them.
-  upstream_is_local_ = net::LocalAddress(upstream_->fd()).family() == AF_UNIX;
-  if (upstream_is_local_) upstream_->Send(Encode(request_.versions));
-  if (failure_below_) upstream_->Send(Encode(*failure_below_));
+  upstream_.Attach(std::move(upstream), std::move(name));
+  members_.SendAllAgain();
+  if (failure_below_) upstream_.Send(Encode(*failure_below_));
   if (leader()) return ScheduleHello();
   SendHello();
 }
@@ -159,151 +115,45 @@ void GroupFormation::ScheduleHello() {
 }
 
 void GroupFormation::SendHello() {
-  if (!upstream_ || sent_ > members_.size()) return;
+  if (!attached()) return;
   Hello hello;
-  if (!upstream_is_local_) {
-    Result<std::vector<std::string>> advertised = AddressesToAdvertise(
-        request_.self.node, request_.options.interface, {net::LocalAddress(upstream_->fd()).Host()});
+  hello.members = members_.TakeUnsent();
+  if (hello.members.empty()) return;
+  if (const std::string host = upstream_.LocalHost(); !host.empty()) {
+    Result<std::vector<std::string>> advertised =
+        AddressesToAdvertise(request_.self.node, request_.options.interface, {host});
     if (!advertised) return Fail(advertised.error());
     hello.addresses = *std::move(advertised);
   }
-  if (sent_ == 0) hello.members = OwnMembers();
-  for (sent_ = std::max<size_t>(sent_, 1); sent_ <= members_.size(); ++sent_) {
-    hello.members.push_back(members_[sent_ - 1].second);
-  }
-  upstream_->Send(Encode(hello));
-}
-
-void GroupFormation::OnUpstreamFrame(ByteView frame) {
-  const auto type = ControlTypeOf(frame);
-  if (!type) return;
-  switch (*type) {
-    case ControlType::kAccepted:
-      if (auto acceptance = DecodeAccepted(frame)) OnAccepted(*std::move(acceptance));
-      return;
-    case ControlType::kLater:
-      return OnLater(frame);
-    case ControlType::kRoster:
-      return OnRoster(frame);
-    case ControlType::kVersions:
-      return CompareWithUpstream(frame);
-    case ControlType::kFailure:
-      if (auto failure = DecodeFailure(frame)) return OnFailureAbove(*std::move(failure));
-      return events_.on_failed(
-          {{Code::kInternal, fmt::format("{} sent a malformed failure", upstream_name_), ""}, -1, -1, ""},
-          true);
-    default:
-      return;
-  }
+  upstream_.Send(Encode(hello));
 }
 
 // Each child receives it once, also if the node's ranks go up in several hellos: 64 ranks that wake up for
 // each part of their node are most of the load of a crowded node.
-void GroupFormation::OnAccepted(Acceptance acceptance) {
+void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
   events_.on_accepted();
-  const bool first = !accepted_ || parked_;
-  accepted_ = true;
-  parked_ = false;
-  acceptance_ = std::move(acceptance);
-  upstream_name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
-  if (first) children_->SendAll(Encode(AcceptanceOfChildren(acceptance_.remaining_milliseconds)));
-  if (request_.self.refused || lost_leader_) return;
-  deadline_.Set(FromMilliseconds(acceptance_.remaining_milliseconds) + kVerdictGrace);
+  if (first) children_->SendAll(Encode(AcceptanceOfChildren(remaining_milliseconds)));
 }
 
 Acceptance GroupFormation::AcceptanceOfChildren(uint64_t remaining_milliseconds) const {
-  Acceptance acceptance{remaining_milliseconds, {}, request_.self.node, accepted_};
+  Acceptance acceptance{remaining_milliseconds, {}, request_.self.node, accepted()};
   for (const RankClaim& claim : request_.self.claims) acceptance.ranks.push_back(claim.rank);
   return acceptance;
 }
 
 void GroupFormation::OnLater(ByteView frame) {
-  parked_ = true;
   // One line a node is enough.
   if (leader() || request_.self.claims.front().local_rank <= 1) {
     LogEvent(LogLevel::kInfo, "later", {},
              "this launch's previous group is still at work; waiting for it to end");
   }
-  deadline_.Stop();
   children_->SendAll(frame);
 }
 
-void GroupFormation::OnRoster(ByteView frame) {
-  auto group = DecodeRoster(frame);
-  if (group && group->roster.size() == request_.self.agreement.world_size) {
-    return Form(*std::move(group), frame);
-  }
-  Fail({Code::kInternal, fmt::format("{} sent a malformed roster", upstream_name_), ""});
-}
-
-void GroupFormation::OnUpstreamClosed(const Error& reason) {
-  DropUpstream();
-  if (parked_) {
-    parked_ = false;
-    accepted_ = false;
-    deadline_.Set(request_.timeouts.rendezvous);
-    return events_.on_restart();
-  }
-  // A process that has not accepted this one is no peer that died: it belonged to the previous group, just
-  // ended.
-  if (!accepted_) return events_.on_unheard();
-  if (upstream_is_local_) return OnLeaderClosed();
-  const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
-  Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", upstream_name_, detail), ""});
-}
-
-// The root notices the end of a leader that it has accepted. Else no other process may know it: the leader was
-// the root itself, or had not found the root yet.
-void GroupFormation::OnLeaderClosed() {
-  Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
-  if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
-  LoseLeader(std::move(failure.error));
+void GroupFormation::OnLeaderLost(ProcessInfo leader) {
+  if (!lost_leader()) arrived_.local += static_cast<int>(leader.claims.size());
+  members_.SetLostLeader(std::move(leader));
   events_.on_leader_lost();
-}
-
-void GroupFormation::LoseLeader(Error reason) {
-  accepted_ = false;
-  if (lost_leader_) return;
-  ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(reason)};
-  for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
-  arrived_.local += static_cast<int>(leader.claims.size());
-  lost_leader_ = std::move(leader);
-}
-
-// From here the stream is of no use; it must not be destroyed within its own call.
-void GroupFormation::DropUpstream() {
-  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(upstream_))] {});
-}
-
-void GroupFormation::OnFailureAbove(Failure failure) {
-  if (!LeaderHasNoProof(failure) || !events_.can_prove()) return events_.on_failed(std::move(failure), true);
-  DropUpstream();
-  failure.error.message =
-      fmt::format("{} cannot prove its identity: {}", upstream_name_, failure.error.message);
-  LoseLeader(std::move(failure.error));
-  events_.on_leader_lost();
-}
-
-// The root ends no rank for that leader's sake. The kernel proves its user to this process.
-bool GroupFormation::LeaderHasNoProof(const Failure& failure) const {
-  return upstream_is_local_ && accepted_ && !acceptance_.known_above && !request_.self.refused &&
-         failure.error.code == Code::kAuthentication && failure.rank == acceptance_.ranks.front();
-}
-
-// The lost leader first: the root may have a seat for this process, behind that leader.
-std::vector<ProcessInfo> GroupFormation::OwnMembers() const {
-  std::vector<ProcessInfo> members;
-  if (lost_leader_) members.push_back(*lost_leader_);
-  members.push_back(request_.self);
-  return members;
-}
-
-void GroupFormation::CompareWithUpstream(ByteView frame) {
-  const Result<Versions> theirs = DecodeVersions(frame);
-  if (!theirs) return;
-  const std::string self = DescribeRank(request_.self.claims.front().rank, request_.self.node);
-  const Status same = CheckSameVersion({self, request_.versions}, {upstream_name_, *theirs});
-  if (!same) Fail(same.error());
 }
 
 // ---- below
@@ -347,7 +197,7 @@ void GroupFormation::OnFailureBelow(Failure failure) {
   if (root_) return events_.on_failed(std::move(failure), false);
   if (failure_below_) return;
   failure_below_ = std::move(failure);
-  if (upstream_) upstream_->Send(Encode(*failure_below_));
+  upstream_.Send(Encode(*failure_below_));
 }
 
 void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
@@ -366,14 +216,12 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
     }
   }
   children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
-  if (parked_) children_->Send(source, EncodeBare(ControlType::kLater));
+  if (upstream_.parked()) children_->Send(source, EncodeBare(ControlType::kLater));
   // Ranks of this node go up with this process if the root turns out to be elsewhere.
-  if (!root_ || child->same_node) {
-    for (const ProcessInfo& member : hello.members) members_.emplace_back(source, member);
-  }
+  if (!root_ || child->same_node) members_.Add(source, hello);
   if (root_) return FillRoster(source, hello);
   // The leader of rank 0 may have another rank.
-  if (rank_zero && !upstream_ && request_.meeting.find_root != FindRoot::kFirstNode) {
+  if (rank_zero && !attached() && request_.meeting.find_root != FindRoot::kFirstNode) {
     return events_.on_rank_zero();
   }
   ScheduleHello();
@@ -381,7 +229,11 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
 
 void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
   if (child.ranks.empty()) return;
-  if (parked_) return ForgetMembers(source);
+  // A process that gives up while the previous group still runs is no part of the next.
+  if (upstream_.parked()) {
+    arrived_.local -= members_.Forget(source);
+    return;
+  }
   if (root_) {
     if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
     return;
@@ -389,26 +241,17 @@ void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::
   OnFailureBelow(EndedWhileForming(child.ranks, request_.self.node));
 }
 
-// A process that gives up while the previous group still runs is no part of the next.
-void GroupFormation::ForgetMembers(ChildLinks::Source source) {
-  for (const auto& [from, member] : members_) {
-    if (from == source) arrived_.local -= static_cast<int>(member.claims.size());
-  }
-  std::erase_if(members_, [source](const auto& entry) { return entry.first == source; });
-  sent_ = std::min(sent_, members_.size() + 1);
-}
-
 // ---- at the root
 
 void GroupFormation::BecomeRoot() {
   root_.emplace(Root{.roster = RosterBuilder(request_.self, request_.meeting.placement)});
-  FillRoster(ChildLinks::kSelf, Hello{{}, OwnMembers()});
+  FillRoster(ChildLinks::kSelf, Hello{{}, members_.Own()});
   // A rank below has ended before.
   if (failure_below_) return events_.on_failed(*failure_below_, false);
   // Not before it listens: processes that come receive the reason.
   const Status room = MakeRoomForAll(arrived_, request_.meeting.find_root == FindRoot::kSameNode);
   if (!room) return Fail(room.error());
-  for (const auto& [source, member] : members_) {
+  for (const auto& [source, member] : members_.below()) {
     if (over_) return;
     FillRoster(source, Hello{{}, {member}});
   }
@@ -454,7 +297,7 @@ void GroupFormation::Form(FormedGroup group, ByteView frame) {
   for (auto& [source, child] : children_->all()) {
     if (child.ranks.empty()) continue;
     // Those of other nodes are in the root's roster, which has compared them.
-    const auto second = child.same_node ? FindSecondClaim(request_.self, members_, source) : std::nullopt;
+    const auto second = child.same_node ? members_.FindSecondClaim(source) : std::nullopt;
     if (second) {
       LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
       child.stream->Send(Encode(Failure{*second, child.ranks.front(), -1, ""}));

@@ -11,37 +11,23 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
 #include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/join/upstream_link.h"
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/roster/arrivals.h"
+#include "comm/rendezvous/roster/hello_members.h"
 #include "comm/rendezvous/roster/roster_builder.h"
 #include "comm/rendezvous/roster/waiting.h"
 
 namespace muster::rendezvous {
 
-// Which addresses of this node other nodes are told for data connections. `pattern`: rendezvous.interface (a
-// name, a glob, a CIDR): all addresses of this node that match, never loopback, link-local or a network that
-// exists on every node alike. Absent: `proven`, the local addresses that a connection between nodes already
-// used. Error: kConfiguration if the pattern matches nothing; it lists what there is, and names `node`, because
-// every rank of the group receives it.
-Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
-                                                      const std::optional<std::string>& pattern,
-                                                      const std::vector<std::string>& proven);
-
 // How long a leader collects ranks of its node before it sends them up in one hello: not at all if all are
 // here. `last`: how long before the last hello.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last);
-
-// Why a process below is no part of the group that has formed: another process, which came before it, has its rank. Its
-// hello was on the way to the root when the group formed.
-std::optional<Error> FindSecondClaim(const ProcessInfo& self,
-                                     const std::vector<std::pair<ChildLinks::Source, ProcessInfo>>& members,
-                                     ChildLinks::Source source);
 
 class GroupFormation {
  public:
@@ -82,16 +68,15 @@ class GroupFormation {
   const Arrivals* arrivals() const { return root_ ? &root_->arrivals : nullptr; }
   ArrivedRanks arrived() const;
   bool leader() const { return arrived_.leader; }
-  bool HasRankZero() const;
-  bool accepted() const { return accepted_; }
-  // The root's, if it is known. This process's own is later: the root's failure must arrive first.
-  Deadline RootDeadline() const;
+  bool HasRankZero() const { return members_.HasRankZero(); }
+  bool accepted() const { return upstream_.accepted(); }
+  Deadline RootDeadline() const { return upstream_.RootDeadline(); }
   // The answer to a hello from below.
   Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
-  bool attached() const { return upstream_ != nullptr; }
-  const std::string& upstream_name() const { return upstream_name_; }
-  // A leader that this process reports in its place: its hellos have it as a process that cannot take part.
-  const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
+  bool attached() const { return upstream_.attached(); }
+  const std::string& upstream_name() const { return upstream_.name(); }
+  // A leader that this process reports in its place.
+  const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
 
@@ -113,24 +98,14 @@ class GroupFormation {
   };
 
   void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
-  void OnUpstreamFrame(ByteView frame);
-  void OnAccepted(Acceptance acceptance);
+  void OnAccepted(uint64_t remaining_milliseconds, bool first);
   void OnLater(ByteView frame);
-  void OnRoster(ByteView frame);
-  void OnUpstreamClosed(const Error& reason);
-  void OnFailureAbove(Failure failure);
-  bool LeaderHasNoProof(const Failure& failure) const;
-  void OnLeaderClosed();
-  void LoseLeader(Error reason);
-  void DropUpstream();
-  void CompareWithUpstream(ByteView frame);
+  void OnLeaderLost(ProcessInfo leader);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
-  std::vector<ProcessInfo> OwnMembers() const;
   void CompareWithChild(ChildLinks::Source source, ByteView frame);
   void OnFailureBelow(Failure failure);
   void OnHello(ChildLinks::Source source, const Hello& hello);
-  void ForgetMembers(ChildLinks::Source source);
   void ScheduleHello();
   void SendHello();
   void FillRoster(ChildLinks::Source source, const Hello& hello);
@@ -138,22 +113,13 @@ class GroupFormation {
 
   net::EventLoop& loop_;
   const JoinRequest& request_;
-  JoinDeadline& deadline_;
   Events events_;
   std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
-  std::unique_ptr<net::FrameStream> upstream_;
-  std::string upstream_name_;
-  bool upstream_is_local_ = false;  // the leader of this node
   ArrivedRanks arrived_;
-  std::vector<std::pair<ChildLinks::Source, ProcessInfo>>
-      members_;      // the children's; at the root those of this node
-  size_t sent_ = 0;  // of this process and members_, to the present upstream
+  HelloMembers members_;  // below: the children's; at the root those of this node
+  UpstreamLink upstream_;
   std::optional<Root> root_;
   std::optional<Failure> failure_below_;
-  Acceptance acceptance_;  // the last one, of upstream
-  std::optional<ProcessInfo> lost_leader_;
-  bool accepted_ = false;
-  bool parked_ = false;  // upstream belongs to the previous group, which still runs
   bool over_ = false;
   net::EventLoop::TimerId hello_timer_ = 0;
   Duration collected_{};

@@ -36,7 +36,7 @@ MUTATIONS = {
     ),
     "lost_leader_is_not_reported": (
         "comm/rendezvous/join",
-        "group_formation.cc",
+        "upstream_link.cc",
         "  if (acceptance_.known_above) return",
         "  if (accepted_) return",
     ),

@@ -1,0 +1,143 @@
+#include "comm/rendezvous/join/upstream_link.h"
+
+#include <sys/socket.h>
+
+#include "comm/base/lists.h"
+#include "comm/log/log.h"
+#include "comm/net/socket.h"
+#include "comm/rendezvous/roster/roster_builder.h"
+
+namespace muster::rendezvous {
+namespace {
+
+// The root's failure takes time to arrive. It must arrive before the own deadline of processes that started
+// earlier.
+constexpr Duration kVerdictGrace = std::chrono::seconds(5);
+
+}  // namespace
+
+void UpstreamLink::Attach(std::unique_ptr<net::FrameStream> stream, std::string name) {
+  stream_ = std::move(stream);
+  name_ = std::move(name);
+  stream_->Start([this](ByteView frame) { OnFrame(frame); },
+                 [this](const Error& reason) { OnClosed(reason); });
+  // On another node the handshake compares them.
+  is_local_ = net::LocalAddress(stream_->fd()).family() == AF_UNIX;
+  if (is_local_) stream_->Send(Encode(request_.versions));
+}
+
+std::string UpstreamLink::LocalHost() const {
+  return is_local_ ? "" : net::LocalAddress(stream_->fd()).Host();
+}
+
+Deadline UpstreamLink::RootDeadline() const {
+  const Deadline own = deadline_.when();
+  return accepted_ && !own.IsNever() ? Deadline::At(own.when() - kVerdictGrace) : own;
+}
+
+void UpstreamLink::OnFrame(ByteView frame) {
+  const auto type = ControlTypeOf(frame);
+  if (!type) return;
+  switch (*type) {
+    case ControlType::kAccepted:
+      if (auto acceptance = DecodeAccepted(frame)) OnAccepted(*std::move(acceptance));
+      return;
+    case ControlType::kLater:
+      return OnLater(frame);
+    case ControlType::kRoster:
+      return OnRoster(frame);
+    case ControlType::kVersions:
+      return CompareVersions(frame);
+    case ControlType::kFailure:
+      if (auto failure = DecodeFailure(frame)) return OnFailure(*std::move(failure));
+      return events_.on_failed(
+          {{Code::kInternal, fmt::format("{} sent a malformed failure", name_), ""}, -1, -1, ""}, true);
+    default:
+      return;
+  }
+}
+
+void UpstreamLink::OnAccepted(Acceptance acceptance) {
+  const bool first = !accepted_ || parked_;
+  accepted_ = true;
+  parked_ = false;
+  acceptance_ = std::move(acceptance);
+  name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
+  if (!request_.self.refused && !leader_lost_)
+    deadline_.Set(FromMilliseconds(acceptance_.remaining_milliseconds) + kVerdictGrace);
+  events_.on_accepted(acceptance_.remaining_milliseconds, first);
+}
+
+void UpstreamLink::OnLater(ByteView frame) {
+  parked_ = true;
+  deadline_.Stop();
+  events_.on_later(frame);
+}
+
+void UpstreamLink::OnRoster(ByteView frame) {
+  auto group = DecodeRoster(frame);
+  if (group && group->roster.size() == request_.self.agreement.world_size) {
+    return events_.on_roster(*std::move(group), frame);
+  }
+  Fail({Code::kInternal, fmt::format("{} sent a malformed roster", name_), ""});
+}
+
+void UpstreamLink::OnClosed(const Error& reason) {
+  Drop();
+  if (parked_) {
+    parked_ = false;
+    accepted_ = false;
+    deadline_.Set(request_.timeouts.rendezvous);
+    return events_.on_restart();
+  }
+  // A process that has not accepted this one is no peer that died: it belonged to the previous group, just
+  // ended.
+  if (!accepted_) return events_.on_unheard();
+  if (is_local_) return OnLeaderClosed();
+  const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
+  Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail), ""});
+}
+
+// The root notices the end of a leader that it has accepted. Else no other process may know it: the leader was
+// the root itself, or had not found the root yet.
+void UpstreamLink::OnLeaderClosed() {
+  Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
+  if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
+  LoseLeader(std::move(failure.error));
+}
+
+void UpstreamLink::LoseLeader(Error reason) {
+  accepted_ = false;
+  leader_lost_ = true;
+  ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(reason)};
+  for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
+  events_.on_leader_lost(std::move(leader));
+}
+
+// From here the stream is of no use; it must not be destroyed within its own call.
+void UpstreamLink::Drop() {
+  loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(stream_))] {});
+}
+
+void UpstreamLink::OnFailure(Failure failure) {
+  if (!LeaderHasNoProof(failure) || !events_.can_prove()) return events_.on_failed(std::move(failure), true);
+  Drop();
+  failure.error.message = fmt::format("{} cannot prove its identity: {}", name_, failure.error.message);
+  LoseLeader(std::move(failure.error));
+}
+
+// The root ends no rank for that leader's sake. The kernel proves its user to this process.
+bool UpstreamLink::LeaderHasNoProof(const Failure& failure) const {
+  return is_local_ && accepted_ && !acceptance_.known_above && !request_.self.refused &&
+         failure.error.code == Code::kAuthentication && failure.rank == acceptance_.ranks.front();
+}
+
+void UpstreamLink::CompareVersions(ByteView frame) {
+  const Result<Versions> theirs = DecodeVersions(frame);
+  if (!theirs) return;
+  const std::string self = DescribeRank(request_.self.claims.front().rank, request_.self.node);
+  const Status same = CheckSameVersion({self, request_.versions}, {name_, *theirs});
+  if (!same) Fail(same.error());
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,89 @@
+// The process above while a group forms: the leader of this process's node, or the root. It compares versions, keeps what the
+// process above has answered, and decides what the end of the connection means.
+//
+// Lives on one EventLoop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/net/event_loop.h"
+#include "comm/net/frame_stream.h"
+#include "comm/rendezvous/join/join_request.h"
+#include "comm/rendezvous/roster/waiting.h"
+
+namespace muster::rendezvous {
+
+class UpstreamLink {
+ public:
+  struct Events {
+    // Its clock counts from now on. `first`: those below do not know it.
+    std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
+    // It has gone before it accepted this process.
+    std::function<void()> on_unheard;
+    // The leader of this node has ended, or cannot prove its identity, and the root may not know it: as a process that cannot
+    // take part.
+    std::function<void(ProcessInfo)> on_leader_lost;
+    // Whether this process can prove its own.
+    std::function<bool()> can_prove;
+    // It belongs to this launch's previous group, which still runs. The frame is for those below as well.
+    std::function<void(ByteView frame)> on_later;
+    // That group has ended.
+    std::function<void()> on_restart;
+    std::function<void(FormedGroup, ByteView frame)> on_roster;
+    std::function<void(Failure, bool from_above)> on_failed;
+  };
+
+  // The references must outlive it.
+  UpstreamLink(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline, Events events)
+      : loop_(loop), request_(request), deadline_(deadline), events_(std::move(events)) {}
+  UpstreamLink(const UpstreamLink&) = delete;
+  UpstreamLink& operator=(const UpstreamLink&) = delete;
+
+  void Attach(std::unique_ptr<net::FrameStream> stream, std::string name);
+  // The next owner's. Null if there is none.
+  std::unique_ptr<net::FrameStream> Take() { return std::move(stream_); }
+  void Send(ByteView frame) {
+    if (stream_) stream_->Send(frame);
+  }
+
+  bool attached() const { return stream_ != nullptr; }
+  const std::string& name() const { return name_; }
+  bool accepted() const { return accepted_; }
+  bool parked() const { return parked_; }
+  // The local address that the connection uses; empty if it does not leave the node.
+  std::string LocalHost() const;
+  // The root's, if it is known. This process's own is later: the root's failure must arrive first.
+  Deadline RootDeadline() const;
+
+ private:
+  void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
+  void OnFrame(ByteView frame);
+  void OnAccepted(Acceptance acceptance);
+  void OnLater(ByteView frame);
+  void OnRoster(ByteView frame);
+  void OnFailure(Failure failure);
+  void OnClosed(const Error& reason);
+  bool LeaderHasNoProof(const Failure& failure) const;
+  void OnLeaderClosed();
+  void LoseLeader(Error reason);
+  void Drop();
+  void CompareVersions(ByteView frame);
+
+  net::EventLoop& loop_;
+  const JoinRequest& request_;
+  JoinDeadline& deadline_;
+  Events events_;
+  std::unique_ptr<net::FrameStream> stream_;
+  std::string name_;
+  bool is_local_ = false;  // the leader of this node
+  Acceptance acceptance_;  // the last one
+  bool accepted_ = false;
+  bool parked_ = false;
+  bool leader_lost_ = false;  // of this node
+};
+
+}  // namespace muster::rendezvous

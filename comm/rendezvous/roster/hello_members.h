@@ -1,0 +1,51 @@
+// The processes that the hellos of this process speak for: itself and those below it. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+
+class HelloMembers {
+ public:
+  using Source = ChildLinks::Source;
+  using Below = std::vector<std::pair<Source, ProcessInfo>>;
+
+  // `self` must outlive it.
+  explicit HelloMembers(const ProcessInfo& self) : self_(self) {}
+  explicit HelloMembers(ProcessInfo&&) = delete;
+
+  void Add(Source source, const Hello& hello);
+  // No part of the group. Returns the number of its ranks.
+  int Forget(Source source);
+  // A leader that this process reports in its place, as a process that cannot take part. The first counts.
+  void SetLostLeader(ProcessInfo leader);
+  const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
+
+  // The lost leader first: the root may have a seat for this process, behind that leader.
+  std::vector<ProcessInfo> Own() const;
+  const Below& below() const { return below_; }
+  bool HasRankZero() const;
+
+  // Those that the present process above has not received. Own() comes first.
+  std::vector<ProcessInfo> TakeUnsent();
+  // There is another process above.
+  void SendAllAgain() { sent_ = 0; }
+
+  // Why a process below is no part of the group that has formed: another process, which came before it, has its rank. Its
+  // hello was on the way to the root when the group formed.
+  std::optional<Error> FindSecondClaim(Source source) const;
+
+ private:
+  const ProcessInfo& self_;
+  std::optional<ProcessInfo> lost_leader_;
+  Below below_;
+  size_t sent_ = 0;  // 1 for Own(), and one for each below
+};
+
+}  // namespace muster::rendezvous
