@@ -8,14 +8,14 @@
 //   down  KeyedAllGathered, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
 //         OwnerTold, JobEnd, ToRank, Tolerate
 //
-// The root decides which failure was first. This class connects the parts that decide (FailureAgreement,
-// LeaveProtocol, ExchangeTracker, PeerWatch) with the processes above and below.
+// Each concern is a part of its own: Exchanges, FailureNotifier, Leaving, ExitReports, GroupSurvey, OwnerInquiry,
+// MapRelay, JobClock, RejoinHandler, PeerWatch. This class gives each message to its part, and the loss of a process
+// to all of them.
 //
 // Lives on one EventLoop; nothing blocks.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,12 +28,13 @@
 #include "comm/rendezvous/control/peer_watch.h"
 #include "comm/rendezvous/control/rejoin_handler.h"
 #include "comm/rendezvous/join/join_request.h"
-#include "comm/rendezvous/liveness/exchange_tracker.h"
+#include "comm/rendezvous/liveness/exchanges.h"
 #include "comm/rendezvous/liveness/exit_reports.h"
-#include "comm/rendezvous/liveness/failure_agreement.h"
-#include "comm/rendezvous/liveness/leave_protocol.h"
+#include "comm/rendezvous/liveness/failure_notifier.h"
+#include "comm/rendezvous/liveness/leaving.h"
 #include "comm/rendezvous/liveness/owner_inquiry.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/messages/tree_links.h"
 #include "comm/rendezvous/survey/group_survey.h"
 
 namespace muster::rendezvous {
@@ -68,18 +69,17 @@ class ControlPlane {
                Events events);
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
-  ~ControlPlane();
 
   const FormedGroup& group() const { return group_; }
   const std::vector<int>& own_ranks() const { return own_ranks_; }
-  bool is_root() const { return is_root_; }
+  bool is_root() const { return links_.is_root(); }
   const std::optional<Failure>& failure() const { return failures_.failure(); }
   // Another process has told this one of the failure, and says so to people.
   bool failure_was_told() const { return failures_.was_told(); }
-  bool HasLeft(int rank) const { return leaves_.HasLeft(rank); }
+  bool HasLeft(int rank) const { return leaving_.protocol().HasLeft(rank); }
 
   // For own ranks, or for the programs of own ranks.
-  void Contribute(const KeyedAllGather& part);
+  void Contribute(const KeyedAllGather& part) { exchanges_.Contribute(part); }
   // For the root's service of maps (comm/map).
   void SendToMaps(int rank, ByteView message) { maps_.SendToRoot(rank, message); }
   // While a map is at work the end of a rank's program is no failure of the group.
@@ -92,10 +92,10 @@ class ControlPlane {
     maps_.Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
   }
   // What this process found out. The root decides whether it was the first.
-  void Fail(const Failure& failure);
+  void Fail(const Failure& failure) { failures_.Fail(failure); }
   // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
   // for a leader when its node's ranks have left, for the root when all have.
-  void Leave();
+  void Leave() { leaving_.Leave(); }
   // Whose a connection to this process is, on whichever node; for the one process that serves the store.
   void AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer) {
     inquiry_.Ask(std::move(question), std::move(on_answer));
@@ -106,7 +106,7 @@ class ControlPlane {
     exit_reports_.Finish(std::move(ends), patience);
   }
   // Ends the control plane although others still need it; they go on without it.
-  void Retire();
+  void Retire() { leaving_.Retire(); }
   // An own rank, or the program of one, has waited for liveness.straggler_after in an operation.
   void NoteLate() { survey_.NoteLate(); }
   // What every rank is doing; `then` is called within about one and a half times `patience`.
@@ -117,39 +117,27 @@ class ControlPlane {
 
   void OnUpstreamFrame(ByteView frame);
   void OnUpstreamClosed(const Error& reason);
+  void OnUpstreamRetired();
   void LoseUpstream(const Failure& loss);
   void DropUpstream();
-  bool SendUp(ByteView frame);  // false without a process above
   void OnChildFrame(Source source, ByteView frame);
   void OnChildClosed(Source source, const ChildLinks::Child& child, const Error& reason);
   void OnProcessEnded(Source source);
   void OnSilent(const PeerWatch::Silent& silent);
   void OnHopeless(const WaitingCall& call);
-  void Lose(const std::vector<int>& ranks, const Failure& failure);
+  void LoseRanks(const std::vector<int>& ranks, const Failure& failure);
   void Forget(Source source);
+  void OnLeft(const std::set<int>& ranks);
+  void OnReleased();
 
-  void CheckHopeless(const std::set<int>& left);
-  void Publish(const KeyedAllGather& whole);
-  void Announce(Failure failure, bool from_above = false);
-  void CheckEveryoneKnows();
-  void TakeLeave(const std::vector<int>& ranks);
-  void SendLeaves();
-  void CheckReleased();
-  void Released();
-
-  net::EventLoop& loop_;
   const std::shared_ptr<const FormedGroup> formed_;
   const FormedGroup& group_;
-  std::unique_ptr<net::FrameStream> upstream_;
-  const bool is_root_;
-  std::unique_ptr<ChildLinks> children_;
-  std::vector<int> own_ranks_;
-  const uint64_t log_file_;
-  Events events_;
-  ExchangeTracker exchanges_;  // the root's
-  std::map<std::string, net::EventLoop::TimerId> exchange_timers_;
-  FailureAgreement failures_;
-  LeaveProtocol leaves_;
+  TreeLinks links_;
+  const std::vector<int> own_ranks_;
+  const Events events_;
+  FailureNotifier failures_;
+  Leaving leaving_;
+  Exchanges exchanges_;
   ExitReports exit_reports_;
   GroupSurvey survey_;
   OwnerInquiry inquiry_;
@@ -157,10 +145,6 @@ class ControlPlane {
   JobClock job_clock_;
   std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<PeerWatch> peers_;
-  net::EventLoop::TimerId own_failure_timer_ = 0;
-  net::EventLoop::TimerId told_timer_ = 0;
-  net::EventLoop::TimerId release_timer_ = 0;
-  net::EventLoop::TimerId leave_timer_ = 0;
 };
 
 }  // namespace muster::rendezvous

@@ -9,10 +9,7 @@ constexpr Duration kAskAfter = std::chrono::seconds(10);
 
 }  // namespace
 
-JobClock::JobClock(net::EventLoop& loop, ChildLinks& children, OnEnd on_end)
-    : loop_(loop), children_(children), on_end_(std::move(on_end)) {}
-
-JobClock::~JobClock() { loop_.Cancel(timer_); }
+JobClock::~JobClock() { links_.loop().Cancel(timer_); }
 
 void JobClock::Ask(const JoinRequest& request) {
   SchedulerQuestion question;
@@ -20,10 +17,10 @@ void JobClock::Ask(const JoinRequest& request) {
   if (!question.job_end) return;
   // It had waited long enough to ask before.
   if (const Deadline latest = request.timeouts.latest; !latest.IsNever()) {
-    timer_ = loop_.After(Duration::zero(), [this, latest] { Tell(latest); });
+    timer_ = links_.loop().After(Duration::zero(), [this, latest] { Tell(latest); });
     return;
   }
-  inquiry_ = std::make_unique<SchedulerInquiry>(loop_, request.scheduler, question,
+  inquiry_ = std::make_unique<SchedulerInquiry>(links_.loop(), request.scheduler, question,
                                                 request.scheduler_patience + kAskAfter,
                                                 [this](const SchedulerFacts& facts) {
                                                   if (!facts.time_left) return;
@@ -38,7 +35,7 @@ void JobClock::HearFromAbove(ByteView frame) {
 }
 
 void JobClock::Tell(Deadline latest) {
-  children_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+  links_.children().SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
   on_end_(latest);
 }
 

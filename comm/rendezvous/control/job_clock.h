@@ -9,12 +9,12 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include "comm/base/bytes.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/scheduler_inquiry.h"
-#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/tree_links.h"
 
 namespace muster::rendezvous {
 
@@ -22,7 +22,7 @@ class JobClock {
  public:
   using OnEnd = std::function<void(Deadline latest)>;
 
-  JobClock(net::EventLoop& loop, ChildLinks& children, OnEnd on_end);
+  JobClock(TreeLinks& links, OnEnd on_end) : links_(links), on_end_(std::move(on_end)) {}
   JobClock(const JobClock&) = delete;
   JobClock& operator=(const JobClock&) = delete;
   ~JobClock();
@@ -36,9 +36,8 @@ class JobClock {
  private:
   void Tell(Deadline latest);
 
-  net::EventLoop& loop_;
-  ChildLinks& children_;
-  OnEnd on_end_;
+  TreeLinks& links_;
+  const OnEnd on_end_;
   net::EventLoop::TimerId timer_ = 0;
   std::unique_ptr<SchedulerInquiry> inquiry_;
 };

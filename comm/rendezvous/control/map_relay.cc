@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "comm/rendezvous/liveness/loss.h"
+
 namespace muster::rendezvous {
 
 map::Service& MapRelay::TheService() {
   if (!service_) {
     service_ = std::make_unique<map::Service>(map::Service::Params{
-        params_.loop, params_.roster, params_.owner, params_.silent_after,
+        params_.links.loop(), params_.roster, params_.owner, params_.silent_after,
         [this](int rank, ByteView message) { SendToRank(rank, message); }, [this](bool on) { Tolerate(on); },
         // The work of programs: the group may start again.
         [this](const Error& error) {
@@ -20,20 +22,20 @@ map::Service& MapRelay::TheService() {
 }
 
 void MapRelay::SendToRoot(int rank, ByteView message) {
-  if (params_.is_root) return TheService().Hear(rank, message);
-  params_.send_up(Encode(RankMessage{rank, message}, ControlType::kToRoot));
+  if (params_.links.is_root()) return TheService().Hear(rank, message);
+  params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot));
 }
 
 void MapRelay::SendToRank(int rank, ByteView message) {
   const Source child = params_.leaves.ChildOf(rank);
   if (child == ChildLinks::kSelf) return params_.deliver(rank, message);
-  params_.children.Send(child, Encode(RankMessage{rank, message}, ControlType::kToRank));
+  params_.links.children().Send(child, Encode(RankMessage{rank, message}, ControlType::kToRank));
 }
 
 void MapRelay::Tolerate(bool on) {
   if (tolerates_ && !on) params_.on_over();
   tolerates_ = on;
-  params_.children.SendAll(EncodeTolerate(on));
+  params_.links.children().SendAll(EncodeTolerate(on));
 }
 
 void MapRelay::HearFromAbove(ByteView frame) {
@@ -56,14 +58,13 @@ void MapRelay::HearFromBelow(Source source, ByteView frame) {
 
 void MapRelay::Lose(const RanksLost& lost) {
   if (lost.ranks.empty()) return;
-  if (!params_.is_root) {
-    params_.send_up(Encode(lost));
+  if (!params_.links.is_root()) {
+    params_.links.SendUp(Encode(lost));
     return;
   }
-  // The maps were over before the process below had learned of it. Not so where a map has missed the rank before.
   const bool missed =
       service_ && std::ranges::all_of(lost.ranks, [this](int rank) { return service_->HasLost(rank); });
-  if (!lost.why.empty() && !tolerates_ && !missed)
+  if (JudgeReportedLoss({lost.why.empty(), tolerates_, missed}) == Loss::kFailure)
     return params_.fail({{Code::kPeerLost, lost.why, ""}, lost.ranks.front(), lost.exit_status, ""});
   if (lost.process) params_.on_lost(lost.ranks);
   for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);

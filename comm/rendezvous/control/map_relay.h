@@ -14,8 +14,8 @@
 
 #include "comm/map/service.h"
 #include "comm/rendezvous/liveness/leave_protocol.h"
-#include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/messages/tree_links.h"
 
 namespace muster::rendezvous {
 
@@ -23,14 +23,11 @@ class MapRelay {
  public:
   using Source = ChildLinks::Source;
   struct Params {
-    net::EventLoop& loop;
+    TreeLinks& links;
     const Roster& roster;
-    ChildLinks& children;
     const LeaveProtocol& leaves;
-    bool is_root = false;
     map::JournalOwner owner;
     Duration silent_after{};
-    std::function<bool(ByteView frame)> send_up;
     std::function<void(int rank, ByteView message)> deliver;     // to an own rank, or its program
     std::function<void(const std::vector<int>& ranks)> on_lost;  // processes, at the root
     std::function<void(const Failure& failure)> fail;            // at the root

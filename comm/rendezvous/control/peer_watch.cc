@@ -54,17 +54,17 @@ Failure CutOff(const Roster& roster, int own_rank, std::string_view how) {
 }  // namespace
 
 PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)), events_(std::move(events)) {
-  if (params_.upstream) {
-    upstream_same_node_ = net::LocalAddress(params_.upstream->fd()).family() == AF_UNIX;
+  if (params_.links.upstream()) {
+    upstream_same_node_ = net::LocalAddress(params_.links.upstream()->fd()).family() == AF_UNIX;
     upstream_ranks_ = UpstreamRanks();
-    if (upstream_same_node_) WatchProcess(kUpstream, params_.upstream->fd());
+    if (upstream_same_node_) WatchProcess(kUpstream, params_.links.upstream()->fd());
   }
-  for (const auto& [source, child] : params_.children.all()) {
+  for (const auto& [source, child] : params_.links.children().all()) {
     if (child.same_node) WatchProcess(source, child.stream->fd());
   }
   if (OtherNodes().empty()) return;
   heartbeat_ = std::make_unique<HeartbeatMonitor>(
-      params_.loop, params_.liveness, [this] { return OtherNodes(); },
+      params_.links.loop(), params_.liveness, [this] { return OtherNodes(); },
       HeartbeatMonitor::Events{[this](std::span<const int> ranks) {
                                  return DescribeRanks(roster(), {ranks.begin(), ranks.end()});
                                },
@@ -76,7 +76,7 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
 std::vector<int> PeerWatch::UpstreamRanks() const {
   if (!upstream_same_node_) return RanksOfProcess(roster(), params_.group.root_rank);
   const std::vector<int> on_node = roster().RanksOn(roster().NodeOf(params_.own_rank));
-  const auto credentials = net::CredentialsOf(params_.upstream->fd());
+  const auto credentials = net::CredentialsOf(params_.links.upstream()->fd());
   for (const int rank : on_node) {
     if (credentials && roster().members[static_cast<size_t>(rank)].pid == credentials->pid) {
       return RanksOfProcess(roster(), rank);
@@ -110,13 +110,13 @@ Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason
 void PeerWatch::WatchProcess(Source source, int fd) {
   const auto credentials = net::CredentialsOf(fd);
   if (!credentials || credentials->pid == 0) return;
-  processes_[source] = std::make_unique<net::ProcessWatch>(params_.loop, credentials->pid,
+  processes_[source] = std::make_unique<net::ProcessWatch>(params_.links.loop(), credentials->pid,
                                                            [this, source] { OnProcessEnded(source); });
 }
 
 void PeerWatch::OnProcessEnded(Source source) {
   processes_.erase(source);
-  params_.loop.After(kCauseGrace, [this, source, alive = std::weak_ptr<bool>(alive_)] {
+  params_.links.loop().After(kCauseGrace, [this, source, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) events_.on_ended(source);
   });
 }
@@ -126,11 +126,11 @@ void PeerWatch::OnProcessEnded(Source source) {
 // At each heartbeat: with a thousand nodes, nothing may be formatted or copied here.
 std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
   std::vector<HeartbeatMonitor::Peer> peers;
-  peers.reserve(params_.children.all().size() + 1);
-  if (params_.upstream && !upstream_same_node_)
+  peers.reserve(params_.links.children().all().size() + 1);
+  if (params_.links.upstream() && !upstream_same_node_)
     peers.push_back(
-        {params_.upstream.get(), {&params_.group.root_rank, 1}, params_.upstream->last_received()});
-  for (const auto& [source, child] : params_.children.all()) {
+        {params_.links.upstream(), {&params_.group.root_rank, 1}, params_.links.upstream()->last_received()});
+  for (const auto& [source, child] : params_.links.children().all()) {
     if (child.same_node) continue;
     peers.push_back({child.stream.get(), child.ranks, child.stream->last_received()});
   }
@@ -139,7 +139,7 @@ std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
 
 // The verdict, at dead_after, shall rest on more than one silent peer.
 void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
-  if (!params_.upstream || peer.stream != params_.upstream.get() || params_.probe_port == 0) return;
+  if (!params_.links.upstream() || peer.stream != params_.links.upstream() || params_.probe_port == 0) return;
   std::vector<net::SocketAddress> others;
   for (size_t node = 0; node < roster().nodes.size() && others.size() < kMostAsked; ++node) {
     const auto number = static_cast<int>(node);
@@ -150,7 +150,7 @@ void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
     if (const auto address = net::SocketAddress::FromNumeric(addresses.front(), params_.probe_port))
       others.push_back(*address);
   }
-  probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.loop, others);
+  probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.links.loop(), others);
 }
 
 // A silent process confirms nothing: neither that it has the failure, nor, above, which one was first.
@@ -158,10 +158,10 @@ void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
   std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
   std::erase_if(dead, [this](const auto& one) { return params_.leaves.AllHaveLeft(one.ranks); });
   if (dead.empty()) return;
-  if (params_.upstream && dead.front().stream == params_.upstream.get())
+  if (params_.links.upstream() && dead.front().stream == params_.links.upstream())
     return events_.on_silent({SilentAbove(dead.front()), true, {}});
   Silent silent{SilentBelow(dead, verdict), false, {}};
-  for (const auto& [source, child] : params_.children.all()) {
+  for (const auto& [source, child] : params_.links.children().all()) {
     if (std::ranges::count(dead, child.stream.get(), &HeartbeatMonitor::Silence::stream) > 0)
       silent.below.push_back(source);
   }

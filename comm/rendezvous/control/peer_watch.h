@@ -12,8 +12,8 @@
 #include "comm/net/reach_probe.h"
 #include "comm/rendezvous/liveness/heartbeat_monitor.h"
 #include "comm/rendezvous/liveness/leave_protocol.h"
-#include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/rendezvous/messages/tree_links.h"
 
 namespace muster::rendezvous {
 
@@ -21,10 +21,8 @@ class PeerWatch {
  public:
   using Source = ChildLinks::Source;
   struct Params {
-    net::EventLoop& loop;
+    TreeLinks& links;
     const FormedGroup& group;
-    const std::unique_ptr<net::FrameStream>& upstream;  // null at the root, and when it has ended
-    ChildLinks& children;
     const LeaveProtocol& leaves;
     LivenessOptions liveness;
     int own_rank = 0;           // one of this process's

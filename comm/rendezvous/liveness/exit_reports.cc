@@ -12,22 +12,19 @@ constexpr Duration kReleaseWithin = std::chrono::seconds(2);
 
 }  // namespace
 
-ExitReports::ExitReports(net::EventLoop& loop, ChildLinks& children, Events events)
-    : loop_(loop), children_(children), events_(std::move(events)) {}
-
-ExitReports::~ExitReports() { loop_.Cancel(timer_); }
+ExitReports::~ExitReports() { links_.loop().Cancel(timer_); }
 
 void ExitReports::Pass(std::vector<RankEnd> ends) {
   if (ends.empty()) return;
   const ExitReport message{std::move(ends), false};
-  if (!events_.send_up(message) && events_.on_ends) events_.on_ends(message.ends);
+  if (!links_.SendUp(Encode(message)) && events_.on_ends) events_.on_ends(message.ends);
 }
 
 void ExitReports::Finish(std::vector<RankEnd> ends, Duration patience) {
   if (std::exchange(finishing_, true)) return;
   Pass(std::move(ends));
-  timer_ = loop_.After(patience, [this] {
-    for (const auto& [source, child] : children_.all()) silent_.insert(source);
+  timer_ = links_.loop().After(patience, [this] {
+    for (const auto& [source, child] : links_.children().all()) silent_.insert(source);
     Check();
   });
   Check();
@@ -38,7 +35,7 @@ void ExitReports::Hear(ChildLinks::Source source, ByteView frame) {
   if (!message) return;
   Pass(std::move(message->ends));
   if (!message->last) return;
-  children_.Send(source, EncodeBare(ControlType::kReleased));
+  links_.children().Send(source, EncodeBare(ControlType::kReleased));
   GiveUp(source);
 }
 
@@ -53,18 +50,18 @@ void ExitReports::Released() {
 
 void ExitReports::Check() {
   if (!finishing_ || passed_) return;
-  const bool all = std::ranges::all_of(children_.all(), [this](const auto& entry) {
+  const bool all = std::ranges::all_of(links_.children().all(), [this](const auto& entry) {
     return entry.second.ranks.empty() || silent_.contains(entry.first);
   });
   if (!all) return;
   passed_ = true;
-  loop_.Cancel(timer_);
-  if (!events_.send_up({{}, true})) return Told();
-  timer_ = loop_.After(kReleaseWithin, [this] { Told(); });
+  links_.loop().Cancel(timer_);
+  if (!links_.SendUp(Encode(ExitReport{{}, true}))) return Told();
+  timer_ = links_.loop().After(kReleaseWithin, [this] { Told(); });
 }
 
 void ExitReports::Told() {
-  loop_.Cancel(timer_);
+  links_.loop().Cancel(timer_);
   if (std::exchange(told_, true)) return;
   if (events_.on_told) events_.on_told();
 }

@@ -2,27 +2,26 @@
 // passes on what it hears and stays until those below it have nothing more to say; the root stays for all of
 // them. Nobody waits for whoever is gone, silent or out of time.
 //
-// Lives on one EventLoop, in a ControlPlane, whose ChildLinks it shares.
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
 #pragma once
 
 #include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
-#include "comm/net/event_loop.h"
-#include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/exit_report.h"
+#include "comm/rendezvous/messages/tree_links.h"
 
 namespace muster::rendezvous {
 
 class ExitReports {
  public:
   struct Events {
-    std::function<bool(const ExitReport&)> send_up;            // false where there is nobody above
-    std::function<void(const std::vector<RankEnd>&)> on_ends;  // where there is not
+    std::function<void(const std::vector<RankEnd>&)> on_ends;  // without a process above
     std::function<void()> on_told;                             // once, after Finish: this process may end
   };
-  ExitReports(net::EventLoop& loop, ChildLinks& children, Events events);
+  ExitReports(TreeLinks& links, Events events) : links_(links), events_(std::move(events)) {}
   ExitReports(const ExitReports&) = delete;
   ExitReports& operator=(const ExitReports&) = delete;
   ~ExitReports();
@@ -44,9 +43,8 @@ class ExitReports {
   void Check();
   void Told();
 
-  net::EventLoop& loop_;
-  ChildLinks& children_;
-  Events events_;
+  TreeLinks& links_;
+  const Events events_;
   std::set<ChildLinks::Source> silent_;  // those that have said their last, or never will
   bool finishing_ = false;               // the own programs have ended
   bool passed_ = false;                  // and all of those below

@@ -1,5 +1,5 @@
 // Which ranks have left the group, which leave messages the process above has not received yet, and whether this
-// process may exit. Pure: the ControlPlane sends, and waits.
+// process may exit. Pure: Leaving sends, and waits.
 #pragma once
 
 #include <map>

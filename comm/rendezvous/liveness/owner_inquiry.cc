@@ -20,8 +20,8 @@ bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == Ow
 }  // namespace
 
 OwnerInquiry::~OwnerInquiry() {
-  for (const auto& [id, asked] : asked_) params_.loop.Cancel(asked.timer);
-  for (const auto& [id, collected] : collected_) params_.loop.Cancel(collected.timer);
+  for (const auto& [id, asked] : asked_) params_.links.loop().Cancel(asked.timer);
+  for (const auto& [id, collected] : collected_) params_.links.loop().Cancel(collected.timer);
 }
 
 void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
@@ -29,9 +29,9 @@ void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
   question.id = id;
   Asked& asked = asked_[id];
   asked.on_answer = std::move(on_answer);
-  asked.timer = params_.loop.After(kAnswerWithin, [this, id] { Deliver(OwnerAnswer{.id = id}); });
-  if (params_.is_root) return Collect(question, ChildLinks::kSelf);
-  if (!params_.send_up(Encode(question))) Deliver(OwnerAnswer{.id = id});
+  asked.timer = params_.links.loop().After(kAnswerWithin, [this, id] { Deliver(OwnerAnswer{.id = id}); });
+  if (params_.links.is_root()) return Collect(question, ChildLinks::kSelf);
+  if (!params_.links.SendUp(Encode(question))) Deliver(OwnerAnswer{.id = id});
 }
 
 void OwnerInquiry::HearFromAbove(ByteView frame) {
@@ -43,7 +43,7 @@ void OwnerInquiry::HearFromAbove(ByteView frame) {
   if (!answer) return;
   const auto passed = passed_up_.extract(answer->id);
   if (passed.empty()) return Deliver(*answer);
-  params_.children.Send(passed.mapped(), frame);
+  params_.links.children().Send(passed.mapped(), frame);
 }
 
 void OwnerInquiry::HearFromBelow(ChildLinks::Source source, ByteView frame) {
@@ -53,12 +53,12 @@ void OwnerInquiry::HearFromBelow(ChildLinks::Source source, ByteView frame) {
   }
   const auto question = DecodeOwnerQuestion(frame);
   if (!question) return;
-  if (params_.is_root) return Collect(*question, source);
+  if (params_.links.is_root()) return Collect(*question, source);
   if (passed_up_.size() >= kMostOnTheirWay) return;
   passed_up_[question->id] = source;
-  if (params_.send_up(frame)) return;
+  if (params_.links.SendUp(frame)) return;
   passed_up_.erase(question->id);
-  params_.children.Send(source, Encode(OwnerAnswer{.id = question->id}));
+  params_.links.children().Send(source, Encode(OwnerAnswer{.id = question->id}));
 }
 
 void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source asker) {
@@ -66,24 +66,24 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source ask
   if (collected_.size() >= kMostOnTheirWay || collected_.contains(id)) return;
   Collected& collected = collected_[id];
   collected.asker = asker;
-  const bool is_here = !params_.is_root || question.node == params_.node;
+  const bool is_here = !params_.links.is_root() || question.node == params_.node;
   if (params_.look && is_here) collected.best = params_.look(question);
   collected.best.id = id;
   if (!Decides(collected.best.kind)) {
     for (const ChildLinks::Source source : ChildLinksFor(question)) collected.waits_for.insert(source);
   }
   if (collected.waits_for.empty()) return Conclude(id);
-  collected.timer = params_.loop.After(kCollectFor, [this, id] { Conclude(id); });
+  collected.timer = params_.links.loop().After(kCollectFor, [this, id] { Conclude(id); });
   const Bytes frame = Encode(question);
-  for (const ChildLinks::Source source : collected.waits_for) params_.children.Send(source, frame);
+  for (const ChildLinks::Source source : collected.waits_for) params_.links.children().Send(source, frame);
 }
 
 // Below a leader all are on its node.
 std::vector<ChildLinks::Source> OwnerInquiry::ChildLinksFor(const OwnerQuestion& question) const {
   const auto on_node = [&](int rank) { return params_.roster.NodeOf(rank) == question.node; };
   std::vector<ChildLinks::Source> sources;
-  for (const auto& [source, child] : params_.children.all()) {
-    if (!params_.is_root || std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
+  for (const auto& [source, child] : params_.links.children().all()) {
+    if (!params_.links.is_root() || std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
   }
   return sources;
 }
@@ -109,20 +109,20 @@ void OwnerInquiry::Conclude(uint64_t id) {
   const auto node = collected_.extract(id);
   if (node.empty()) return;
   const Collected& collected = node.mapped();
-  params_.loop.Cancel(collected.timer);
+  params_.links.loop().Cancel(collected.timer);
   if (collected.asker != ChildLinks::kSelf) {
-    params_.children.Send(collected.asker, Encode(collected.best));
-  } else if (params_.is_root) {
+    params_.links.children().Send(collected.asker, Encode(collected.best));
+  } else if (params_.links.is_root()) {
     Deliver(collected.best);
   } else {
-    params_.send_up(Encode(collected.best));
+    params_.links.SendUp(Encode(collected.best));
   }
 }
 
 void OwnerInquiry::Deliver(const OwnerAnswer& answer) {
   const auto node = asked_.extract(answer.id);
   if (node.empty()) return;
-  params_.loop.Cancel(node.mapped().timer);
+  params_.links.loop().Cancel(node.mapped().timer);
   node.mapped().on_answer(answer);
 }
 

@@ -13,9 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "comm/net/event_loop.h"
 #include "comm/rendezvous/liveness/owner_messages.h"
-#include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/tree_links.h"
 #include "comm/roster.h"
 
 namespace muster::rendezvous {
@@ -25,13 +24,10 @@ class OwnerInquiry {
   using Look = std::function<OwnerAnswer(const OwnerQuestion&)>;
   using OnAnswer = std::function<void(const OwnerAnswer&)>;
   struct Params {
-    net::EventLoop& loop;
+    TreeLinks& links;
     const Roster& roster;
-    ChildLinks& children;
-    bool is_root = false;
-    int node = 0;                           // this process's; index into roster.nodes
-    std::function<bool(ByteView)> send_up;  // false without a process above
-    Look look;                              // this process's own; may be empty
+    int node = 0;  // this process's; index into roster.nodes
+    Look look;     // this process's own; may be empty
   };
 
   explicit OwnerInquiry(Params params) : params_(std::move(params)) {}

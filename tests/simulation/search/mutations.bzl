@@ -11,9 +11,9 @@ MUTATIONS = {
         "static_cast<void>(peer);",
     ),
     "failure_is_not_passed_on": (
-        "comm/rendezvous/control",
-        "control_plane.cc",
-        "  children_->SendAll(Encode(*failures_.failure()));",
+        "comm/rendezvous/liveness",
+        "failure_notifier.cc",
+        "  links_.children().SendAll(Encode(*failures_.failure()));",
         "",
     ),
     "second_claim_is_accepted": (
@@ -41,9 +41,9 @@ MUTATIONS = {
         "  if (accepted_) return",
     ),
     "leave_message_is_lost": (
-        "comm/rendezvous/control",
-        "control_plane.cc",
-        "  if (!ranks.empty()) SendUp(EncodeLeave(ranks));",
+        "comm/rendezvous/liveness",
+        "leaving.cc",
+        "  if (!ranks.empty()) links_.SendUp(EncodeLeave(ranks));",
         "",
     ),
 }

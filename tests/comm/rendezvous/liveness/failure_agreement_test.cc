@@ -60,6 +60,13 @@ TEST(FailureAgreement, OneFromAboveIsReportedThere) {
   EXPECT_TRUE(failures.was_told());
 }
 
+TEST(FailureAgreement, WithoutTheProcessAboveTheOwnFindingIsFirst) {
+  FailureAgreement failures;
+  EXPECT_EQ(failures.FirstWithoutUpstream(Of(3)), Of(3));
+  failures.Find(Of(1), true);
+  EXPECT_EQ(failures.FirstWithoutUpstream(Of(3)), Of(1));
+}
+
 struct Confirmations {
   const char* name;
   bool failed;

@@ -1,0 +1,51 @@
+// The keyed all-gathers of a formed group: parts go up to the root, complete ones come down. The root's clocks;
+// exchange_tracker.h decides.
+//
+//   up    KeyedAllGather       down  KeyedAllGathered
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "comm/rendezvous/liveness/exchange_tracker.h"
+#include "comm/rendezvous/liveness/leave_protocol.h"
+#include "comm/rendezvous/messages/tree_links.h"
+
+namespace muster::rendezvous {
+
+class Exchanges {
+ public:
+  struct Events {
+    std::function<void(const KeyedAllGather&)> on_gathered;  // complete, entries in rank order
+    std::function<void(const Failure&)> fail;                // at the root
+  };
+
+  // `roster` and `leaves` must outlive this.
+  Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol& leaves, Events events)
+      : links_(links), leaves_(leaves), events_(std::move(events)), tracker_(roster) {}
+  Exchanges(const Exchanges&) = delete;
+  Exchanges& operator=(const Exchanges&) = delete;
+  ~Exchanges();
+
+  // A part of own ranks or of ranks below.
+  void Contribute(const KeyedAllGather& part);
+  void HearFromAbove(ByteView frame);
+  void HearFromBelow(ByteView frame);
+  // No rank waits for one that has left.
+  void CheckHopeless(const std::set<int>& left);
+
+ private:
+  void Publish(const KeyedAllGather& whole);
+
+  TreeLinks& links_;
+  const LeaveProtocol& leaves_;
+  const Events events_;
+  ExchangeTracker tracker_;  // the root's
+  std::map<std::string, net::EventLoop::TimerId> timers_;
+};
+
+}  // namespace muster::rendezvous

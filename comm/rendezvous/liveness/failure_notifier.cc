@@ -1,0 +1,92 @@
+#include "comm/rendezvous/liveness/failure_notifier.h"
+
+#include <set>
+#include <utility>
+
+namespace muster::rendezvous {
+namespace {
+
+// A failure that the root does not confirm within this goes down anyway.
+constexpr Duration kConfirmation = std::chrono::seconds(2);
+// The root does not wait longer than this for every process to confirm.
+constexpr Duration kEveryoneKnowsWithin = std::chrono::seconds(5);
+
+}  // namespace
+
+FailureNotifier::~FailureNotifier() {
+  // An unconfirmed failure tells the processes below more than a silent end.
+  if (const Failure* own = failures_.unconfirmed()) links_.children().SendAll(Encode(*own));
+  links_.loop().Cancel(confirmation_timer_);
+  links_.loop().Cancel(give_up_timer_);
+}
+
+void FailureNotifier::Fail(const Failure& failure) {
+  const FailureAgreement::Step step = failures_.Find(failure, links_.upstream() != nullptr);
+  if (step == FailureAgreement::Step::kNothing) return;
+  if (step == FailureAgreement::Step::kAgree) return Announce(failure);
+  events_.on_pass_up();
+  links_.SendUp(Encode(failure));
+  if (step == FailureAgreement::Step::kPassUp) return;
+  confirmation_timer_ = links_.loop().After(kConfirmation, [this] { Announce(*failures_.unconfirmed()); });
+}
+
+// The one place where this process learns of the group's failure.
+void FailureNotifier::Announce(Failure failure, bool from_above) {
+  if (links_.is_root()) failure.told_in = log_file_;
+  std::set<Source> below;
+  for (const auto& [source, child] : links_.children().all()) below.insert(source);
+  if (!failures_.Agree(std::move(failure), from_above, std::move(below))) return;
+  links_.loop().Cancel(confirmation_timer_);
+  links_.children().SendAll(Encode(*failures_.failure()));
+  give_up_timer_ = links_.loop().After(kEveryoneKnowsWithin, [this] { GiveUp(); });
+  events_.on_failure(*failures_.failure());
+  CheckEveryoneKnows();
+}
+
+void FailureNotifier::GiveUp() {
+  for (const Source source : failures_.GiveUp()) events_.on_give_up(source);
+  CheckEveryoneKnows();
+}
+
+void FailureNotifier::CheckEveryoneKnows() {
+  switch (failures_.WhoKnows(links_.upstream() != nullptr)) {
+    case FailureAgreement::Knows::kNotAll:
+      return;
+    case FailureAgreement::Knows::kAllBelow:
+      links_.SendUp(EncodeBare(ControlType::kFailureKnown));
+      return;
+    case FailureAgreement::Knows::kEveryone:
+      links_.loop().Cancel(give_up_timer_);
+      links_.children().SendAll(EncodeBare(ControlType::kEveryoneKnows));
+      events_.on_everyone_knows();
+  }
+}
+
+void FailureNotifier::HearFromAbove(ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kFailure) {
+    if (auto failure = DecodeFailure(frame)) Announce(*std::move(failure), true);
+    return;
+  }
+  if (!failures_.HearEveryoneKnows()) return;
+  links_.children().SendAll(frame);
+  events_.on_everyone_knows();
+}
+
+void FailureNotifier::HearFromBelow(Source source, ByteView frame) {
+  if (ControlTypeOf(frame) != ControlType::kFailure) return Forget(source);
+  if (const auto failure = DecodeFailure(frame)) Fail(*failure);
+}
+
+void FailureNotifier::LoseUpstream(const Failure& loss) {
+  if (!failure()) return Announce(failures_.FirstWithoutUpstream(loss));
+  // The process above has the failure; without it no process reports that every rank has it.
+  failures_.GiveUp();
+  CheckEveryoneKnows();
+}
+
+void FailureNotifier::Forget(Source source) {
+  failures_.Confirm(source);
+  CheckEveryoneKnows();
+}
+
+}  // namespace muster::rendezvous

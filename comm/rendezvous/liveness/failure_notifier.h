@@ -1,0 +1,60 @@
+// Carries the group's first failure through the tree. A finding goes up, the root's decision (failure_agreement.h)
+// goes down, and each process confirms it once all below have.
+//
+//   up    Failure, FailureKnown       down  Failure, EveryoneKnows
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "comm/rendezvous/liveness/failure_agreement.h"
+#include "comm/rendezvous/messages/tree_links.h"
+
+namespace muster::rendezvous {
+
+class FailureNotifier {
+ public:
+  using Source = ChildLinks::Source;
+  struct Events {
+    std::function<void()> on_pass_up;  // a finding is about to go up: what precedes it must go first
+    std::function<void(const Failure&)> on_failure;  // once
+    std::function<void()> on_everyone_knows;         // once, after on_failure
+    std::function<void(Source)> on_give_up;          // this child has not confirmed in time
+  };
+
+  // `log_file`: of this process, if it is the root.
+  FailureNotifier(TreeLinks& links, uint64_t log_file, Events events)
+      : links_(links), log_file_(log_file), events_(std::move(events)) {}
+  FailureNotifier(const FailureNotifier&) = delete;
+  FailureNotifier& operator=(const FailureNotifier&) = delete;
+  ~FailureNotifier();
+
+  const std::optional<Failure>& failure() const { return failures_.failure(); }
+  bool was_told() const { return failures_.was_told(); }
+
+  // A finding of this process or of one below.
+  void Fail(const Failure& failure);
+  void HearFromAbove(ByteView frame);
+  void HearFromBelow(Source source, ByteView frame);
+  // Without the process above, this process decides.
+  void LoseUpstream(const Failure& loss);
+  // A child has ended or is silent: it confirms nothing more.
+  void Forget(Source source);
+
+ private:
+  void Announce(Failure failure, bool from_above = false);
+  void GiveUp();
+  void CheckEveryoneKnows();
+
+  TreeLinks& links_;
+  const uint64_t log_file_;
+  const Events events_;
+  FailureAgreement failures_;
+  net::EventLoop::TimerId confirmation_timer_ = 0;
+  net::EventLoop::TimerId give_up_timer_ = 0;
+};
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,87 @@
+#include "comm/rendezvous/liveness/leaving.h"
+
+#include <utility>
+
+#include "comm/rendezvous/messages/messages.h"
+
+namespace muster::rendezvous {
+namespace {
+
+// How long a leader collects the leave messages of its node.
+constexpr Duration kCollectLeaves = std::chrono::milliseconds(5);
+// For peers to hang up.
+constexpr Duration kLeaveGrace = std::chrono::seconds(2);
+
+LeaveProtocol::Children RanksBehind(ChildLinks& children) {
+  LeaveProtocol::Children ranks;
+  for (const auto& [source, child] : children.all()) {
+    if (!child.ranks.empty()) ranks[source] = child.ranks;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Leaving::Leaving(TreeLinks& links, const Roster& roster, std::vector<int> own_ranks, Events events)
+    : links_(links),
+      own_ranks_(std::move(own_ranks)),
+      events_(std::move(events)),
+      protocol_(roster, links.is_root(), own_ranks_, RanksBehind(links.children())) {}
+
+Leaving::~Leaving() {
+  links_.loop().Cancel(collect_timer_);
+  links_.loop().Cancel(release_timer_);
+}
+
+void Leaving::Leave() {
+  if (!protocol_.Begin()) return;
+  Take(own_ranks_);
+  // This process may end at any moment from here on.
+  SendUnsent();
+}
+
+void Leaving::Take(const std::vector<int>& ranks) {
+  const LeaveProtocol::Taken taken = protocol_.Take(ranks, links_.upstream() != nullptr);
+  if (taken.pass_up == LeaveProtocol::PassUp::kNow) SendUnsent();
+  if (taken.pass_up == LeaveProtocol::PassUp::kSoon && collect_timer_ == 0)
+    collect_timer_ = links_.loop().After(kCollectLeaves, [this] { SendUnsent(); });
+  // A leader confirms the leave messages of its followers: it stays until its own is confirmed.
+  for (const ChildLinks::Source source : taken.released)
+    links_.children().Send(source, EncodeBare(ControlType::kReleased));
+  events_.on_left(taken.left);
+  CheckReleased();
+}
+
+void Leaving::SendUnsent() {
+  links_.loop().Cancel(std::exchange(collect_timer_, 0));
+  const std::vector<int> ranks = protocol_.TakeUnsent();
+  if (!ranks.empty()) links_.SendUp(EncodeLeave(ranks));
+}
+
+void Leaving::Retire() {
+  links_.children().SendAll(EncodeBare(ControlType::kRetired));
+  // Above they count as gone: nobody could tell how they end, and this process's end must not look like
+  // theirs.
+  protocol_.TakeOrphans();
+  SendUnsent();
+}
+
+void Leaving::CheckReleased() {
+  switch (protocol_.MayEnd(links_.upstream() != nullptr)) {
+    case LeaveProtocol::End::kNotYet:
+      return;
+    case LeaveProtocol::End::kNow:
+      return Release();
+    case LeaveProtocol::End::kWhenChildrenAreGone:
+      // Those who were released hang up; going before that could take the message from them.
+      if (release_timer_ == 0) release_timer_ = links_.loop().After(kLeaveGrace, [this] { Release(); });
+  }
+}
+
+void Leaving::Release() {
+  if (!protocol_.Release()) return;
+  links_.loop().Cancel(release_timer_);
+  events_.on_released();
+}
+
+}  // namespace muster::rendezvous

@@ -1,0 +1,53 @@
+// How ranks leave the group, and when this process may exit: sends what leave_protocol.h decides.
+//
+//   up    Leave       down  Released, Retired
+//
+// Part of a ControlPlane, on its EventLoop; nothing blocks.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "comm/rendezvous/liveness/leave_protocol.h"
+#include "comm/rendezvous/messages/tree_links.h"
+
+namespace muster::rendezvous {
+
+class Leaving {
+ public:
+  struct Events {
+    std::function<void(const std::set<int>& ranks)> on_left;  // they had not left before
+    std::function<void()> on_released;                        // once: this process may exit
+  };
+
+  // `roster` must outlive this.
+  Leaving(TreeLinks& links, const Roster& roster, std::vector<int> own_ranks, Events events);
+  Leaving(const Leaving&) = delete;
+  Leaving& operator=(const Leaving&) = delete;
+  ~Leaving();
+
+  const LeaveProtocol& protocol() const { return protocol_; }
+  // The own ranks are done.
+  void Leave();
+  // Ranks below, or ranks that are lost.
+  void Take(const std::vector<int>& ranks);
+  // The leave messages that are collected go up immediately.
+  void SendUnsent();
+  // This process exits before the ranks below.
+  void Retire();
+  void Forget(ChildLinks::Source child) { protocol_.Forget(child); }
+  void CheckReleased();
+  // By the process above, or because no process needs this one.
+  void Release();
+
+ private:
+  TreeLinks& links_;
+  const std::vector<int> own_ranks_;
+  const Events events_;
+  LeaveProtocol protocol_;
+  net::EventLoop::TimerId collect_timer_ = 0;
+  net::EventLoop::TimerId release_timer_ = 0;
+};
+
+}  // namespace muster::rendezvous
