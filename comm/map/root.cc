@@ -198,12 +198,8 @@ void Root::Poison(int rank, uint64_t item, std::string key, std::string error, D
 }
 
 void Root::Append(JournalRecord record, std::optional<int> tell) {
-  ++appending_;
   journal_->Append(std::move(record), [this, tell, alive = std::weak_ptr(alive_)](const Status& status) {
-    if (alive.expired()) return;
-    --appending_;
-    OnDurable(tell, status);
-    CheckOver();
+    if (!alive.expired()) OnDurable(tell, status);
   });
 }
 
@@ -364,16 +360,17 @@ bool Root::AllHaveStopped() const {
 }
 
 void Root::CheckOver() {
-  if (state_ != State::kOpen || appending_ > 0 || !(ledger_->IsOver() || AllHaveStopped())) return;
+  if (state_ != State::kOpen || !(ledger_->IsOver() || AllHaveStopped())) return;
   state_ = State::kClosing;
   ended_ = Clock::now();
   params_.loop.Cancel(tick_);
-  if (!first_->options.quiet) log_.End(ledger_->items().progress(), Clock::now());
+  // It makes the last records durable.
   const auto closed = std::make_shared<Status>();
   params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
                      [this, closed, alive = std::weak_ptr(alive_)] {
                        if (alive.expired()) return;
                        if (!*closed) return GiveUp(closed->error());
+                       if (!first_->options.quiet) log_.End(ledger_->items().progress(), *ended_);
                        state_ = State::kOver;
                        // Rank 0 may come later. Who leaves from now on has the results.
                        while (done_.contains(results_at_)) ++results_at_;

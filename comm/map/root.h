@@ -109,7 +109,6 @@ class Root {
   std::set<int> lost_;
   Clock::time_point opened_{};
   std::optional<Clock::time_point> ended_;
-  uint64_t appending_ = 0;  // records that are not durable yet
   std::optional<Error> error_;
   Deadline latest_ = Deadline::Never();
   ProgressLog log_;

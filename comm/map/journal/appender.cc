@@ -18,6 +18,11 @@ namespace muster::map {
 namespace {
 
 constexpr auto kTouchEvery = std::chrono::seconds(1);
+// While a local file system synchronises, whatever else of this node makes or renames files there waits for the disk.
+// So there are pauses, except when many records wait.
+constexpr auto kSyncEvery = std::chrono::milliseconds(50);
+constexpr size_t kManyRecords = 256;
+constexpr size_t kManyBytes = size_t{256} << 10;
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr size_t kWriteAtATime = size_t{4} << 20;
 constexpr size_t kMostKept = 2 * kWriteAtATime;
@@ -104,8 +109,11 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   Status status;          // of the first failure
 
   // The thread's.
-  uint64_t records = 0;  // written
-  Bytes bytes;           // of a batch; its memory serves the next
+  uint64_t records = 0;       // written
+  std::vector<Done> written;  // and not durable
+  size_t written_bytes = 0;
+  Clock::time_point synced{};
+  Bytes bytes;  // of a batch; its memory serves the next
 
   struct Work {
     std::optional<Bytes> beginning;
@@ -114,14 +122,16 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     bool abandoned = false;
   };
 
-  // BLOCKS until there is work; an empty one: the time to touch the segment has come.
+  // BLOCKS until there is work; an empty one: it is time to synchronise, or else to touch the segment.
   Work Next() {
     std::unique_lock lock(mutex);
     const auto called = [this] { return abandoned || closing || beginning || !jobs.empty(); };
     if (segment.directory == nullptr) {
       changed.wait(lock, called);
-    } else {
+    } else if (written.empty()) {
       changed.wait_for(lock, kTouchEvery, called);
+    } else {
+      changed.wait_until(lock, synced + kSyncEvery, called);
     }
     return {std::exchange(beginning, std::nullopt), std::exchange(jobs, {}), closing, abandoned};
   }
@@ -129,17 +139,18 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   void Run() {
     while (true) {
       Work work = Next();
-      if (work.abandoned) return Finish({}, {});
-      if (!work.batch.empty()) {
-        const Status done = Commit(work.batch);
-        if (!done) return Finish(std::move(work.batch), done);
-      } else if (work.close) {
-        return Finish({}, CloseNow());
-      } else {
-        const Status done = work.beginning ? BeginNow(*work.beginning) : Touch(segment);
-        if (!done) return Finish({}, done);
-      }
+      if (work.abandoned) return Finish({});
+      const Status done = Do(work);
+      if (!done || work.close) return Finish(done);
     }
+  }
+
+  Status Do(Work& work) {
+    if (work.beginning) MUSTER_CHECK(BeginNow(*work.beginning));
+    if (!work.batch.empty()) MUSTER_CHECK(Commit(work.batch));
+    if (work.close) return CloseNow();
+    if (written.empty()) return work.beginning ? Status{} : Touch(segment);
+    return IsTimeToSync() ? Sync() : Status{};
   }
 
   Status BeginNow(ByteView first) {
@@ -155,7 +166,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     bytes.clear();
     AppendFrame(bytes, segment.seed, segment.size, SegmentEnd{records});
     MUSTER_CHECK(Write(segment, bytes));
-    return MakeDurable(segment);
+    return Sync();
   }
 
   static Status StatusOf(const Job& job) {
@@ -163,28 +174,43 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     return {};
   }
 
-  // Empties the batch once it is durable.
   Status Commit(std::vector<Job>& batch) {
-    std::vector<Done> done;
-    done.reserve(batch.size());
+    size_t place = written.size();
+    for (Job& job : batch)
+      written.push_back({job.record.item, job.record.ending, 0, StatusOf(job), std::move(job.on_durable)});
     bytes.clear();
     for (const Job& job : batch) {
       const uint64_t offset = segment.size + bytes.size();
       if (offset >= JournalIndex::kMostBytes) return CannotWrite(segment, EFBIG);
-      done.push_back({job.record.item, job.record.ending, offset, StatusOf(job), {}});
+      written[place++].offset = offset;
       if (job.refused) continue;
       AppendFrame(bytes, segment.seed, offset, job.record);
       ++records;
       if (bytes.size() < kWriteAtATime) continue;
-      MUSTER_CHECK(Write(segment, bytes));
-      bytes.clear();
+      MUSTER_CHECK(WriteBatch());
     }
-    MUSTER_CHECK(Write(segment, bytes));
-    MUSTER_CHECK(MakeDurable(segment));
-    for (size_t i = 0; i < batch.size(); ++i) done[i].on_durable = std::move(batch[i].on_durable);
-    batch.clear();
+    MUSTER_CHECK(WriteBatch());
     if (bytes.capacity() > kMostKept) bytes = Bytes();
-    Post(std::move(done));
+    return {};
+  }
+
+  Status WriteBatch() {
+    MUSTER_CHECK(Write(segment, bytes));
+    written_bytes += bytes.size();
+    bytes.clear();
+    return {};
+  }
+
+  bool IsTimeToSync() const {
+    return segment.directory == nullptr || written.size() >= kManyRecords || written_bytes >= kManyBytes ||
+           Clock::now() >= synced + kSyncEvery;
+  }
+
+  Status Sync() {
+    MUSTER_CHECK(MakeDurable(segment));
+    synced = Clock::now();
+    written_bytes = 0;
+    Post(std::exchange(written, {}));
     return {};
   }
 
@@ -194,15 +220,17 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     mailbox->Post([on_done = on_done, all] { on_done(*all); });
   }
 
-  // What is left has failed, in its order.
-  void Finish(std::vector<Job> rest, const Status& with) {
+  // After an error what is left has failed, in its order.
+  void Finish(const Status& with) {
     const std::lock_guard lock(mutex);
     finished = true;
     status = with;
     segment.lock.file.Reset();
-    std::ranges::move(jobs, std::back_inserter(rest));
-    jobs.clear();
-    if (!with) PostFailed(std::move(rest), with);
+    if (!with) {
+      for (Done& one : written) one.status = with;
+      Post(std::exchange(written, {}));
+      PostFailed(std::exchange(jobs, {}), with);
+    }
     changed.notify_all();
   }
 
@@ -229,11 +257,13 @@ Result<std::unique_ptr<JournalAppender>> JournalAppender::Start(OwnSegment segme
 JournalAppender::~JournalAppender() {
   // What the completions hold is destroyed on this thread, outside the lock.
   std::vector<Core::Job> dropped;
+  std::vector<Done> not_durable;
   std::unique_lock lock(core_->mutex);
   core_->abandoned = true;
   dropped.swap(core_->jobs);
   core_->changed.notify_all();
   core_->changed.wait_for(lock, kPatience, [this] { return core_->finished; });
+  if (core_->finished) not_durable.swap(core_->written);
 }
 
 void JournalAppender::Append(JournalRecord record, OnDurable on_durable) {

@@ -1,5 +1,5 @@
-// The thread that writes a journal's segment: it appends what has come meanwhile, calls fdatasync once for
-// all of it, and then posts the completions.
+// The thread that writes a journal's segment: it appends what has come meanwhile. After a pause it calls fdatasync
+// once for all of it, and then posts the completions.
 //
 // Threads: Start on any; the rest on one other than its own. Ownership: the thread keeps what it needs, since
 // a file system may hold it for longer than its owner lives.

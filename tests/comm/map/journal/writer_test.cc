@@ -95,6 +95,16 @@ TEST_F(JournalWriterTest, CompletionsComeInOrderAndNeverWithinACall) {
   ASSERT_TRUE(loop_.Until([&] { return order.size() == 1001; }));
 }
 
+// What else runs on this node would wait for the disk with each of them.
+TEST_F(JournalWriterTest, ThereIsAPauseBetweenTwoSynchronisations) {
+  auto opened = Open(IdentityOf(10));
+  ASSERT_TRUE(opened);
+  const auto begin = Clock::now();
+  for (uint64_t item = 0; item < 5; ++item)
+    EXPECT_THAT(Append(*opened->writer, {RecordOf(item, "x")}), ElementsAre(std::nullopt));
+  EXPECT_GE(Clock::now() - begin, 4 * std::chrono::milliseconds(50));
+}
+
 TEST_F(JournalWriterTest, ACompletionMayDestroyTheWriter) {
   auto opened = Open(IdentityOf(10));
   ASSERT_TRUE(opened);
