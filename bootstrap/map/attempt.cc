@@ -47,6 +47,18 @@ Woken Await(const ProcessEnd& end, int stop, Deadline deadline) {
   }
 }
 
+// Of a process that has ended. A tracer (strace, a debugger) gets its status first, and there is no event for that.
+std::optional<process::ChildExit> ExitOf(process::Child& child) {
+  constexpr int kLookAgainMs = 1;
+  const Deadline deadline = Deadline::After(kKilledWithin);
+  auto exit = child.Exited();
+  while (!exit && !deadline.Expired()) {
+    poll(nullptr, 0, kLookAgainMs);
+    exit = child.Exited();
+  }
+  return exit;
+}
+
 Result<UniqueFd> OpenStream(const std::string& path) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file) return Fail(Code::kSystem, "cannot open {}: {}", path, ErrnoText(errno));
@@ -85,8 +97,8 @@ class Attempt {
     own_["pwd"] = plan.working_directory;
   }
 
-  Result<AttemptEnd> Run(const StopFlag& stop) {
-    auto ended = RunProgram(stop);
+  Result<AttemptEnd> Run(const StopFlag& stop, NextDirectory& next) {
+    auto ended = RunProgram(stop, next);
     if (!ended) {
       directory_.Remove();
       return ended;
@@ -121,9 +133,9 @@ class Attempt {
 
   static AttemptEnd Failed(std::string why) { return {Kind::kFailed, std::move(why), {}}; }
 
-  Result<AttemptEnd> RunProgram(const StopFlag& stop) {
-    MUSTER_TRY(const UniqueFd out, OpenStream(directory_.path() + "/stdout"));
-    MUSTER_TRY(const UniqueFd err, OpenStream(directory_.path() + "/stderr"));
+  Result<AttemptEnd> RunProgram(const StopFlag& stop, NextDirectory& next) {
+    MUSTER_TRY(const UniqueFd out, OpenStream(directory_.path() + kOutputFile));
+    MUSTER_TRY(const UniqueFd err, OpenStream(directory_.path() + kErrorFile));
     const UniqueFd none(open("/dev/null", O_RDONLY | O_CLOEXEC));
     process::ChildOptions options;
     options.command = Command();
@@ -138,6 +150,7 @@ class Attempt {
       if (child.error().exit_status == ExitStatus(Code::kSystem)) return Fail(child.error().error);
       return Failed(ToString(child.error().error));
     }
+    next.Prepare();
     return AwaitProgram(**child, stop);
   }
 
@@ -154,7 +167,7 @@ class Attempt {
     if (Await(end, -1, Deadline::After(kKilledWithin)) != Woken::kExited) {
       return Fail(Code::kSystem, "process {} still runs after SIGKILL", child.pid());
     }
-    const auto exit = child.Exited();
+    const auto exit = ExitOf(child);
     child.Reap();
     MUSTER_CHECK(
         process::KillOrphansWith("MUSTER_ITEM_DIR=" + directory_.path(), Deadline::After(kKilledWithin)));
@@ -180,8 +193,8 @@ class Attempt {
   }
 
   void DescribeFailure(AttemptEnd& ended) const {
-    std::string tail = TailOf(directory_.path() + "/stderr");
-    if (tail.empty()) tail = TailOf(directory_.path() + "/stdout");
+    std::string tail = TailOf(directory_.path() + kErrorFile);
+    if (tail.empty()) tail = TailOf(directory_.path() + kOutputFile);
     ended.text += fmt::format(" (files: {})", directory_.MoveToFailed());
     if (!tail.empty()) ended.text += "\n" + tail;
   }
@@ -221,10 +234,10 @@ class Attempt {
 }  // namespace
 
 Result<AttemptEnd> RunAttempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item,
-                              uint32_t attempt, const StopFlag& stop) {
+                              uint32_t attempt, const StopFlag& stop, NextDirectory& next) {
   MUSTER_TRY(AttemptDirectory directory,
-             AttemptDirectory::Create(plan.output, plan.run, item.key, attempt, plan.rank));
-  return Attempt(plan, slot, item, attempt, std::move(directory)).Run(stop);
+             AttemptDirectory::Create(plan.output, plan.run, item.key, attempt, plan.rank, next));
+  return Attempt(plan, slot, item, attempt, std::move(directory)).Run(stop, next);
 }
 
 Status CheckProgram(const AttemptPlan& plan, const AttemptSlot& slot) {

@@ -1,5 +1,6 @@
 #include "bootstrap/map/attempt_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 
 #include "bootstrap/map/items/item_key.h"
+#include "comm/base/unique_fd.h"
 #include "comm/system/system_calls.h"
 
 namespace muster::map {
@@ -47,12 +49,37 @@ int Replace(const std::string& from, const std::string& to) {
 
 }  // namespace
 
+NextDirectory::NextDirectory(const std::string& output, std::string_view run, int rank, int slot)
+    : path_(fmt::format("{}/.attempts/{}/next-{}-{}", output, run, rank, slot)) {}
+
+void NextDirectory::Prepare() {
+  if (ready_ || mkdir(path_.c_str(), 0777) != 0) return;
+  ready_ = true;
+  for (const char* name : {kOutputFile, kErrorFile}) {
+    if (!UniqueFd(open((path_ + name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666))) return Remove();
+  }
+}
+
+bool NextDirectory::MoveTo(const std::string& path) {
+  if (!ready_ || rename(path_.c_str(), path.c_str()) != 0) return false;
+  ready_ = false;
+  return true;
+}
+
+void NextDirectory::Remove() {
+  if (!ready_) return;
+  ready_ = false;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
 Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std::string_view run,
-                                                  std::string_view key, uint32_t attempt, int rank) {
+                                                  std::string_view key, uint32_t attempt, int rank,
+                                                  NextDirectory& next) {
   const std::string name = DirectoryNameOf(key);
   const std::string parent = fmt::format("{}/.attempts/{}", output, run);
   const std::string path = fmt::format("{}/{}.{}.{}", parent, name, attempt, rank);
-  if (mkdir(path.c_str(), 0777) == 0) return AttemptDirectory(output, name, path);
+  if (next.MoveTo(path) || mkdir(path.c_str(), 0777) == 0) return AttemptDirectory(output, name, path);
   if (errno == EEXIST) {  // of an attempt that was given back
     std::error_code ignored;
     fs::remove_all(path, ignored);

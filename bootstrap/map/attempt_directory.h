@@ -3,6 +3,7 @@
 //   OUTPUT/KEY                                the result of an item (DirectoryNameOf)
 //   OUTPUT/.failed/KEY                        the latest attempt at an item that failed
 //   OUTPUT/.attempts/RUN/KEY.ATTEMPT.RANK     an attempt at work
+//   OUTPUT/.attempts/RUN/next-RANK-SLOT       prepared for the slot's next attempt
 //
 // A directory in OUTPUT is always whole: it comes there by rename(2). Another attempt's result in its place is
 // replaced: that run did not come to commit it, or commits the same.
@@ -15,11 +16,37 @@
 
 namespace muster::map {
 
+// The program's standard output and error, in its attempt's directory.
+inline constexpr const char* kOutputFile = "/stdout";
+inline constexpr const char* kErrorFile = "/stderr";
+
+// Made while a program runs, because three new files may wait for the disk. One thread's.
+class NextDirectory {
+ public:
+  // `output`: absolute; `run`: the name of this run.
+  NextDirectory(const std::string& output, std::string_view run, int rank, int slot);
+  NextDirectory(const NextDirectory&) = delete;
+  NextDirectory& operator=(const NextDirectory&) = delete;
+  ~NextDirectory() { Remove(); }
+
+  // With the empty files of both streams. Without it, for any reason, an attempt makes what it needs.
+  void Prepare();
+  // It becomes the directory `path`. False: there is none, or `path` is in use.
+  bool MoveTo(const std::string& path);
+
+ private:
+  void Remove();
+
+  const std::string path_;
+  bool ready_ = false;
+};
+
 class AttemptDirectory {
  public:
-  // `output`: absolute; `run`: the name of this run. Makes what is missing. Error: kSystem.
+  // `output`: absolute; `run`: the name of this run. Takes `next`, or makes what is missing. Error: kSystem.
   static Result<AttemptDirectory> Create(const std::string& output, std::string_view run,
-                                         std::string_view key, uint32_t attempt, int rank);
+                                         std::string_view key, uint32_t attempt, int rank,
+                                         NextDirectory& next);
 
   const std::string& path() const { return path_; }
   // What the result is called in OUTPUT.

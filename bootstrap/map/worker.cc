@@ -61,6 +61,7 @@ void Worker::Broke(const Error& error) {
 
 void Worker::Serve(const Slot& slot) {
   if (const Status bound = BindToCores(slot.cores); !bound) return Broke(bound.error());
+  NextDirectory directory(plan_.output, plan_.run, plan_.rank, slot.attempt.number);
   for (;;) {
     const Result<std::optional<Item>> next = member_.Next();
     if (!next) return Broke(next.error());
@@ -69,17 +70,17 @@ void Worker::Serve(const Slot& slot) {
       member_.GiveBack((*next)->index);
       continue;
     }
-    if (const Status served = ServeOne(slot, **next); !served) return Broke(served.error());
+    if (const Status served = ServeOne(slot, **next, directory); !served) return Broke(served.error());
   }
 }
 
-Status Worker::ServeOne(const Slot& slot, const Item& taken) {
+Status Worker::ServeOne(const Slot& slot, const Item& taken, NextDirectory& directory) {
   const Result<SourceItem> item = items_.Read(taken.index);
   if (!item) {
     member_.GiveBack(taken.index);
     return Fail(item.error());
   }
-  Result<AttemptEnd> end = RunAttempt(plan_, slot.attempt, *item, taken.attempt, stop_);
+  Result<AttemptEnd> end = RunAttempt(plan_, slot.attempt, *item, taken.attempt, stop_, directory);
   if (!end || end->kind == AttemptEnd::Kind::kInterrupted) {
     member_.GiveBack(taken.index);
     if (!end) return Fail(std::move(end).error());

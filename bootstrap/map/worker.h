@@ -39,7 +39,7 @@ class Worker {
 
  private:
   void Serve(const Slot& slot);
-  Status ServeOne(const Slot& slot, const Item& taken);
+  Status ServeOne(const Slot& slot, const Item& taken, NextDirectory& directory);
   void AwaitIdle(const Group* group);
   void Broke(const Error& error);
 

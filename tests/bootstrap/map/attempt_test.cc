@@ -200,6 +200,41 @@ TEST_F(Attempts, AreNotBegunWithoutTheirProgram) {
   EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));
 }
 
+TEST_F(Attempts, HaveADirectoryThatWasMadeDuringTheOneBefore) {
+  const Commands commands("echo of {item}; until test -e ../next-5-0/stderr; do sleep 0.01; done", {}, 2);
+  NextDirectory next(commands.plan.output, commands.plan.run, commands.plan.rank, commands.slot.number);
+  const StopFlag stop;
+  for (uint64_t item : {0, 1}) {
+    const auto end = RunAttempt(commands.plan, commands.slot, *commands.source->Read(item), 1, stop, next);
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(end->kind, Kind::kDone);
+  }
+  EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "of i0\n");
+  EXPECT_EQ(commands.folder.Read("out/i1/stdout"), "of i1\n");
+  EXPECT_TRUE(commands.folder.Has("out/i1/stderr"));
+}
+
+TEST(NextDirectory, IsLeftOutIfItCannotBeMade) {
+  const Folder folder;
+  std::filesystem::create_directories(folder.File("out/.attempts/run/next-5-0"));
+  NextDirectory next(folder.File("out"), "run", 5, 0);
+  next.Prepare();
+  const auto directory = AttemptDirectory::Create(folder.File("out"), "run", "a", 1, 5, next);
+  ASSERT_TRUE(directory) << directory.error().message;
+  EXPECT_TRUE(folder.Has("out/.attempts/run/a.1.5"));
+}
+
+TEST(NextDirectory, IsRemovedIfNoAttemptFollows) {
+  const Folder folder;
+  std::filesystem::create_directories(folder.File("out/.attempts/run"));
+  {
+    NextDirectory next(folder.File("out"), "run", 5, 0);
+    next.Prepare();
+    EXPECT_TRUE(folder.Has("out/.attempts/run/next-5-0/stdout"));
+  }
+  EXPECT_FALSE(folder.Has("out/.attempts/run/next-5-0"));
+}
+
 TEST(OldAttempts, AreRemovedExceptThoseOfThisRun) {
   const Folder folder;
   for (const char* name : {"out/.attempts/old/a.1.0/x", "out/.attempts/run/b.1.0", "out/a"})

@@ -30,7 +30,8 @@ class Commands {
   }
 
   Result<AttemptEnd> Run(const StopFlag& stop = {}, uint64_t index = 0, uint32_t attempt = 1) const {
-    return RunAttempt(plan, slot, *source->Read(index), attempt, stop);
+    NextDirectory next(plan.output, plan.run, plan.rank, slot.number);
+    return RunAttempt(plan, slot, *source->Read(index), attempt, stop, next);
   }
 
   Folder folder;
