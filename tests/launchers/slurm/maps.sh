@@ -149,20 +149,21 @@ with muster.init():
 
 map_job_over() { [[ $(ctl squeue -h -j "$job" -o %T) == '' ]]; }
 
-# Two models and three tasks; a job has the time for one item a rank: three jobs after each other.
+# Two models and three tasks; a job has the time for one item a rank: three jobs after each other. Slurm may send its signal
+# half a minute early.
 sweep() {
   fresh
   cat >"$dir/sweep.yaml" <<'EOF'
 map:
   items: {model: [small, large], task: [arc, gsm8k, mmlu]}
-  command: [sh, -c, 'sleep 35; echo "{{\"accuracy\": 1}}" >scores.json']
+  command: [sh, -c, 'sleep 60; echo "{{\"accuracy\": 1}}" >scores.json']
   expect: ["scores.json:accuracy"]
 EOF
   trap 'cat "$dir/log"' EXIT
-  (cd "$dir" && ctl sbatch --parsable --time=1 --signal=TERM@5 --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
+  (cd "$dir" && ctl sbatch --parsable --time=2 --signal=TERM@5 --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
     "$dir/sweep.yaml" "$dir/out") >"$dir/job"
   read -r job <"$dir/job"
-  until_true 300 map_job_over
+  until_true 480 map_job_over
   expect_items 6
   expect 'scores' "$(cat "$dir"/out/model=*,task=*/scores.json | sort | uniq -c | xargs)" '6 {accuracy: 1}'
   expect 'runs' "$(find "$dir/out/journal" -name '*.segment' | wc -l)" 3
