@@ -6,6 +6,7 @@
 #include "bootstrap/c/error.h"
 #include "bootstrap/c/handles.h"
 #include "comm/base/version.h"
+#include "comm/log/log.h"
 
 namespace muster::c {
 namespace {
@@ -100,6 +101,20 @@ Result<Communicator*> Alive(const muster_comm* comm) {
   return comm->communicator;
 }
 
+LogLevel LevelOf(muster_log_level level) {
+  switch (level) {
+    case MUSTER_LOG_DEBUG:
+      return LogLevel::kDebug;
+    case MUSTER_LOG_INFO:
+      return LogLevel::kInfo;
+    case MUSTER_LOG_WARNING:
+      return LogLevel::kWarning;
+    case MUSTER_LOG_ERROR:
+      break;
+  }
+  return LogLevel::kError;
+}
+
 }  // namespace muster::c
 
 using muster::c::Guard;
@@ -117,6 +132,17 @@ muster_error* muster_shutdown() { return Guard(muster::c::EndWorld); }
 void muster_abandon(const char* reason) {
   muster_error_free(Guard([&]() -> muster::Status {
     muster::Abandon(reason == nullptr ? "gave up" : reason);
+    return {};
+  }));
+}
+
+void muster_log(muster_log_level level, const char* message) {
+  muster_error_free(Guard([&]() -> muster::Status {
+    // The fork may have copied the log's lock while a thread of the parent held it.
+    const pid_t owner = muster::c::TheHandles().world.pid;
+    if (owner != 0 && owner != getpid()) return {};
+    const muster::LogLevel kind = muster::c::LevelOf(level);
+    if (muster::LogEnabled(kind)) muster::LogLine(kind, "message", {}, message == nullptr ? "" : message);
     return {};
   }));
 }

@@ -76,7 +76,7 @@ extern "C" {
 
 /* The version of this header. A library of a higher version works with a program of a lower one: functions
  * and fields are added, never changed. */
-#define MUSTER_ABI_VERSION 2
+#define MUSTER_ABI_VERSION 3
 
 /* The version of the library in use: it serves programs that were compiled for this version or a lower one. */
 MUSTER_EXPORT uint32_t muster_abi_version(void);
@@ -156,6 +156,19 @@ MUSTER_FALLIBLE muster_error* muster_shutdown(void);
  * thread that ends the wait of another thread. Does not wait; does nothing while muster_init, muster_map_begin or
  * muster_shutdown runs. */
 MUSTER_EXPORT void muster_abandon(const char* reason);
+
+typedef enum muster_log_level MUSTER_ANY_NUMBER {
+  MUSTER_LOG_DEBUG = 0,
+  MUSTER_LOG_INFO = 1,
+  MUSTER_LOG_WARNING = 2,
+  MUSTER_LOG_ERROR = 3
+} muster_log_level;
+
+/* A line in muster's log (version 3): with the time and this rank, in the format and at the place of the configuration
+ * (log), from log.level on. A number that is no level is MUSTER_LOG_ERROR; a `message` of NULL is "". Waits at most
+ * 100 ms if standard error is stopped, as every line of the log. From any thread. Before muster_init the line goes to
+ * standard error, without a time. Does nothing in a forked child of a process with a group. */
+MUSTER_EXPORT void muster_log(muster_log_level level, const char* message);
 
 /* The rank of this process, and its place. -1, or NULL, of a communicator that no longer exists. */
 MUSTER_EXPORT int muster_rank(const muster_comm* comm);
@@ -298,7 +311,12 @@ MUSTER_FALLIBLE muster_error* muster_broadcast_bytes(muster_comm* comm, const vo
  *   if (error == NULL) error = muster_map_finish(map, &outcome);
  *   muster_map_free(map);
  *
- * All functions but muster_map_begin and muster_map_free may be called by several threads at a time. */
+ * All functions but muster_map_begin and muster_map_free may be called by several threads at a time.
+ *
+ *   MUSTER_USAGE   an argument, an item that this rank does not have, a result of more than 4 MiB, a forked child
+ *   MUSTER_SYSTEM  the journal cannot be read or written
+ *
+ * and the group's failure. */
 
 typedef struct muster_map muster_map;
 

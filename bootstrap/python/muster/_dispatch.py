@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import os
 import pickle
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any, Callable
@@ -239,7 +238,7 @@ class Ranks:
             except BrokenRankError as error:
                 item.fail(error.__cause__ or error)
                 self._broken = error
-                print(f"muster: {self._here()} takes no more requests: {error}", file=sys.stderr, flush=True)
+                _world.log(_world.WARNING, f"this rank takes no more requests: {error}")
                 return
             except Exception as error:
                 item.fail(error)
@@ -248,9 +247,6 @@ class Ranks:
         """Items are left, and this rank is broken: so are all others, else they would have done them."""
         if self._broken is not None:
             raise self._broken
-
-    def _here(self) -> str:
-        return f"rank {self._world.rank} on {self._world.node}"
 
 
 def _shortened(name: str) -> str:

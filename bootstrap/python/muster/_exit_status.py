@@ -38,7 +38,7 @@ def _end_in_order(error: TimeIsUpError) -> None:
     try:
         if _world.is_initialized():
             if _world.world().rank == 0:
-                print(f"muster: {error}", file=sys.stderr)
+                _world.log(_world.INFO, str(error))
             if not _world.process().stuck:
                 _world.shutdown()
     except Error:

@@ -29,7 +29,7 @@ def serve(ranks: Ranks, begin: Callable[[Any], Any]) -> None:
     try:
         ranks.serve(begin)
     except PeerLostError as error:
-        print(f"muster: {error}", file=sys.stderr)
+        _world.log(_world.ERROR, str(error))
         raise SystemExit(error.exit_status) from None
 
 

@@ -8,7 +8,7 @@ import os
 from ._errors import UsageError
 
 # Of muster.h, as this module knows it.
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 # As it is installed, and as Bazel builds it.
 NAMES = ["libmuster.so.0", "libmuster.so"]
@@ -88,6 +88,7 @@ _FUNCTIONS: dict[str, tuple[type | None, list[type]]] = {
     "muster_init": (_Pointer, [ctypes.c_uint32, ctypes.POINTER(Options), ctypes.POINTER(_Pointer)]),
     "muster_shutdown": (_Pointer, []),
     "muster_abandon": (None, [_Text]),
+    "muster_log": (None, [_Int, _Text]),
     "muster_rank": (_Int, [_Pointer]),
     "muster_size": (_Int, [_Pointer]),
     "muster_local_rank": (_Int, [_Pointer]),

@@ -43,6 +43,9 @@ class _Process:
             raise of_library(self.library, error)
 
 
+# Levels of muster_log.
+INFO, WARNING, ERROR = 1, 2, 3
+
 _lock = threading.Lock()
 _process: _Process | None = None
 
@@ -159,6 +162,11 @@ def collective_timeout() -> datetime.timedelta:
     world()
     nanoseconds: int = process().library.muster_collective_timeout_ns()
     return min(datetime.timedelta(microseconds=nanoseconds // 1000), datetime.timedelta(days=36500))
+
+
+def log(level: int, message: str) -> None:
+    """A line in muster's log."""
+    process().library.muster_log(level, message.encode(errors="replace"))
 
 
 def version() -> str:

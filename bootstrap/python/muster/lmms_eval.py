@@ -17,6 +17,7 @@ from typing import Any, Callable
 
 from ._dispatch import Call, Ranks, Settings, digest_of, hide_the_group, in_pieces, only_once, take_settings
 from ._errors import UsageError
+from . import _world
 from ._harness import alone, key_of, run_program, seed, seeds, serve, take_own_gpus, text_of
 
 METHODS = ("loglikelihood", "generate_until", "generate_until_multi_round")
@@ -187,7 +188,7 @@ class Dispatcher:
         try:
             sent = [_sent(request, self._run.tasks) for request in requests]
         except LookupError as error:
-            print(f"muster: {method}: rank 0 alone does {len(requests)} requests, because of {error}", file=sys.stderr)
+            _world.log(_world.WARNING, f"rank 0 alone does {len(requests)} requests ({method}), which cannot be sent to the other ranks: they contain {error}")
             return list(getattr(self._model, method)(requests))
         batches = in_pieces(range(len(requests)), self._size)
         keys = list(only_once(key_of([requests[i] for i in batch]) for batch in batches))

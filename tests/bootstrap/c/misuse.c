@@ -134,6 +134,13 @@ static void byte_strings(muster_comm* comm) {
   muster_parts_free(NULL);
 }
 
+/* log.level is error: of these, two lines are written. */
+static void logged(void) {
+  muster_log(MUSTER_LOG_WARNING, "below the level");
+  muster_log(MUSTER_LOG_ERROR, "a line");
+  muster_log((muster_log_level)42, NULL);
+}
+
 static void forked(muster_comm* comm, muster_comm* part) {
   const pid_t parent = getpid();
   const pid_t child = fork();
@@ -148,6 +155,7 @@ static void forked(muster_comm* comm, muster_comm* part) {
              "muster::Init in a forked child: its group belongs to the parent, pid %d", parent);
     EXPECT_ERROR(muster_init(MUSTER_ABI_VERSION, NULL, &again), MUSTER_USAGE, expected);
     EXPECT(muster_rank(comm) == -1);
+    muster_log(MUSTER_LOG_ERROR, "of a forked child");
     EXPECT_OK(muster_shutdown());
     muster_comm_free(part);
     _exit(failures == 0 ? 0 : 1);
@@ -174,6 +182,7 @@ int main(void) {
   facts(comm);
   arguments(comm);
   byte_strings(comm);
+  logged();
   muster_comm* part = NULL;
   EXPECT_ERROR(muster_split(comm, 0, 0, kDefault, NULL), MUSTER_USAGE, "muster_split: part is null");
   EXPECT_OK(muster_split(comm, 0, 0, kDefault, &part));

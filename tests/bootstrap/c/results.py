@@ -28,4 +28,4 @@ class Results:
 
     def test_each_mistake_is_an_error(self):
         done = cases.run([os.path.join(HERE, "misuse" + self.SUFFIX)])
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", "muster: error: a line\nmuster: error: \n"))

@@ -90,7 +90,7 @@ class Harness(unittest.TestCase):
                 if name.startswith("began-"):
                     os.unlink(os.path.join(self.folder, name))
             self.assertIn(f"rank {rank} on", done.stderr)
-            self.assertIn("takes no more requests: its device has failed: CUDA error: an illegal memory access", done.stderr)
+            self.assertIn("this rank takes no more requests: its device has failed: CUDA error: an illegal memory access", done.stderr)
         for ranks in (1, 2):
             done = self.evaluate(ranks, *(f"broken=rank{rank}" for rank in range(ranks)))
             self.assertNotEqual(done.returncode, 0)
