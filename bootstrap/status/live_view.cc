@@ -12,22 +12,51 @@ namespace {
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
 constexpr std::string_view kEndOfRow = "\x1b[K\r\n";
 constexpr std::string_view kClearBelow = "\x1b[J";
+constexpr size_t kContinued = 2;
 
 bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }
 
-void AddRows(std::string_view line, size_t columns, std::vector<std::string>& rows) {
-  std::string row;
-  size_t used = 0;
+// A line's characters: each of one column.
+std::vector<std::string> CharactersOf(std::string_view line) {
+  std::vector<std::string> characters;
   for (const char byte : line) {
-    if (!ContinuesCharacter(byte) && used++ == columns) {
-      rows.push_back(std::move(row));
-      row.clear();
-      used = 1;
+    if (ContinuesCharacter(byte) && !characters.empty()) {
+      characters.back() += byte;
+    } else {
+      characters.emplace_back(1, IsControl(byte) ? '?' : byte);
     }
-    row += IsControl(byte) ? '?' : byte;
   }
-  rows.push_back(std::move(row));
+  return characters;
+}
+
+// The end of the row that begins at `begin`: if a word does not fit, the row ends before it.
+size_t EndOfRow(const std::vector<std::string>& characters, size_t begin, size_t columns) {
+  const size_t full = begin + columns;
+  if (full >= characters.size()) return characters.size();
+  if (characters[full] == " ") return full;
+  size_t word = begin;
+  while (word < full && characters[word] == " ") ++word;
+  for (size_t end = full; end > word; --end) {
+    if (characters[end - 1] == " ") return end;
+  }
+  return full;
+}
+
+// The rows after the first are indented.
+void AddRows(std::string_view line, size_t columns, std::vector<std::string>& rows) {
+  const std::vector<std::string> characters = CharactersOf(line);
+  const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + kContinued, ' ');
+  std::string row;
+  size_t begin = 0;
+  do {
+    const size_t end = EndOfRow(characters, begin, columns - row.size());
+    for (; begin < end; ++begin) row += characters[begin];
+    while (begin < characters.size() && characters[begin] == " ") ++begin;
+    if (begin < characters.size()) row.resize(row.find_last_not_of(' ') + 1);
+    rows.push_back(std::move(row));
+    row = indent.substr(0, columns / 4);
+  } while (begin < characters.size());
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ struct Window {
   friend bool operator==(const Window&, const Window&) = default;
 };
 
-// The lines of `text` in a window: longer ones continue in the next row, and the last row counts those that do
-// not fit. Control characters are '?'. A character takes one column.
+// The lines of `text` in a window: longer ones continue with their next word in the next row,
+// indented, and the last row counts those that do not fit. Control characters are '?'. A character takes one column.
 std::vector<std::string> FitToWindow(std::string_view text, Window window);
 
 class LiveView {

@@ -79,6 +79,16 @@ TEST(FitToWindow, ALongLineContinuesInTheNextRow) {
   EXPECT_THAT(FitToWindow("abcdefgh\nij\n", {5, 4}), ElementsAre("abc", "def", "gh", "ij"));
   EXPECT_THAT(FitToWindow("abc", {5, 4}), ElementsAre("abc"));
   EXPECT_THAT(FitToWindow("a\n\nb", {5, 4}), ElementsAre("a", "", "b"));
+  EXPECT_THAT(FitToWindow("          \n", {5, 4}), ElementsAre(""));
+}
+
+TEST(FitToWindow, ALineContinuesWithItsNextWordIndented) {
+  EXPECT_THAT(FitToWindow("rank 3 on gpu02: Barrier #7", {9, 17}),
+              ElementsAre("rank 3 on gpu02:", "  Barrier #7"));
+  EXPECT_THAT(FitToWindow("  4-7  gpu02  in AllReduce #42 f32[1024]", {9, 22}),
+              ElementsAre("  4-7  gpu02  in", "    AllReduce #42", "    f32[1024]"));
+  EXPECT_THAT(FitToWindow("a word_that_is_too_long", {9, 13}),
+              ElementsAre("a", "  word_that_i", "  s_too_long"));
 }
 
 TEST(FitToWindow, TheLastRowCountsTheRest) {
@@ -109,10 +119,10 @@ TEST(LiveView, AFrameReplacesTheOneBefore) {
 TEST(LiveView, AnotherSizeOfTheWindowClearsTheScreen) {
   LiveView view;
   view.Draw("a line that is as long as this\n", {6, 40});
-  Screen small({4, 12});
+  Screen small({6, 12});
   small.Write("remains of\r\nthe frame\r\n");
-  small.Write(view.Draw("a line that is as long as this\n", {4, 12}));
-  EXPECT_THAT(small.Rows(), ElementsAre("a line that", " is as long", " as this"));
+  small.Write(view.Draw("a line that is as long as this\n", {6, 12}));
+  EXPECT_THAT(small.Rows(), ElementsAre("a line that", "  is as", "  long as", "  this"));
 }
 
 // Nothing disappears before it is written again.
