@@ -20,19 +20,9 @@ constexpr auto kOwnVariables =
     std::to_array<std::string_view>({"MUSTER_ITEM", "MUSTER_ITEM_INDEX", "MUSTER_ITEM_KEY", "MUSTER_ITEM_DIR",
                                      "MUSTER_ITEM_ATTEMPT", "MUSTER_SLOT", "PWD"});
 
-// For people, as a shell would take it back.
-std::string ShellWord(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80 ||
-           std::string_view("%+,-./:=@_{}").find(c) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+std::string ShellLine(const std::vector<std::string>& words) {
+  return config::Joined(words, " ", config::ShellQuoted);
 }
-
-std::string ShellLine(const std::vector<std::string>& words) { return config::Joined(words, " ", ShellWord); }
 
 // Of the command as it is written: a resumed map must have the same.
 Digest DigestOfWords(const std::vector<std::string>& words) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/run/programs.h"
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
@@ -218,7 +219,7 @@ std::string DryRunText(const SupervisorPlan& plan, const std::string& launcher) 
   const Layout layout = LayoutOf(plan);
   std::string text =
       fmt::format("dry run: nothing is started\n\ncommand         {}\nlauncher        {}, {}\n",
-                  fmt::join(plan.command, " "), launcher, plan.job_key);
+                  config::Joined(plan.command, " ", config::ShellQuoted), launcher, plan.job_key);
   text += layout.known ? fmt::format("ranks           {}, nodes {}\n", layout.roster.size(),
                                      layout.roster.nodes.size())
                        : fmt::format("ranks           {}; their nodes are known when they have met\n",

@@ -25,6 +25,17 @@ bool IsPlain(std::string_view text) {
   });
 }
 
+bool IsShellWord(std::string_view text) {
+  if (text.empty() || text.front() == '=') return false;
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return IsWordCharacter(c) || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("-.:@%+=,{}").find(c) != std::string_view::npos;
+  });
+  const bool braces = text.find_first_of("{}") != std::string_view::npos;
+  const bool list = text.find(',') != std::string_view::npos || text.find("..") != std::string_view::npos;
+  return plain && !(braces && list);
+}
+
 }  // namespace
 
 std::string JsonQuoted(std::string_view text) {
@@ -48,9 +59,7 @@ std::string JsonQuoted(std::string_view text) {
 std::string YamlQuoted(std::string_view text) { return IsPlain(text) ? std::string(text) : JsonQuoted(text); }
 
 std::string ShellQuoted(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@%+=,";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);
+  if (IsShellWord(text)) return std::string(text);
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -12,7 +12,7 @@ std::string JsonQuoted(std::string_view text);
 // As it is where YAML reads it back as this very text, also inside [] and {}; else in double quotes.
 std::string YamlQuoted(std::string_view text);
 
-// As one word of a POSIX shell, whatever the text holds.
+// As one word of a shell, whatever the text holds; bash and zsh expand a{b,c}, {1..3} and a leading = too.
 std::string ShellQuoted(std::string_view text);
 
 // What `text_of` makes of each item, with `separator` between them.

@@ -90,6 +90,9 @@ TEST(DescribePlan, ShowsTheFirstCommands) {
                        "m=a,n=1: eval --m=a /o/m=a,n=1 {rank}\n"))
       << text;
   EXPECT_TRUE(text.ends_with("m=b c,n=4: eval '--m=b c' /o/m=b%20c,n=4 {rank}\nand 2 more\n")) << text;
+  const auto braces = Plan({"map.items=['{a,b}']"}, {"echo", "{item}"});
+  ASSERT_TRUE(braces) << braces.error().message;
+  EXPECT_THAT(*DescribePlan(*braces, false), HasSubstr("{a,b}: echo '{a,b}'\n"));
   const std::string json = *DescribePlan(*plan, true);
   EXPECT_THAT(
       json, HasSubstr(R"("items":12,"output":"/o","journal":"/o/journal","retries":2,"first":[{"index":0,)"));

@@ -88,6 +88,12 @@ TEST(ShellQuoted, IsOneWordWhateverItHolds) {
   EXPECT_EQ(ShellQuoted("two words"), "'two words'");
   EXPECT_EQ(ShellQuoted("print('x')"), "'print('\\''x'\\'')'");
   EXPECT_EQ(ShellQuoted("$HOME;`id`&*"), "'$HOME;`id`&*'");
+  // Not for POSIX shells, but for bash and zsh.
+  EXPECT_EQ(ShellQuoted("m={a,b}"), "'m={a,b}'");
+  EXPECT_EQ(ShellQuoted("{1..3}"), "'{1..3}'");
+  EXPECT_EQ(ShellQuoted("=ls"), "'=ls'");
+  EXPECT_EQ(ShellQuoted("{item}/{rank}"), "{item}/{rank}");
+  EXPECT_EQ(ShellQuoted("\xc3\xa4.csv"), "\xc3\xa4.csv");
 }
 
 }  // namespace
