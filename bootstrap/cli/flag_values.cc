@@ -11,7 +11,7 @@ constexpr size_t kMostRanks = 4096;
 
 tl::unexpected<Error> Bad(std::string_view text) {
   return WithHint(Fail(Code::kUsage, "--listen: \"{}\" is no address", text),
-                  "HOST, HOST:PORT or [ADDRESS]:PORT; port 0 for any that is free");
+                  "write HOST, HOST:PORT or [ADDRESS]:PORT; port 0 is any free port");
 }
 
 }  // namespace

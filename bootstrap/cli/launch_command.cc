@@ -52,7 +52,9 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
   const auto& endpoint = asked.explicit_tuple.endpoint;
   if (launch.nodes == 1) {
     if (launch.node <= 0 && !endpoint) return {};
-    return Fail(Code::kUsage, "--node-rank and --endpoint are for several machines: --nnodes is missing");
+    return WithHint(Fail(Code::kUsage, "{} is for several machines, and --nnodes is missing",
+                         launch.node > 0 ? "--node-rank" : "--endpoint (--master-addr)"),
+                    "leave it out, or add --nnodes N");
   }
   const std::string_view missing = launch.node < 0 ? "--node-rank" : (endpoint ? "" : "--endpoint");
   if (!missing.empty()) {

@@ -13,6 +13,7 @@
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/signals.h"
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/hosts.h"
@@ -55,8 +56,9 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
   worker.Run([answer, endpoint] { answer->addresses = net::ResolveHost(endpoint.host, endpoint.port); },
              [answer] { answer->came = true; });
   if (!loop.RunUntil([&] { return answer->came; }, Deadline::After(kResolveTime))) {
-    return Fail(Code::kDeadline, "--listen: the name service did not say within 10 s what \"{}\" is",
-                endpoint.host);
+    return WithHint(Fail(Code::kDeadline, "--listen \"{}\": the name service did not answer within {}",
+                         endpoint.host, FormatDuration(kResolveTime)),
+                    "give an address of this machine instead of its name");
   }
   MUSTER_TRY(const std::vector<net::SocketAddress> addresses, answer->addresses);
   return addresses.front();
@@ -69,8 +71,9 @@ Result<tcp_store::ServerOptions> OptionsHere() {
       descriptors > 2 * kOtherDescriptors ? descriptors - kOtherDescriptors : descriptors / 2;
   options.most_clients = std::min<uint64_t>(options.most_clients, clients);
   if (clients < kFewClients) {
-    LogWarning("the hard limit on open files is {}: at most {} clients at once; `ulimit -Hn` shows it",
-               descriptors, clients);
+    LogWarning(
+        "the hard limit on open files is {} (ulimit -Hn): at most {} clients at a time; raise it for more",
+        descriptors, clients);
   }
   return options;
 }

@@ -21,7 +21,7 @@ Status CheckOrder(const EffectiveConfig& effective, std::string_view shorter, st
   if (holds) return {};
   return WithHint(
       Fail(Code::kConfiguration, "{}, but {}", Describe(effective, shorter), Describe(effective, longer)),
-      fmt::format("{} must be less than {}", shorter, longer));
+      fmt::format("set {} below {}", shorter, longer));
 }
 
 }  // namespace
@@ -35,12 +35,13 @@ Status CheckConfig(const EffectiveConfig& effective) {
                           config.liveness.suspect_after < config.liveness.dead_after));
   if (config.rendezvous.ports.last < kFirstUnprivilegedPort) {
     return WithHint(Fail(Code::kConfiguration, "{}: all below 1024", Describe(effective, "rendezvous.ports")),
-                    "only root may listen there; give ports from 1024 on");
+                    "give ports from 1024 on: only root may listen below");
   }
   if (config.rendezvous.protect == Protect::kAll && config.rendezvous.auth == AuthMethod::kNone) {
-    return WithHint(Fail(Code::kConfiguration, "{}, but {}", Describe(effective, "rendezvous.protect"),
-                         Describe(effective, "rendezvous.auth")),
-                    "without authentication there are no keys to encrypt with");
+    return WithHint(
+        Fail(Code::kConfiguration, "{}, but {}", Describe(effective, "rendezvous.protect"),
+             Describe(effective, "rendezvous.auth")),
+        "set rendezvous.auth: munge or secret, which gives the keys, or rendezvous.protect: control");
   }
   return {};
 }

@@ -108,8 +108,8 @@ class FileLayer {
   tl::unexpected<Error> Unknown(const std::string& path, const YamlNode& name, const Key* key) const {
     if (key == nullptr) return UnknownKey(At(name), path);
     return WithHint(Fail(Code::kConfiguration, "{}: unknown key \"{}\"", At(name), path),
-                    fmt::format("in a file it is written in two lines: {}: and, indented, {}:",
-                                SectionOf(path), NameOf(path)));
+                    fmt::format("write it in two lines of the file: {}: and, indented, {}:", SectionOf(path),
+                                NameOf(path)));
   }
 
   std::string_view name_;

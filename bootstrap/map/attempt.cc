@@ -247,9 +247,9 @@ Status CheckProgram(const AttemptPlan& plan, const AttemptSlot& slot) {
     if (access(candidate.c_str(), X_OK) == 0) return {};
   }
   const bool is_path = program.find('/') != std::string::npos;
-  return WithHint(
-      Fail(Code::kUsage, "the program of the map, \"{}\", cannot be found", program),
-      is_path ? "its path is taken from muster's working directory" : "it is in no directory of PATH");
+  return WithHint(Fail(Code::kUsage, "the program of the map, \"{}\", cannot be found", program),
+                  is_path ? "write a path from muster's working directory, or an absolute one"
+                          : "add its directory to PATH, or write its path");
 }
 
 }  // namespace muster::map

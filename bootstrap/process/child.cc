@@ -35,13 +35,13 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   const bool is_path = name.find('/') != std::string::npos;
   const bool is_python = name.ends_with(".py");
   if (absent && is_path && access(name.c_str(), F_OK) == 0) {
-    error.hint = "the file exists, but not the interpreter that its first line names";
+    error.hint = "correct the first line of the file: the interpreter that it names does not exist";
   } else if (absent && name.find(' ') != std::string::npos) {
     error.hint = "it is one word with spaces; leave out the quotes around it: " + name;
   } else if (is_python && (absent ? !is_path : outcome.error_number == EACCES)) {
     error.hint = "start it with Python: python " + name;
   } else if (absent && !is_path) {
-    error.hint = "it is in no directory of PATH";
+    error.hint = "add its directory to PATH, or write its path";
   }
   return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
 }

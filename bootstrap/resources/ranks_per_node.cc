@@ -31,7 +31,7 @@ Result<int> ParseRanksPerNode(std::string_view text, const std::function<Process
     if (number && *number >= 1 && *number <= kMostRanks) return *number;
     return WithHint(
         Fail(Code::kUsage, "--nproc-per-node \"{}\" is not a number of ranks (1 to {})", text, kMostRanks),
-        "a number, gpu, cpu or auto");
+        "write a number, gpu, cpu or auto");
   }
   const Processors processors = look();
   if (text == "gpu" && processors.gpus == 0) {

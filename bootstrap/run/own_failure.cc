@@ -43,7 +43,7 @@ rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited) 
            exited ? fmt::format("{} exited with 0 without leaving its group", place.Describe(rank))
                   : fmt::format("the program of {} closed its connections without leaving its group",
                                 place.Describe(rank)),
-           "muster::Shutdown leaves the group; a crash or an early exit does not"},
+           "look for a crash or an early exit in its output; muster::Shutdown leaves the group"},
           rank,
           -1,
           ""};

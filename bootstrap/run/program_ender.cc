@@ -104,7 +104,8 @@ void ProgramEnder::EndAll() {
   kill_timer_ = loop_.After(plan_.config.run.grace, [this] {
     for (const int rank : programs_.RunningRanks()) {
       LogEvent(LogLevel::kWarning, "killed", {{"rank", rank}, {"grace", plan_.config.run.grace}},
-               "rank {} has not ended within run.grace; killing it", rank);
+               "{} has not exited within run.grace ({}): SIGKILL sent", verdict_.place().Describe(rank),
+               FormatDuration(plan_.config.run.grace));
       recorder_.Killed(rank);
     }
     programs_.Signal(SIGKILL);

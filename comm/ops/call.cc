@@ -61,7 +61,7 @@ Error Disagreement(const Roster& roster, int rank, const Call& call, int other_r
                fmt::format("{} is in {}{}, {} in {}{}", DescribeRank(roster, rank), Describe(call),
                            alike ? Detail(call, other_call) : "", DescribeRank(roster, other_rank),
                            Describe(other_call), alike ? Detail(other_call, call) : ""),
-               "all ranks must make the same calls in the same order"};
+               "make the same calls in the same order on all ranks"};
 }
 
 }  // namespace muster

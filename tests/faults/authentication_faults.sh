@@ -40,7 +40,7 @@ turned_away='; rejected: 198.18.1.3:*'
 
 check 'authentication: another secret on one node' refused other_secret \
   "$turned_away has another job secret than rank 0 on gpu01, or the handshake was changed on the way" \
-  "$not_joined has another job secret than this rank, or * (MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun)"
+  "$not_joined has another job secret than this rank, or * (export MUSTER_SECRET once in the batch script, before srun: it must be the same on every rank)"
 check 'authentication: another method on one node' refused other_method \
   "$turned_away uses auth secret, rank 0 on gpu01 munge" \
   "$not_joined uses auth munge, this rank secret (set rendezvous.auth to the same method on every rank; *)"

@@ -39,7 +39,7 @@ duplicate() {
 other_size() {
   explicit size 'if [ $rank = 3 ]; then size=5; fi'
   disagree size 0-3 'the ranks disagree on the world size: '
-  expect_like 'what was said' "$(cat "$work/size"/[01].err)" '*: rank 3 on gpu02 has 5, rank [01] on gpu01 has 4 ("muster resolve" on both shows where it comes from)'
+  expect_like 'what was said' "$(cat "$work/size"/[01].err)" '*: rank 3 on gpu02 has 5, rank [01] on gpu01 has 4 (run "muster resolve" on both to see where it comes from)'
 }
 
 other_setting() {

@@ -32,7 +32,7 @@ constexpr Reading kNoBackend = Instead("leave it out: muster needs no rendezvous
 constexpr Reading kWait = Instead("write --set timeouts.rendezvous=TIME to limit the wait for all ranks");
 constexpr Reading kLines =
     Instead("write --label to begin each line with its rank, --log-dir DIR to keep the output of each rank");
-constexpr Reading kLeaveOut = Instead("leave it out: it has no equal in muster");
+constexpr Reading kLeaveOut = Instead("leave it out: muster has no equivalent");
 constexpr Reading kFolder = Instead("change the directory first: cd {}");
 // The environment of muster reaches every program; TranslateHabits refuses a value.
 constexpr Reading kExport = kTrueAnyway;

@@ -34,8 +34,9 @@ Result<FileFormat> FormatOf(const std::string& path) {
   for (const auto& [extension, format] : kExtensions) {
     if (path.ends_with(extension)) return format;
   }
-  return WithHint(Fail(Code::kConfiguration, "{}: the extension does not determine the format", path),
-                  ".jsonl: a JSON object a line; .csv: with a header line; .txt: an item a line");
+  return WithHint(
+      Fail(Code::kConfiguration, "{}: the extension does not determine the format", path),
+      "name the file .jsonl (a JSON object a line), .csv (with a header line) or .txt (an item a line)");
 }
 
 std::optional<RecordFault> FaultOfText(std::string_view record) {

@@ -160,7 +160,7 @@ Status ItemSource::CheckKeys(std::vector<uint64_t> hashes) const {
     if (is_new) continue;
     return WithHint(Fail(Code::kConfiguration, "{}: the key {} a second time; the first is at {}", Where(i),
                          config::JsonQuoted(item.key), Where(known->second)),
-                    "the key is the field key or id, else all fields together");
+                    "give each item a key of its own: the field key or id, else all fields together");
   }
   return {};
 }

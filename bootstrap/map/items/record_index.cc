@@ -65,7 +65,7 @@ Status RecordIndex::Build() {
   struct stat status {};
   if (fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return WithHint(Fail(Code::kConfiguration, "{} is not a regular file", path_),
-                    "every rank reads the items; write them to a file");
+                    "write them to a file: every rank reads the items");
   }
   end_ = static_cast<uint64_t>(status.st_size);
   std::string bytes(std::min<uint64_t>(kByteOrderMark.size(), end_), '\0');

@@ -171,7 +171,7 @@ void ExpectedFiles::Check(std::function<void(const std::optional<Error>&)> then)
     Answer(Error{Code::kDeadline,
                  fmt::format("the files of run.expect could not be examined within {}",
                              FormatDuration(kCheckedWithin)),
-                 "the file system does not answer"});
+                 "check the file system: it does not answer"});
   });
   worker_.Run([question] { question->missing = CheckExpected(question->expected, question->before); },
               [this, question, late] {

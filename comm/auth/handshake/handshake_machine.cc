@@ -145,7 +145,7 @@ Error HandshakeMachine::OtherKeys() const {
   return {Code::kAuthentication,
           fmt::format("{} has another job secret than {}, or the handshake was changed on the way", peer(),
                       self()),
-          "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun"};
+          "export MUSTER_SECRET once in the batch script, before srun: it must be the same on every rank"};
 }
 
 void HandshakeMachine::OnReject(ByteView message) {

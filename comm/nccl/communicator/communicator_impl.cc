@@ -74,7 +74,7 @@ Status NcclCommunicator::Usable() const {
   if (core.InForkedChild()) {
     return WithHint(
         Fail(Code::kUsage, "in a forked child: its communicator belongs to the parent, pid {}", core.owner),
-        "neither CUDA nor NCCL survives a fork: exec a program of its own");
+        "exec a program of its own: neither CUDA nor NCCL survives a fork");
   }
   return CheckUsable(core.broken, core.group);
 }

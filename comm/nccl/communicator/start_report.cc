@@ -59,11 +59,12 @@ Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports,
     behind += fmt::format("{} {}; ", Describe(roster, ranks, reports), doing);
   }
   if (missing == 0) return {};
-  return WithHint(Fail(Code::kDeadline, "NCCL did not start within {} on {} of {} ranks: {}{}",
-                       FormatDuration(limit), missing, reports.size(), behind,
-                       missing == reports.size() ? "no rank was through" : "the other ranks were through"),
-                  "NCCL_DEBUG=INFO (nccl.debug: info) shows what it waits for, often the network interface "
-                  "(nccl.interface) or a firewall; timeouts.init is the limit");
+  return WithHint(
+      Fail(Code::kDeadline, "NCCL did not start within {} on {} of {} ranks: {}{}", FormatDuration(limit),
+           missing, reports.size(), behind,
+           missing == reports.size() ? "no rank was through" : "the other ranks were through"),
+      "set NCCL_DEBUG=INFO (nccl.debug: info) to see what it waits for, often the network interface "
+      "(nccl.interface) or a firewall; timeouts.init is the limit");
 }
 
 }  // namespace muster::nccl

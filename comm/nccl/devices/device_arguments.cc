@@ -24,7 +24,7 @@ Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::st
   if (memory.device.value_or(device) == device) return {};
   return WithHint(Fail(Code::kUsage, "{}: {} is memory of GPU {}, and this rank's is GPU {}", Name(operation),
                        name, *memory.device, device),
-                  "Init makes this rank's the current one of its thread; other threads need cudaSetDevice");
+                  "call cudaSetDevice in this thread: Init selects the rank's GPU in its own thread only");
 }
 
 Status CheckSameMemory(Operation operation, std::string_view one_name, const ConstBuffer& one,

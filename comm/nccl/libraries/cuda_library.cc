@@ -70,7 +70,7 @@ Result<int> CheckVersion(const SharedLibrary& library) {
   if (version >= kLeastCuda) return version;
   return WithHint(
       Fail(Code::kConfiguration, "{} is the runtime of CUDA {}", library.path(), FormatCudaVersion(version)),
-      fmt::format("muster needs CUDA {} or newer", FormatCudaVersion(kLeastCuda)));
+      fmt::format("install CUDA {} or newer", FormatCudaVersion(kLeastCuda)));
 }
 
 class CudaLibrary final : public CudaApi {

@@ -47,7 +47,7 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
   const NcclVersion version = ParseNcclVersion(code);
   if (version.major == kLeastNccl.major && version.AtLeast(kLeastNccl)) return version;
   return WithHint(Fail(Code::kConfiguration, "{} is NCCL {}", library.path(), ToString(version)),
-                  fmt::format("muster needs NCCL {}.{} or newer, of the same major version", kLeastNccl.major,
+                  fmt::format("install NCCL {}.{} or newer, of the same major version", kLeastNccl.major,
                               kLeastNccl.minor));
 }
 

@@ -48,7 +48,7 @@ Status CheckVersions(const Roster& roster, const std::vector<NcclIdPart>& parts)
       Fail(Code::kDisagreement, "{} has NCCL {}, {} has NCCL {}", DescribeRank(roster, 0),
            ToString(parts.front().version), DescribeRank(roster, static_cast<int>(other - parts.begin())),
            ToString(other->version)),
-      "every rank needs the same version: install it on all nodes, or name its folder with NCCL_HOME");
+      "install the same version on all nodes, or name its folder with NCCL_HOME");
 }
 
 }  // namespace

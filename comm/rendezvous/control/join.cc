@@ -52,7 +52,8 @@ class GroupOfOne : public Group {
 };
 
 constexpr std::string_view kEndedHint =
-    "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster run";
+    "unset MUSTER_CONTROL, because the muster run that set it has ended; or start this program under muster "
+    "run";
 
 std::string SocketOf(const std::string& control) { return control.substr(control.rfind('/') + 1); }
 

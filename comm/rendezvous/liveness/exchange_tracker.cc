@@ -49,7 +49,7 @@ std::optional<Failure> ExchangeTracker::FindHopeless(const std::set<int>& left) 
       return Failure{{Code::kPeerLost,
                       fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank),
                                   ShortName(name)),
-                      "its program may never have called muster::Init, or have left early"},
+                      "check that its program calls muster::Init and does not end early"},
                      rank,
                      -1,
                      ""};

@@ -75,11 +75,12 @@ bool LeaveProtocol::KnowsOf(int rank) const {
 
 std::optional<Error> LeaveProtocol::FindAtWork(int rank) const {
   if (!KnowsOf(rank) || HasLeft(rank)) return std::nullopt;
-  return Error{Code::kDisagreement,
-               fmt::format("{} is already at work in this launch's present group, as pid {}",
-                           DescribeRank(roster_, rank), roster_.members[static_cast<size_t>(rank)].pid),
-               "two programs of one rank cannot run at the same time: use two steps; launches by hand that "
-               "run at the same time need a MASTER_PORT each"};
+  return Error{
+      Code::kDisagreement,
+      fmt::format("{} is already at work in this launch's present group, as pid {}",
+                  DescribeRank(roster_, rank), roster_.members[static_cast<size_t>(rank)].pid),
+      "use two steps, because two programs of one rank cannot run at the same time; launches by hand that "
+      "run at the same time need a MASTER_PORT each"};
 }
 
 }  // namespace muster::rendezvous

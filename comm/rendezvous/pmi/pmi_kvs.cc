@@ -221,14 +221,14 @@ tl::unexpected<Error> PmiKvs::Silent() const {
 // It has ended, or somebody of this rank has told it the end.
 tl::unexpected<Error> PmiKvs::HungUp() {
   broken_ = Error{Code::kConfiguration, fmt::format("{} has closed the connection", Describe()),
-                  "it serves one muster run of each rank, before any MPI program; rendezvous.method: tcp or "
-                  "file avoids it"};
+                  "set rendezvous.method: tcp or file; this server serves one muster run of each rank, "
+                  "before any MPI program"};
   return tl::unexpected<Error>(*broken_);
 }
 
 tl::unexpected<Error> PmiKvs::Unusable(std::string_view how) {
-  broken_ =
-      Error{Code::kConfiguration, fmt::format("{} {}", Describe(), how), "rendezvous.method: tcp avoids it"};
+  broken_ = Error{Code::kConfiguration, fmt::format("{} {}", Describe(), how),
+                  "set rendezvous.method: tcp to avoid it"};
   return tl::unexpected<Error>(*broken_);
 }
 

@@ -38,7 +38,7 @@ Result<std::shared_ptr<PmixApi>> PmixKvs::Api(Deadline deadline) {
   if (**begun_) return ***begun_;
   const Error& error = (*begun_)->error();
   return tl::unexpected<Error>(Error{error.code, fmt::format("{}: {}", Describe(), error.message),
-                                     "rendezvous.method: tcp avoids it"});
+                                     "set rendezvous.method: tcp to avoid it"});
 }
 
 Status PmixKvs::Publish(const std::string& name, const std::string& text, Deadline deadline) {

@@ -72,10 +72,10 @@ std::string DescribeProcess(const ProcessInfo& member) {
 std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other) {
   const Agreement& a = mine.agreement;
   const Agreement& b = other.agreement;
-  const std::string_view resolve = "\"muster resolve\" on both shows where it comes from";
+  const std::string_view resolve = "run \"muster resolve\" on both to see where it comes from";
   if (a.restart != b.restart) {
     return Differs("restart of the job", mine, a.restart, other, b.restart,
-                   "a process of an earlier incarnation is still there");
+                   "end the process that an earlier start of the job has left");
   }
   if (a.world_size != b.world_size) {
     return Differs("world size", mine, a.world_size, other, b.world_size, std::string(resolve));
@@ -96,7 +96,8 @@ Error ClaimedTwice(int rank, const Claimant& first, const Claimant& second) {
   return {Code::kDisagreement,
           fmt::format("rank {} is claimed twice: by pid {} on {} and by pid {} on {}", rank, first.pid,
                       first.node, second.pid, second.node),
-          "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches at once"};
+          "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches at the "
+          "same time"};
 }
 
 Failure RefusalOf(const ProcessInfo& member) {

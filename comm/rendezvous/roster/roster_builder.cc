@@ -69,7 +69,7 @@ std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& m
     return Error{
         Code::kBadEnvironment,
         fmt::format("pid {} on {} claims rank {} of {}", member.pid, member.node, claim.rank, world_size()),
-        "\"muster resolve\" there shows where it comes from"};
+        "run \"muster resolve\" there to see where it comes from"};
   }
   Seat& seat = seats_[static_cast<size_t>(claim.rank)];
   if (seat.taken) {
@@ -123,7 +123,7 @@ Status RosterBuilder::CheckLocalRanks(Roster& roster) const {
       return WithHint(Fail(Code::kDisagreement, "the local ranks of {} on {} are {} instead of 0 to {}",
                            FormatRanks(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
                            local_ranks.size() - 1),
-                      "two nodes may have one name, or LOCAL_RANK was exported by hand");
+                      "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand");
     }
   }
   return {};

@@ -191,7 +191,7 @@ Result<LinkFigures> MeasureLink(int fd, bool leader, const MeasureOptions& optio
   if (measured.error().code != Code::kDeadline) return tl::unexpected<Error>(std::move(measured).error());
   return WithHint(Fail(Code::kDeadline, "it connects, but data does not get through within {}",
                        FormatDuration(options.patience)),
-                  "does every hop let packets as large as the MTU pass?");
+                  "check that every hop lets packets as large as the MTU pass");
 }
 
 }  // namespace muster::socket

@@ -25,7 +25,7 @@ TEST(ListenAddress, WhatIsNoneIsNamed) {
     const auto endpoint = ParseListenAddress(text, 29500);
     ASSERT_FALSE(endpoint) << text;
     EXPECT_EQ(endpoint.error(), (Error{Code::kUsage, "--listen: \"" + text + "\" is no address",
-                                       "HOST, HOST:PORT or [ADDRESS]:PORT; port 0 for any that is free"}));
+                                       "write HOST, HOST:PORT or [ADDRESS]:PORT; port 0 is any free port"}));
   }
 }
 

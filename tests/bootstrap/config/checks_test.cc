@@ -19,19 +19,19 @@ TEST(CheckConfig, WantsLivenessInOrder) {
   EXPECT_EQ(ErrorOf({"liveness.dead_after=3s"}),
             (Error{Code::kConfiguration,
                    "liveness.suspect_after is 5s (default), but liveness.dead_after is 3s (--set)",
-                   "liveness.suspect_after must be less than liveness.dead_after"}));
+                   "set liveness.suspect_after below liveness.dead_after"}));
   EXPECT_EQ(
       ErrorOf({"liveness.suspect_after=2s"}),
       (Error{Code::kConfiguration,
              "liveness.heartbeat is 2s (MUSTER_LIVENESS_HEARTBEAT), but liveness.suspect_after is 2s (--set)",
-             "liveness.heartbeat must be less than liveness.suspect_after"}));
+             "set liveness.heartbeat below liveness.suspect_after"}));
   EXPECT_EQ(ErrorOf({"liveness.suspect_after=2001ms", "liveness.dead_after=2002ms"}).message, "no error");
 }
 
 TEST(CheckConfig, RefusesPortsThatOnlyRootMayUse) {
   EXPECT_EQ(ErrorOf({"rendezvous.ports=1-1023"}),
             (Error{Code::kConfiguration, "rendezvous.ports is 1-1023 (--set): all below 1024",
-                   "only root may listen there; give ports from 1024 on"}));
+                   "give ports from 1024 on: only root may listen below"}));
   EXPECT_EQ(ErrorOf({"rendezvous.ports=1-1024"}).message, "no error");
 }
 
@@ -39,7 +39,7 @@ TEST(CheckConfig, RefusesProtectionWithoutKeys) {
   EXPECT_EQ(
       ErrorOf({"rendezvous.protect=all", "rendezvous.auth=none"}),
       (Error{Code::kConfiguration, "rendezvous.protect is all (--set), but rendezvous.auth is none (--set)",
-             "without authentication there are no keys to encrypt with"}));
+             "set rendezvous.auth: munge or secret, which gives the keys, or rendezvous.protect: control"}));
   EXPECT_EQ(ErrorOf({"rendezvous.auth=none"}).message, "no error");
 }
 

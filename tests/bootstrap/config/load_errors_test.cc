@@ -41,7 +41,7 @@ TEST(LoadErrors, InAFile) {
             "threads"},
            {"xyzxyzxyz: 1\n", "F:1:1: unknown key \"xyzxyzxyz\"", "`muster config` shows all keys"},
            {"timeouts.collective: 1h\n", "F:1:1: unknown key \"timeouts.collective\"",
-            "in a file it is written in two lines: timeouts: and, indented, collective:"},
+            "write it in two lines of the file: timeouts: and, indented, collective:"},
            {"x: &a {b: c}\n", "F:1:1: unknown key \"x\"", "`muster config` shows all keys"},
            {"\"a\\nb\": 1\n", "F:1:1: unknown key \"a\\nb\"", "`muster config` shows all keys"},
            {"timeouts: {collective: [1h]}\n",

@@ -195,7 +195,8 @@ TEST_F(Attempts, AreNotBegunWithoutTheirProgram) {
   Commands commands("true");
   EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));
   commands.plan.command = *ParseTemplates("the command", {"no-such-program"}, *commands.source);
-  EXPECT_EQ(CheckProgram(commands.plan, commands.slot).error().hint, "it is in no directory of PATH");
+  EXPECT_EQ(CheckProgram(commands.plan, commands.slot).error().hint,
+            "add its directory to PATH, or write its path");
   commands.plan.command = *ParseTemplates("the command", {"{item}"}, *commands.source);
   EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));
 }

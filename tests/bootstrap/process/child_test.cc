@@ -82,7 +82,7 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
   const std::string no_interpreter = Script("no_interpreter", "#!/no/such/interpreter\n", 0755);
   for (const Failing& failing : std::vector<Failing>{
            {"no-such-program", ENOENT, 127, "cannot start \"no-such-program\": No such file or directory",
-            "it is in no directory of PATH"},
+            "add its directory to PATH, or write its path"},
            {"/no/such", ENOENT, 127, "cannot start \"/no/such\": No such file or directory", ""},
            {"python3 -c pass", ENOENT, 127, "cannot start \"python3 -c pass\": No such file or directory",
             "it is one word with spaces; leave out the quotes around it: python3 -c pass"},
@@ -91,11 +91,12 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
            {"/no/such.py", ENOENT, 127, "cannot start \"/no/such.py\": No such file or directory", ""},
            {python, EACCES, 126, "cannot start \"" + python + "\": Permission denied",
             "start it with Python: python " + python},
-           {"", ENOENT, 127, "cannot start \"\": No such file or directory", "it is in no directory of PATH"},
+           {"", ENOENT, 127, "cannot start \"\": No such file or directory",
+            "add its directory to PATH, or write its path"},
            {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
            {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},
            {no_interpreter, ENOENT, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
-            "the file exists, but not the interpreter that its first line names"},
+            "correct the first line of the file: the interpreter that it names does not exist"},
        }) {
     const auto child = Child::Start(Program({failing.program}, {"PATH=/usr/bin:/bin"}));
     ASSERT_FALSE(child) << failing.program;

@@ -37,7 +37,7 @@ TEST(RanksPerNode, RefusesEverythingElse) {
     EXPECT_EQ(ranks.error().code, Code::kUsage);
     EXPECT_EQ(ranks.error().message,
               "--nproc-per-node \"" + std::string(text) + "\" is not a number of ranks (1 to 4096)");
-    EXPECT_EQ(ranks.error().hint, "a number, gpu, cpu or auto");
+    EXPECT_EQ(ranks.error().hint, "write a number, gpu, cpu or auto");
   }
   EXPECT_EQ(Parse("gpu", kCpuNode).error().message,
             "--nproc-per-node gpu: this node has no GPU that this process may use: there is none");

@@ -21,7 +21,7 @@ TEST(OldLibraries, NcclIsRefused) {
   ASSERT_FALSE(nccl);
   EXPECT_EQ(nccl.error().code, Code::kConfiguration);
   EXPECT_THAT(nccl.error().message, EndsWith(kOld + " is NCCL 2.10.5"));
-  EXPECT_EQ(nccl.error().hint, "muster needs NCCL 2.18 or newer, of the same major version");
+  EXPECT_EQ(nccl.error().hint, "install NCCL 2.18 or newer, of the same major version");
 }
 
 TEST(OldLibraries, CudaIsRefused) {
@@ -29,7 +29,7 @@ TEST(OldLibraries, CudaIsRefused) {
   ASSERT_FALSE(cuda);
   EXPECT_EQ(cuda.error().code, Code::kConfiguration);
   EXPECT_THAT(cuda.error().message, EndsWith(kOld + " is the runtime of CUDA 10.2"));
-  EXPECT_EQ(cuda.error().hint, "muster needs CUDA 11.4 or newer");
+  EXPECT_EQ(cuda.error().hint, "install CUDA 11.4 or newer");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(Disagreement, NamesBothSidesTheLowerRankFirst) {
   const Error error = Disagreement(roster, 5, barrier, 3, reduce);
   EXPECT_EQ(error.code, Code::kDisagreement);
   EXPECT_EQ(error.message, "rank 3 on gpu01 is in AllReduce #42 f32[1024], rank 5 on gpu02 in Barrier #42");
-  EXPECT_EQ(error.hint, "all ranks must make the same calls in the same order");
+  EXPECT_EQ(error.hint, "make the same calls in the same order on all ranks");
   EXPECT_EQ(Disagreement(roster, 3, reduce, 5, barrier), error);
 }
 

@@ -25,7 +25,7 @@ TEST(Disagreement, ReachesAllRanksWithBothSides) {
       world.Messages([](Communicator& c) { return c.rank() == 6 ? c.Barrier() : AllReduceFloats(c, 1024); }),
       Each("rank 5 on gpu03 is in AllReduce #42 f32[1024], rank 6 on gpu03 in Barrier #42"));
   EXPECT_EQ(world.state().failure()->code, Code::kDisagreement);
-  EXPECT_EQ(world.state().failure()->hint, "all ranks must make the same calls in the same order");
+  EXPECT_EQ(world.state().failure()->hint, "make the same calls in the same order on all ranks");
 }
 
 TEST(Disagreement, OfLengthOrTypeIsOneToo) {

@@ -102,7 +102,7 @@ pmix_after_pmix() {
 pmi_after_pmi() {
   fresh
   expect_code 78 "$@" sh -c 'muster run -- true && muster run -- true' 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*error: the PMI server at PMI_FD=* has closed the connection (it serves one muster run of each rank*'
+  expect_like message "$(cat "$dir/err")" '*error: the PMI server at PMI_FD=* has closed the connection (set rendezvous.method: tcp or file; this server serves one muster run of each rank*'
 }
 
 pmi_starts_again() {

@@ -70,7 +70,7 @@ one_node() {
   expect 'ranks' "$(timeout 30 muster run --nproc-per-node 3 -- sh -c 'echo "$RANK/$WORLD_SIZE"' | sort | xargs)" '0/3 1/3 2/3'
   expect_code 64 timeout 30 muster run --nproc-per-node many -- true 2>"$dir/err"
   expect message "$(cat "$dir/err")" \
-    'muster: error: --nproc-per-node "many" is not a number of ranks (1 to 4096) (a number, gpu, cpu or auto)'
+    'muster: error: --nproc-per-node "many" is not a number of ranks (1 to 4096) (write a number, gpu, cpu or auto)'
 }
 
 # A group of one process belongs to its job, too.

@@ -103,7 +103,7 @@ TEST(Handshake, OtherSecretIsNamedOnBothSides) {
   HandshakePair pair(*client, *server);
   pair.Run();
   const char* hint =
-      "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun";
+      "export MUSTER_SECRET once in the batch script, before srun: it must be the same on every rank";
   ExpectRejected(
       pair.client,
       {Code::kAuthentication,

@@ -41,10 +41,9 @@ TEST(CheckDeviceBuffer, TakesMemoryOfTheRanksOwnGpuAlone) {
   EXPECT_TRUE(CheckDeviceBuffer(cuda, 1, Operation::kBroadcast, "buffer", buffer));
   const Status status = CheckDeviceBuffer(cuda, 0, Operation::kBroadcast, "buffer", buffer);
   ASSERT_FALSE(status);
-  EXPECT_EQ(
-      status.error(),
-      (Error{Code::kUsage, "Broadcast: buffer is memory of GPU 1, and this rank's is GPU 0",
-             "Init makes this rank's the current one of its thread; other threads need cudaSetDevice"}));
+  EXPECT_EQ(status.error(),
+            (Error{Code::kUsage, "Broadcast: buffer is memory of GPU 1, and this rank's is GPU 0",
+                   "call cudaSetDevice in this thread: Init selects the rank's GPU in its own thread only"}));
 }
 
 // Refused on this rank alone, and everything goes on.

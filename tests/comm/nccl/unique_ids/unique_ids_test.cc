@@ -155,9 +155,9 @@ TEST(ExchangeNcclIds, DifferentVersionsAreNamedOnEveryRank) {
   const std::vector<Ids> got = ExchangeAmong(6, [](int rank) {
     return rank == 5 ? WithVersion({2, 28, 9}) : Usual(rank);
   });
-  ExpectEverywhere(
-      got, {Code::kDisagreement, "rank 0 on gpu01 has NCCL 2.32.3, rank 5 on gpu02 has NCCL 2.28.9",
-            "every rank needs the same version: install it on all nodes, or name its folder with NCCL_HOME"});
+  ExpectEverywhere(got,
+                   {Code::kDisagreement, "rank 0 on gpu01 has NCCL 2.32.3, rank 5 on gpu02 has NCCL 2.28.9",
+                    "install the same version on all nodes, or name its folder with NCCL_HOME"});
 }
 
 TEST(ExchangeNcclIds, WhoCannotDrawTellsAll) {

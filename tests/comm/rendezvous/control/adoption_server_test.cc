@@ -221,8 +221,8 @@ TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
           fmt::format("no supervisor answers at MUSTER_CONTROL={0}: cannot connect to unix:{0}: No such file "
                       "or directory",
                       control),
-          "the muster run that set it has ended; unset MUSTER_CONTROL, or start this program under muster "
-          "run"}));
+          "unset MUSTER_CONTROL, because the muster run that set it has ended; or start this program under "
+          "muster run"}));
   EXPECT_FALSE(IsSupervisorThere(control, getuid()));
   // As older versions had it, and what anybody may have set.
   for (const char* other : {"muster-control-0-0", "", "/", "/dev/null"})

@@ -53,7 +53,8 @@ TEST_F(RejoinHandlerTest, WhoComesBackEarlyWaitsForTheOthers) {
 }
 
 constexpr const char* kTwiceHint =
-    "two programs of one rank cannot run at the same time: use two steps; launches by hand that run at the "
+    "use two steps, because two programs of one rank cannot run at the same time; launches by hand that run "
+    "at the "
     "same time need a MASTER_PORT each";
 
 TEST_F(RejoinHandlerTest, ASecondProgramOfARankAtWorkIsRefused) {
@@ -102,7 +103,7 @@ TEST_F(RejoinHandlerTest, AProcessOfAnEarlierLifeIsRefused) {
   EXPECT_EQ(old.refused()->error,
             (Error{Code::kDisagreement,
                    "the ranks disagree on the restart of the job: rank 3 on b has 0, rank 2 on b has 1",
-                   "a process of an earlier incarnation is still there"}));
+                   "end the process that an earlier start of the job has left"}));
 }
 
 TEST_F(RejoinHandlerTest, AProcessOfALaterLifeWaitsForTheEarlierToEnd) {

@@ -257,9 +257,9 @@ TEST_F(JoinerFailureTest, WrongLocalRanksAreTheGroupsFailure) {
   Make({"a", "b", "b"});
   requests[2].self.claims[0].local_rank = 2;
   TestGroup group(loop, requests);
-  EXPECT_TRUE(group.AllRefusedWith({Code::kDisagreement,
-                                    "the local ranks of ranks 1,2 on b are 0,2 instead of 0 to 1",
-                                    "two nodes may have one name, or LOCAL_RANK was exported by hand"}));
+  EXPECT_TRUE(group.AllRefusedWith(
+      {Code::kDisagreement, "the local ranks of ranks 1,2 on b are 0,2 instead of 0 to 1",
+       "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand"}));
 }
 
 TEST_F(JoinerFailureTest, AnInterfaceThatIsNotThereIsTheGroupsFailure) {
@@ -329,7 +329,7 @@ TEST_F(JoinerFailureTest, ALeftoverIsRefusedAloneByTheRoot) {
   EXPECT_EQ(old.refused()->error,
             (Error{Code::kDisagreement,
                    "the ranks disagree on the restart of the job: rank 1 on old has 0, rank 0 on a has 1",
-                   "a process of an earlier incarnation is still there"}));
+                   "end the process that an earlier start of the job has left"}));
   loop.For(milliseconds(50));
   EXPECT_FALSE(group[0].ended());
   TestRank last(*loop, requests[2]);
@@ -374,7 +374,7 @@ TEST_F(JoinerFailureTest, WhoComesAfterTheEndIsToldToo) {
   ASSERT_TRUE(loop.Until([&] { return root.ended() && other.ended() && wrong.ended() && late.ended(); }));
   const Error error{Code::kDisagreement,
                     "the ranks disagree on the launcher: rank 1 on b has torchrun, rank 0 on a has slurm",
-                    "\"muster resolve\" on both shows where it comes from; MUSTER_LAUNCHER forces one"};
+                    "run \"muster resolve\" on both to see where it comes from; MUSTER_LAUNCHER forces one"};
   for (const TestRank* rank : {&root, &other, &wrong, &late})
     EXPECT_EQ(rank->refused()->error, error) << rank->rank();
 }

@@ -74,7 +74,7 @@ TEST_F(JoinerKvsTest, TheRootIsSilentUntilTheNextGroup) {
 
 TEST_F(JoinerKvsTest, ABoardThatIsOfNoUseIsSaidByAll) {
   const Error hopeless{Code::kConfiguration, "the key-value store has closed the connection",
-                       "rendezvous.method: tcp avoids it"};
+                       "set rendezvous.method: tcp to avoid it"};
   auto requests = MakeRequests({"a", "b"});
   for (const auto& kvs : MeetOnBoards(requests)) kvs->problem = hopeless;
   TestGroup group(loop, requests);

@@ -131,7 +131,7 @@ TEST_F(AuthenticatingAcceptorTest, AnotherSecretIsTurnedAwayAndSaid) {
           fmt::format("127.0.0.1:{} has another job secret than this rank, or the handshake was changed on "
                       "the way",
                       port),
-          "MUSTER_SECRET must be the same on every rank: export it once in the batch script, before srun"}));
+          "export MUSTER_SECRET once in the batch script, before srun: it must be the same on every rank"}));
   EXPECT_EQ(dialer.Problem(), dialer.rejection()->message);
   EXPECT_THAT(
       listener->last_refusal(),

@@ -129,7 +129,7 @@ void ExpectUseless(const std::vector<PmiExchange>& script, const PmiAccess& acce
       const auto found = kvs.LookUp("here", Soon());
       ASSERT_FALSE(found);
       EXPECT_EQ(found.error(), (Error{Code::kConfiguration, kvs.Describe() + " " + problem,
-                                      "rendezvous.method: tcp avoids it"}));
+                                      "set rendezvous.method: tcp to avoid it"}));
     }
   });
 }
@@ -155,8 +155,8 @@ TEST(PmiKvs, AServerThatHangsUpIsSaid) {
   const auto found = kvs.LookUp("here", Soon());
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error(), (Error{Code::kConfiguration, kvs.Describe() + " has closed the connection",
-                                  "it serves one muster run of each rank, before any MPI program; "
-                                  "rendezvous.method: tcp or file avoids it"}));
+                                  "set rendezvous.method: tcp or file; this server serves one muster run of "
+                                  "each rank, before any MPI program"}));
 }
 
 TEST(PmiKvs, ADescriptorThatIsNoneOfItsIsNotSpokenTo) {

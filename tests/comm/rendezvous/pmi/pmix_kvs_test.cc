@@ -81,7 +81,7 @@ TEST(PmixKvs, SaysWhyItCannotBegin) {
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error(),
               (Error{Code::kConfiguration, "the PMIx server of this node: PMIx_Init failed: UNREACHABLE",
-                     "rendezvous.method: tcp avoids it"}));
+                     "set rendezvous.method: tcp to avoid it"}));
   }
   EXPECT_THAT(pmix->calls, ElementsAre("init"));
 }

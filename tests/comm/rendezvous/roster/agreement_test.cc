@@ -8,7 +8,7 @@
 namespace muster::rendezvous {
 namespace {
 
-constexpr const char* kResolveHint = "\"muster resolve\" on both shows where it comes from";
+constexpr const char* kResolveHint = "run \"muster resolve\" on both to see where it comes from";
 constexpr const char* kConfigHint =
     "give every rank the same file, flags and MUSTER_ variables; \"muster config --explain\" shows where a "
     "value "
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"restart", [](Agreement& a) { a.restart = 1; },
              "the ranks disagree on the restart of the job: rank 5 on gpu03 has 1, rank 0 on gpu01 has 0",
-             "a process of an earlier incarnation is still there"},
+             "end the process that an earlier start of the job has left"},
         Case{"world", [](Agreement& a) { a.world_size = 9; },
              "the ranks disagree on the world size: rank 5 on gpu03 has 9, rank 0 on gpu01 has 8",
              kResolveHint},

@@ -108,7 +108,7 @@ TEST_F(RosterBuilderTest, LocalRanksMustCountFromZero) {
   ASSERT_FALSE(roster);
   EXPECT_EQ(roster.error(),
             (Error{Code::kDisagreement, "the local ranks of ranks 2,3 on gpu02 are 0,2 instead of 0 to 1",
-                   "two nodes may have one name, or LOCAL_RANK was exported by hand"}));
+                   "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand"}));
 }
 
 TEST_F(RosterBuilderTest, TwoNodesOfOneNameAreFound) {
@@ -126,10 +126,10 @@ TEST_F(RosterBuilderTest, ARankClaimedTwiceNamesBoth) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   ProcessInfo second = PartyOf(1, "gpu02", 4, 1, 2);
   second.pid = 77;
-  ExpectFailure(
-      roster_builder->Add(2, HelloOf({second})),
-      {Code::kDisagreement, "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 77 on gpu02",
-       "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches at once"});
+  ExpectFailure(roster_builder->Add(2, HelloOf({second})),
+                {Code::kDisagreement, "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 77 on gpu02",
+                 "look for a RANK or SLURM_PROCID that was exported before the launch, or for two launches "
+                 "at the same time"});
 }
 
 // In containers two processes of one node may well have the same pid.
@@ -154,7 +154,7 @@ TEST_F(RosterBuilderTest, ARankOutsideTheWorldIsRefused) {
     member.pid = 77;
     ExpectFailure(roster_builder->Add(2, HelloOf({member})),
                   {Code::kBadEnvironment, fmt::format("pid 77 on gpu02 claims rank {} of 4", rank),
-                   "\"muster resolve\" there shows where it comes from"});
+                   "run \"muster resolve\" there to see where it comes from"});
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(RosterBuilderTest, ADisagreementIsTheGroupsFailure) {
   ExpectFailure(roster_builder->Add(2, HelloOf({PartyOf(2, "gpu02", 8, 0, 2)})),
                 {Code::kDisagreement,
                  "the ranks disagree on the world size: rank 2 on gpu02 has 8, rank 0 on gpu01 has 4",
-                 "\"muster resolve\" on both shows where it comes from"});
+                 "run \"muster resolve\" on both to see where it comes from"});
 }
 
 TEST_F(RosterBuilderTest, ANewerIncarnationIsADisagreement) {

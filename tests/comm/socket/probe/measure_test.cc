@@ -127,7 +127,7 @@ TEST(MeasureLink, SaysThatDataDoesNotGetThrough) {
   ASSERT_FALSE(measured);
   EXPECT_EQ(measured.error(),
             (Error{Code::kDeadline, "it connects, but data does not get through within 50ms",
-                   "does every hop let packets as large as the MTU pass?"}));
+                   "check that every hop lets packets as large as the MTU pass"}));
 }
 
 TEST(MeasureLink, RefusesWhatIsNoMeasurement) {
