@@ -71,7 +71,7 @@ class Package(unittest.TestCase):
         self.assertEqual(
             done.stderr.splitlines()[-1],
             f"muster.UsageError: {self.copy}/muster/libmuster.so.0 has version 0 of muster's C interface, and this Python"
-            " module needs 2 (install both from the same release of muster)",
+            " module needs 3 (install both from the same release of muster)",
         )
 
 
