@@ -18,6 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// No attempt's: its name ends with two dots and numbers.
+constexpr std::string_view kNext = "next-";
+
 tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int error_number) {
   auto failure = Fail(Code::kSystem, "cannot {} {}: {}", what, path, ErrnoText(error_number));
   if (error_number == ENOSPC || error_number == EDQUOT) {
@@ -50,7 +53,7 @@ int Replace(const std::string& from, const std::string& to) {
 }  // namespace
 
 NextDirectory::NextDirectory(const std::string& output, std::string_view run, int rank, int slot)
-    : path_(fmt::format("{}/.attempts/{}/next-{}-{}", output, run, rank, slot)) {}
+    : path_(fmt::format("{}/.attempts/{}/{}{}-{}", output, run, kNext, rank, slot)) {}
 
 void NextDirectory::Prepare() {
   if (ready_ || mkdir(path_.c_str(), 0777) != 0) return;
@@ -121,7 +124,12 @@ void RemoveOldAttempts(const std::string& output, std::string_view run) {
 }
 
 void RemoveAttemptsOf(const std::string& output, std::string_view run) {
-  rmdir(fmt::format("{}/.attempts/{}", output, run).c_str());
+  const std::string attempts = fmt::format("{}/.attempts/{}", output, run);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(attempts, ignored)) {
+    if (entry.path().filename().string().starts_with(kNext)) fs::remove_all(entry.path(), ignored);
+  }
+  rmdir(attempts.c_str());
   rmdir((output + "/.attempts").c_str());
   rmdir((output + "/.failed").c_str());
 }

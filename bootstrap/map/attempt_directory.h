@@ -69,7 +69,7 @@ class AttemptDirectory {
 
 // What earlier runs have left below OUTPUT/.attempts, once no other run is at work there. This run's stays.
 void RemoveOldAttempts(const std::string& output, std::string_view run);
-// This run's, where nothing is left in it.
+// This run's, where no attempt is left in it. Ranks that have ended may not have removed their next one yet.
 void RemoveAttemptsOf(const std::string& output, std::string_view run);
 
 }  // namespace muster::map

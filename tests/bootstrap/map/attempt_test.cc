@@ -248,5 +248,14 @@ TEST(OldAttempts, AreRemovedExceptThoseOfThisRun) {
   EXPECT_TRUE(folder.Has("out/.attempts/run/b.1.0"));
 }
 
+TEST(NextDirectory, OfARankThatEndsLaterIsRemovedWithTheRun) {
+  const Folder folder;
+  std::filesystem::create_directories(folder.File("out/.attempts/run"));
+  NextDirectory next(folder.File("out"), "run", 5, 0);
+  next.Prepare();
+  RemoveAttemptsOf(folder.File("out"), "run");
+  EXPECT_FALSE(folder.Has("out/.attempts"));
+}
+
 }  // namespace
 }  // namespace muster::map
