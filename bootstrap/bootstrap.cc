@@ -24,7 +24,7 @@ struct ProcessGroup {
   std::unique_ptr<Communicator> communicator;
 };
 
-// Never destroyed: its end is Shutdown's business, not that of static destructors in an order nobody chose.
+// Never destroyed: Shutdown ends it, not static destructors, whose order is undefined.
 ProcessGroup& TheGroup() {
   static ProcessGroup& group = *new ProcessGroup;
   return group;

@@ -38,7 +38,7 @@ struct InitOptions {
   bool host_memory_only = false;
 };
 
-// Resolves the rank of this process, meets the other ranks (or adopts the group of the `muster run` that started
+// Resolves the rank of this process, joins the group (or adopts the group of the `muster run` that started
 // this program) and builds the communicator. BLOCKS for at most timeouts.resolve + timeouts.rendezvous +
 // timeouts.init. The Communicator belongs to muster and lives until Shutdown. A second call returns the first
 // group. After an error, and after Shutdown, Init may be called again, on all ranks.
@@ -72,11 +72,11 @@ void Abandon(std::string_view reason);
 // destroyed before Shutdown. Error: kUsage before Init and in a forked child; else as Member::Join.
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options);
 
-// Leaves the group and frees it. BLOCKS for at most timeouts.shutdown: the root and the leaders wait for the ranks
-// behind them, every other rank leaves immediately. Without it the end of this process is a failure for the other
-// ranks. Does nothing before Init has succeeded, and in a forked child. Destroy communicators of Split, and Members of
-// maps, before. Error: the group's failure, if it has one by then or if it fails while this waits: the work of this
-// rank may be done, but not that of the group.
+// Leaves the group and frees it. BLOCKS for at most timeouts.shutdown: the root and the leaders wait for the
+// ranks below them, every other rank leaves immediately. Without it the end of this process is a failure of
+// the group. Does nothing before Init has succeeded, and in a forked child. Destroy communicators of Split,
+// and Members of maps, first. Error: the failure of the group, if it has failed or fails during this wait.
+// The work of this rank may then be complete, but that of the group is not.
 Status Shutdown();
 
 }  // namespace muster

@@ -41,7 +41,7 @@ def _without_brackets(words):
 
 
 def _opened(words):
-    """What a { after these words opens: ("namespace", name or ""), ("type", name, line), or ("other",)."""
+    """The kind of scope that a { after these words opens: ("namespace", name or ""), ("type", name, line), or ("other",)."""
     outer = _without_brackets(words)
     names = [word for word, _ in outer]
     if "namespace" in names:

@@ -23,7 +23,7 @@ def users(texts):
 
 
 def cycle(graph):
-    """Rooms that include each other, in order; empty where none do."""
+    """Rooms that include each other, in order; empty if none do."""
     done, path = set(), []
 
     def visit(room):
@@ -70,7 +70,7 @@ QUOTED = re.compile(r"`([^`]+)`")
 
 
 def lost(text, read):
-    """What a map's answers name and the sources do not have; read(path): the text of a file beside the map, or None."""
+    """Names in a map's answers that the sources do not have; read(path): the text of a file beside the map, or None."""
     found = []
     for answer in ANSWER.findall(text):
         path, source = None, None

@@ -61,7 +61,7 @@ class Run(unittest.TestCase):
         return list(batches)
 
     def play(self, *batches, keep=False):
-        """(the report, what was printed); `keep`: SIDE_BY_SIDE is set already"""
+        """(the report, the output); `keep`: SIDE_BY_SIDE is set already"""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             report = self.run.play(list(batches) if keep else self.batches(*batches), self.environment, self.folder, self.until)
@@ -152,7 +152,7 @@ class Run(unittest.TestCase):
             self.assertEqual(log.read(), "ok x\n1 passed, 0 failed, 0 skipped\n")
 
     def test_alone(self):
-        """Nothing of the batch before is there any more."""
+        """Nothing of the batch before is left."""
         end = "echo '0 passed, 0 failed, 0 skipped'"
         _, lines = self.play(
             [self.suite("a", f"touch $0/a; sleep 0.3; rm $0/a; {end}"), self.suite("b", end)],

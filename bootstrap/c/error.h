@@ -18,10 +18,10 @@ namespace muster::c {
 
 // For the caller of the C interface.
 muster_error* MakeError(const Error& error);
-// Not allocated: there is no memory for it. muster_error_free knows.
+// Not allocated: there is no memory for it. muster_error_free does not free it.
 muster_error* OutOfMemory();
 
-// What `body` returns, as C sees it.
+// The result of `body` as a C status.
 template <typename Body>
 muster_error* Guard(const Body& body) noexcept {
   try {

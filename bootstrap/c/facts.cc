@@ -1,4 +1,4 @@
-// The part of muster.h that only tells something: nothing here fails or waits.
+// The part of muster.h that only returns facts: nothing here fails or waits.
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/handles.h"
 

@@ -1,4 +1,4 @@
-// What the opaque names of muster.h stand for.
+// The types behind the opaque names of muster.h.
 #pragma once
 
 #include <unistd.h>

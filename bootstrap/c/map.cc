@@ -210,7 +210,7 @@ int muster_map_records_get(const muster_map_records* records, size_t index, must
 void muster_map_records_free(muster_map_records* records) { delete records; }
 
 void muster_map_free(muster_map* map) {
-  // A forked child may not speak for its parent.
+  // A forked child must not act for its parent.
   if (map == nullptr || map->pid != getpid()) return;
   muster::c::Maps& maps = muster::c::TheMaps();
   const std::lock_guard lock(maps.mutex);

@@ -20,8 +20,8 @@
  * broken: every later call returns the first error.
  *
  * Ownership. Buffers stay the caller's and may be used again when the call returns. The world belongs to
- * muster, until muster_shutdown; what muster_split gives is the caller's: muster_comm_free. A string that is
- * returned lives as long as what it was asked of.
+ * muster, until muster_shutdown; a communicator of muster_split is the caller's: muster_comm_free. A returned
+ * string lives as long as the object of the call.
  *
  * Threads. One call at a time on one communicator, else MUSTER_USAGE; muster_send and muster_recv with different
  * peers may run beside it. Communicators are independent of each other. muster_init and muster_shutdown: one
@@ -90,10 +90,10 @@ typedef enum muster_code {
   MUSTER_USAGE = 1,           /* the caller's mistake: a null buffer, a rank that is not there */
   MUSTER_NOT_LAUNCHED = 2,    /* an allocation, but this process was not launched as one of its ranks */
   MUSTER_BAD_ENVIRONMENT = 3, /* malformed or contradictory environment */
-  MUSTER_PEER_LOST = 4,       /* another rank died, left early or fell silent */
+  MUSTER_PEER_LOST = 4,       /* another rank ended, left early or fell silent */
   MUSTER_INTERNAL = 5,        /* a bug in muster */
   MUSTER_SYSTEM = 6,          /* the operating system refused */
-  MUSTER_DEADLINE = 7,        /* time ran out; who is missing is in the message */
+  MUSTER_DEADLINE = 7,        /* time ran out; the message names missing ranks */
   MUSTER_DISAGREEMENT = 8,    /* ranks disagree: world size, configuration, collective */
   MUSTER_AUTHENTICATION = 9,  /* a peer could not prove its identity */
   MUSTER_CONFIGURATION = 10,  /* bad YAML, setting or MUSTER_* value */
@@ -111,9 +111,9 @@ MUSTER_EXPORT const char* muster_error_hint(const muster_error* error);
 /* NULL is fine. */
 MUSTER_EXPORT void muster_error_free(muster_error* error);
 
-/* "peer_lost": the name used in muster's own output; "ok" of MUSTER_OK, "unknown" of what is no code. */
+/* "peer_lost": the name used in muster's own output; "ok" of MUSTER_OK, "unknown" of any other number. */
 MUSTER_EXPORT const char* muster_code_name(int code);
-/* What muster's commands exit with for such an error, 64 to 79; 0 of MUSTER_OK. */
+/* The exit status of muster's commands for such an error, 64 to 79; 0 of MUSTER_OK. */
 MUSTER_EXPORT int muster_exit_status(int code);
 
 /* ---- the group ---- */
@@ -128,7 +128,7 @@ typedef struct muster_options {
 
 #define MUSTER_TIMEOUT_DEFAULT ((int64_t)-1)
 
-/* Resolves the rank of this process, meets the other ranks (or adopts the group of the `muster run` that started
+/* Resolves the rank of this process, joins the group (or adopts the group of the `muster run` that started
  * this program) and returns the communicator of all. `abi_version`: MUSTER_ABI_VERSION. `options`: may be NULL.
  * Blocks for at most timeouts.resolve + timeouts.rendezvous + timeouts.init. A second call returns the first group.
  * After an error, and after muster_shutdown, it may be called again, on all ranks.
@@ -145,10 +145,10 @@ typedef struct muster_options {
 MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_options* options,
                                           muster_comm** world);
 
-/* Leaves the group and frees the communicators of muster_split; waits for at most timeouts.shutdown. Without it the
- * end of this process is a failure for the other ranks. Communicators may still be passed to any function here, which
- * then returns MUSTER_USAGE. Does nothing if there is no group, and in a forked child. Error: the group's failure, if
- * it has one by then or if it fails while this waits. */
+/* Leaves the group and frees the communicators of muster_split; waits for at most timeouts.shutdown. Without
+ * it the end of this process is a failure of the group. Communicators may still be passed to any function
+ * here, which then returns MUSTER_USAGE. Does nothing if there is no group, and in a forked child. Error: the
+ * failure of the group, if it has failed or fails during this wait. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
@@ -170,7 +170,7 @@ typedef enum muster_log_level MUSTER_ANY_NUMBER {
  * standard error, without a time. Does nothing in a forked child of a process with a group. */
 MUSTER_EXPORT void muster_log(muster_log_level level, const char* message);
 
-/* The rank of this process, and its place. -1, or NULL, of a communicator that no longer exists. */
+/* The rank of this process, and its place. -1, or NULL, of a communicator that has been freed. */
 MUSTER_EXPORT int muster_rank(const muster_comm* comm);
 MUSTER_EXPORT int muster_size(const muster_comm* comm);
 MUSTER_EXPORT int muster_local_rank(
@@ -333,9 +333,9 @@ typedef enum muster_map_format MUSTER_ANY_NUMBER {
 typedef struct muster_map_options {
   uint64_t items;
   /* 32 bytes: the BLAKE2b-256 of all keys in the order of the items, of each its length (64 bits, little-endian) and its
-   * bytes. NULL: the items are known by their numbers alone. A journal of other keys is refused. */
+   * bytes. NULL: the items have numbers, but no keys. A journal of other keys is refused. */
   const unsigned char* keys_digest;
-  /* What is done with an item, for people and as a digest: a journal of other work is refused. NULL: "". */
+  /* The name of the work on an item, for users and as a digest: a journal of other work is refused. NULL: "". */
   const char* work;
   const char* journal; /* a directory that the root's node can write; NULL: results live as long as the map */
   int retries;         /* tries after the first, before an item is given up: 0 to 30 */
@@ -380,14 +380,14 @@ MUSTER_FALLIBLE muster_error* muster_map_next(muster_map* map, uint64_t* item, u
 MUSTER_FALLIBLE muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key,
                                                 muster_map_format format, const void* data, size_t size,
                                                 int64_t took_ns);
-/* The item failed: it is tried again, or given up. `reason` is for people. */
+/* The item failed: it is tried again, or given up. `reason` is for users. */
 MUSTER_FALLIBLE muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key,
                                               const char* reason, int64_t took_ns);
 /* The item was not begun, or was interrupted for no fault of its own: that is no failed try. */
 MUSTER_FALLIBLE muster_error* muster_map_give_back(muster_map* map, uint64_t item);
 /* This rank takes no more items: muster_map_next gives MUSTER_MAP_END. From any thread. */
 MUSTER_EXPORT void muster_map_stop(muster_map* map);
-/* Every rank calls it. Waits until all items have ended and are durable, or the time is up and no rank works any more. */
+/* Every rank calls it. Waits until all items have ended and are durable, or the time is up and every rank has stopped work. */
 MUSTER_FALLIBLE muster_error* muster_map_finish(muster_map* map, muster_map_outcome* outcome);
 
 /* Records of the journal; the caller's: muster_map_records_free. */

@@ -127,7 +127,7 @@ class Collector {
     return std::ranges::all_of(evidence_.links, fine) && std::ranges::all_of(evidence_.again, fine);
   }
 
-  // Not where a pair of nodes cannot connect: it would break the communicator, for the same reason, later.
+  // Not if a pair of nodes cannot connect: it would break the communicator, for the same reason, later.
   Status TryCollectives() {
     if (!AllConnected()) return {};
     for (Trial& trial : AllTrials()) evidence_.trials.push_back(std::move(trial.name));

@@ -1,5 +1,5 @@
-// A check of a formed group, from facts to collectives. What the ranks tell each other here goes over the
-// control plane, which stands whatever is wrong with the connections that are being looked at.
+// A check of a formed group, from facts to collectives. The ranks exchange facts over the control plane,
+// which works even if the connections under test do not.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Looks at this process and its node. The only file of this room that asks the operating system.
+// Gathers facts of this process and its node. The only file of this room that queries the operating system.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ namespace muster::check {
 // Does not block.
 RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
 
-// `addresses`: this node's in the roster, best first; empty where there is one node only. What cannot be
-// found out stays empty. Reads /sys and /dev; does not block.
+// `addresses`: this node's in the roster, best first; empty if there is one node only. Unknown facts stay
+// empty. Reads /sys and /dev; does not block.
 NodeFacts FactsOfThisNode(const std::vector<std::string>& addresses);
 
 // The GPU of each rank, for CollectOptions; empty if a rank has none, since the group then uses no GPU.
 std::vector<GpuToCheck> GpusToCheck(const std::vector<nccl::GpuHello>& hellos);
 
-// Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank looked for
+// Of each node, the facts in the second hello of its first rank. `hellos` is empty if no rank searched for
 // GPUs.
 void AddGpuFacts(const std::vector<nccl::GpuHello>& hellos, Evidence& evidence);
 

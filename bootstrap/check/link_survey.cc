@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kFirstWord = std::chrono::seconds(2);
 constexpr Duration kNextWord = std::chrono::seconds(5);
 constexpr Duration kPatience = std::chrono::seconds(3);
-// The other node may still be busy with one that does not answer.
+// The node may still be busy with another node that does not answer.
 constexpr Duration kPeerComes = std::chrono::seconds(30);
 
 }  // namespace
@@ -23,8 +23,8 @@ int SpeakerOf(const Roster& roster, int node) { return roster.RanksOn(node).fron
 
 int RoundsOf(int players) { return players < 2 ? 0 : players - 1 + players % 2; }
 
-// In round r two players meet if their numbers add up to r, modulo the number of rounds. A player that would
-// meet itself meets the last player, or rests if the number of players is odd.
+// In round r two players play if their numbers add up to r, modulo the number of rounds. A player paired with
+// itself plays the last player, or rests if the number of players is odd.
 std::optional<int> OpponentOf(int player, int round, int players) {
   const int rounds = RoundsOf(players);
   const int last = rounds;

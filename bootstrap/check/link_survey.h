@@ -1,10 +1,10 @@
-// How one node finds out about its connections to all others: first who can reach whom at all, then, in the
-// rounds of a tournament, how good some of the connections are.
+// How one node measures its connections to all other nodes: first which pairs can connect at all, then, in
+// the rounds of a tournament, the quality of some connections.
 //
-// A pair that cannot connect, or whose data does not get through, is noted and the others go on: the probing
-// connections are none of the group's (comm/socket/probe).
+// A pair that cannot connect, or whose data does not get through, is noted and all other pairs go on: the
+// probing connections are none of the group's (comm/socket/probe).
 //
-// Threads: one. Only the node's speaker (local rank 0) has one. Ownership: the Group outlives it.
+// Threads: one. Only the speaker of a node (local rank 0) has one. Ownership: the Group outlives it.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@
 
 namespace muster::check {
 
-// Whose word counts for a node.
+// Which process reports for a node.
 int SpeakerOf(const Roster& roster, int node);
 
-// The rounds: every two of N players meet exactly once, and in each round a player meets at most one other
+// The rounds: every two of N players play exactly once, and in each round a player has at most one opponent
 // (the circle method of round-robin tournaments). So pairs of nodes are measured side by side without sharing
 // a node, in N - 1 rounds (N if N is odd) instead of N(N-1)/2. Pure.
 int RoundsOf(int players);
@@ -35,22 +35,22 @@ std::vector<int> SomeRounds(int players, int most);
 struct LinkSurveyOptions {
   bool bandwidth = true;
   Duration connect = std::chrono::seconds(4);
-  int most_rounds = 16;  // of the tournament: after so many a slow node is known
+  int most_rounds = 16;  // of the tournament: enough to identify a slow node
 };
 
 class LinkSurvey {
  public:
-  // `speakers[i]` is where the speaker of node i listens; `endpoint` is this node's own.
+  // The speaker of node i listens at `speakers[i]`; `endpoint` is this node's own.
   LinkSurvey(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
              std::vector<socket::EndpointAddress> speakers, const LinkSurveyOptions& options);
   LinkSurvey(const LinkSurvey&) = delete;
   LinkSurvey& operator=(const LinkSurvey&) = delete;
 
-  // BLOCKS: connects for at most options.connect and a second for each 256 nodes; what cannot be known but by
-  // waiting is waited for. Error: the group's failure, kSystem.
+  // BLOCKS: connects for at most options.connect and a second for each 256 nodes. It uses all of that time
+  // only if a pair does not answer. Error: the group's failure, kSystem.
   Result<NodeLinks> Connect();
   // BLOCKS until measured, at most 4 s a round and 30 s more. Adds to `links`; may be called again, on all
-  // nodes alike, for a second look. Error: the group's failure.
+  // nodes alike, for a second measurement. Error: the group's failure.
   Status Measure(NodeLinks& links);
 
  private:
@@ -58,7 +58,7 @@ class LinkSurvey {
     int node = 0;
     bool measured = false;
   };
-  // With every other node, in the order of the tournament: so no node is dialed by all at once.
+  // With every other node, in the order of the tournament: so all nodes never dial the same node together.
   std::vector<Meeting> Meetings() const;
   void TellWhoIsMissing(const std::vector<int>& ranks);
 

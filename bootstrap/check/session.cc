@@ -8,7 +8,7 @@
 namespace muster::check {
 namespace {
 
-// Whoever checks wants to know soon: what is configured for the work of hours does not bound a few bytes.
+// A check is short: the deadlines configured for hours of work do not bound a few bytes.
 constexpr Duration kSoon = std::chrono::minutes(1);
 
 TimeoutOptions ForCheck(TimeoutOptions timeouts) {

@@ -1,4 +1,4 @@
-// The group that a check looks at: formed by these processes, adopted from `muster run`, or a world of one.
+// The group under check: formed by these processes, adopted from `muster run`, or a world of one.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ namespace muster::check {
 
 struct CheckSession {
   std::string launcher;
-  std::string job;          // what people call this launch; empty where it has no name
+  std::string job;          // the name of this launch for users; empty if it has none
   TimeoutOptions timeouts;  // a collective has a minute at most
   Duration formed_in{};
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;  // goes before the group
-  std::vector<nccl::GpuHello> gpus;            // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;            // by rank; empty if no rank had a reason to search
 };
 
 // BLOCKS as muster::Init does. Error: as muster::Init.

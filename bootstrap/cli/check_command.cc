@@ -40,7 +40,7 @@ struct CheckFlags {
   bool quick = false;
 };
 
-// One rank speaks for all; it knows as much as the others.
+// One rank prints for all; every rank has the same facts.
 void Report(const check::Evidence& evidence, const check::Verdict& verdict, bool json) {
   fmt::print("{}", json ? check::CheckJson(evidence, verdict) : check::CheckText(evidence, verdict));
   std::fflush(stdout);
@@ -66,7 +66,7 @@ Result<int> CheckGroup(check::CheckSession& session, const Environment& environm
   const check::Verdict verdict = check::Judge(evidence);
   if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
   const Status left = check::CloseCheckSession(session);
-  // The report has said what broke the group; leaving it fails for the same reason.
+  // The report names the failure of the group; leaving fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
 }

@@ -28,8 +28,8 @@ CommandText AddHelpCommand(CLI::App& command, Run& run);
 std::span<const CommandRow> Commands();
 const CommandRow* FindCommand(std::string_view name);
 
-// The manual on standard output: of a command, or with `topic` empty the first page. `colour`: what --color was given.
-// Error: kUsage.
+// The manual on standard output: of a command, or with `topic` empty the first page. `colour`: the value of
+// --color. Error: kUsage.
 Result<int> ShowHelp(std::string_view topic, std::string_view colour);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// muster config: the effective configuration and where each value came from.
+// muster config: the effective configuration and the origin of each value.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// muster doctor: what muster finds on this machine, without a job.
+// muster doctor: the state of this machine, without a job.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Values of flags as people write them.
+// Values of flags as users write them.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ class Validator;
 
 namespace muster::cli {
 
-// What the shared flags were set to; filled when the command line is parsed.
+// The values of the shared flags; filled when the command line is parsed.
 struct SharedFlags {
   std::string config_file;
   std::vector<std::string> sets;
@@ -56,9 +56,9 @@ std::string ErrorAsJson(const Error& error);
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);
 
-// For a program in a world of one, which has no supervisor's socket to ask for the configuration: --config
+// For a program in a world of one, which has no supervisor's socket to request the configuration: --config
 // becomes MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable, so that muster::Init
-// computes the same configuration. Not the keys of `run`, which are the supervisor's alone.
+// computes the same configuration. Not the keys of `run`, which only the supervisor uses.
 void ExportSettings(const join::StartOptions& asked, run::Variables& variables);
 
 }  // namespace muster::cli

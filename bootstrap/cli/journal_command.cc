@@ -1,4 +1,4 @@
-// muster journal: what a map has done.
+// muster journal: the work that a map has done.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -76,7 +76,7 @@ Result<int> Merge(map::JournalReader& journal, const JournalFlags& flags) {
                   "run the map again with this journal");
 }
 
-// Users know the directory of the results, which has the journal unless --journal names another place.
+// Users give the directory of the results, which has the journal unless --journal names another place.
 Result<map::JournalReader> OpenJournal(const std::string& directory) {
   Result<map::JournalReader> journal = map::JournalReader::Open(directory);
   if (journal || journal.error().code != Code::kUsage) return journal;

@@ -17,7 +17,7 @@ namespace muster::cli {
 namespace {
 
 constexpr size_t kLongestHostFile = size_t{1} << 20;
-// After the others were told of a failure: for their words to get here.
+// After a failure was reported to the machines: for their output to arrive.
 constexpr Duration kFinalOutputWait = std::chrono::seconds(10);
 
 Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& hosts) {
@@ -27,8 +27,8 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& ho
                   "-n N, or slots=N behind each name in " + launch.host_file);
 }
 
-// "user@host" is ssh's word for the machine. Which port is free there is known when it is tried; any of
-// thousands is as good as another.
+// "user@host" is ssh's form of the machine. A free port there is found only by trying; all of thousands are
+// equally good.
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
@@ -50,7 +50,7 @@ std::map<std::string, std::string> VariablesOf(const Environment& environment,
   return variables;
 }
 
-// What is set by --set is an argument again there, which every user of that machine sees: not so run.env.
+// A value of --set is an argument again there, which every user of that machine can read: not so run.env.
 void TakeSets(const std::vector<std::string>& sets, hosts::HostLaunchPlan& plan) {
   constexpr std::string_view kHidden = "run.env=";
   for (const std::string& set : sets) {
@@ -133,7 +133,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
   if (plan.ssh.empty()) return Fail(Code::kUsage, "--ssh names no command");
   MUSTER_TRY(const std::string program, ThisProgram());
   plan.launch = {program, "launch"};
-  // One machine is a group of its own.
+  // One machine forms its own group.
   if (hosts.hosts.size() > 1) {
     plan.launch.insert(plan.launch.end(),
                        {"--nnodes", std::to_string(hosts.hosts.size()), "--endpoint", ToString(endpoint)});

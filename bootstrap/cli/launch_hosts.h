@@ -1,4 +1,4 @@
-// `muster launch --hosts FILE`, the side that starts the others.
+// `muster launch --hosts FILE`, the side that starts the machines.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace muster::cli {
 
 // The flags of `muster launch`.
 struct LaunchFlags {
-  std::string ranks;  // of each machine; empty: not said
+  std::string ranks;  // of each machine; empty: not given
   int nodes = 1;
   int node = -1;
   int max_restarts = 0;

@@ -1,4 +1,5 @@
-// muster resolve: who am I, and why. No network, but for a bare PMIx rank the server on this node.
+// muster resolve: the tuple of this process, and its origin. No network, except that a bare PMIx rank queries
+// the server on this node.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -52,7 +53,7 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   if (flags.json) {
     fmt::print("{}", resolve::ResolveJson(refusal));
   } else {
-    // stdout is for what was asked for: nothing, here.
+    // stdout is for requested output: here it is empty.
     fmt::print(stderr, "{}", resolve::ResolveText(refusal));
   }
   return ExitStatus(refusal.error.code);

@@ -1,6 +1,6 @@
-// muster-slurm: asks slurmctld what a step's environment does not say, and prints one JSON object. A program
-// of its own because libslurm ends the process that it is in where it finds no configuration, and is another
-// library with every release of Slurm; muster runs it under a deadline and does without where it fails.
+// muster-slurm: queries slurmctld for facts that a step's environment lacks, and prints one JSON object. A
+// program of its own because libslurm ends its process if it finds no configuration, and because each release
+// of Slurm has another library. muster runs it under a deadline, and works without it if it fails.
 #include <unistd.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kUsageStatus = 64;
-// Whoever started it has given up long before.
+// The process that started it has given up long before.
 constexpr unsigned kLongestSeconds = 30;
 
 constexpr const char* kHelp =

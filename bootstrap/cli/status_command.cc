@@ -1,4 +1,4 @@
-// muster status: what the running group of this job is doing, rank by rank.
+// muster status: the state of this job's running group, rank by rank.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -57,7 +57,7 @@ struct StatusFlags {
   std::optional<std::string> watch;  // the interval; empty: kInterval
 };
 
-// The answer may take half as long again where the root is silent.
+// The answer may take half as long again if the root is silent.
 Result<rendezvous::AskedGroups> Ask(uint64_t milliseconds, const std::vector<int>& stacks,
                                     const Environment& environment) {
   const Deadline deadline = Deadline::After(std::chrono::milliseconds(2 * milliseconds) + seconds(1));
@@ -65,8 +65,8 @@ Result<rendezvous::AskedGroups> Ask(uint64_t milliseconds, const std::vector<int
                                          join::SharedDirectories(environment), deadline);
 }
 
-// Inside a job without the groups of other jobs, where it has any of its own. Of muster launch none says in
-// which job it is.
+// Inside a job without the groups of other jobs, if it has groups of its own. A group of muster launch does
+// not name its job.
 void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& environment) {
   const auto job = environment.Get("SLURM_JOB_ID");
   if (!job) return;
@@ -79,7 +79,8 @@ void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& en
   }
 }
 
-// Of processes on this node that nobody else can look at: a program that links muster does not start tools.
+// Of processes on this node that no other process can inspect: a program that links muster does not start
+// tools.
 void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks, std::string_view path) {
   const auto node_of = [&](int rank) { return status.node_of_rank[static_cast<size_t>(rank)]; };
   for (rendezvous::RankReport& report : status.reports) {

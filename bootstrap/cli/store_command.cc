@@ -35,7 +35,7 @@ muster store --listen 10.1.0.5:0 --json   # any free port)",
 
 constexpr uint16_t kDefaultPort = 29500;  // PyTorch's own
 constexpr Duration kResolveTime = std::chrono::seconds(10);
-// Descriptors that are not clients: standard streams, listener, loop, log, what a name service opens.
+// Descriptors that are not clients: standard streams, listener, loop, log, those that a name service opens.
 constexpr uint64_t kOtherDescriptors = 32;
 constexpr uint64_t kFewClients = 1024;
 
@@ -51,7 +51,7 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
     bool came = false;
     Result<std::vector<net::SocketAddress>> addresses = Fail(Code::kInternal, "");
   };
-  // The worker outlives this call where the name service hangs.
+  // The worker outlives this call if the name service hangs.
   const auto answer = std::make_shared<Answer>();
   worker.Run([answer, endpoint] { answer->addresses = net::ResolveHost(endpoint.host, endpoint.port); },
              [answer] { answer->came = true; });

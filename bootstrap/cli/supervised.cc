@@ -34,7 +34,7 @@ Result<std::vector<std::string>> CommandOf(const config::Config& config,
                   "muster run -- CMD ARGS...");
 }
 
-// Where one task of each node is to start the ranks of that node, more tasks would start them over and over.
+// If one task of each node starts the ranks of that node, several tasks would start them several times.
 Result<join::RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
   if (tuple.local_world_size.value_or(1) > 1) {
     return WithHint(Fail(Code::kUsage,
@@ -49,7 +49,7 @@ class Planner {
  public:
   Planner(const SharedFlags& flags, const Supervised& wanted) : flags_(flags), wanted_(wanted) {}
 
-  // The launcher hears of the end last of all: until then it is no accident that programs come and go.
+  // The launcher learns of the end last: until then processes start and exit as expected.
   Result<int> Run() {
     Result<int> status = RunAll();
     if (kvs_) kvs_->Leave();
@@ -77,7 +77,7 @@ class Planner {
     Result<int> status =
         run::RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
           Result<run::SupervisorPlan> plan = Plan(node, restarts);
-          // Those who start again meet elsewhere; and what was possible once is possible again.
+          // A restarted group uses another key; a path that failed before may work again.
           if (!plan && restarts == 0) {
             refused = Refused(plan.error());
             return plan;
@@ -106,7 +106,7 @@ class Planner {
     return join::TellOthers(environment_, asked_, resolution_, error);
   }
 
-  // A mistake that all ranks have is told once.
+  // An error that all ranks share is reported once.
   static Result<int> End(const rendezvous::ToldRefusal& refused) {
     if (!refused.elsewhere) return tl::unexpected<Error>(refused.error);
     LogEvent(LogLevel::kDebug, "error",
@@ -176,7 +176,7 @@ class Planner {
     return plan;
   }
 
-  // Rank 0's; the roster carries it to everybody.
+  // Rank 0's; the roster carries it to every rank.
   Result<std::shared_ptr<store::StorePort>> Port(rendezvous::JoinRequest& request) const {
     if (wanted_.who != run::WhoRuns::kEveryRank) return nullptr;
     const RankTuple& tuple = resolution_.tuple;
@@ -188,7 +188,7 @@ class Planner {
   }
 
   Result<rendezvous::JoinRequest> Join() {
-    // Alone, it has nobody to meet, and nothing tells it from another one on this machine.
+    // A single rank has no peers, and no key distinguishes it from another one on this machine.
     if (resolution_.tuple.world_size == 1) {
       return join::MakeLocalJoin(environment_, effective_.config, resolution_.tuple.job.key);
     }

@@ -1,4 +1,5 @@
-// What `muster run` and `muster once` share: from the command line to the plan of this process's supervisor.
+// The common part of `muster run` and `muster once`: from the command line to the plan of this process's
+// supervisor.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct Supervised {
   run::WhoRuns who = run::WhoRuns::kEveryRank;
 };
 
-// Resolves, meets the others and runs the program: the exit status. BLOCKS until all is over. Error: before
+// Resolves, joins the group and runs the program: the exit status. BLOCKS until all is over. Error: before
 // anything was started.
 Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run);
 

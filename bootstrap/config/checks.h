@@ -1,4 +1,4 @@
-// What must hold between keys, once all have their values.
+// The conditions between keys, once all have their values.
 #pragma once
 
 #include "bootstrap/config/config.h"
@@ -6,10 +6,10 @@
 
 namespace muster::config {
 
-// liveness.heartbeat < suspect_after < dead_after; not all of rendezvous.ports below 1024, where only root
-// may listen; rendezvous.protect: all needs the keys that rendezvous.auth: none does not make. The other
-// time-outs need no order: each phase ends at its own, and the earlier of two wins. Error: kConfiguration,
-// names both keys, their values and where these came from.
+// liveness.heartbeat < suspect_after < dead_after; not all of rendezvous.ports below 1024, which are root's
+// alone; rendezvous.protect: all needs keys, and rendezvous.auth: none makes none. All other timeouts need no
+// order: each phase ends at its own, and the earlier of two wins. Error: kConfiguration, names both keys,
+// their values and their origins.
 Status CheckConfig(const EffectiveConfig& effective);
 
 }  // namespace muster::config

@@ -1,6 +1,6 @@
 // The configuration as a value (configs/REFERENCE.md). The YAML names are the field names; the defaults below
-// are the documented ones, and table.h says for each key its type, range and meaning. LoadConfig (load.h)
-// fills it.
+// are the documented ones, and table.h has the type, range and meaning of each key. LoadConfig (load.h) fills
+// it.
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@
 
 namespace muster::config {
 
-// Who serves the store that PyTorch meets at: muster, or the program itself (rank 0 binds MASTER_PORT).
+// Which process serves PyTorch's store: muster, or the program itself (rank 0 binds MASTER_PORT).
 enum class RunStore : uint8_t { kMuster, kProgram };
 
-// Which ranks have muster's standard input; kAuto: rank 0 where muster starts several ranks, else all.
+// Which ranks have muster's standard input; kAuto: rank 0 if muster starts several ranks, else all.
 enum class RunStdin : uint8_t { kAuto, kRank0, kAll, kNone };
 
 // OMP_NUM_THREADS of a program: its share of the CPUs, not set, or a number.
@@ -49,7 +49,7 @@ struct RunOptions {
   friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };
 
-// What a map has items of (bootstrap/map): nothing, a file, a list, or all combinations of some lists.
+// The source of a map's items (bootstrap/map): nothing, a file, a list, or all combinations of some lists.
 struct MapItems {
   using Fields = std::vector<std::pair<std::string, std::string>>;  // name, text; in the order of writing
   std::string file;
@@ -91,7 +91,7 @@ struct Includes {
 };
 
 struct Config {
-  std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/resolve knows which there are
+  std::string launcher = "auto";  // auto, none or a launcher's name; bootstrap/resolve has the list
   Backend backend = Backend::kAuto;
   Includes include;
   RendezvousOptions rendezvous;
@@ -106,12 +106,12 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-// A Config with, for every key, where its value came from.
+// A Config with the origin of every key's value.
 struct EffectiveConfig {
   Config config;
   // By path, every key: "configs/eval.yaml:3:15", "MUSTER_TIMEOUTS_COLLECTIVE", "--set" or "default".
   std::map<std::string, std::string> origins;
-  // Sentences for the log: a MUSTER_ variable that is no key but looks like one.
+  // Sentences for the log: a MUSTER_ variable that is no key but resembles one.
   std::vector<std::string> warnings;
 
   friend bool operator==(const EffectiveConfig&, const EffectiveConfig&) = default;

@@ -15,7 +15,7 @@ namespace {
 // Comments begin here, except after a value that is longer.
 constexpr size_t kCommentColumn = 30;
 
-// What stands behind # must stay on its line: file names may hold anything.
+// A comment behind # must stay on its line: file names may hold any byte.
 std::string CommentText(std::string_view text) {
   std::string safe(text);
   std::ranges::replace_if(

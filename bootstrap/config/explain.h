@@ -7,17 +7,17 @@
 
 namespace muster::config {
 
-// A YAML file with every key; loaded again it is the same Config. With `origins` each line says where its
-// value came from in a comment.
+// A YAML file with every key; loaded again it is the same Config. With `origins` a comment on each line has
+// the origin of its value.
 std::string ToYaml(const EffectiveConfig& effective, bool origins);
 
 // {"launcher":"auto",...,"timeouts":{"collective":"1h",...}}; with `origins` each value is {"value":...,
 // "origin":"..."}.
 std::string ToJson(const EffectiveConfig& effective, bool origins);
 
-// What all ranks must agree on, as text that travels in the rendezvous hello: the group-wide keys that differ
+// The keys that all ranks must agree on, as text in the rendezvous hello: the group-wide keys that differ
 // from the defaults, in the order of the table ("timeouts.collective=1h\nrendezvous.auth=secret\n"). Usually
-// empty. Equal configurations give equal text and the other way round, so that the root compares strings.
+// empty. Two configurations are equal if and only if their texts are, so the root compares strings.
 std::string GroupWideText(const Config& config);
 
 // configs/default.yaml: every key with its default and what it is for.

@@ -1,4 +1,4 @@
-// LAUNCHERS.md: the launchers, the meeting of their ranks and their variables, for users.
+// LAUNCHERS.md: the launchers, the rendezvous of their ranks and their variables, for users.
 #pragma once
 
 #include <string>

@@ -186,7 +186,7 @@ EffectiveConfig AllDefaults() {
 
 // --- Single values: the environment and --set ---
 
-// Lists and maps are YAML; the rest is taken as it stands, so that [2001:db8::1]:61000 needs no quotes.
+// Lists and maps are YAML; all other text is literal, so that [2001:db8::1]:61000 needs no quotes.
 Result<YamlNode> ParseSingle(const Key& key, const std::string& text, std::string_view where) {
   if (key.path == kInclude) {
     return WithHint(Fail(Code::kConfiguration, "{}: only a file can include files", where),

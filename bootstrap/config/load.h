@@ -18,11 +18,10 @@ namespace muster::config {
 using FileReader = std::function<Result<std::string>(const std::filesystem::path&)>;
 Result<std::string> ReadConfigFile(const std::filesystem::path& file);
 
-// `file`: YAML, at most 1 MiB, a regular file; absent: none. Relative paths are as open(2) sees them.
-// `environment`: NAME, VALUE. MUSTER_TIMEOUTS_COLLECTIVE is the key timeouts.collective; every other name is
-// left alone. `sets`: "timeouts.collective=1h" as after --set; of two for one key the later wins. A list or
-// map (run.command, run.env) replaces the one below it whole; in `environment` and `sets` it is YAML flow
-// text:
+// `file`: YAML, at most 1 MiB, a regular file; absent: none. Relative paths are as in open(2). `environment`:
+// NAME, VALUE. MUSTER_TIMEOUTS_COLLECTIVE is the key timeouts.collective; every other name is ignored.
+// `sets`: "timeouts.collective=1h" as after --set; of two for one key the later wins. A list or map
+// (run.command, run.env) replaces the one below it whole; in `environment` and `sets` it is YAML flow text:
 // "[python, -m, lmms_eval]". At most 64 files are read: `file`, and those of its `include:` before it.
 //
 // Error: kConfiguration; the message begins with file:line:column, the variable or the flag, and an unknown
@@ -32,9 +31,9 @@ Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& f
                                    const std::vector<std::string>& sets,
                                    const FileReader& read = ReadConfigFile);
 
-// The same for YAML text alone: what a supervisor hands to its programs. `name` stands for the file in
-// messages. The supervisor may be of another release: an unknown key is a warning, and is ignored.
-// It can include no files.
+// The same for YAML text alone, which a supervisor passes to its programs. `name` is the file's name in
+// messages. The supervisor may be of another release: an unknown key is a warning, and is ignored. It can
+// include no files.
 Result<EffectiveConfig> LoadConfigText(const std::string& text, const std::string& name);
 
 }  // namespace muster::config

@@ -36,7 +36,7 @@ std::string Enumeration(const std::vector<std::string_view>& words) {
   return fmt::format(R"("enum": [{}])", Joined(words, ", ", JsonQuoted));
 }
 
-// The one word that stands for something is the launcher's name.
+// The only placeholder is the launcher's name.
 std::string Constraint(const Key&, const std::string&, const resolve::LauncherTable& launchers) {
   std::vector<std::string_view> words = {"auto"};
   for (const resolve::Launcher* launcher : launchers) words.push_back(launcher->name);

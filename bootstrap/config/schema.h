@@ -1,4 +1,4 @@
-// configs/schema.json: what an editor needs to check and complete a configuration.
+// configs/schema.json: for an editor to check and complete a configuration.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace muster::config {
 
-// JSON Schema 2020-12, from the table. The parser is stricter where a schema cannot say it: the shortest
-// durations, the order within a range of ports, and what must hold between keys (checks.h).
+// JSON Schema 2020-12, from the table. The parser is stricter if a schema cannot express a rule: the shortest
+// durations, the order within a range of ports, and the conditions between keys (checks.h).
 std::string SchemaText(const resolve::LauncherTable& launchers = resolve::Launchers());
 
 }  // namespace muster::config

@@ -16,7 +16,7 @@
 
 namespace muster::config {
 
-// Where a key's value lies in a Config; the type of the field is the type of the key.
+// The field of a Config for a key's value; the type of the field is the type of the key.
 template <typename T>
 struct FieldOf {
   T& (*in)(Config&);
@@ -34,7 +34,7 @@ using Field =
 // A word beside a key's choices: another name for one of them, or one that is refused with a reason.
 struct SpecialWord {
   std::string_view word;
-  std::string_view means;    // the choice it stands for; empty: refused
+  std::string_view means;    // the choice that it means; empty: refused
   std::string_view refusal;  // why; empty: accepted
   std::string_view advice;
 };
@@ -52,7 +52,7 @@ struct Key {
 std::span<const Key> Keys();
 const Key* FindKey(std::string_view path);
 
-// "timeouts" for "timeouts.collective", "" for "launcher"; and the other part.
+// "timeouts" for "timeouts.collective", "" for "launcher"; and the second part.
 std::string_view SectionOf(std::string_view path);
 std::string_view NameOf(std::string_view path);
 
@@ -63,7 +63,7 @@ bool IsSection(std::string_view name);
 // "MUSTER_TIMEOUTS_COLLECTIVE"; empty for include, which only files have.
 std::string VariableName(const Key& key);
 
-// The valid key (or section) a person most likely meant by `unknown`; empty where none is near.
+// The valid key (or section) nearest to `unknown`; empty if none is near.
 std::string_view NearestKey(std::string_view unknown);
 
 }  // namespace muster::config

@@ -55,7 +55,7 @@ requires std::is_enum_v<Enum> std::string NameOfType(const Key& key, const Enum&
 
 // --- Reading. ---
 
-// A word that stands for something: the launchers' names are those of bootstrap/resolve.
+// A placeholder among the choices: the launchers' names are those of bootstrap/resolve.
 Status Read(const Key&, const YamlNode& value, std::string& out) {
   MUSTER_TRY(const std::string text, Scalar("a name", value));
   const bool is_word = !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -318,7 +318,7 @@ Status Read(const Key&, const YamlNode& value, MapItems& out) {
   return {};
 }
 
-// The choice that a word means, with other names followed and refused words refused.
+// The choice that a word means; another name becomes its choice, and refused words are refused.
 Result<size_t> ChoiceOf(const Key& key, const YamlNode& value) {
   MUSTER_TRY(const std::string text, Scalar(TypeName(key), value));
   std::string_view word = text;

@@ -11,8 +11,8 @@
 
 namespace muster::config {
 
-// Sets the key in `config`; on error leaves it as it was. Error: kConfiguration; the message says what is
-// wrong but not where: "a duration is expected, not a list".
+// Sets the key in `config`; on error leaves it unchanged. Error: kConfiguration; the message has the fault
+// but not its place: "a duration is expected, not a list".
 Status ReadValue(const Key& key, const YamlNode& value, Config& config);
 
 // One line of YAML, in a form that does not depend on how it was written: "30m", "null", "[python, -m,
@@ -28,7 +28,7 @@ std::string TypeName(const Key& key);
 // Whether the key may be null.
 bool IsNullable(const Key& key);
 
-// Whether the key is a list or a map, which is written as YAML wherever it stands.
+// Whether the key is a list or a map, which is always written as YAML.
 bool IsCollection(const Key& key);
 
 }  // namespace muster::config

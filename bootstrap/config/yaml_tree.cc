@@ -41,7 +41,7 @@ class TreeBuilder : public YAML::EventHandler {
  public:
   std::optional<YamlNode> root;
   std::optional<size_t> last_quoted;  // byte offset of the last quoted scalar
-  bool closed = false;                // the document is complete: whatever follows is another one
+  bool closed = false;                // the document is complete: any further event belongs to another one
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (closed) Refuse(mark, "a second document begins here; a configuration is one document");
@@ -50,7 +50,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     YamlNode node = Begin(mark, YamlNode::Kind::kNull);
-    // yaml-cpp puts a missing value where the next token is.
+    // yaml-cpp gives a missing value the position of the next token.
     if (const YamlNode* key = PendingKey()) {
       node.line = key->line;
       node.column = key->column;

@@ -1,4 +1,4 @@
-// YAML text as a tree of plain values. The only file that knows yaml-cpp; none of its exceptions leave it.
+// YAML text as a tree of plain values. The only file that uses yaml-cpp; none of its exceptions leave it.
 #pragma once
 
 #include <string>
@@ -29,10 +29,9 @@ struct YamlNode {
 // "a list", "text", ...: for error messages.
 std::string_view KindName(YamlNode::Kind kind);
 
-// One document; an empty one is kNull. Aliases are followed.
-// Error: kConfiguration, the message begins with "NAME:line:column: ". Refused: text above 1 MiB, what is not
-// UTF-8 or has control characters, a second document, a key twice in one map, tags, nesting deeper than 16,
-// more than 100 000 nodes.
+// One document; an empty one is kNull. Aliases are followed. Error: kConfiguration, the message begins with
+// "NAME:line:column: ". Refused: text above 1 MiB, invalid UTF-8, control characters, a second document, a
+// key twice in one map, tags. Also refused: nesting deeper than 16, more than 100 000 nodes.
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name);
 
 inline constexpr size_t kLargestYaml = size_t{1} << 20;

@@ -1,4 +1,4 @@
-// All that `muster doctor` looks at, in the order in which it is shown.
+// All subjects of `muster doctor`, in the order in which they are shown.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace muster::doctor {
 
-// Takes no part in a group and leaves nothing behind. BLOCKS while programs and libraries are asked, at most
+// Takes no part in a group and leaves nothing behind. BLOCKS while it queries programs and libraries, at most
 // until the deadline.
 std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
                              const join::StartOptions& asked, Deadline deadline);
 
-// The last of them: what this process would be if it formed a group now. Pure.
+// The last of them: the tuple that this process would have in a group now. Pure.
 Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& resolved);
 
 }  // namespace muster::doctor

@@ -1,4 +1,4 @@
-// What `muster doctor` has found out about one subject. Values.
+// The result of `muster doctor` for one subject. Values.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ enum class Health : uint8_t {
 struct Finding {
   std::string subject;  // "munge"
   Health health = Health::kOk;
-  std::string found;                                       // what there is
-  std::string cost;                                        // what that means for a job; empty: nothing
-  std::string remedy;                                      // what to do; may be empty
+  std::string found;                                       // the fact
+  std::string cost;                                        // its consequence for a job; empty: none
+  std::string remedy;                                      // the remedy; may be empty
   std::vector<std::pair<std::string, std::string>> facts;  // for --json: name and value
 
   friend bool operator==(const Finding&, const Finding&) = default;

@@ -19,7 +19,7 @@ struct GpuFacts {
   Result<std::string> nccl = Fail(Code::kConfiguration, "not looked for");  // "2.27.5"
 };
 
-// Libraries are loaded only where a driver is. BLOCKS while they are, at most until the deadline.
+// Libraries are loaded only if there is a driver. BLOCKS while they load, at most until the deadline.
 GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadline deadline);
 
 Finding JudgeGpus(const GpuFacts& facts);

@@ -1,4 +1,4 @@
-// Where the processes of this node would meet, and how those of others would reach it.
+// The sockets at which the processes of this node would meet, and the addresses for those of other nodes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace muster::doctor {
 
-// Makes a socket as a job would, in the first of `bases` where that works, and removes it.
+// Makes a socket as a job would, in the first of `bases` in which that works, and removes it.
 Finding ExamineSockets(const std::vector<std::string>& bases);
 
 // `interfaces`: LocalInterfaces(). `infiniband`: devices of /sys/class/infiniband.

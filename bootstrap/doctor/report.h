@@ -20,7 +20,7 @@ Health Worst(const std::vector<Finding>& findings);
 std::string ReportText(const Report& report);
 
 // One line: {"muster", "node", "health": "ok"|"note"|"problem", "findings": [{"subject", "health", "found",
-// "cost", "remedy", "facts": {NAME: TEXT}}]}. cost and remedy are null where there is none.
+// "cost", "remedy", "facts": {NAME: TEXT}}]}. cost and remedy are null if there is none.
 std::string ReportJson(const Report& report);
 
 }  // namespace muster::doctor

@@ -1,5 +1,5 @@
-// What /proc says about the processes above this one. Reads only; a process that cannot be seen (hidepid,
-// another PID namespace) ends the walk, and then there is simply less evidence.
+// The processes above this one, from /proc. Reads only; a process that is not visible (hidepid, another PID
+// namespace) ends the walk, and then there is less evidence.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ std::string SlurmStepOfCommandLine(std::string_view command_line);
 // The environment a process was started with, NUL-separated.
 std::optional<std::string> StartEnvironment(pid_t pid);
 
-// All bytes of a file, also of one that states no size; absent where it cannot be read or is longer than
+// All bytes of a file, also of one that states no size; absent if it cannot be read or is longer than
 // `limit`.
 std::optional<std::string> ReadAll(const std::string& path, size_t limit);
 

@@ -1,7 +1,7 @@
-// What one launcher's variables say, before anybody decides who is right.
+// The contents of one launcher's variables, before detection compares launchers.
 //
 // Every launcher of launchers.cc is one pure function Probe(Environment, ProbeContext) -> Probed. A Candidate
-// has all its fields from one launcher and knows which variable each came from.
+// has all its fields from one launcher, and the variable from which each came.
 #pragma once
 
 #include <functional>
@@ -31,18 +31,18 @@ struct ExplicitTuple {
 
 struct ProbeContext {
   ExplicitTuple explicit_tuple;
-  // This launcher was asked for by name: weaker evidence will do.
+  // This launcher was requested by name: weaker evidence suffices.
   bool forced = false;
-  // Whether MUSTER_CONTROL answers and is ours. Only asked in a live environment; empty: taken as alive.
+  // Whether MUSTER_CONTROL answers and is ours. Only tried in a live environment; empty: taken as alive.
   std::function<bool(const std::string& control)> control_alive;
-  // What the PMIx server of this process says; absent: it has not been asked.
+  // The answer of this process's PMIx server; absent: it has not been queried.
   std::optional<PmixPlace> pmix;
 };
 
-// Where a field of the tuple came from.
+// The origin of a field of the tuple.
 struct FieldSource {
   std::string field;     // as in `resolve --json`: "rank", "world_size", "node", "master", "job.id", ...
-  std::string variable;  // "SLURM_PROCID"; may say how: "SLURM_GTIDS (count)"
+  std::string variable;  // "SLURM_PROCID"; may have a note: "SLURM_GTIDS (count)"
   std::string launcher;  // other than the winner: borrowed
 
   friend bool operator==(const FieldSource&, const FieldSource&) = default;
@@ -54,17 +54,17 @@ struct Absent {
   bool leaked = false;  // there is something, but it is left over from somewhere else
 };
 
-// Something of this launcher, but not a whole tuple. Harmless where another launcher's tuple agrees with
-// `rank` and `size`; else `error` says what is missing.
+// Some variables of this launcher, but not a whole tuple. Harmless if another launcher's tuple agrees with
+// `rank` and `size`; else `error` names the missing part.
 struct Incomplete {
   Error error;
-  std::string claim;  // "RANK=3, WORLD_SIZE=8": what `rank` and `size` rest on
+  std::string claim;  // "RANK=3, WORLD_SIZE=8": the evidence for `rank` and `size`
   std::optional<int> rank;
   std::optional<int> size;
-  // It cannot describe the same world as a Slurm step, whatever the numbers say (a PMIx server that is not
+  // It cannot describe the same world as a Slurm step, whatever its numbers (a PMIx server that is not
   // Slurm's).
   bool foreign_to_slurm = false;
-  // Its PMIx server may say what is missing, and has not been asked.
+  // Its PMIx server may have the missing part, and has not been queried.
   bool pmix_may_know = false;
 };
 

@@ -21,7 +21,7 @@ Environment::Variables ReadEnviron() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    // Of two entries with one name getenv sees the first, and so does everybody else.
+    // Of two entries with one name getenv returns the first, and so does this.
     if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   return variables;
@@ -32,7 +32,7 @@ std::string HostName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
 }
 
-// Hydra gives every rank its own socketpair, but one proxy per node holds all the other ends.
+// Hydra gives every rank its own socketpair, but one proxy per node holds all the peer sockets.
 pid_t PeerOfPmi(const Environment& environment) {
   const auto fd = environment.GetCount("PMI_FD");
   if (!fd || !*fd) return 0;

@@ -1,7 +1,7 @@
-// What this process was started with: an immutable snapshot, and the only place of muster that reads the
-// environment, the host name, the process id and the user id. Everything else gets an Environment passed in,
-// so that a captured one
-// (`muster resolve --env-file`) gives the same answer as the process it came from.
+// The environment in which this process was started: an immutable snapshot, and the only place of muster that
+// reads the environment, the host name, the process id and the user id. All other code receives an
+// Environment, so that a captured one (`muster resolve --env-file`) gives the same answer as the process it
+// came from.
 //
 // A value: copies, no I/O after construction. Safe to read from any thread.
 #pragma once
@@ -42,7 +42,7 @@ class Environment {
   Result<std::optional<int>> GetCount(std::string_view name) const;
   const Variables& All() const { return variables_; }
 
-  // What only the running process itself knows; absent in a captured environment.
+  // Facts of the running process itself; absent in a captured environment.
   struct Process {
     pid_t pid = 0;
     pid_t parent = 0;
@@ -50,9 +50,9 @@ class Environment {
     std::string host_name;
     std::string
         slurm_step;  // "13.0" "13.batch" "13.interactive": of the nearest slurmstepd above; empty: none seen
-    pid_t pmi_server = 0;  // who holds the other end of PMI_FD (Hydra's proxy on this node); 0: unknown
-    // What the process called SLURM_TASK_PID, MUSTER_SUPERVISOR_PID started with, where it is an ancestor of
-    // this one: proves which launcher was there first. Else null.
+    pid_t pmi_server = 0;  // the process at the other end of PMI_FD (Hydra's proxy on this node); 0: unknown
+    // The environment with which the process named by SLURM_TASK_PID or MUSTER_SUPERVISOR_PID was started, if
+    // it is an ancestor of this one: proves which launcher was there first. Else null.
     std::shared_ptr<const Environment> slurm_task;
     std::shared_ptr<const Environment> supervisor;
   };

@@ -1,5 +1,5 @@
-// PMI: PMI_FD (the connection) PMI_RANK; PMI_JOBID (Slurm's pmi2, which speaks PMI-2 alone; Hydra speaks
-// both). PMIx: PMIX_RANK PMIX_NAMESPACE PMIX_SERVER_URI* (one for each release that may want to connect).
+// PMI: PMI_FD (the connection) PMI_RANK; PMI_JOBID (Slurm's pmi2, which has PMI-2 alone; Hydra has both).
+// PMIx: PMIX_RANK PMIX_NAMESPACE PMIX_SERVER_URI* (one for each release that may connect).
 #include "bootstrap/environment/launcher_kvs_access.h"
 
 namespace muster {

@@ -13,18 +13,18 @@ namespace muster {
 inline constexpr std::string_view kOuterPrefix = "MUSTER_OUTER_";
 
 // Slurm's variables here are a supervisor's, and Slurm has started nothing since. SLURM_TASK_PID cannot be
-// true of several ranks and is removed; a step, a batch script or a job that starts further inside sets it
+// true of several ranks and is removed. A step, a batch script or a job that starts further inside sets it
 // again, with an id of its own.
 bool SlurmIsRewritten(const Environment::Variables& variables);
 
-// What a variable is in each rank's environment.
+// The value of a variable in each rank's environment.
 enum class Becomes : uint8_t {
   kNothing,  // removed: no value is true of several ranks
   kRank,
   kWorldSize,
   kLocalRank,
   kLocalSize,
-  kNodeRank,     // only where the group has another number of nodes than the step
+  kNodeRank,     // only if the group has another number of nodes than the step
   kNumNodes,     // likewise
   kNodeNames,    // likewise
   kRanksOfNode,  // "4,5,6,7"

@@ -110,7 +110,7 @@ Result<std::optional<Endpoint>> ReadMaster(const Environment& environment) {
   const auto port = environment.Get("MASTER_PORT");
   if (!address || !port || address->empty() || port->empty()) return std::nullopt;
   const auto number = ParseInteger<uint16_t>(*port);
-  // As muster run itself sets it: where nobody is met, PyTorch takes any port.
+  // As muster run itself sets it: if there are no peers, PyTorch takes any port.
   if (number == 0 && environment.Get("WORLD_SIZE") == "1") return std::nullopt;
   if (!number || *number == 0) {
     return Fail(Code::kBadEnvironment, "MASTER_PORT=\"{}\" is not a port from 1 to 65535", *port);

@@ -1,5 +1,5 @@
 // Reads one launcher's row of variables into a Candidate, strictly: both halves of the pair, whole numbers, a
-// rank inside its world. What every probe shares.
+// rank inside its world. Used by every probe.
 #pragma once
 
 #include <string_view>
@@ -32,8 +32,8 @@ Result<Candidate> ReadTuple(std::string_view launcher, const Environment& enviro
 struct LauncherRow {
   std::string_view name;
   TupleVariables variables;
-  std::string_view job_id;  // what names this launch; empty: nothing
-  std::string_view node;    // what names this node; empty: nothing
+  std::string_view job_id;  // the variable that names this launch; empty: none
+  std::string_view node;    // the variable that names this node; empty: none
 };
 
 // Absent without the pair, else as ReadTuple, with job and node.
@@ -42,18 +42,18 @@ Probed ProbeRow(const Environment& environment, const LauncherRow& row);
 // The same with MASTER_ADDR and MASTER_PORT, for launchers that name a master.
 Probed ProbeTorchRow(const Environment& environment, const LauncherRow& row);
 
-// An allocation's word about this node, where a process's rank was to be found: never a rank. `claim` says it
-// ("PET_NODE_RANK=1 numbers nodes").
+// A value of an allocation for this node, found in place of a process's rank: never a rank. `claim` describes
+// it ("PET_NODE_RANK=1 numbers nodes").
 Incomplete NodeScoped(std::string claim, std::string hint);
 
-// Each field of the tuple within the others' bounds. `variables` names them in the message.
+// Each field of the tuple is within the bounds of the rest. `variables` names them in the message.
 Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables);
 
 // MASTER_ADDR and MASTER_PORT; absent unless both are set, and for port 0 in a world of one. Error:
 // kBadEnvironment naming MASTER_PORT.
 Result<std::optional<Endpoint>> ReadMaster(const Environment& environment);
 
-// Sets the field and notes where it came from; does nothing where the variable is absent or empty.
+// Sets the field and notes its origin; does nothing if the variable is absent or empty.
 void ReadText(const Environment& environment, std::string_view variable, std::string_view field,
               std::optional<std::string>& value, Candidate& candidate);
 
@@ -63,7 +63,7 @@ void ReadNode(const Environment& environment, std::string_view variable, Candida
 // Of a host's name or address.
 bool IsLoopback(std::string_view host);
 
-// "launcher:id.step:restart", the name of a launch for people; "-" where there is no id.
+// "launcher:id.step:restart", the name of a launch for users; "-" if there is no id.
 std::string JobKey(std::string_view launcher, const JobIdentity& job);
 
 }  // namespace muster

@@ -1,5 +1,5 @@
-// The machines of `muster launch --hosts FILE`: a name on each line, as ssh knows it, and if you like how
-// many ranks it is to have (mpirun's and DeepSpeed's way):
+// The machines of `muster launch --hosts FILE`: a name on each line, as ssh takes it, and optionally the
+// number of its ranks (as for mpirun and DeepSpeed):
 //
 //   alpha slots=8     # a comment
 //   beta  slots=8

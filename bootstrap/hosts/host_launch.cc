@@ -111,7 +111,7 @@ Status HostLaunch::Start(int node) {
 void HostLaunch::WriteScript(Machine& machine) {
   const ssize_t written = write(machine.lifeline.get(), machine.script.data(), machine.script.size());
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  // Where nobody reads, ssh has ended, and that is heard of as such.
+  // If the pipe has no reader, ssh has ended, and its end is reported as such.
   machine.script.erase(0, written < 0 ? std::string::npos : static_cast<size_t>(written));
   if (machine.script.empty()) loop_->Forget(machine.lifeline.get());
 }
@@ -138,7 +138,7 @@ void HostLaunch::OnChildren() {
   }
 }
 
-// The ranks themselves say what has failed; only what kept them from being there is said here.
+// The ranks themselves report failures; only an obstacle to their start is reported here.
 void HostLaunch::OnEnded(Machine& machine) {
   machine.ssh->Reap();
   Release(machine);

@@ -1,9 +1,9 @@
 // `muster launch --hosts FILE`: one `muster launch` on each machine, started with ssh, as one group.
 //
-// Each ends when its standard input closes, so nothing outlives this process, however it ends. What it runs
-// is the first line of that standard input: an argument of ssh is seen by every user of this machine, and the
-// line has the group's secret and the settings of run.env. ssh's only argument is the same for all, and is
-// understood by sh, csh and fish alike.
+// Each ends when its standard input closes, so nothing outlives this process, however it ends. Its command is
+// the first line of that standard input: every user of this machine can read an argument of ssh, and the line
+// has the group's secret and the settings of run.env. ssh's only argument is the same for all, and sh, csh
+// and fish all understand it.
 //
 // ssh exits with 255 when it cannot reach a machine. A program's own 255 travels as 254 and is 255 again here.
 #pragma once
@@ -32,10 +32,10 @@ struct HostLaunchPlan {
   std::string directory;                         // to be in there
   std::vector<std::string> environment;          // of ssh: NAME=VALUE
   std::string secret;                            // JobSecret::Text
-  Duration patience{};  // how long the others may take once one has failed, or they were told to end
+  Duration patience{};  // how long the machines may take after one has failed, or after the request to end
 };
 
-// What ssh is given behind the name of a machine.
+// ssh's argument after the name of a machine.
 std::string_view RemoteCommand();
 // The line that this command reads and runs on machine `node`; no newline but the last.
 std::string RemoteScript(const HostLaunchPlan& plan, int node);
@@ -47,15 +47,16 @@ class HostLaunch {
   HostLaunch& operator=(const HostLaunch&) = delete;
   ~HostLaunch();
 
-  // The exit status of the first that failed, else 0. BLOCKS until all have ended. A signal that asks to end
-  // is passed on as the end of their standard input, a second one kills. Error: kSystem, before anything ran.
+  // The exit status of the first that failed, else 0. BLOCKS until all have ended. A signal that requests an
+  // end is passed on as the end of their standard input, a second one kills. Error: kSystem, before anything
+  // ran.
   Result<int> Run();
 
  private:
   struct Machine {
     std::string host;
     UniqueFd lifeline;
-    std::string script;  // what has not been written there yet
+    std::string script;  // not yet written there
     std::unique_ptr<process::Child> ssh;
     std::optional<process::ChildExit> exit;
   };
@@ -76,7 +77,7 @@ class HostLaunch {
   std::vector<Machine> machines_;
   std::optional<int> status_;
   bool asked_ = false;   // to end
-  bool ending_ = false;  // at the latest when a timer says so
+  bool ending_ = false;  // at the latest when the timer fires
 };
 
 }  // namespace muster::hosts

@@ -1,4 +1,4 @@
-// What the configuration and the environment say about the data plane.
+// The options of the data plane from configuration and environment.
 #pragma once
 
 #include "bootstrap/config/config.h"
@@ -11,7 +11,7 @@ namespace muster::join {
 DataOptions MakeDataOptions(const Environment& environment, const config::Config& config,
                             const TimeoutOptions& timeouts);
 
-// Where this process is to look for the libraries of NCCL and CUDA.
+// The folders in which this process searches for the libraries of NCCL and CUDA.
 nccl::LibraryPlaces LibraryPlacesIn(const Environment& environment);
 
 }  // namespace muster::join

@@ -1,5 +1,5 @@
-// The request of one process that stands for all ranks of a world, or for all of its machine's: no launcher
-// says anything.
+// The request of one process that represents all ranks of a world, or all of its machine's: there is no
+// launcher.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace muster::join {
 
-// Nobody is met, nothing is opened; ExpandToBlock (rank_block.h) gives it its ranks. `job`: JobIdentity::key.
+// Opens nothing and connects to nothing; ExpandToBlock (rank_block.h) gives it its ranks. `job`:
+// JobIdentity::key.
 rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const config::Config& config,
                                       std::string job);
 

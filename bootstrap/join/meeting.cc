@@ -31,7 +31,7 @@ class Planner {
     meeting.key = Key();
     meeting.job_key = JobKeyText(meeting.key);
     meeting.restart_is_shared = RestartIsShared();
-    // Only what the key says as well: it is the same on every rank.
+    // Only the parts of the key: they are the same on every rank.
     if (InStep()) meeting.ports_of_others = PortsOfOthers(tuple_.job.id);
     if (launcher_.meets == resolve::Meets::kPmix)
       meeting.node_mark = FindPmixServer(environment_).value_or("");
@@ -70,7 +70,7 @@ class Planner {
       AddSlurmOfBlocks(add);
     }
     if (endpoint_ && (HasFlags() || (HasMaster() && !tuple_.master))) add("endpoint", ToString(*endpoint_));
-    // Nothing else tells two launches of one user apart.
+    // Nothing else distinguishes two launches of one user.
     if (HasFlags() && method_ == RendezvousMethod::kFile) add("directory", directory_.value_or(""));
     return key;
   }
@@ -109,7 +109,7 @@ class Planner {
   template <typename Add>
   void AddSlurmOfBlocks(const Add& add) const {
     if (launcher_.has_signature) return;
-    // On one node all ranks see the job that the node was given for, whatever started them.
+    // On one node all ranks have the job of that node, under any launcher.
     if (OnOneNode() || IsLoopback(tuple_.master ? tuple_.master->host : "")) {
       add("cluster", environment_.Get("SLURM_CLUSTER_NAME").value_or(""));
       add("job", resolve::SlurmJobId(environment_).value_or(""));
@@ -135,7 +135,7 @@ class Planner {
     return text;
   }
 
-  // ---- where the root is ----
+  // ---- the root's address ----
 
   Status FindTheRoot(Meeting& meeting) const {
     if (InStep() && environment_.Has("SLURM_STEP_NODELIST")) {
@@ -231,7 +231,7 @@ class Planner {
     return {};
   }
 
-  // The agent listens on MASTER_PORT as long as its workers run, and says so.
+  // The agent listens on MASTER_PORT as long as its workers run, and sets a variable for that.
   bool AgentHasStore() const {
     return !launcher_.store_variable.empty() && environment_.Get(launcher_.store_variable) == "True";
   }
@@ -240,7 +240,7 @@ class Planner {
     if (OnOneNode()) return {};
     if (!tuple_.master) return NowhereSaid();
     if (IsLoopback(tuple_.master->host)) {
-      // Only one machine can be meant; PyTorch itself could not meet there otherwise.
+      // It can mean one machine only; PyTorch itself could not connect there otherwise.
       if (!tuple_.local_world_size && tuple_.num_nodes.value_or(1) == 1) return {};
       return WithHint(Fail(Code::kConfiguration,
                            "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
@@ -266,7 +266,7 @@ class Planner {
     return FindAtMaster(meeting);
   }
 
-  // Last of all: an MPI program may want the server for itself (README.md).
+  // The last choice: an MPI program may need the server for itself (README.md).
   Status FindByLauncher(Meeting& meeting) const {
     const bool cut_off = environment_.live() && PmiProxy() == 0;
     if (launcher_.meets == resolve::Meets::kJobThenPmi && !cut_off) return FindByPmi(meeting);

@@ -91,7 +91,7 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
   membership.group->activity().set_straggler_after(effective.config.liveness.straggler_after);
   if (asked.group_only) return membership;
   const DataOptions options = DataOptionsOf(environment, effective.config, asked, membership);
-  // The configuration was not known before; the time it took to get it counts all the same.
+  // The configuration is only read here; the time until it arrived counts too.
   const Duration left = std::max(Duration::zero(), membership.timeouts.init - membership.formed_in);
   MUSTER_CHECK(Take(BuildCommunicator(*membership.group, std::move(endpoint), options, Deadline::After(left)),
                     membership));

@@ -18,16 +18,15 @@ struct Membership {
   Duration formed_in{};     // how long the group took to form; 0 for a world of one
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;  // goes before the group
-  std::vector<nccl::GpuHello> gpus;            // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;            // by rank; empty if no rank had a reason to search
 };
 
 using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
 
-// As `resolution` says: a world of one, which opens nothing; the group of the `muster run` above, and then
-// its configuration holds (timeouts, log); else the group that these processes form. A process that cannot
-// even ask for it tells the others (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
-// `limit` gets the timeouts of the configuration that holds; null: they are taken as they are. Error: as
-// muster::Init.
+// By `resolution`: a world of one, which opens nothing; the group of the `muster run` above, with its
+// configuration (timeouts, log); else the group that these processes form. A process whose request to join
+// cannot be made reports to all ranks (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
+// `limit` gets the timeouts of the configuration in force; null: they are unchanged. Error: as muster::Init.
 Result<Membership> EnterGroup(const Environment& environment, const config::Config& config,
                               const StartOptions& asked, const resolve::Resolution& resolution,
                               const LimitTimeouts& limit = {});

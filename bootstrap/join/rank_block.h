@@ -1,4 +1,4 @@
-// One supervisor that stands for several ranks of its node: `run --nproc-per-node`, `launch`.
+// One supervisor that represents several ranks of its node: `run --nproc-per-node`, `launch`.
 #pragma once
 
 #include "comm/rendezvous/join/join_request.h"

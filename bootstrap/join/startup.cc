@@ -52,7 +52,7 @@ std::string NodeOf(const RankTuple& tuple, const Environment& environment) {
 
 std::string_view FirstLabel(std::string_view host) { return host.substr(0, host.find('.')); }
 
-// As much of what was asked for as can be read: it may still say how to find the others.
+// The readable part of the settings: it may still have the address of the group.
 config::Config ReadableConfiguration(const Environment& environment, const StartOptions& asked) {
   std::optional<std::filesystem::path> file = ConfigFile(environment, asked);
   if (!config::LoadConfig(file, {}, {})) file.reset();
@@ -76,13 +76,13 @@ bool IsAwaited(const std::optional<resolve::Resolution>& awaited) {
          !resolve::HasRole(awaited->tuple.launcher, resolve::LauncherRole::kSupervisor);
 }
 
-// "rank 3 on gpu02"; where the launcher's ranks are not the group's, the node alone.
+// "rank 3 on gpu02"; if the launcher's ranks are not the group's, the node alone.
 std::string Subject(const RankTuple& tuple, const Environment& environment, const StartOptions& asked) {
   const std::string node = NodeOf(tuple, environment);
   return asked.stands_for_node ? node : DescribeRank(tuple.rank, node);
 }
 
-// By which the others know it; -1 where it cannot be said.
+// Its rank in the group; -1 if it is unknown.
 int FirstRank(const RankTuple& tuple, const StartOptions& asked) {
   if (!asked.stands_for_node) return tuple.rank;
   return asked.ranks_of_node > 0 ? RankBlock{tuple.rank, tuple.world_size, asked.ranks_of_node}.first_rank()
@@ -146,7 +146,7 @@ tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environm
     return rendezvous::IsSupervisorThere(control, uid);
   };
   auto resolved = resolve::Resolve(environment, options);
-  // What was captured elsewhere has its server elsewhere.
+  // A captured environment has its server elsewhere.
   if (resolved || !resolved.error().ask_pmix || !environment.live()) return resolved;
   const Result<PmixPlace> place = rendezvous::AskPmixServer(Deadline::After(config.timeouts.resolve));
   if (!place) {
@@ -183,7 +183,7 @@ rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOp
   if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
     SetLogSubject(SpeakerOf(refusal.awaited->tuple, environment, asked));
   } else if (!refusal.awaited && node && error.code == Code::kBadEnvironment) {
-    // One of many that Slurm started: at least its node is known.
+    // One of many that Slurm started: at least its node is certain.
     SetLogSubject({{}, std::string(*node), ""});
   }
   if (!IsAwaited(refusal.awaited)) return {error};
@@ -202,7 +202,7 @@ rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOp
       fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
   const uint64_t log_file = request->log_file;
   rendezvous::ToldRefusal told = rendezvous::TellRefusal(*std::move(request));
-  // Where another is refused for the same reason, each says it of itself: once in each log.
+  // If another rank is refused for the same reason, each reports its own: once in each log.
   if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
   return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
 }

@@ -1,5 +1,5 @@
-// The steps that every way into muster shares: what was asked for, who this process is, how it will meet the
-// others, and how they hear of it where it cannot. Used by muster::Init and by the commands.
+// The steps that every entry into muster shares: settings, tuple, rendezvous, and the report to the other
+// ranks if one of these fails. Used by muster::Init and by the commands.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct StartOptions {
   std::optional<std::string> config_file;  // else MUSTER_CONFIG
   std::vector<std::string> sets;           // "timeouts.collective=1h"
   ExplicitTuple explicit_tuple;
-  bool stands_for_node = false;   // --nproc-per-node: what is a rank to the launcher is all ranks of its node
-  int ranks_of_node = 0;          // how many those are; 0: not known
+  bool stands_for_node = false;   // --nproc-per-node: a rank of the launcher is all ranks of its node
+  int ranks_of_node = 0;          // how many those are; 0: unknown
   bool host_memory_only = false;  // DataOptions::host_only
   bool group_only = false;        // no data plane: EnterGroup's membership has no communicator
 };
@@ -29,16 +29,17 @@ struct StartOptions {
 // File, MUSTER_* variables and --set values. Error: kConfiguration.
 Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked);
 
-// Sets the log up as the configuration says, and gives its warnings.
+// Sets the log up from the configuration, and logs its warnings.
 Status StartLog(const config::EffectiveConfig& effective);
 
-// Who this process is. Its warnings are the caller's to show. Where a PMIx server alone knows (Resolve), that
-// is asked: BLOCKS for timeouts.resolve at most, else not at all.
+// The tuple of this process. Its warnings are the caller's to show. If only a PMIx server has the tuple
+// (Resolve), the server is queried: BLOCKS for timeouts.resolve at most, else not at all.
 tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environment& environment,
                                                                   const config::Config& config,
                                                                   const StartOptions& asked);
 
-// Where the processes of one node meet, in directories of their own below these (net/private_directory.h).
+// The folders below which processes of one node make their private directories, to meet there
+// (net/private_directory.h).
 std::vector<std::string> SharedDirectories(const Environment& environment);
 
 struct Started {
@@ -47,35 +48,35 @@ struct Started {
 };
 
 // All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
-// rank's name. BLOCKS as ResolveLaunch does. A refusal knows as whom this process is awaited also where it is
-// the configuration that is wrong. Whoever refuses, here or later, calls TellOthers.
+// rank's name. BLOCKS as ResolveLaunch does. A refusal has the rank that the group expects, also if the
+// configuration is invalid. After any refusal, here or later, the caller calls TellOthers.
 tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, const StartOptions& asked);
 
-// Tells the other ranks of this launch, where they can be found, that this process will not come: they all
-// end with what refused it, instead of waiting for it. Nobody is told of what is no rank of several. Gives
-// what this process is to end with: its own error, or another's that they had all been told before; and
-// whether the root has told people the very same (elsewhere), in a log that may be this process's. BLOCKS
-// for a few seconds at most (TellRefusal). The log's subject becomes the rank.
+// Reports to the other ranks of this launch, if they can be found, that this process will not join: they all
+// end with the cause, instead of waiting for it. A single process reports to none. Returns the error with
+// which this process ends: its own, or an earlier one of another rank. `elsewhere`: the root has logged the
+// very same, in a log that may be this process's. BLOCKS for a few seconds at most (TellRefusal). The log's
+// subject becomes the rank.
 rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
                                    const resolve::Refusal& refusal);
 
-// The same for what stood in the way after StartUp, before the request to join was handed over.
+// The same for an obstacle after StartUp, before the request to join was sent.
 rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
                                    const resolve::Resolution& resolution, const Error& error);
 
-// What every request to join has, whatever the launcher: this process, its settings, deadlines that do not
-// reach beyond the job's end. The meeting, the claims and the secret are the caller's.
+// The common part of every request to join, under any launcher: this process, its settings, deadlines that do
+// not reach beyond the job's end. The caller adds the meeting, the claims and the secret.
 rendezvous::JoinRequest BeginRequest(const Environment& environment, const config::Config& config,
                                      std::string node, std::string job);
 
-// MUSTER_SECRET. Error: kConfiguration where it is malformed.
+// MUSTER_SECRET. Error: kConfiguration if it is malformed.
 Result<std::optional<auth::JobSecret>> SecretOf(const Environment& environment);
 
-// A warning where the job's end cuts timeouts. Once for all ranks: the caller chooses which.
+// A warning if the job's end cuts timeouts. Once for all ranks: the caller chooses which.
 void WarnOfJobEnd(const Environment& environment, const config::Config& config);
 
-// What a process of `resolution` brings to the rendezvous. `payload` goes into the roster. Not for a world of
-// one. Error: kConfiguration (nothing says where rank 0 is, a malformed MUSTER_SECRET).
+// The request to join of a process of `resolution`. `payload` goes into the roster. Not for a world of one.
+// Error: kConfiguration (rank 0's address is not given, a malformed MUSTER_SECRET).
 Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, const config::Config& config,
                                                 const StartOptions& asked,
                                                 const resolve::Resolution& resolution, Bytes payload);

@@ -28,9 +28,9 @@ namespace {
 
 using Kind = AttemptEnd::Kind;
 
-// What a killed process may take to end; beyond it the kernel holds it.
+// How long a killed process may take to end; beyond it the kernel holds it.
 constexpr Duration kKilledWithin = std::chrono::seconds(5);
-// Where the kernel has no event for the end of a process (process_end.h).
+// If the kernel has no event for the end of a process (process_end.h).
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 enum class Woken : uint8_t { kExited, kLate, kStopped };
@@ -65,7 +65,7 @@ Result<UniqueFd> OpenStream(const std::string& path) {
   return file;
 }
 
-// The last lines of a file; empty where there are none.
+// The last lines of a file; empty if it has none.
 std::string TailOf(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};

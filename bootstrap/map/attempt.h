@@ -51,13 +51,14 @@ struct AttemptEnd {
   Duration took{};
 };
 
-// BLOCKS until the program and all that it started have ended, `grace` longer than the timeout or the flag at most.
-// The thread lives as long as the call (process::Child). `next`: the slot's, for this attempt and the next. Error: kSystem: this rank can attempt nothing, for no fault
-// of the item (a full disk, no more processes).
+// BLOCKS until the program and all that it started have ended, `grace` longer than the timeout or the flag at
+// most. The thread lives as long as the call (process::Child). `next`: the slot's, for this attempt and the
+// next. Error: kSystem: this rank can attempt nothing, for no fault of the item (a full disk, no more
+// processes).
 Result<AttemptEnd> RunAttempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item,
                               uint32_t attempt, const StopFlag& stop, NextDirectory& next);
 
-// Absent where the program of every item can be found, as far as that is the same for all. For the plan's slots.
+// Absent if the program of every item can be found, as far as that is the same for all. For the plan's slots.
 Status CheckProgram(const AttemptPlan& plan, const AttemptSlot& slot);
 
 }  // namespace muster::map

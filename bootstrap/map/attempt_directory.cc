@@ -37,7 +37,7 @@ Status MakeDirectories(const std::string& path) {
   return {};
 }
 
-// A file server may not know how to exchange; then there is a moment without `to`.
+// A file server may lack the exchange; then `to` is absent for a moment.
 int Replace(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;
@@ -96,7 +96,7 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
 Status AttemptDirectory::MoveToResults() const {
   const std::string result = output_ + "/" + name_;
   if (const int error = Replace(path_, result); error != 0) return Cannot("rename to", result, error);
-  Remove();  // what was there before, after an exchange
+  Remove();  // the former content, after an exchange
   std::error_code ignored;
   fs::remove_all(output_ + "/.failed/" + name_, ignored);
   return {};

@@ -49,12 +49,12 @@ class AttemptDirectory {
                                          NextDirectory& next);
 
   const std::string& path() const { return path_; }
-  // What the result is called in OUTPUT.
+  // The name of the result in OUTPUT.
   const std::string& name() const { return name_; }
 
   // OUTPUT/KEY. Error: kSystem.
   Status MoveToResults() const;
-  // OUTPUT/.failed/KEY, which is given; where that fails, the path as it is.
+  // OUTPUT/.failed/KEY, which is returned; if that fails, the path as it is.
   std::string MoveToFailed() const;
   void Remove() const;
 
@@ -67,9 +67,9 @@ class AttemptDirectory {
   std::string path_;
 };
 
-// What earlier runs have left below OUTPUT/.attempts, once no other run is at work there. This run's stays.
+// Directories of earlier runs below OUTPUT/.attempts, if no other run is at work there. This run's stays.
 void RemoveOldAttempts(const std::string& output, std::string_view run);
-// This run's, where no attempt is left in it. Ranks that have ended may not have removed their next one yet.
+// This run's, if no attempt is left in it. Ranks that have ended may not have removed their next one yet.
 void RemoveAttemptsOf(const std::string& output, std::string_view run);
 
 }  // namespace muster::map

@@ -33,7 +33,8 @@ Expectation Cut(const std::string& text) {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-// Null where there is none. A name may hold dots itself ("acc.norm"): every cut is tried, the shortest name first.
+// Null if there is none. A name may hold dots itself ("acc.norm"): every cut is tried, the shortest name
+// first.
 const ordered_json* Find(const ordered_json& value, std::string_view path) {
   if (path.empty()) return &value;
   for (size_t dot = path.find('.');; dot = path.find('.', dot + 1)) {
@@ -54,7 +55,7 @@ const ordered_json* Find(const ordered_json& value, std::string_view path) {
   }
 }
 
-// What is wrong; empty: the value was added.
+// The fault; empty: the value was added.
 std::string FaultOfValue(const std::string& directory, const Expectation& expected, FoundValues& found) {
   auto text = config::ReadSmallFile(directory + "/" + expected.file, kLargestFile);
   if (!text) return fmt::format("{} cannot be read", expected.file);

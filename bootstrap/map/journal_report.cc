@@ -134,7 +134,7 @@ std::string StartOf(const SegmentHeader& header) {
   return FormatTime(std::chrono::system_clock::time_point(std::chrono::microseconds(header.started)));
 }
 
-// The last line that says something.
+// The last line with text.
 std::string LastLine(std::string_view error) {
   error = Trim(error);
   const size_t end = error.rfind('\n');

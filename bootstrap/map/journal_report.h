@@ -1,4 +1,4 @@
-// What `muster journal` prints.
+// The output of `muster journal`.
 //
 // Every function that returns a Result or a Status reads the journal's records, and blocks for its files.
 #pragma once
@@ -15,7 +15,7 @@ namespace muster::map {
 // Takes the next part of the text. Its error ends the function that calls it.
 using TextSink = std::function<Status(std::string_view part)>;
 
-// For people: items, runs, what was given up, the slowest items, damage.
+// For users: items, runs, given-up items, the slowest items, damage.
 Result<std::string> JournalSummary(JournalReader& journal, std::string_view path);
 
 // A line for each item that has ended, in the order of the items; README.md has the fields.

@@ -1,4 +1,4 @@
-// What a map came to, in words and numbers.
+// The result of a map, in words and numbers.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -80,7 +80,7 @@ Status ReadPaths(const config::MapOptions& map, MapPlan& plan) {
   return {};
 }
 
-// A rank's own values are not known yet.
+// A rank's own values are still unknown.
 OwnValues Unfilled(const MapPlan& plan, const std::string& key) {
   OwnValues own;
   for (const OwnName& name : OwnNames()) own[std::string(name.name)] = fmt::format("{{{}}}", name.name);

@@ -1,4 +1,4 @@
-// What `muster map` is to do, from its configuration: known, and checked, before anything is started.
+// The plan of `muster map`, from its configuration: complete, and checked, before anything is started.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ struct MapPlan {
   std::vector<std::string> warnings;  // of what is seldom meant; once for all ranks
 };
 
-// `command`: after --; else map.command. BLOCKS while it reads the items. Error: kUsage, kConfiguration: no items, no
-// command, what ItemSource::Open and ItemTemplate::Parse refuse.
+// `command`: after --; else map.command. BLOCKS while it reads the items. Error: kUsage, kConfiguration: no
+// items, no command, and the errors of ItemSource::Open and ItemTemplate::Parse.
 Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
                             const std::vector<std::string>& command);
 
-// What would be done: the number of items, and the commands of the first. Text for people, or one object of JSON.
-// What differs from rank to rank stays a placeholder. Error: kSystem, of a file of items.
+// The plan for users, or as one object of JSON: the number of items, and the commands of the first. A value
+// that differs from rank to rank stays a placeholder. Error: kSystem, of a file of items.
 Result<std::string> DescribePlan(const MapPlan& plan, bool json);
 
 }  // namespace muster::map

@@ -26,16 +26,16 @@
 namespace muster::map {
 namespace {
 
-// A rank that was told to end waits so long, beyond run.grace, for killed processes; and so long for the end of the
-// map once its own programs have ended: the other ranks may have been told as well, or may go on.
+// After the request to end, a rank waits this long, beyond run.grace, for killed processes. It waits as long
+// again for the end of the map once its own programs have ended: the other ranks may end too, or go on.
 constexpr Duration kBeyondGrace = std::chrono::seconds(8);
 constexpr Duration kFarewell = std::chrono::seconds(4);
-// Every item's end sends SIGCHLD, and a look for orphans costs as much as a tenth of a short item. Attempts reap their
-// own when they end.
+// Every item's end sends SIGCHLD, and a search for orphans costs as much as a tenth of a short item. Attempts
+// reap their own when they end.
 constexpr Duration kReapEvery = std::chrono::seconds(1);
 constexpr uint64_t kMostGivenUp = 10;
 
-// The variables of every item's program: a world of one, whatever this rank is one of.
+// The variables of every item's program: a world of one, in any group.
 run::Variables ProgramVariables(const MapStart& start, const MapPlan& plan, const Roster& roster, int rank,
                                 std::optional<int> threads) {
   Roster alone;
@@ -103,7 +103,7 @@ Result<std::vector<Worker::Slot>> MakeSlots(const MapStart& start, const MapPlan
   return slots;
 }
 
-// The work, on a thread of its own; the main thread has the signals.
+// The work, on a thread of its own; the main thread receives the signals.
 class MapWork {
  public:
   MapWork(const MapStart& start, MapPlan& plan) : start_(start), plan_(plan) {}
@@ -141,7 +141,7 @@ class MapWork {
                             : roster.group_id;
     Result<std::vector<Worker::Slot>> prepared = Prepare(roster, rank);
     if (!prepared) {
-      // The other ranks need not wait for this one to learn why it does not come.
+      // The other ranks need not wait for this one to learn the reason of its absence.
       Error error = prepared.error();
       error.message = fmt::format("{}: {}", DescribeRank(roster, rank), error.message);
       group.Fail(error);
@@ -210,10 +210,10 @@ class SignalWatch {
   SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace, bool speaks)
       : relay_(std::move(relay)), work_(work), grace_(grace), speaks_(speaks) {}
 
-  // A signal that comes now no longer has an effect.
+  // A signal from here on has no effect.
   void KeepBlocked() const { relay_->KeepBlocked(); }
 
-  // Until `done` is readable. The signal that asked to end, or 0.
+  // Until `done` is readable. The signal that requested the end, or 0.
   int Serve(int done) {
     for (;;) {
       const int served = signal_ == 0 || farewell_ ? -1 : work_.served_fd();
@@ -265,7 +265,7 @@ class SignalWatch {
   const Duration grace_;
   const bool speaks_;  // for all ranks
   int signal_ = 0;
-  bool farewell_ = false;                 // nothing is left but to wait for the other ranks
+  bool farewell_ = false;                 // only the other ranks still have work
   Deadline end_by_ = Deadline::Never();   // a signal bounds it
   Deadline reap_at_ = Deadline::Never();  // SIGCHLD sets it
 };
@@ -287,7 +287,7 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
   thread.join();
   watch.KeepBlocked();
   static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(5))));
-  // Once this rank is told to end, others are too, the root perhaps first: no failure of theirs.
+  // If this rank receives a request to end, so do others, the root perhaps first: no failure of theirs.
   if (!end && signal != 0) {
     LogDebug("{}", ToString(end.error()));
     end = MapEnd{};

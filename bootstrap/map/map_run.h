@@ -29,8 +29,8 @@ struct GivenUp {
 struct MapEnd {
   Outcome outcome;
   std::vector<GivenUp> given_up;  // the first ones; of the rank that reports
-  bool reports = false;           // this rank speaks for all
-  int signal = 0;                 // asked this rank to end
+  bool reports = false;           // this rank prints for all
+  int signal = 0;                 // the signal that requested the end
 };
 
 struct MapStart {
@@ -50,7 +50,8 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan);
 
 // 0; 79: items were given up; 80: items are left; after a signal with items left 130 for INT, else 80.
 int ExitStatusOf(const MapEnd& end);
-// How the map ended, for people: a line for each of the first items that were given up, and one with the numbers.
+// The end of the map, for users: a line for each of the first items that were given up, and one with the
+// numbers.
 std::vector<std::string> DescribeEnd(const MapEnd& end);
 // The same as one object of JSON.
 std::string EndJson(const MapEnd& end, const MapPlan& plan);

@@ -52,7 +52,7 @@ std::vector<std::string> NamesOf(const GpuCount& count,
   return names;
 }
 
-// Where this rank's share of what it sees begins.
+// The start of this rank's share of its devices.
 Result<size_t> ShareBegins(const config::MapSlots& slots, int each, size_t seen, int local_rank,
                            int local_ranks, std::string_view what) {
   const size_t needed = static_cast<size_t>(slots.count) * static_cast<size_t>(each);

@@ -19,7 +19,7 @@ struct SlotResources {
 
 struct RankResources {
   std::string gpu_variable;       // CUDA_VISIBLE_DEVICES, ...
-  std::vector<std::string> gpus;  // that this rank sees
+  std::vector<std::string> gpus;  // visible to this rank
   std::vector<int> cores;         // that it may use
   std::string no_gpu;             // why there is none
 };
@@ -27,8 +27,8 @@ struct RankResources {
 // Of this process: CountGpus and the affinity mask.
 RankResources ResourcesOfThisProcess(const std::map<std::string, std::string, std::less<>>& environment);
 
-// Each slot's share. Ranks of one node that see the same GPUs or cores, and enough for all of them, take turns by
-// local rank. Error: kUsage: there are fewer than the slots ask for.
+// Each slot's share. Ranks of one node with the same visible GPUs or cores, and enough for all of them, take
+// turns by local rank. Error: kUsage: there are fewer than the slots need.
 Result<std::vector<SlotResources>> ShareOut(const config::MapSlots& slots, const RankResources& resources,
                                             int local_rank, int local_ranks);
 

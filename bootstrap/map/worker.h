@@ -29,11 +29,11 @@ class Worker {
       : member_(member), items_(items), plan_(plan), slots_(std::move(slots)) {}
 
   // BLOCKS until there are no more items for this rank. Error: the group's failure; the first of a slot's:
-  // Member::Next's, or this rank can attempt nothing. The items in hand are given back.
+  // Member::Next's, or this rank can attempt nothing. The items in work are given back.
   Status Run(const Group* group = nullptr);
 
-  // Takes no more items, ends those in hand and gives them back: Run returns within plan.grace and some seconds. Any
-  // thread, any number of times.
+  // Takes no more items, ends those in work and gives them back: Run returns within plan.grace and some
+  // seconds. Any thread, any number of times.
   void Stop();
   bool stopped() const { return stopped_; }
 

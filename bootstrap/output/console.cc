@@ -44,7 +44,7 @@ bool Console::Ready(Deadline deadline) const {
   return TEMP_FAILURE_RETRY(poll(&out, 1, deadline.PollMilliseconds())) != 0;
 }
 
-// Whole lines where one fits.
+// Whole lines if one fits.
 void Console::WriteSome() {
   std::string_view rest = std::string_view(pending_).substr(written_);
   if (!is_file_ && rest.size() > kChunk) {

@@ -1,9 +1,10 @@
-// One of our standard streams, to which several programs' output goes: what is given in one piece comes out
-// in one piece.
+// One of our standard streams, to which several programs' output goes: text of one call is written in one
+// piece.
 //
-// Lives on one EventLoop and does not block: what the reader does not take waits here, and who has more to
-// give asks full() first. Short lines are written whole (PIPE_BUF), so that they stay whole beside what other
-// processes write to the same pipe. Where the stream is gone, everything is dropped. SIGPIPE must be ignored.
+// Lives on one EventLoop and does not block: text waits here until the reader takes it, and callers check
+// full() before they add more. Short lines are written whole (PIPE_BUF), so that they stay whole beside the
+// output of other processes to the same pipe. If the stream is gone, everything is dropped. SIGPIPE must be
+// ignored.
 #pragma once
 
 #include <functional>
@@ -26,16 +27,16 @@ class Console {
   ~Console();
 
   void Write(std::string_view bytes);
-  // So much waits that nobody should add to it.
+  // The queue is full: callers add nothing.
   bool full() const { return pending_.size() - written_ >= kMostPending; }
-  // Once, when it is full no more.
+  // Once, when it is not full again.
   void WhenRoom(std::function<void()> go_on) { waiting_.push_back(std::move(go_on)); }
-  // Waits for the reader, at most until the deadline; what it has not taken by then goes on waiting.
+  // Waits for the reader, at most until the deadline; the rest stays in the queue.
   void Drain(Deadline deadline);
   bool idle() const { return pending_.empty(); }
   // Once, when nothing waits. Not while it is idle.
   void WhenIdle(std::function<void()> go_on) { waiting_for_idle_.push_back(std::move(go_on)); }
-  // Called whenever nothing waits any more.
+  // Called whenever the queue becomes empty.
   void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
 
  private:

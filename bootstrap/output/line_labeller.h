@@ -20,7 +20,7 @@ class LineLabeller {
 
   // Appends to `out` the lines that are whole by now.
   void Take(std::string_view bytes, std::string& out);
-  // What has no line end yet, with one: at the end of the stream, or for somebody who waits.
+  // An unfinished line, with a line end: at the end of the stream, or for a reader that waits.
   void Flush(std::string& out);
   bool unfinished() const { return !line_.empty(); }
 

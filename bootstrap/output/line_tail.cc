@@ -15,7 +15,7 @@ bool IsControl(char c) {
 
 std::string Visible(char c) { return fmt::format("\\x{:02x}", static_cast<unsigned char>(c)); }
 
-// What a terminal shows of a line that carriage returns have rewritten.
+// The text that a terminal shows of a line that carriage returns have rewritten.
 std::string_view LastWriting(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   const size_t rewritten = line.rfind('\r');
@@ -32,7 +32,7 @@ void AppendVisible(std::string_view text, std::string& out) {
   }
 }
 
-// The last lines of `text`: where the first of them begins.
+// The offset of the last lines of `text`.
 size_t StartOfLastLines(std::string_view text, size_t lines) {
   size_t start = text.size();
   for (size_t line = 0; line < lines; ++line) {

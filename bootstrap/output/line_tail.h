@@ -14,9 +14,9 @@ class LineTail {
 
   void Append(std::string_view bytes);
 
-  // At most the last 20 lines and 4 KiB, whole lines as far as that goes ("..." where even one line is too
-  // long), without the final line end. Of a line that was rewritten (progress bars: \r) what a terminal would
-  // show last. Valid UTF-8: other bytes, and control characters but \n and \t, are shown as \x1b.
+  // At most the last 20 lines and 4 KiB, whole lines if possible ("..." if even one line is too long),
+  // without the final line end. Of a line that was rewritten (progress bars: \r) the text that a terminal
+  // would show last. Valid UTF-8: other bytes, and control characters but \n and \t, are shown as \x1b.
   std::string Text() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace muster::output {
 namespace {
 
-// With its parents; 0 or errno. Never writable by every user, whatever the umask: such a directory is refused.
+// With its parents; 0 or errno. Never writable by every user, under any umask: such a directory is refused.
 int MakeDirectories(const std::string& path) {
   constexpr mode_t kMode = 0775;
   for (size_t end = path.find_first_not_of('/'); end != std::string::npos;) {
@@ -38,7 +38,7 @@ Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& na
   const std::string path = directory + "/" + name;
   auto file = OpenForWriting(path);
   if (file) return file;
-  // Why there is no directory says more than that there is none.
+  // The reason for a missing directory is more useful than its absence.
   const std::string what = not_made != 0 ? path + ": " + ErrnoText(not_made) : file.error().message;
   return WithHint(Fail(Code::kSystem, "cannot write {}", what),
                   "choose a run.log_dir that is writable on every node");

@@ -1,4 +1,4 @@
-// Where --log-dir puts what a rank's program writes.
+// The files of --log-dir, with the output of a rank's program.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct LogFileName {
 // "rank03.0.gpu01.err": sorted by rank. `stream`: "out" or "err".
 std::string ToString(const LogFileName& name, std::string_view stream);
 
-// Open for appending: a second run adds to what is there. The directory is made, with its parents. What other
-// users may have prepared there is refused (comm/log/open_for_writing.h, also for O_NONBLOCK). Error:
+// Open for appending: a second run adds to the files. The directory is made, with its parents. Files that
+// other users may have prepared there are refused (comm/log/open_for_writing.h, also for O_NONBLOCK). Error:
 // kSystem, names the file.
 Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& name);
 

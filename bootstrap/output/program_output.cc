@@ -16,7 +16,7 @@ namespace muster::output {
 namespace {
 
 constexpr size_t kChunk = size_t{64} * 1024;
-// A question, or a progress bar: somebody may wait for a line that does not end.
+// A question, or a progress bar: a user may wait for a line that does not end.
 constexpr Duration kUnfinishedFor = std::chrono::seconds(1);
 // A log file that is a named pipe whose reader has stopped must not stop the supervisor.
 constexpr int kFullForMilliseconds = 500;
@@ -59,7 +59,7 @@ void ProgramOutput::OnReadable() {
   });
 }
 
-// How much it was; 0 at the end, or where nothing is there.
+// The number of bytes; 0 at the end, or if the pipe is empty.
 size_t ProgramOutput::Read(size_t at_most) {
   std::array<char, kChunk> buffer;
   const ssize_t got = TEMP_FAILURE_RETRY(read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size())));
@@ -80,7 +80,7 @@ void ProgramOutput::Take(std::string_view bytes) {
   if (!labeller_) return params_.console.Write(bytes);
   labelled_.clear();
   labeller_->Take(bytes, labelled_);
-  // What is unfinished from here on has begun just now.
+  // An unfinished line from here on is new.
   if (!labelled_.empty()) params_.loop.Cancel(std::exchange(flush_timer_, 0));
   if (!labelled_.empty()) params_.console.Write(labelled_);
   FlushSoon();

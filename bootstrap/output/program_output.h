@@ -1,5 +1,5 @@
-// One stream of a program's output on its way to ours, to a file, or both, labelled or as it is, with its
-// last lines kept for the report of a failure. For --label and --log-dir; without them a program's standard
+// One stream of a program's output on its way to ours, to a file, or both, with labels or unchanged. Its last
+// lines are kept for the report of a failure. For --label and --log-dir; without them a program's standard
 // output is ours itself, and StderrTail carries its standard error.
 //
 // Lives on one EventLoop. Nothing waits, except for the file's disk. While our stream is full the
@@ -33,8 +33,8 @@ class ProgramOutput {
   ProgramOutput& operator=(const ProgramOutput&) = delete;
   ~ProgramOutput();
 
-  // When the program has ended: takes what lies in the pipe now, without waiting for the end of file. It then
-  // waits in the console.
+  // When the program has ended: takes the present content of the pipe, without waiting for the end of file.
+  // The rest is then in the console.
   void TakeRest();
   std::string Tail() const { return tail_.Text(); }
 

@@ -31,7 +31,7 @@ void StderrTail::Pump() {
   }
   if (pending_.empty()) Read(kChunk);
   WritePending();
-  // A rest would be forgotten once the pipe has ended: ask for `out` then.
+  // A rest would be lost once the pipe has ended: poll `out` then.
   waits_for_out_ = !pending_.empty();
 }
 

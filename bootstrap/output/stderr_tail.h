@@ -1,14 +1,13 @@
 // Carries a program's standard error to ours, byte for byte, and keeps the last lines for the report of a
 // failure.
 //
-// For an event loop that must not block: the pipe is read only when our standard error can take what comes
-// (poll says so, and at most PIPE_BUF bytes at a time, which a pipe that polls writable takes whole). A
-// reader of ours that stops reading therefore stops the program's writes, as it would without muster; nothing
-// is lost and nothing grows. Another process that fills the same pipe between poll and write can make us wait
-// for its reader: rare, and it ends when that reader reads. A file is never polled for: it is always ready,
-// and epoll refuses it.
+// For an event loop that must not block: the pipe is read only when our standard error can take bytes (poll
+// reports that; at most PIPE_BUF bytes at a time, which a writable pipe takes whole). If our reader stops
+// reading, the program's writes therefore block, as they would without muster; nothing is lost and nothing
+// grows. Another process that fills the same pipe between poll and write can make us wait for its reader:
+// rare, and it ends when that reader reads. A file is never polled: it is always ready, and epoll refuses it.
 //
-// SIGPIPE must be ignored (SignalRelay does that). Where our standard error is gone, the program's is read on
+// SIGPIPE must be ignored (SignalRelay does that). If our standard error is gone, the program's is read on
 // and dropped.
 //
 // Threads: one at a time. Nothing waits.
@@ -28,7 +27,7 @@ class StderrTail {
   StderrTail(const StderrTail&) = delete;
   StderrTail& operator=(const StderrTail&) = delete;
 
-  // What to poll for before the next Pump; fd -1 after the end. It changes with every Pump.
+  // The descriptor to poll before the next Pump; fd -1 after the end. It changes with every Pump.
   struct Interest {
     int fd = -1;
     short events = 0;  // POLLIN or POLLOUT
@@ -38,14 +37,14 @@ class StderrTail {
   // Moves what there is, up to 4096 bytes.
   void Pump();
 
-  // When the program has ended: what lies in the pipe now is the rest, also if another process holds the
-  // pipe. PumpRest moves as much of it as `out` takes without waiting; true when all of it is there. Abandon
-  // keeps the rest for Tail and does not write it.
+  // When the program has ended: the present content of the pipe is the rest, also if another process holds
+  // the pipe. PumpRest moves as much of it as `out` takes without waiting; true when all of it is moved.
+  // Abandon keeps the rest for Tail and does not write it.
   void BeginRest();
   bool PumpRest();
   void Abandon();
 
-  // Nobody holds the other end any more.
+  // No process holds the other end.
   bool ended() const { return !pipe_; }
 
   std::string Tail() const { return tail_.Text(); }
@@ -58,7 +57,7 @@ class StderrTail {
 
   UniqueFd pipe_;
   const int out_;
-  std::string pending_;  // read, not yet written
+  std::string pending_;  // read, but still unwritten
   bool in_rest_ = false;
   size_t rest_ = 0;  // still in the pipe
   bool waits_for_out_ = false;

@@ -23,8 +23,8 @@ mode_t TypeOf(int fd) {
   return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
-// Of a pipe a file description of our own: another process may take what poll has announced, and the one that
-// we were given is shared with others, who do not expect O_NONBLOCK.
+// For a pipe, open a file description of our own: another process may take the bytes that poll has announced.
+// The inherited description is shared with processes that do not expect O_NONBLOCK.
 UniqueFd OwnDescriptor(int source) {
   if (TypeOf(source) == S_IFIFO) {
     UniqueFd reopened(
@@ -83,7 +83,7 @@ bool StdinCopy::WriteTo(Reader& reader) {
   return static_cast<bool>(source_);
 }
 
-// What every reader has.
+// The offset up to which every reader has read.
 void StdinCopy::Trim() {
   uint64_t least = end();
   for (const auto& [rank, reader] : readers_) least = std::min(least, reader.at);

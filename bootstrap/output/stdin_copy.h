@@ -3,8 +3,8 @@
 // The copies proceed at the speed of the slowest reader: at most 256 KiB wait here, beside what the pipes
 // hold (64 KiB each). A program that has ended, or has closed its standard input, is not waited for.
 //
-// Lives on one EventLoop. Nothing waits, but for the disk where our standard input is a file. SIGPIPE must be
-// ignored (SignalRelay does that).
+// Lives on one EventLoop. Only a disk makes it wait, if our standard input is a file. SIGPIPE must be ignored
+// (SignalRelay does that).
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class StdinCopy {
  private:
   struct Reader {
     UniqueFd pipe;
-    uint64_t at = 0;  // of the stream: what was written to it
+    uint64_t at = 0;  // of the stream: all before it is written
     uint32_t events = 0;
   };
 
@@ -56,7 +56,7 @@ class StdinCopy {
   bool pump_posted_ = false;
   std::map<int, Reader> readers_;
   std::string buffer_;
-  uint64_t begin_ = 0;  // of the stream: where buffer_ begins
+  uint64_t begin_ = 0;  // of the stream: the start of buffer_
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -15,7 +15,7 @@
 namespace muster::process {
 namespace {
 
-// Of what it says about itself, no more is of interest.
+// More of its own error text is not useful.
 constexpr size_t kLongestComplaint = 4096;
 constexpr Duration kGoneWithin = std::chrono::seconds(1);
 
@@ -39,7 +39,7 @@ class Captured {
         complaint_(std::move(complaint)),
         nothing_(std::move(nothing)) {}
 
-  // Whatever happens, nothing of it is left.
+  // After any outcome, no process of it is left.
   ~Captured() {
     if (process_) End();
   }
@@ -101,7 +101,7 @@ class Captured {
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) reader.Reset();
   }
 
-  // What it has started goes with it; who has ended already keeps the status of that end.
+  // All that it has started ends with it; a process that has ended already keeps its status.
   ChildExit End() {
     static_cast<void>(process_.Signal(SIGKILL, /*group=*/true));
     // Killed or ended, unless the kernel holds it: then it is not waited for.

@@ -1,4 +1,4 @@
-// A short program of muster's own whose output is wanted: started, read and ended under a deadline.
+// A short program that muster runs for its output: started, read and ended under a deadline.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct CaptureRequest {
   size_t longest = 0;                    // more output is refused
 };
 
-// What it wrote to its standard output, once it has ended with 0. BLOCKS until then, at most until the
-// deadline: then it and what it has started are killed. It dies with the calling thread.
+// Its standard output, once it has ended with 0. BLOCKS until then, at most until the deadline: then it and
+// all that it has started are killed. It ends with the calling thread.
 //
-// Errors: kConfiguration where there is no such program; kDeadline; kSystem for any other end, with the last
+// Errors: kConfiguration if there is no such program; kDeadline; kSystem for any other end, with the last
 // line of its standard error.
 Result<std::string> Capture(const CaptureRequest& request, Deadline deadline);
 

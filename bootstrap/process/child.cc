@@ -51,7 +51,7 @@ struct Pipe {
   UniqueFd write_end;
 };
 
-// Where muster was started with a standard descriptor closed, ours would take its place: the program would
+// If muster was started with a standard descriptor closed, ours would take its place: the program would
 // inherit it, and dup2 of a descriptor onto itself would leave it close-on-exec.
 UniqueFd AboveStandard(UniqueFd fd) {
   if (!fd || fd.get() > STDERR_FILENO) return fd;
@@ -118,7 +118,7 @@ Child::Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, 
 Child::~Child() {
   if (!process_) return;
   static_cast<void>(Signal(SIGKILL));
-  // A killed process is gone at once unless the kernel holds it; then init will inherit it.
+  // A killed process ends immediately unless the kernel holds it; then init will inherit it.
   constexpr Duration kGoneWithin = std::chrono::seconds(1);
   process_.AwaitExit(Deadline::After(kGoneWithin));
 }

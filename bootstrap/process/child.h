@@ -1,8 +1,8 @@
-// One program, started, watched and ended. A resource: it stays where it is, and dies with its owner.
+// One program: started, observed and ended. A resource: it does not move, and ends with its owner.
 //
-// The program inherits standard input, standard output (unless it is piped) and every descriptor that this
-// process itself was started with (PMI_FD of an MPI launcher); descriptors that muster opens are
-// close-on-exec. If this process dies in any way, the kernel kills the program (PR_SET_PDEATHSIG); a
+// The program inherits standard input, standard output (unless it is piped) and every descriptor with which
+// this process itself was started (PMI_FD of an MPI launcher); descriptors that muster opens are
+// close-on-exec. If this process ends in any way, the kernel kills the program (PR_SET_PDEATHSIG); a
 // set-user-ID program escapes that, and so do the program's own children: KillDescendants in descendants.h is
 // for those.
 //
@@ -26,16 +26,16 @@
 namespace muster::process {
 
 struct ChildOptions {
-  std::vector<std::string> command;      // argv; command[0] is looked for as ExecCandidates says
+  std::vector<std::string> command;      // argv; command[0] is searched as in ExecCandidates
   std::vector<std::string> environment;  // NAME=VALUE, all of it
   std::optional<std::string> directory;  // absent: this process's
-  // Off where the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal);
-  // then Signal reaches the program alone, not what it started.
+  // Off if the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal); then
+  // Signal reaches the program alone, not its children.
   bool own_process_group = true;
   int stdin_end = -1;   // becomes the program's standard input; -1: it has ours
-  int stdout_end = -1;  // the same for its standard output and error, where they are not piped
+  int stdout_end = -1;  // the same for its standard output and error, if they are not piped
   int stderr_end = -1;
-  bool pipe_stdout = false;  // on: what the program writes comes out of TakeStdout
+  bool pipe_stdout = false;  // on: TakeStdout returns the pipe of the program's output
   bool pipe_stderr = true;   // off: the program writes to our standard error itself
 };
 
@@ -43,7 +43,7 @@ struct StartFailure {
   Error error;           // kSystem: "cannot start \"foo\": No such file or directory"
   int error_number = 0;  // errno
   int exit_status =
-      0;  // what a shell would exit with: 127 not found, 126 found but not to be started; 71 no process
+      0;  // the exit status of a shell: 127 not found, 126 found but not to be started; 71 no process
 };
 
 class Child {
@@ -68,10 +68,10 @@ class Child {
   // Absent while it runs. The process stays a zombie until Reap, so that its numbers cannot come to mean
   // another process.
   std::optional<ChildExit> Exited();
-  // To the whole process group where it has its own, also after the program itself has ended; else to the
-  // program. Fine where nobody is left. Error: kSystem.
+  // To the whole process group if it has its own, also after the program itself has ended; else to the
+  // program. No process left is no error. Error: kSystem.
   Status Signal(int signal_number);
-  // Once Exited has a value: forgets the process. From now on Signal does nothing.
+  // Once Exited has a value: drops the process. From now on Signal does nothing.
   void Reap();
 
  private:

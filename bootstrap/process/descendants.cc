@@ -22,7 +22,7 @@ namespace {
 // There is no event for the end of an execve.
 constexpr int kLookAgainMilliseconds = 1;
 
-// Most often so, and a look into /proc costs ten times as much.
+// The usual case, and a search of /proc costs ten times as much.
 bool HasNoChild() {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
@@ -75,7 +75,7 @@ void ReapOrphans() {
 Status KillDescendants(Deadline deadline) {
   for (bool tried = false;; tried = true) {
     if (HasNoChild()) return {};
-    // Direct children only. What they started comes to us when they are gone.
+    // Direct children only. Their own children become ours when they have ended.
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
     DropEndedClaims(children);
     if (children.empty()) return {};

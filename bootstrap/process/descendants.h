@@ -1,6 +1,6 @@
-// No orphans: what a program leaves behind, also what made itself a daemon (setsid, double fork), comes to
-// this process and is ended by it. About the whole process, not one Child: who started a process is no longer
-// known when it comes.
+// No orphans: processes that a program leaves behind, also daemons (setsid, double fork), become children of
+// this process, which ends them. About the whole process, not one Child: an orphan does not show which
+// process started it.
 #pragma once
 
 #include <sys/types.h>
@@ -18,10 +18,10 @@ namespace muster::process {
 Status BecomeSubreaper();
 
 // The children of this process, all threads together, zombies included. From /proc/self/task/*/children, or
-// where the kernel has no such file from all of /proc. Error: kSystem.
+// if the kernel has no such file from all of /proc. Error: kSystem.
 Result<std::vector<pid_t>> ChildProcesses();
 
-// The second of these ways, which looks at every process of the machine.
+// The second of these ways, which reads every process of the machine.
 std::vector<pid_t> ChildProcessesByScan();
 
 // Reaps the children that have ended, except claimed ones (reaper.h). Does not block; for SIGCHLD.
@@ -32,15 +32,15 @@ void ReapOrphans();
 // child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
 Status KillDescendants(Deadline deadline);
 
-// Kills the orphans that have come to this process and have this NAME=VALUE in their environment, then those that
-// these leave to it, until none is left. Claimed children (reaper.h) are none. Costs one system call if there is no
+// Kills the orphans of this process that have this NAME=VALUE in their environment, then those that these
+// leave to it, until none is left. Claimed children (reaper.h) are none. Costs one system call if there is no
 // child. Error: kDeadline or kSystem, as KillDescendants.
 Status KillOrphansWith(const std::string& variable, Deadline deadline);
 
-// What a supervisor that was killed leaves behind on its node: its program dies with it, the program's own
+// Processes that a killed supervisor leaves behind on its node: its program ends with it, the program's own
 // children do not. Kills this user's processes whose environment has this rank of this group. For the
-// surviving supervisors of the node. The group id is random, so nothing else can be meant. Reads /proc; does
-// not wait.
+// surviving supervisors of the node. The group id is random, so nothing else can match. Reads /proc; does not
+// wait.
 void KillProcessesOfRank(const std::string& group_id, int rank);
 
 }  // namespace muster::process

@@ -1,5 +1,5 @@
-// The signals that ask a run to end: what a supervisor does about each of them and when, and which failures
-// of its programs follow from them. Pure: the time is an argument.
+// The signals that request a run's end: when a supervisor reacts to each, and which failures of its programs
+// follow from them. Pure: the time is an argument.
 //
 //   signal   passed on                       when programs do not exit, if muster itself ends them
 //   INT      the first one                   SIGTERM after run.grace, SIGKILL after another run.grace;
@@ -59,8 +59,8 @@ class EndRequest {
   EndStep OnGraceOver();
 
   // The signal that explains a program's failure at `now`. A program that goes on for long after the signal
-  // (run.grace; 2 minutes for those that are more than a request for a thread dump, so that a checkpoint can
-  // be written) fails for a reason of its own.
+  // fails for a reason of its own. Long is run.grace; 2 minutes for signals that are more than a request for
+  // a thread dump, so that a checkpoint can be written.
   std::optional<int> Explains(Clock::time_point now) const;
   // All programs have just received SIGTERM: a second one means "immediately" to many of them.
   bool JustTerminated(Clock::time_point now) const;
@@ -70,8 +70,8 @@ class EndRequest {
     bool by_signal = false;  // the program ended by the very signal, or by one that muster sent after it
     int exit_status = 0;     // of the run
   };
-  // On a program that failed at `now`. A program that muster had to end itself is reported with the signal
-  // that asked for it: 130 for Ctrl-C.
+  // On a program that failed at `now`. A program that muster had to end itself is reported with the signal of
+  // the request: 130 for Ctrl-C.
   Verdict Judge(const ChildExit& exit, Clock::time_point now) const;
 
  private:

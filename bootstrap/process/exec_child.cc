@@ -30,7 +30,7 @@ struct ExecPlan {
   std::vector<char*> shell_arguments;  // /bin/sh, (the file), argv[1]...
 };
 
-// The array that execve wants, pointing into `texts`.
+// The array for execve, pointing into `texts`.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -64,11 +64,11 @@ void RestoreSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// As execvp: goes on where a file is not there, remembers one that may not be started.
+// As execvp: goes on if a file is absent, and keeps the error of one that may not be started.
 int TryCandidates(ExecPlan& plan) {
   int result = ENOENT;
   for (char* const* file = plan.candidates.data(); *file != nullptr; ++file) {
-    // A look is cheaper than an execve that fails, and most of PATH fails.
+    // A check is cheaper than an execve that fails, and most of PATH fails.
     if (access(*file, F_OK) != 0 && errno == ENOENT) continue;
     execve(*file, plan.arguments.data(), plan.environment.data());
     if (errno == ENOEXEC) {
@@ -102,7 +102,7 @@ int TryCandidates(ExecPlan& plan) {
   _exit(1);
 }
 
-// Not inlined: whatever the caller keeps in registers is out of the new process's reach.
+// Not inlined: the caller's registers are out of the new process's reach.
 [[gnu::noinline]] pid_t StartProcess(Shared& shared) {
   // 2048 supervisors on a few cores: copying page tables 2048 times would be seen. And an error needs no
   // pipe.

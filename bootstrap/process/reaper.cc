@@ -27,7 +27,7 @@ Claims& AllClaims() {
   return claims;
 }
 
-// Absent where it runs, and where it is no child of ours.
+// Absent if it runs, and if it is no child of ours.
 std::optional<siginfo_t> EndOf(pid_t pid) {
   siginfo_t info{};
   const int found = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);

@@ -1,10 +1,10 @@
 // The one reaper of this process's children: every wait for a child goes through this file or through
-// descendants.h, which stands on it.
+// descendants.h, which uses it.
 //
-// A supervisor adopts orphans and reaps them, whoever they are. Beside it, also in other threads, children
-// are started whose status is wanted: the programs of ranks, muster-slurm, tools that read stacks. Each of
-// those is a ClaimedChild: ReapUnclaimed leaves it alone. So its status is its own, and its process number
-// cannot come to mean another process while it may still be signalled.
+// A supervisor adopts and reaps orphans of any origin. Beside it, also in other threads, it starts children
+// whose status it needs: the programs of ranks, muster-slurm, tools that read stacks. Each of those is a
+// ClaimedChild: ReapUnclaimed leaves it alone. So its status is its own, and its process number cannot come
+// to mean another process while it may still be signalled.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ namespace muster::process {
 
 // How a program ended.
 struct ChildExit {
-  int code = 0;    // meaningful where signal is 0
+  int code = 0;    // meaningful if signal is 0
   int signal = 0;  // 0: it exited by itself
 
   bool ok() const { return code == 0 && signal == 0; }
@@ -43,7 +43,7 @@ class ClaimedChild {
   ClaimedChild& operator=(ClaimedChild&& other) noexcept;
   ClaimedChild(const ClaimedChild&) = delete;
   ClaimedChild& operator=(const ClaimedChild&) = delete;
-  // Reaps it where it has ended; else whoever reaps what is unclaimed does, later.
+  // Reaps it if it has ended; else ReapUnclaimed does, later.
   ~ClaimedChild();
 
   explicit operator bool() const { return pid_ > 0; }
@@ -52,7 +52,7 @@ class ClaimedChild {
   std::optional<ChildExit> Exited() const;
   // BLOCKS until it has ended, at most until the deadline: then false.
   bool AwaitExit(Deadline deadline) const;
-  // To it, or to the process group that it leads. Harmless where nobody is left. Error: kSystem.
+  // To it, or to the process group that it leads. No process left is no error. Error: kSystem.
   Status Signal(int number, bool group) const;
   // Forgets it, once Exited has a value: from now on there is none.
   void Reap();
@@ -64,8 +64,8 @@ class ClaimedChild {
   pid_t pid_ = -1;
 };
 
-// Reaps those of these children that have ended and that nobody has claimed. While a child is being started,
-// which is not claimed yet, none. Does not block.
+// Reaps those of these children that have ended and are unclaimed. While a child is being started, which is
+// not claimed yet, none. Does not block.
 void ReapUnclaimed(std::span<const pid_t> children);
 
 // Takes those out that are claimed.

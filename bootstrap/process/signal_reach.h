@@ -1,16 +1,16 @@
 // Whether a signal that came to the supervisor has come to its program as well, so that it is passed on once
 // and not twice: a second SIGINT or SIGUSR1 means something else to many programs.
 //
-// Who signals whom (Slurm 25.11, src/plugins/proctrack): proctrack/cgroup signals the direct children of
-// slurmstepd only, SIGKILL apart; proctrack/linuxproc every descendant; proctrack/pgid the step's process
-// group; cgroup.conf's SignalChildrenProcesses=yes makes cgroup signal everybody. A terminal signals its
-// foreground process group. A person's `kill PID` is for that process.
+// Which process signals which (Slurm 25.11, src/plugins/proctrack): proctrack/cgroup signals the direct
+// children of slurmstepd only, except for SIGKILL; proctrack/linuxproc every descendant; proctrack/pgid the
+// step's process group; cgroup.conf's SignalChildrenProcesses=yes makes cgroup signal all descendants. A
+// terminal signals its foreground process group. A user's `kill PID` is for that process.
 //
-// Nothing tells a process who else got a signal, so this is evidence: proctrack/cgroup alone puts the step
-// into a control group of its own, beside slurmstepd's. Where it misjudges, the program gets a signal twice
-// (SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup v2; `kill -- -PGID`
-// by hand), except that under proctrack/pgid, which Slurm discourages, a program in a process group of its
-// own does not get Slurm's signals (SIGKILL reaches it when muster ends).
+// A process cannot find out which other processes got a signal, so this is evidence: proctrack/cgroup alone
+// puts the step into a control group of its own, beside slurmstepd's. If the evidence misleads, the program
+// gets a signal twice: SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup
+// v2; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a program in a
+// process group of its own does not get Slurm's signals (SIGKILL reaches it when muster ends).
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ namespace muster::process {
 // True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
 bool ReachedProgram(const SignalEvent& event, bool own_process_group);
 
-// True: the sender ends programs itself, or wants them to go on: Slurm, or a process outside this process's
-// PID namespace (a container's runtime).
+// True: the sender ends programs itself, or lets them go on: Slurm, or a process outside this process's PID
+// namespace (a container's runtime).
 bool FromScheduler(const SignalEvent& event);
 
 // The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only

@@ -23,7 +23,7 @@ struct sigaction SetDisposition(int number, void (*handler)(int)) {
   return before;
 }
 
-// A blocked signal reaches the descriptor even where it is ignored.
+// A blocked signal reaches the descriptor even if it is ignored.
 sigset_t SignalsToTake() {
   sigset_t signals;
   sigemptyset(&signals);

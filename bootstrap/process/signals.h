@@ -19,9 +19,9 @@ struct SignalEvent {
 };
 
 // From Start to its end the signals TERM INT HUP QUIT USR1 USR2 CONT CHLD (and WINCH, for programs that draw)
-// come out of Next instead of having their effect; PIPE is ignored. What was ignored when muster started
-// stays ignored (nohup). TSTP keeps its default: ctrl-Z stops the supervisor, and `scontrol suspend` freezes
-// everything anyway.
+// come out of Next instead of having their effect; PIPE is ignored. A signal that was ignored when muster
+// started stays ignored (nohup). TSTP keeps its default: ctrl-Z stops the supervisor, and `scontrol suspend`
+// freezes everything anyway.
 //
 // One per process, started before any other thread, so that all threads have these signals blocked. A Child
 // starts with none blocked. Two equal signals that come before the first was taken are one, as the kernel has
@@ -32,13 +32,13 @@ class SignalRelay {
   static Result<std::unique_ptr<SignalRelay>> Start();
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
-  // Restores mask (unless KeepBlocked) and dispositions; what is pending then has its effect.
+  // Restores mask (unless KeepBlocked) and dispositions; pending signals then have their effect.
   ~SignalRelay();
 
   int fd() const { return fd_.get(); }  // readable (POLLIN) when there is an event
   std::optional<SignalEvent> Next();    // never waits
 
-  // For a process that is about to end: what comes late shall not become its exit status.
+  // For a process that is about to end: a late signal must not become its exit status.
   void KeepBlocked() { keep_blocked_ = true; }
 
  private:

@@ -21,7 +21,7 @@ namespace muster::process {
 namespace {
 
 constexpr size_t kLongestOutput = 64 * 1024;
-// Between asking a tool to end and ending it: one that is attached has to let its process go.
+// Between the request to end and the kill of a tool: an attached tool must release its process.
 constexpr Duration kToolGrace = std::chrono::milliseconds(500);
 constexpr int kDeepest = 8;
 constexpr size_t kStateField = 3;
@@ -153,7 +153,8 @@ std::string ReadStack(pid_t pid, std::string_view path, Deadline deadline) {
     std::ranges::replace(command, "PID", std::to_string(pid));
     const ToolOutput ran = RunTool(command, path, deadline);
     if (!ran.started) continue;
-    // A tool attaches by a SIGSTOP. If it is killed at that moment, the signal stays, and stops the process for good.
+    // A tool attaches by a SIGSTOP. If it is killed at that moment, the signal stays, and stops the process
+    // for ever.
     if (!ran.exited && !stopped_before) kill(pid, SIGCONT);
     text += fmt::format("{}:\n{}", tool.name, ran.output);
     if (!text.ends_with('\n')) text += '\n';

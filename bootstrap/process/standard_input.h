@@ -7,7 +7,7 @@
 namespace muster::process {
 
 // Standard input is a terminal and this process is in its foreground group. A program in a process group of
-// its own would then be stopped when it reads, and would not hear Ctrl-C.
+// its own would then be stopped when it reads, and would not receive Ctrl-C.
 bool InTerminalForeground();
 
 // For a process that lives as long as another one holds the other end of its standard input. Takes the

@@ -14,7 +14,7 @@ using NodeOf = std::function<std::string(int rank)>;
 // One object (README.md has its keys).
 nlohmann::ordered_json MapJson(const map::MapState& map, const NodeOf& node_of);
 
-// For people: some lines for any number of ranks, each with '\n'.
+// For users: some lines for any number of ranks, each with '\n'.
 std::string MapText(const map::MapState& map, const NodeOf& node_of);
 
 }  // namespace muster::report

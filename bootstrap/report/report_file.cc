@@ -54,13 +54,13 @@ Draft MakeDraft(int directory) {
   return draft;
 }
 
-// Whoever reads sees the old file or the whole new one. 0, or errno.
+// A reader finds the old file or the whole new one. 0, or errno.
 int Replace(const WritingPlace& place, std::string_view text) {
   const int directory = place.directory.get();
   const Draft draft = MakeDraft(directory);
   if (!draft.file) return errno;
   int problem = WriteAll(draft.file.get(), text);
-  // A file system that is full may say so only now.
+  // A full file system may report that only here.
   if (problem == 0 && fsync(draft.file.get()) != 0 && errno != EINVAL) problem = errno;
   if (problem == 0 && renameat(directory, draft.name.c_str(), directory, place.name.c_str()) != 0) {
     problem = errno;

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kSchema = 1;
 constexpr size_t kSlowest = 10;
 
-// Microseconds are enough for anybody.
+// Microseconds are precise enough.
 double Seconds(Duration duration) {
   return static_cast<double>(std::chrono::round<std::chrono::microseconds>(duration).count()) / 1e6;
 }

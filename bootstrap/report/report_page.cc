@@ -55,7 +55,7 @@ std::string WithoutTags(std::string_view text, std::string_view instead) {
   return safe;
 }
 
-// What programs print may be no text at all.
+// The output of programs may be no text at all.
 std::string Readable(std::string_view text) {
   using nlohmann::json;
   const std::string quoted = json(text).dump(-1, ' ', false, json::error_handler_t::replace);

@@ -1,5 +1,5 @@
-// What is known of one `muster run` or `muster launch` when it is over (at the root: of all ranks; elsewhere
-// of this process's). The summary and the report are made from it. A value.
+// The facts of one `muster run` or `muster launch` at its end (at the root: of all ranks; elsewhere of this
+// process's). The summary and the report are made from it. A value.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 namespace muster::report {
 
-// What became of a rank, as one word for all that is told of it.
+// The end of a rank, as one word for all facts about it.
 enum class RankOutcome {
   kOk,          // ended with 0, by itself
   kFailed,      // the first failure, or ended badly by itself
   kTerminated,  // ended by SIGTERM because the group had failed
   kKilled,      // ended by SIGKILL because SIGTERM was not enough
-  kLost,        // its supervisor was lost, or said nothing of its end in time
+  kLost,        // its supervisor was lost, or did not report its end in time
   kMissing,     // never arrived
   kNotStarted,  // arrived, but its program never ran
 };
@@ -30,7 +30,7 @@ enum class RankOutcome {
 std::string_view OutcomeName(RankOutcome outcome);
 
 struct RankRecord {
-  std::string node;                 // empty: not known
+  std::string node;                 // empty: unknown
   std::optional<Duration> arrived;  // since `joining`
   std::optional<rendezvous::RankEnd> end;
   bool left = false;  // left: it had ended with 0
@@ -44,7 +44,7 @@ struct RunRecord {
   Duration grace{};
   std::chrono::system_clock::time_point began;
   // Since `began`, as far as it came.
-  Duration joining{};  // the rank was known, the rendezvous began
+  Duration joining{};  // the rank was resolved, the rendezvous began
   std::optional<Duration> formed;
   std::optional<Duration> initialized;  // the programs had their own group
   std::optional<Duration> failed;
@@ -72,7 +72,7 @@ std::vector<Moment> MomentsInOrder(const RunRecord& record, const MomentOf& mome
 std::vector<Moment> ArrivalsInOrder(const RunRecord& record);
 std::vector<Moment> EndsInOrder(const RunRecord& record);
 
-// "rank 5 on gpu03"; without a node where that is not known.
+// "rank 5 on gpu03"; without a node if that is unknown.
 std::string DescribeRank(const RunRecord& record, int rank);
 
 }  // namespace muster::report

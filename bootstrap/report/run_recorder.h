@@ -1,4 +1,4 @@
-// Writes down what happens to one run, as its supervisor sees it, for the summary and the report.
+// Records the events of one run, as its supervisor receives them, for the summary and the report.
 //
 // Lives on the supervisor's thread.
 #pragma once
@@ -35,7 +35,7 @@ class RunRecorder {
   void Formed(const rendezvous::FormedGroup& group, const rendezvous::Arrivals* arrivals);
   void Initialized();  // the first call counts
   void Failed(const rendezvous::Failure& failure);
-  // It never formed: who was there, and where the others should have come from.
+  // It never formed: the ranks that came, and where the missing ones were expected.
   void NotFormed(const rendezvous::Arrivals* arrivals, const Placement& placement);
 
   // Programs of own ranks.
@@ -45,7 +45,7 @@ class RunRecorder {
   void NotStarted(int rank);
   std::vector<rendezvous::RankEnd> own_ends() const { return own_ends_; }
 
-  // What the root hears, own ranks' included.
+  // The reports that the root receives, own ranks' included.
   void Hear(const std::vector<rendezvous::RankEnd>& ends);
 
   // All of it. `has_left`: whether a rank has left.
@@ -65,7 +65,7 @@ class RunRecorder {
   std::set<int> killed_;
 };
 
-// For people: "exit 3", "signal 9 (Killed), out of memory".
+// For users: "exit 3", "signal 9 (Killed), out of memory".
 std::string DescribeEnd(const process::ChildExit& exit, rendezvous::OutOfMemory out_of_memory);
 
 }  // namespace muster::report

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kSlowestNamed = 10;
-// Arrivals nearer together than this say nothing about anybody; nearer than that need no list.
+// Arrivals within this time of each other are equal: no rank was late, and a list is not needed.
 constexpr Duration kWorthNaming = milliseconds(100);
 constexpr Duration kWorthAList = seconds(1);
 
@@ -82,7 +82,7 @@ std::string Others(const RunRecord& record) {
   if (!ranks[RankOutcome::kOk].empty()) {
     text += fmt::format("\n  ended with 0: {}", Describe(record, ranks[RankOutcome::kOk]));
   }
-  // What was lost with the first is named there.
+  // Ranks that were lost with the first are named there.
   std::erase_if(ranks[RankOutcome::kLost],
                 [&](int rank) { return rank == record.failure->rank || LostTogether(record, rank); });
   if (!ranks[RankOutcome::kLost].empty()) {

@@ -17,7 +17,7 @@ std::string SummaryText(const RunRecord& record);
 // The same for monitors: the fields of the event "summary" (docs/pages/reference/log-events.md).
 std::vector<LogField> SummaryFields(const RunRecord& record);
 
-// For people: "3 ms", "12.4 s", "16m40s", "2h05m".
+// For users: "3 ms", "12.4 s", "16m40s", "2h05m".
 std::string FormatSpan(Duration duration);
 
 }  // namespace muster::report

@@ -78,7 +78,7 @@ class Assembler {
       Borrow(other, "local_rank", &RankTuple::local_rank);
       Borrow(other, "local_world_size", &RankTuple::local_world_size);
     }
-    // Half of a pair from each of two launchers would be a tuple that nobody meant.
+    // Half of a pair from each of two launchers would be a tuple of neither.
     if (!tuple.node_rank || !tuple.num_nodes || tuple.num_nodes == other.tuple.num_nodes) {
       Borrow(other, "node_rank", &RankTuple::node_rank);
       Borrow(other, "num_nodes", &RankTuple::num_nodes);
@@ -87,7 +87,7 @@ class Assembler {
     Borrow(other, "master", &RankTuple::master);
   }
 
-  // The supervisor handed on the job's name; who else bears it knows its parts.
+  // The supervisor passed on the job's name; a launcher with the same name has its parts.
   void BorrowJob() {
     JobIdentity& job = resolution_.tuple.job;
     if (!job.id.empty()) return;
@@ -105,8 +105,8 @@ class Assembler {
     }
   }
 
-  // A carrier runs on this node, too, so its name for the node is right; not if the launcher spreads the
-  // environment of the node where it was started.
+  // An outer launcher runs on this node too, so its name for the node is right. The exception is a launcher
+  // that spreads the environment of the node where it was started.
   void FillNode() {
     RankTuple& tuple = resolution_.tuple;
     if (tuple.node) return;

@@ -40,7 +40,8 @@ class Pair {
   }
 
  private:
-  // What the process above this one started with that `anchor` started; null: not known.
+  // The value of `anchor`'s variable at the start of the process that `anchor` started above this one; null:
+  // unknown.
   const Environment* StartOf(const Launcher& anchor) const {
     if (!environment_.live()) return nullptr;
     if (anchor.role == LauncherRole::kSlurm) return environment_.process()->slurm_task.get();
@@ -48,7 +49,8 @@ class Pair {
     return nullptr;
   }
 
-  // Whether `tuple` stood in what `anchor` started the process above this one with. Absent: not known.
+  // Whether `tuple` was in the environment with which `anchor` started the process above this one. Absent:
+  // unknown.
   std::optional<bool> WasThere(const RankTuple& tuple, const Launcher& launcher,
                                const Launcher& anchor) const {
     const Environment* start = StartOf(anchor);
@@ -71,7 +73,7 @@ class Pair {
            outer_.num_nodes == outer_.world_size;
   }
 
-  // One process of the outer launch for each node of the inner one. Where the sizes are equal, too, other ranks
+  // One process of the outer launch for each node of the inner one. If the sizes are equal too, other ranks
   // mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
   bool CarriesNodes() const {
     if (outer_.world_size != inner_.num_nodes) return false;
@@ -86,8 +88,9 @@ class Pair {
     return each > 1 && inner_.rank / each == outer_.rank && inner_.rank % each == *inner_.local_rank;
   }
 
-  // What was exported before a step of several tasks began is the same in all of them, and so no block of one:
-  // task 0 would take a stale RANK=0 of a larger world for its own, and wait for the others, who know better.
+  // Variables exported before a step of several tasks began are the same in all of them, and so no block of
+  // one. Task 0 would take a stale RANK=0 of a larger world for its own, and wait for tasks that resolve
+  // correctly.
   bool IsOfAllTasks() const {
     return outer_.world_size > 1 && !of_inner_.has_signature &&
            WasThere(inner_, of_inner_, of_outer_).value_or(false);

@@ -26,7 +26,7 @@ struct Entry {
   }
 };
 
-// The rank and size that a loser says, as far as it does.
+// The rank and size of a launcher that lost, as far as it has them.
 struct Claimed {
   std::optional<int> rank;
   std::optional<int> size;
@@ -80,7 +80,7 @@ std::string RankVariable(const Candidate& candidate) {
   return source == candidate.sources.end() ? "" : source->variable;
 }
 
-// What people also set by hand is the usual culprit.
+// A variable that users also set by hand is the most likely cause.
 std::string WhatToUnset(const Entry& a, const Entry& b) {
   for (const Entry* entry : {&a, &b}) {
     const std::string variable = RankVariable(*entry->candidate());
@@ -95,7 +95,7 @@ std::string Force(std::string_view name) {
                      name);
 }
 
-// What a probe alone says; the candidates' verdicts come later.
+// The result of a probe alone; the candidates' verdicts come later.
 void SetFirstVerdict(Entry& entry) {
   if (const auto* absent = std::get_if<Absent>(&entry.probed)) {
     entry.verdict = absent->leaked ? "leak" : "absent";
@@ -112,8 +112,8 @@ void SetFirstVerdict(Entry& entry) {
   }
 }
 
-// What is exported in the batch script is the same in every task: the first whose rank it is not warns for
-// all.
+// A variable exported in the batch script is the same in every task: the first task with another rank warns
+// for all.
 bool SpeaksFor(const RankTuple& tuple, const Claimed& claimed) {
   const bool is_rank_0 = claimed.rank == 0 && claimed.size.value_or(tuple.world_size) == tuple.world_size;
   return tuple.rank == (is_rank_0 ? 1 : 0);
@@ -138,7 +138,7 @@ void Resolver::ProbeAll(std::string_view forced) {
   surroundings_.node_name_is_ours = !Find(LauncherRole::kSlurm)->leaked();
 }
 
-// A supervisor sets RANK and the rest to its own tuple: where it is gone, they are left over with it.
+// A supervisor sets RANK and the rest to its own tuple: if it is gone, they are left over with it.
 void Resolver::DropWhatMusterLeft() {
   const Entry& supervisor = *Find(LauncherRole::kSupervisor);
   if (!supervisor.leaked()) return;
@@ -233,7 +233,7 @@ Outcome Resolver::ResolveNobody() {
   return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : Accept(none);
 }
 
-// slurmstepd executed this very process, or its parent is the supervisor: nobody can be further inside.
+// slurmstepd executed this very process, or its parent is the supervisor: no launcher can be further inside.
 Entry* Resolver::ProvenByProcess() {
   if (!environment_.live()) return nullptr;
   const Environment::Process& process = *environment_.process();
@@ -248,8 +248,8 @@ Entry* Resolver::ProvenByProcess() {
   return nullptr;
 }
 
-// What stands for the entry when launchers are compared: null for no candidate and for none, which nests with
-// nobody. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and goes where that goes; RANK and the rest
+// The entry's tuple for the comparison of launchers: null for no candidate and for none, which nests with no
+// launcher. The pair that srun --mpi=pmi2 sets is Slurm's own tuple and counts as such; RANK and the rest
 // beside a supervisor's own variables are the supervisor's.
 const Candidate* Resolver::WorldOf(const Entry& entry) {
   const Candidate* candidate = entry.candidate();
@@ -457,7 +457,7 @@ tl::unexpected<Refusal> Resolver::Refuse(Error error) {
       Refusal{std::move(error), allocation_, ConsideredBut(nullptr), AwaitedInStep()});
 }
 
-// Whichever launcher's variables are missing or disagree: of a PMIx rank the server knows the whole tuple.
+// Whichever launcher's variables are missing or disagree: the server of a PMIx rank has the whole tuple.
 tl::unexpected<Refusal> Resolver::RefuseOrAsk(Error error) {
   tl::unexpected<Refusal> refusal = Refuse(std::move(error));
   refusal.value().ask_pmix = std::ranges::any_of(entries_, [](const Entry& entry) {
@@ -466,7 +466,7 @@ tl::unexpected<Refusal> Resolver::RefuseOrAsk(Error error) {
   return refusal;
 }
 
-// A program under muster run is no task that anybody waits for: its supervisor is.
+// A program under muster run is no task of the group: its supervisor is.
 std::optional<Resolution> Resolver::AwaitedInStep() {
   const Entry* slurm = Find(LauncherRole::kSlurm);
   const Entry* supervisor = Find(LauncherRole::kSupervisor);

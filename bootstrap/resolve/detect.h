@@ -1,8 +1,8 @@
-// environment -> RankTuple: who this process is within its launch, and why.
+// environment -> RankTuple: the rank of this process within its launch, and the evidence.
 //
 // All candidates are collected; nested launchers are settled by containment, not by order alone (two
-// candidates describe the same world, or one carries the other, or one is left over), and what cannot be
-// settled is refused with both sides shown. Pure: no I/O but ProbeContext's callback. The order is
+// candidates describe the same world, or one launched the other, or one is left over). A conflict that cannot
+// be settled is refused with both sides shown. Pure: no I/O but ProbeContext's callback. The order is
 // launchers.h.
 #pragma once
 
@@ -24,12 +24,12 @@ namespace muster::resolve {
 struct DetectOptions {
   // The configuration's `launcher` (also MUSTER_LAUNCHER, --launcher): "auto", a launcher's name, or "none".
   std::string launcher = "auto";
-  // From the flags; wins over everything where given().
+  // From the flags; wins over everything if given().
   ExplicitTuple explicit_tuple;
   // Whether a MUSTER_CONTROL answers and belongs to this user and group. Called at most once and only for a
   // live environment; empty: taken as alive.
   std::function<bool(const std::string& control)> control_alive;
-  // What the PMIx server of this process says, once it has been asked (Refusal::ask_pmix).
+  // The answer of this process's PMIx server, once it has been queried (Refusal::ask_pmix).
   std::optional<PmixPlace> pmix;
   // The launchers to choose from.
   LauncherTable launchers = Launchers();
@@ -49,7 +49,7 @@ struct Resolution {
   std::vector<FieldSource> sources;    // in the order of resolve --json
   std::vector<Considered> considered;  // every other launcher, in the order of launchers.h
   std::vector<std::string> warnings;
-  std::optional<Allocation> allocation;  // only where this process is not itself a task of a Slurm step
+  std::optional<Allocation> allocation;  // only if this process is not itself a task of a Slurm step
   std::vector<RankTuple> carriers;       // outer launchers whose processes started this launch
 
   friend bool operator==(const Resolution&, const Resolution&) = default;
@@ -60,10 +60,9 @@ struct Refusal {
       error;  // kNotLaunched, kBadEnvironment, kUsage (explicit), kConfiguration (an unknown launcher's name)
   std::optional<Allocation> allocation;
   std::vector<Considered> considered;
-  // As whom the other ranks wait for this process, where that much is sure: the task that it is of a Slurm
-  // step.
+  // The rank that the group expects of this process, if it is certain: the task that it is of a Slurm step.
   std::optional<Resolution> awaited = std::nullopt;
-  // The PMIx server of this process may know what is missing: ask it, and resolve again with its word
+  // The PMIx server of this process may have the missing part: query it, and resolve again with its answer
   // (DetectOptions::pmix).
   bool ask_pmix = false;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Host names and variables are bytes of the outside world: what is not UTF-8 is replaced, never thrown over.
+// Host names and variables are bytes from outside: invalid UTF-8 is replaced, and throws nothing.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -49,7 +49,7 @@ bool IsOutOfQuestion(const Considered& one) {
   return one.verdict == "absent" && launcher != nullptr && (launcher->IsDocumented() || launcher->rare);
 }
 
-// A line of srun holds 1 KiB: what is out of question stays out.
+// A line of srun holds 1 KiB: launchers that do not matter are left out.
 Json ConsideredJson(const std::vector<Considered>& considered) {
   Json list = Json::array();
   for (const Considered& one : considered) {

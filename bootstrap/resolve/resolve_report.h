@@ -1,4 +1,4 @@
-// How `muster resolve` says what it found: JSON, shell lines, text for a person. Pure formatting.
+// The output of `muster resolve`: JSON, shell lines, text for a user. Pure formatting.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace muster::resolve {
 std::string ResolveJson(const Resolution& resolution);
 std::string ResolveJson(const Refusal& refusal);
 
-// `export RANK=5` lines for eval in a shell; what is unknown is unset, so that nothing stale stays beside
-// them.
+// `export RANK=5` lines for eval in a shell; an unknown field's variable is unset, so that nothing stale
+// stays.
 std::string ResolveExport(const Resolution& resolution);
 
-// The verdict, every field with the variable it came from, every other launcher and why it lost, what to do.
+// The verdict, every field with its variable, every other launcher and why it lost, the remedy.
 std::string ResolveText(const Resolution& resolution);
 std::string ResolveText(const Refusal& refusal);
 

@@ -35,7 +35,7 @@ bool IsOurs(const Elf64_Ehdr& header) {
          header.e_ident[EI_DATA] == kOrder && header.e_phentsize == sizeof(Elf64_Phdr);
 }
 
-// Where in the file an address of memory comes from.
+// The file offset of an address of memory.
 std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>& segments) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;

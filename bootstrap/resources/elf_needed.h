@@ -14,7 +14,7 @@ namespace muster {
 using ReadAt = std::function<size_t(uint64_t offset, std::span<std::byte> bytes)>;
 
 // Empty if the file is not a 64-bit ELF file of this machine's byte order, or is damaged. The number of reads
-// is bounded, whatever the file contains.
+// is bounded for any content.
 std::vector<std::string> NeededLibraries(const ReadAt& read_at);
 
 // The same of a file; empty if it cannot be read.

@@ -16,7 +16,7 @@ struct GpuCount {
 //   NVIDIA  /dev/nvidia0, ...; CUDA_VISIBLE_DEVICES
 //   AMD     /dev/kfd and the nodes of /sys/class/kfd that are GPUs, else those of /dev/dri; of these what
 //           ROCR_VISIBLE_DEVICES names, and of these what HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES names
-//   Intel   discrete GPUs of /dev/dri, each once, whatever its tiles; ZE_AFFINITY_MASK, which may name tiles
+//   Intel   discrete GPUs of /dev/dri, each once for all its tiles; ZE_AFFINITY_MASK, which may name tiles
 // `root`: in front of /dev and /sys. A container may hide such files; without them the variable counts alone.
 GpuCount CountGpus(const std::map<std::string, std::string, std::less<>>& environment,
                    const std::string& root = "");

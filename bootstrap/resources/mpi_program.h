@@ -8,9 +8,9 @@
 
 namespace muster {
 
-// What shows it: the MPI library that the program's file names ("libmpi.so.40"), `-m mpi4py`, or a Python
-// file among the first arguments that imports mpi4py ("mpi4py in train.py"). Absent proves nothing: a script
-// may start an MPI program.
+// The evidence: the MPI library that the program's file names ("libmpi.so.40"), `-m mpi4py`, or a Python file
+// among the first arguments that imports mpi4py ("mpi4py in train.py"). Absent proves nothing: a script may
+// start an MPI program.
 std::optional<std::string> MpiIn(const std::vector<std::string>& command,
                                  const std::map<std::string, std::string, std::less<>>& environment);
 

@@ -20,8 +20,8 @@ struct Processors {
 // GPUs: CountGpus.
 Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::less<>>& environment);
 
-// auto: the GPUs, where there is one, else the CPUs. `look` is called for what is not a number. Error: kUsage; "gpu"
-// where there is none.
+// auto: the GPUs, if there is one, else the CPUs. `look` is called for every word except a number. Error:
+// kUsage; "gpu" if there is none.
 Result<int> ParseRanksPerNode(std::string_view text, const std::function<Processors()>& look);
 
 }  // namespace muster

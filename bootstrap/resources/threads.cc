@@ -33,7 +33,7 @@ std::optional<int> CpusIn(std::string_view name,
 std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts& facts) {
   if (wanted.choice == config::RunThreads::Choice::kNone) return std::nullopt;
   if (wanted.choice == config::RunThreads::Choice::kCount) return wanted.count;
-  // The least of these. A step may have fewer CPUs for each task than its job asked for. If no plug-in of
+  // The least of these. A step may have fewer CPUs for each task than its job requested. If no plug-in of
   // Slurm's binds tasks, a task may use the CPUs of other jobs.
   std::optional<int> threads;
   const auto limit = [&threads](int cpus, int ranks) {

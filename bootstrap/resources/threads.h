@@ -28,8 +28,8 @@ std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts
 // Of this process, by its affinity mask; 0: unknown.
 int UsableCpus();
 
-// How many of these processes of this node may use a CPU that this one may use. Those that cannot be asked
-// count.
+// How many of these processes of this node may use a CPU that this one may use. Processes whose CPUs cannot
+// be read count.
 int CountSharers(std::span<const pid_t> processes);
 
 // All of that for a rank that this process starts; `environment` is this process's.

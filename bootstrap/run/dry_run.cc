@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr auto kDecidedAtTheStart = std::to_array<std::string_view>(
     {"MASTER_PORT", "MUSTER_CONTROL", "MUSTER_GROUP", "MUSTER_SUPERVISOR_PID"});
-// Of a rank on a node that the launcher does not name before the ranks have met.
+// Of a rank on a node that the launcher does not name before the rendezvous.
 constexpr auto kOfTheNode = std::to_array<std::string_view>(
     {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MUSTER_LOCAL_RANK",
      "MUSTER_LOCAL_WORLD_SIZE", "MUSTER_NODE_RANK", "MUSTER_NUM_NODES", "NODE_RANK", "OMP_NUM_THREADS"});
@@ -53,7 +53,7 @@ Roster FromPlacement(const Placement& placement) {
   return roster;
 }
 
-// As many ranks on each node as this process has: it stands for all of its node.
+// As many ranks on each node as this process has: it represents all of its node.
 Roster FromBlock(const SupervisorPlan& plan) {
   const auto& claims = plan.join->self.claims;
   const int ranks = static_cast<int>(claims.size());
@@ -93,7 +93,7 @@ std::vector<int> OwnRanks(const SupervisorPlan& plan) {
   return ranks;
 }
 
-// What is not as in muster's own environment; nullopt: decided later, with the reason in `text`.
+// A variable that differs from muster's own environment; nullopt: decided later, with the reason in `text`.
 struct Variable {
   std::string name;
   bool decided = true;

@@ -14,8 +14,8 @@ bool LeadsRest(const RunPlace& place, const rendezvous::Failure& failure) {
   return !ranks.empty() && ranks.front() == place.own_ranks.front();
 }
 
-// The root can no longer be heard. Of a thousand nodes the first ranks of three, far from each other, log the
-// failure: the loss of a rack leaves one of them.
+// The root is lost. Of a thousand nodes the first ranks of three, far from each other, log the failure: the
+// loss of a rack leaves one of them.
 bool IsFirstReporter(const RunPlace& place, const rendezvous::Failure& failure) {
   const Roster& roster = place.group.roster;
   if (!LeadsRest(place, failure)) return false;

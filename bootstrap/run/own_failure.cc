@@ -9,7 +9,7 @@
 namespace muster::run {
 namespace {
 
-// Empty if this process starts all ranks: all of them were told to end.
+// Empty if this process starts all ranks: all of them received the request to end.
 std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
   const bool alone = std::cmp_equal(place.own_ranks.size(), place.group.roster.size());
   return alone ? "" : place.Describe(rank);

@@ -32,9 +32,9 @@ rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndReq
 // none.
 rendezvous::Failure FailureOfFiles(const Error& missing);
 
-// What its program exited with, else the status of its code.
+// The exit status of its program, else the status of its code.
 int StatusOf(const rendezvous::Failure& failure);
-// This process was told to end.
+// This process received a request to end.
 std::optional<Error> ToldToEnd(const RunPlace& place, const process::EndRequest& request,
                                Clock::time_point now);
 

@@ -18,7 +18,7 @@ constexpr Duration kAnswersWithin = std::chrono::seconds(1);
 }  // namespace
 
 process::EndStep ProgramEnder::Request(const process::SignalEvent& event) {
-  // Under a launcher only the user at the terminal is known to wait for the end.
+  // Only a user at the terminal, not a launcher, is certain to wait for the end.
   const bool interactive = event.from_kernel && event.number != SIGQUIT;
   const bool escalates = plan_.ends_programs ? !process::FromScheduler(event) : interactive;
   return verdict_.request().Take({event.number, event.sender, event.from_kernel, escalates}, Clock::now());

@@ -27,7 +27,7 @@ class ProgramEnder {
 
   // The plane reports which ranks of other nodes run.
   void Connect(rendezvous::ControlPlane& plane) { plane_ = &plane; }
-  // A signal that asks for an end changes the request. The step is for Take if a program runs.
+  // A signal that requests an end changes the request. The step is for Take if a program runs.
   process::EndStep Request(const process::SignalEvent& event);
   // `event`: absent when run.grace is over.
   void Take(process::EndStep step, const process::SignalEvent* event);

@@ -9,7 +9,7 @@
 namespace muster::run {
 namespace {
 
-// What the program says counts; what it cannot say of itself is ours.
+// The program's own report counts; its missing fields are ours.
 void Merge(rendezvous::RankReport& ours, const rendezvous::RankReport& program) {
   if (program.state != rendezvous::RankState::kInGroup) return;
   ours.state = rendezvous::RankState::kInGroup;

@@ -1,6 +1,6 @@
-// What a supervisor says about its programs when somebody asks what the ranks are doing: the process it
-// started, and, where that program has joined the group itself, what the program says. Where stacks are
-// wanted it has them read, by a thread of its own.
+// A supervisor's answer about its programs to a status request: the process it started, and, if that program
+// has joined the group itself, the program's own report. If stacks are requested, a thread of its own has
+// them read.
 //
 // Lives on one EventLoop; nothing blocks.
 #pragma once

@@ -23,7 +23,7 @@ process::ChildOptions OptionsWith(const SupervisorPlan& plan, const ProgramFacts
   return options;
 }
 
-// `muster once`: the program receives neither ranks to meet nor a launcher to trust.
+// `muster once`: the program receives neither ranks nor a launcher's variables.
 process::ChildOptions OptionsAlone(const SupervisorPlan& plan) {
   const rendezvous::FormedGroup alone = GroupOfOne(plan.node);
   ProgramFacts facts{alone.roster};

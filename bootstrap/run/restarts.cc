@@ -21,10 +21,10 @@ void CountRestarts(int restarts, int most, rendezvous::JoinRequest& request) {
 
 namespace {
 
-// Beyond run.grace, which the others may need before they meet again.
+// Beyond run.grace, which the other ranks may need before the next rendezvous.
 constexpr Duration kOthersComeWithin = std::chrono::seconds(10);
 
-// Those who were not told to end start again, and would wait for this one until their deadline.
+// Ranks that received no request to end start again, and would wait for this one until their deadline.
 Status TellThoseWhoStartAgain(SupervisorPlan plan, const Error& told) {
   const bool alone =
       !plan.join || std::cmp_equal(plan.join->self.claims.size(), plan.join->self.agreement.world_size);

@@ -9,13 +9,13 @@
 
 namespace muster::run {
 
-// The request of the group that comes after `restarts` failed ones: whoever is still busy with an earlier one
-// neither finds it nor fits into it. `most` is something all must agree on.
+// The request of the group that comes after `restarts` failed ones: a process still in an earlier one neither
+// finds it nor fits into it. All ranks must agree on `most`.
 void CountRestarts(int restarts, int most, rendezvous::JoinRequest& request);
 
-// Supervises what `plan` gives, again while programs fail, at most `most` times more. Every supervisor of the
-// group decides alike: by the one failure that all were told. A lost node or supervisor, and being told to
-// end, are final. The exit status is that of the last attempt. BLOCKS until all is over. Error: that of
+// Supervises the programs of `plan`, again while programs fail, at most `most` times more. Every supervisor
+// of the group decides alike: by the one failure that all received. A lost node or supervisor, and a request
+// to end, are final. The exit status is that of the last attempt. BLOCKS until all is over. Error: that of
 // `plan`, or before anything was started.
 Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>(int restarts)>& plan);
 

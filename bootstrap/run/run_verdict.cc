@@ -7,7 +7,7 @@
 namespace muster::run {
 namespace {
 
-// What Slurm tells all ranks at once is one request.
+// A signal that Slurm sends to all ranks together is one request.
 constexpr Duration kOneRequest = std::chrono::seconds(1);
 
 bool OneProcess(const Roster& roster, int a, int b) {
@@ -59,7 +59,7 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
 }
 
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) const {
-  // It asks programs for a thread dump, and this process has none.
+  // It requests a thread dump of programs, and this process has none.
   if (number == SIGQUIT) return {};
   // Only the report of how other programs ended is still waited for.
   if (sends_ends_) return {RunStep::kFinishSoon};
@@ -95,7 +95,7 @@ RunSteps RunVerdict::FilesFound() {
 RunSteps RunVerdict::Next(bool all_ended, bool written) {
   if (status_ || !all_ended) return {};
   if (failure_) {
-    // Not before all know; then the root receives how the programs ended.
+    // Not before all ranks have the failure; then the root receives how the programs ended.
     if (!everyone_knows_) {
       return std::exchange(awaits_everyone_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitEveryoneKnows};
     }

@@ -92,7 +92,7 @@ class RunVerdict {
   const std::optional<EndedProgram>& failed_program() const { return failed_program_; }
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
-  // A program failed, no rank was lost, none was told to end. The same on every supervisor.
+  // A program failed, no rank was lost, none received a request to end. The same on every supervisor.
   bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_told; }
 
  private:

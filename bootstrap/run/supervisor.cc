@@ -18,12 +18,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A program that drops out of its group is usually on its way to an exit status that says more.
+// A program that drops out of its group is usually about to exit with a status, which shows more.
 constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
 // A signal to a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
-// The group's word that every rank knows comes in milliseconds, or not at all.
+// The group's confirmation to every rank comes in milliseconds, or not at all.
 constexpr Duration kEveryoneKnowsWithin = seconds(10);
 // Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
 constexpr Duration kEndsWithin = seconds(2);

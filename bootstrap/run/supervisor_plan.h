@@ -1,4 +1,4 @@
-// What a supervisor is to run, and for whom. A value.
+// The programs and ranks of a supervisor. A value.
 #pragma once
 
 #include <map>
@@ -23,23 +23,23 @@ struct SupervisorPlan {
   std::string configuration;     // the same as YAML, for programs that adopt this group
   bool says_nccl_debug = false;  // nccl.debug is set, by the user or the file
   std::vector<std::string> command;
-  std::map<std::string, std::string, std::less<>> environment;  // what muster itself was started with
+  std::map<std::string, std::string, std::less<>> environment;  // muster's own environment at its start
   std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one
   std::string node;
   std::string job_key;                     // JobIdentity::key
   std::string version;                     // for the report
   Clock::time_point began = Clock::now();  // when the command began, or the group began again
   bool own_process_groups = true;          // ChildOptions
-  // Where not every rank has one, each program is a world of its own, and all wait until all have ended.
+  // If not every rank has one, each program is a world of its own, and all wait until all have ended.
   WhoRuns who = WhoRuns::kEveryRank;
-  // No launcher stands above that ends programs which do not exit: this process does.
+  // No launcher above this process ends programs which do not exit: this process does.
   bool ends_programs = false;
-  int lifeline = -1;  // when it closes, this process was told to end; stays the caller's; -1: none
+  int lifeline = -1;  // its end of file is a request to end; stays the caller's; -1: none
   int restarts = 0;   // how many groups of this launch have failed
   int max_restarts = 0;
-  // run.expect: what was there before the first of these groups; looked at by the first one.
+  // run.expect: the files before the first of these groups; the first one reads them.
   std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
-  std::shared_ptr<store::StorePort> store;  // rank 0's, where muster serves the store; used up by Run
+  std::shared_ptr<store::StorePort> store;  // rank 0's, if muster serves the store; used up by Run
 };
 
 }  // namespace muster::run

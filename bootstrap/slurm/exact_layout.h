@@ -1,4 +1,4 @@
-// The layouts of a step's components, as Slurm's controller knows them, to one Placement. Pure.
+// The layouts of a step's components, from Slurm's controller, to one Placement. Pure.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace muster::slurm {
 
-// `known`: what the environment says, whose nodes and numbers of tasks must come out, and so must the ranks
-// in `here`, those of the node called `node`. The ranks of a component follow those of the components before
-// it; one that is null takes no part in the step. Absent where it does not fit: then the layout is of
-// something else.
+// `known`: the environment's nodes and numbers of tasks, which the result must have. So must it have the
+// ranks in `here`, those of the node called `node`. The ranks of a component follow those of the components
+// before it; one that is null takes no part in the step. Absent if it does not fit: then the layout is of
+// another step.
 std::optional<Placement> ExactLayout(const Placement& known,
                                      const std::vector<std::optional<SlurmAnswer::Layout>>& components,
                                      const std::string& node, const std::vector<int>& here);

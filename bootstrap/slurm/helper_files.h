@@ -1,5 +1,5 @@
-// Where muster-slurm and Slurm's own commands lie, and what they are given. Pure, but for the name of this
-// program's file.
+// The paths of muster-slurm and Slurm's own commands, and their environment. Pure, except for the name of
+// this program's file.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace muster::slurm {
 
-// NAME=VALUE of all variables but the job secret: they ask Slurm alone, and need none for that.
+// NAME=VALUE of all variables but the job secret: they query only Slurm, and need no secret for that.
 std::vector<std::string> VariablesForHelper(const Environment& environment);
 
 // NAME in the directories of PATH, not in the working directory or below it (an empty entry, "."): another

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// To say who was missing, and to end in order, before Slurm ends it all.
+// To name missing ranks, and to end in order, before Slurm kills the job.
 constexpr Duration kMargin = seconds(10);
 
 struct Capped {

@@ -1,5 +1,4 @@
-// When the time of this job is over, and what that does to deadlines: a wait that lasts longer ends in a kill
-// that names nobody.
+// The time limit of this job, and its effect on deadlines: a longer wait ends in a kill without a report.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,23 @@
 
 namespace muster::slurm {
 
-// From `now` (seconds since 1970). Only Slurm 23.02 and later says it, in SLURM_JOB_END_TIME, as it was when
-// the job started: a time limit that is changed later does not show. Absent where nothing says it, or the
-// time has passed: then the job was given more.
+// From `now` (seconds since 1970). Only Slurm 23.02 and later sets it, in SLURM_JOB_END_TIME, at the start of
+// the job: a later change of the time limit does not show. Absent if it is not set, or the time has passed:
+// then the job was given more.
 std::optional<Duration> TimeLeftOfJob(const Environment& environment, int64_t now);
 
-// The same for an end that somebody else has said. Both in seconds since 1970.
+// The same for an end from another source. Both in seconds since 1970.
 std::optional<Duration> TimeLeftUntil(int64_t end, int64_t now);
 
-// What deadlines may use of it: some is left to say who was missing, and to end in order.
+// The time that deadlines may use: a rest remains to name missing ranks, and to end in order.
 Duration UsableOf(Duration left);
 
-// The same timeouts, none of them beyond the job's end but for a moment in which to say who was missing, and
-// `latest` set. Unchanged where `left` is absent or `timeouts.cap_at_job_end` is off.
+// The same timeouts, cut to the job's end less a moment in which to name missing ranks, and `latest` set.
+// Unchanged if `left` is absent or `timeouts.cap_at_job_end` is off.
 TimeoutOptions CapAtJobEnd(TimeoutOptions timeouts, std::optional<Duration> left);
 
 // "timeouts.collective (16h40m) and timeouts.barrier (30m) reach beyond the job's end in 12m ...": for the
-// log; empty where nothing is cut.
-// `source`: who says so.
+// log; empty if nothing is cut. `source`: the origin of `left`.
 std::string DescribeCap(const TimeoutOptions& configured, std::optional<Duration> left,
                         std::string_view source = "SLURM_JOB_END_TIME");
 

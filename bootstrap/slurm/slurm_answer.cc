@@ -15,7 +15,7 @@ tl::unexpected<Error> Wrong(std::string_view what) {
   return Fail(Code::kDisagreement, "muster-slurm printed {}", what);
 }
 
-// Null where it is not there.
+// Null if it is absent.
 const json& Member(const json& object, const char* name) {
   static const json kNothing;
   const auto found = object.find(name);

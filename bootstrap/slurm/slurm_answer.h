@@ -1,4 +1,4 @@
-// What muster-slurm has printed, read strictly: it may be of another release, or another program altogether.
+// The output of muster-slurm, read strictly: it may be of another release, or another program altogether.
 // Pure.
 #pragma once
 
@@ -22,7 +22,7 @@ struct SlurmAnswer {
   };
   using Layout = std::vector<Node>;
 
-  std::vector<std::optional<Layout>> layouts;  // in the order asked for
+  std::vector<std::optional<Layout>> layouts;  // in the order of the request
   std::optional<int64_t> end_time;             // seconds since 1970
   std::map<std::string, std::string> addresses;
   std::vector<std::string> problems;

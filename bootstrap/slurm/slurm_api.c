@@ -60,7 +60,7 @@ int MusterSlurmJobEnd(uint32_t job, int64_t* seconds_since_1970) {
 int MusterSlurmAddress(const char* node, char* address, size_t size) {
   node_info_msg_t* found = NULL;
   errno = 0;
-  /* Not changed; the interface of most releases does not say so. */
+  /* Not changed; the interface of most releases lacks the const. */
   if (slurm_load_node_single(&found, (char*)node, SHOW_ALL) != SLURM_SUCCESS || found == NULL) {
     return LastError();
   }

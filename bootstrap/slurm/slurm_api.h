@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Before all others. ENDS THE PROCESS where there is no configuration of Slurm. */
+/* The first call. ENDS THE PROCESS if there is no configuration of Slurm. */
 void MusterSlurmStart(void);
 
 /* "22.5.8". */
@@ -20,7 +20,7 @@ const char* MusterSlurmRelease(void);
 /* Told of each task of a step, node by node in the order of the step's list. */
 typedef void (*MusterSlurmTask)(void* context, const char* node, uint32_t task);
 
-/* Each asks slurmctld, and BLOCKS as long as slurm.conf allows. 0, or Slurm's number of an error. */
+/* Each queries slurmctld, and BLOCKS as long as slurm.conf allows. 0, or Slurm's number of an error. */
 int MusterSlurmLayout(uint32_t job, uint32_t step, MusterSlurmTask on_task, void* context);
 int MusterSlurmJobEnd(uint32_t job, int64_t* seconds_since_1970);
 int MusterSlurmAddress(const char* node, char* address, size_t size);

@@ -1,4 +1,4 @@
-// Slurm as a Scheduler: asks muster-slurm, for launches whose ranks Slurm itself has started.
+// Slurm as a Scheduler: runs muster-slurm, for launches whose ranks Slurm itself has started.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace muster::slurm {
 
-// `helper`: rendezvous.slurm_helper. Null where Slurm has not started these ranks, or the helper is "none".
-// `placement`: what the environment says. `timeouts` as configured, not cut.
+// `helper`: rendezvous.slurm_helper. Null if Slurm has not started these ranks, or the helper is "none".
+// `placement`: from the environment. `timeouts` as configured, not cut.
 std::shared_ptr<const rendezvous::Scheduler> MakeSlurmScheduler(const Environment& environment,
                                                                 const resolve::Resolution& resolution,
                                                                 const Placement& placement,

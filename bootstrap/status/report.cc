@@ -15,7 +15,7 @@
 namespace muster::status {
 namespace {
 
-// What waits for a shorter time is just at work.
+// A shorter wait counts as work.
 constexpr Duration kWaitsWorthALine = std::chrono::seconds(1);
 constexpr size_t kMostLines = 20;
 
@@ -26,7 +26,7 @@ struct Row {
   uint64_t most = 0;
 };
 
-// How long the rank has been in its state; 0: not known.
+// How long the rank has been in its state; 0: unknown.
 uint64_t AgeOf(const rendezvous::RankReport& report) {
   if (report.state == rendezvous::RankState::kInGroup && !report.operations.empty()) {
     return report.operations.front().milliseconds;

@@ -1,4 +1,4 @@
-// What `muster status` prints. Pure.
+// The output of `muster status`. Pure.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,17 @@
 
 namespace muster::status {
 
-// For people: a few lines, however many ranks there are.
+// For users: a few lines for any number of ranks.
 std::string StatusText(const rendezvous::GroupStatus& status);
 // For programs: one line, an object with all groups (docs/pages/reference/schemas).
 std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups,
                        std::chrono::system_clock::time_point time);
 
-// Ranks whose stacks tell most: those that others wait for; where nobody waits, those that are in no
+// Ranks whose stacks are most useful: those that other ranks wait for; if no rank waits, those that are in no
 // operation. At most `most`, ascending.
 std::vector<int> RanksToLookAt(const rendezvous::GroupStatus& status, size_t most);
 
-// Node names and who is where, as much of a roster as a status has.
+// Node names and the ranks of each node, as much of a roster as a status has.
 Roster RosterOf(const rendezvous::GroupStatus& status);
 
 }  // namespace muster::status

@@ -20,7 +20,7 @@ namespace {
 constexpr Duration kShortest = std::chrono::milliseconds(100);
 constexpr Duration kLongest = std::chrono::hours(1);
 
-// The shell's prompt begins in a row of its own. Nothing else is left to do.
+// The shell's prompt begins in a row of its own.
 void LeaveOnInterrupt(int /*number*/) {
   if (isatty(STDOUT_FILENO) == 1) (void)!write(STDOUT_FILENO, "\n", 1);
   _exit(0);

@@ -15,7 +15,8 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
   for (size_t node = 0; node < roster.nodes.size(); ++node) {
     for (const std::string& address : roster.nodes[node].addresses) add(address, static_cast<int>(node));
   }
-  // An address that was advertised is its node's alone, whatever other nodes call a network of their own.
+  // An advertised address belongs to its node alone, even if another node has a network with the same
+  // addresses.
   const auto advertised = nodes_;
   for (const Roster::Member& member : roster.members) {
     for (const std::string& address : AddressesInClaim(member)) {

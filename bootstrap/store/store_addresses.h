@@ -1,9 +1,10 @@
-// Which nodes of the group an address belongs to: whoever connects to the store from another one is a stranger.
+// Which nodes of the group an address belongs to: a connection to the store from any other address is not
+// from the group.
 //
-// A node is known by the addresses that it advertised (Roster::Node), and by all others of its interfaces: a
-// program's connection to the store may take another interface than the control plane's. The others travel
-// with the claim of each node's first process (master_port.h). Addresses that every node has (loopback,
-// docker0) say nothing of another node.
+// A node has the addresses that it advertised (Roster::Node), and all others of its interfaces: a program's
+// connection to the store may take another interface than the control plane's. The second kind travels with
+// the claim of each node's first process (master_port.h). Addresses that every node has (loopback, docker0)
+// do not identify another node.
 #pragma once
 
 #include <string>
@@ -23,7 +24,7 @@ class StoreAddresses {
 
   // A connection from there was made on this machine.
   bool IsOwn(const net::SocketAddress& peer) const;
-  // Usually one; several where nodes share a network namespace. Empty: a stranger's.
+  // Usually one; several if nodes share a network namespace. Empty: not of the group.
   std::vector<int> NodesOf(const net::SocketAddress& peer) const;
 
  private:

@@ -29,7 +29,7 @@ Status Screen(const StoreAddresses& addresses, uid_t uid, const net::SocketAddre
   if (addresses.NodesOf(peer).empty())
     return Fail(Code::kAuthentication, "no node of the group has its address");
   if (!addresses.IsOwn(peer)) return {};
-  // Whatever else is wrong with the connection, the gate finds out.
+  // The gate finds any other fault of the connection.
   const auto owner = net::OwnerOfConnection(peer, own);
   if (!owner || !*owner || (*owner)->uid == uid) return {};
   return Fail(Code::kAuthentication, "it belongs to another user, uid {}", (*owner)->uid);
@@ -70,7 +70,7 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& 
   options.screen = [this, uid = params_.uid, own](const net::SocketAddress& peer) {
     return Screen(Addresses(), uid, own, peer);
   };
-  // The gate is the server thread's; what it asks is answered on the loop's.
+  // The gate is the server thread's; the loop answers its requests.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](
                      const net::SocketAddress& peer, Verdict verdict) {
     home->Post([this, alive, peer, verdict = std::move(verdict)] {
@@ -103,7 +103,7 @@ void StoreKeeper::Conclude(const rendezvous::OwnerAnswer& answer, const Verdict&
   server_->mailbox()->Post([verdict, member = MemberOf(answer)] { verdict(member); });
 }
 
-// What the user starts beside the programs of the group sees the keys of those that came last.
+// A program that the user starts beside the group's uses the latest store.
 Result<tcp_store::Member> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& answer) {
   switch (answer.kind) {
     case rendezvous::OwnerKind::kProgram:

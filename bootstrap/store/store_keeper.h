@@ -1,10 +1,10 @@
 // The group's store, served by rank 0's supervisor: a TCPStore-compatible server on a thread of its own,
-// whose gate lets in the programs of the group only, each to the store of its own generation (store_users.h).
+// whose gate admits the programs of the group only, each to the store of its own generation (store_users.h).
 //
-// A connection passes two checks. The screen, on the server's thread, refuses an address that is no node's, and
-// another user of this machine: no other thread, and no other node, notices them. The gate asks the one node
-// that the address belongs to, once the client has said VALIDATE. No verdict is remembered: the kernel's
-// answer is about one connection, and a program may share its address with strangers.
+// A connection passes two checks. The screen, on the server's thread, refuses an address that is no node's,
+// and another user of this machine, without work for another thread or node. The gate queries the one node of
+// the address, once the client has sent VALIDATE. No verdict is cached: the kernel's answer is about one
+// connection, and a program may share its address with programs outside the group.
 //
 // All methods belong to the EventLoop's thread. A verdict that takes long delays only the connection that it
 // is about.
@@ -32,7 +32,7 @@ class StoreKeeper {
     net::EventLoop& loop;
     rendezvous::ControlPlane& plane;  // must outlive this
     rendezvous::OwnerInquiry::Look look;
-    std::string host;  // numeric: where the others reach this node
+    std::string host;  // numeric: this node's address for all other nodes
     uid_t uid = 0;     // the group's user
   };
 
@@ -61,7 +61,7 @@ class StoreKeeper {
   Params params_;
   std::once_flag addresses_made_;
   std::optional<StoreAddresses> addresses_;
-  std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses what stands above
+  std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses the members above
   std::vector<uint32_t> generations_;                // of each rank, the latest that was seen
   uint32_t latest_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

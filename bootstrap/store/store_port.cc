@@ -39,7 +39,7 @@ Result<std::vector<UniqueFd>> ListenAt(const std::vector<net::SocketAddress>& ad
     Result<UniqueFd> listener = net::Listen(address, &error_number);
     if (!listener && error_number == EADDRNOTAVAIL) continue;
     if (!listener) return tl::unexpected<Error>(std::move(listener).error());
-    // The kernel's choice for the first is everybody's.
+    // The kernel's choice for the first address serves for all.
     port = net::LocalAddress(listener->get()).port();
     listeners.push_back(*std::move(listener));
   }
@@ -52,8 +52,8 @@ bool IsFree(uint16_t port) {
          net::Listen(net::SocketAddress::AnyIpv4(port)).has_value();
 }
 
-// The ports of a range in turn, from somewhere at random: two jobs that start on a node at once do not look
-// at the same ones.
+// The ports of a range in turn, from a random start: two jobs that start on a node together try different
+// ones.
 class Ports {
  public:
   Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
@@ -85,9 +85,9 @@ std::optional<uint16_t> FirstFree(Ports ports) {
   return std::nullopt;
 }
 
-// One of the range, as long as another one is left there. It is held for as long as the program runs: if
-// stores took all ports of a narrow range, no group could form. Of two stores that take the last two ports at
-// the same time, each sees that none is left, and gives its own back.
+// One of the range, as long as another one is free there. It is held for as long as the program runs: if
+// stores took all ports of a narrow range, no group could form. If two stores take the last two ports at the
+// same time, each finds that none is free, and gives its own back.
 std::optional<std::vector<UniqueFd>> ListenIn(PortRange range, const std::vector<uint16_t>& but_not,
                                               const std::vector<net::SocketAddress>& addresses) {
   Ports ports(range, but_not);

@@ -1,6 +1,6 @@
 // The port of the group's store, held from before the group forms: its number travels with rank 0's claim,
-// and only the formed group knows at which of this node's addresses the others reach it. If programs serve
-// the store themselves, a port for them.
+// and only the formed group has the address of this node for all other nodes. If programs serve the store
+// themselves, a port for them.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,21 @@ namespace muster::store {
 class StorePort {
  public:
   struct Wish {
-    PortRange ports;  // rendezvous.ports
-    uint16_t but_not =
-        0;  // where the group itself is to meet (rendezvous.endpoint); 0: nowhere in particular
+    PortRange ports;              // rendezvous.ports
+    uint16_t but_not = 0;         // the group's own rendezvous (rendezvous.endpoint); 0: no fixed port
     bool only_this_node = false;  // at 127.0.0.1 alone; else at each of this node's addresses
-    // Where the group's ranks look for its root: who knocks there would be taken for a client. Only where
-    // `ports` has no other.
+    // The ports in which the group's ranks search for its root: the store would receive their connections.
+    // Used only if `ports` has no other.
     std::vector<uint16_t> rather_not = {};
     std::vector<uint16_t> of_others = {};  // Meeting::ports_of_others: never
   };
-  // A port that is free here, from `ports` as long as another one is left there for groups that form: else,
-  // or where none is free, one of the kernel's choice. Nobody else can take it from now on. Who connects
-  // waits in the kernel. Error: kSystem.
+  // A port that is free here, from `ports` as long as another one is free there for groups that form: else,
+  // or if none is free, one of the kernel's choice. No other process can take it from now on. Clients wait in
+  // the kernel. Error: kSystem.
   static Result<StorePort> Hold(const Wish& wish);
 
   uint16_t port() const { return port_; }
-  // The listener at `host` (numeric); those at the other addresses are closed. Error: kSystem, where no such
+  // The listener at `host` (numeric); those at the other addresses are closed. Error: kSystem, if no such
   // address was there before and it cannot be bound now.
   Result<UniqueFd> KeepOnly(const std::string& host);
 

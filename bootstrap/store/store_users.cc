@@ -40,7 +40,7 @@ rendezvous::OwnerAnswer StoreUsers::Look(const rendezvous::OwnerQuestion& questi
   if (answer.kind == rendezvous::OwnerKind::kStranger) return answer;
   for (const RunningProgram& program : programs_()) {
     const std::vector<pid_t> tree = process::ProcessTree(program.pid);
-    // Parents come first: of processes that share the socket by fork, who opened it.
+    // Parents come first: of processes that share the socket by fork, this is the one that opened it.
     const auto holder =
         std::ranges::find_if(tree, [&](pid_t pid) { return process::HoldsSocket(pid, owner->inode); });
     if (holder == tree.end()) continue;

@@ -1,12 +1,12 @@
-// Which of a supervisor's programs use the group's store, and which program came after which: no key outlives
-// the program that set it, so each must see the store of its own generation.
+// Which of a supervisor's programs use the group's store, and the order of its programs: no key outlives the
+// program that set it, so each must use the store of its own generation.
 //
 //   muster run -- sh -c 'python a.py; python b.py'      a.py is generation 0 of its rank, b.py generation 1
 //
 // A process that connects belongs to its rank's present generation if it is one of it, or if one of it still
 // runs somewhere under the rank's program (workers that a program starts share its store, as under torchrun).
-// If all of them have ended, the next one begins a new generation. All ranks count alike, so the numbers say
-// who belongs together, however far apart in time the ranks get there.
+// If all of them have ended, the next one begins a new generation. All ranks count alike, so equal numbers
+// belong together, however far apart in time the ranks get there.
 //
 // Threads: one at a time. Nothing waits.
 #pragma once
@@ -33,7 +33,7 @@ class StoreUsers {
   StoreUsers(uid_t uid, std::function<std::vector<RunningProgram>()> programs)
       : uid_(uid), programs_(std::move(programs)) {}
 
-  // Whose the connection is, as far as this process can see: the sockets of its network namespace, the
+  // The owner of the connection, as far as this process can check: the sockets of its network namespace, the
   // processes below it.
   rendezvous::OwnerAnswer Look(const rendezvous::OwnerQuestion& question);
   // Whether a program of that rank has connected to the store.
@@ -42,7 +42,8 @@ class StoreUsers {
  private:
   struct Use {
     uint32_t generation = 0;
-    std::vector<process::ProcessIdentity> processes;  // of this generation; empty: nobody has come yet
+    std::vector<process::ProcessIdentity> processes;  // of this generation; empty: no process has connected
+                                                      // yet
   };
   uint32_t GenerationOf(int rank, pid_t pid, const std::vector<pid_t>& tree);
 

@@ -19,7 +19,7 @@ struct Place {
   size_t line;
 };
 
-// What stands in a file may be long or unprintable; an error message is neither.
+// Text of a file may be long or unprintable; an error message is neither.
 std::string Quoted(std::string_view text) {
   constexpr size_t kShown = 20;
   std::string quoted = "\"";

@@ -55,7 +55,7 @@ Result<size_t> ClassifyShard(const Digits& digits, const EvaluationOptions& opti
   return done;
 }
 
-// The correct ones of all ranks, where together they looked at every row.
+// The number of correct answers of all ranks, if together they evaluated every row.
 Result<size_t> SumCounts(Communicator& communicator, size_t total, size_t rows, size_t correct) {
   std::array<uint64_t, 2> counts = {rows, correct};
   MUSTER_CHECK(communicator.AllReduce(std::span<uint64_t>(counts), ReduceOp::kSum));

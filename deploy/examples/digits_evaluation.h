@@ -1,5 +1,5 @@
-// The evaluation: every rank classifies its shard of the rows, the counts are summed, the predictions meet on
-// rank 0.
+// The evaluation: every rank classifies its shard of the rows, the counts are summed, and rank 0 receives the
+// predictions.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct Evaluation {
 
 // Collective: all ranks call it with the same data. Blocks until the slowest rank is done, within the
 // communicator's timeout for each collective. Error: the communicator's or the classifier's own;
-// kDisagreement (names the rank) where ranks hold different data, or where what they did does not add up to
-// every row once.
+// kDisagreement (names the rank) if ranks hold different data, or if their rows do not add up to every row
+// once.
 Result<Evaluation> RunEvaluation(Communicator& communicator, const Digits& digits,
                                  const EvaluationOptions& options);
 

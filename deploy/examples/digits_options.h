@@ -20,8 +20,8 @@ struct DigitsOptions {
   friend bool operator==(const DigitsOptions&, const DigitsOptions&) = default;
 };
 
-// What follows the program's name; "--data FILE" and "--data=FILE" are the same. Error: kUsage for what is
-// unknown or incomplete, kConfiguration for a bad number.
+// The words after the program's name; "--data FILE" and "--data=FILE" are the same. Error: kUsage for an
+// unknown or incomplete option, kConfiguration for a bad number.
 Result<DigitsOptions> ParseDigitsOptions(std::span<const char* const> arguments);
 
 std::string_view DigitsHelp();

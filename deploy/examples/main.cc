@@ -1,4 +1,4 @@
-// A real evaluation on real data as a program that links muster: see digits_options.cc for what it does.
+// A real evaluation on real data as a program that links muster: digits_options.cc describes it.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ Status Print(std::string_view text) {
   return Fail(Code::kSystem, "cannot write to the standard output: {}", ErrnoText(errno));
 }
 
-// A lost progress line harms nobody.
+// A lost progress line does no harm.
 void Show(const std::string& text) {
   if (!text.empty()) std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -42,7 +42,7 @@ Status EvaluateAndReport(Communicator& group, const DigitsOptions& options) {
       Show(meter.Advance(done, total, Clock::now()));
     };
   }
-  // Where all ranks have a GPU, each uses its own.
+  // If all ranks have a GPU, each uses its own.
   if (group.backend() == "nccl") {
     MUSTER_TRY(evaluation_options.classify, MakeGpuClassifier(digits));
   }
@@ -58,8 +58,7 @@ Status Run(std::span<const char* const> arguments) {
   MUSTER_TRY(const DigitsOptions options, ParseDigitsOptions(arguments));
   if (options.help) return Print(DigitsHelp());
   MUSTER_TRY(Communicator * group, Init());
-  // After a failure there is no Shutdown: leaving without a leave message is how the other ranks learn of it at
-  // once.
+  // After a failure there is no Shutdown: an exit without a leave message fails the other ranks immediately.
   MUSTER_CHECK(EvaluateAndReport(*group, options));
   return Shutdown();
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Evaluates questions on all ranks, and goes on from where the run before has ended.
+"""Evaluates questions on all ranks, and goes on from the end of the run before.
 
     srun -N2 --ntasks-per-node=4 deploy/examples/map.py 1000 --journal out/answers
     deploy/examples/map.py 1000                          # on its own
@@ -19,7 +19,7 @@ def questions(count):
 
 
 class Model:
-    """The same answer to the same question, whichever rank is asked."""
+    """The same answer to the same question on every rank."""
 
     def answer(self, question):
         truth = question["a"] + question["b"]

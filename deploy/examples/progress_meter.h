@@ -1,6 +1,5 @@
-// Says on rank 0 how far the work is, without drowning anything: nothing in the first half second; then on a
-// terminal one line that updates at most four times a second, in a log one line each at 25, 50 and 75 per
-// cent.
+// Reports progress on rank 0, sparsely: nothing in the first half second. After that a terminal gets one line
+// that updates at most four times a second, a log one line each at 25, 50 and 75 per cent.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +9,14 @@
 
 namespace muster::examples {
 
-// Returns text instead of writing it, and is told the time. One thread.
+// Returns text instead of writing it, and receives the time. One thread.
 class ProgressMeter {
  public:
   ProgressMeter(bool terminal, Clock::time_point start) : terminal_(terminal), start_(start), shown_(start) {}
 
-  // What to write now; mostly nothing.
+  // The text to write now; mostly empty.
   std::string Advance(uint64_t done, uint64_t total, Clock::time_point now);
-  // What to write before anything else is printed: clears the terminal's line.
+  // The text to write before any other output: clears the terminal's line.
   std::string Finish();
 
  private:

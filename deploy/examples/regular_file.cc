@@ -8,7 +8,7 @@
 namespace muster::examples {
 
 Result<std::string> ReadRegularFile(const std::string& path, size_t limit) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would block before it could be refused.
+  // O_NONBLOCK: opening a pipe without a writer would block before it could be refused.
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", path, ErrnoText(errno));
   struct stat facts = {};
@@ -42,7 +42,7 @@ Status OutputFile::WriteAndClose(std::string_view content) {
     if (put < 0) return Fail(Code::kSystem, "cannot write {}: {}", path_, ErrnoText(errno));
     content.remove_prefix(static_cast<size_t>(put));
   }
-  // NFS says only here that the disk was full.
+  // NFS reports a full disk only here.
   if (close(fd_.Release()) != 0) return Fail(Code::kSystem, "cannot write {}: {}", path_, ErrnoText(errno));
   return {};
 }

@@ -15,9 +15,9 @@ namespace muster::examples {
 // the file system does.
 Result<std::string> ReadRegularFile(const std::string& path, size_t limit);
 
-// A file that is to be written once, at the end of the work, but whose path is known to be good at the
-// beginning. Until then it is empty, so that an earlier run's content is not taken for this one's. Errors:
-// kSystem, name the path.
+// A file that is to be written once, at the end of the work, but whose path is checked at the beginning.
+// Until then it is empty, so that an earlier run's content is not taken for this one's. Errors: kSystem, name
+// the path.
 class OutputFile {
  public:
   static Result<OutputFile> Open(std::string path);

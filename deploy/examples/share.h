@@ -1,4 +1,4 @@
-// What a rank contributes to the result, as it travels to rank 0.
+// A rank's part of the result, as it travels to rank 0.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Assembled {
   std::vector<RowRange> shares;      // index = rank
 };
 
-// `parts` by rank. Error: kInternal for bytes that are no share, kDisagreement where the shares are not the
-// rows 0 to rows-1 in rank order; both name the rank.
+// `parts` by rank. Error: kInternal for malformed bytes, kDisagreement if the shares are not the rows 0 to
+// rows-1 in rank order; both name the rank.
 Result<Assembled> AssembleShares(const Roster& roster, size_t rows, const std::vector<Bytes>& parts);
 
 }  // namespace muster::examples

@@ -39,7 +39,7 @@ def has_program(command):
 
 
 def roff(text):
-    """Text for a line of its own: what roff would take for a request or an escape is neither."""
+    """Text for a line of its own, without the requests and escapes of roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)
 

@@ -3,8 +3,8 @@
 
     strip.py FROM TO DEBUG      FROM, unchanged, becomes DEBUG; TO has a .gnu_debuglink to it
 
-For every architecture on every machine, with the same bytes, unlike the objcopy that happens to be installed. Only what
-is loaded at run time keeps its place; of the other sections .comment stays.
+For every architecture on every machine, with the same bytes, unlike the installed objcopy. Only parts that are loaded at run time keep
+their place; of the other sections .comment stays.
 """
 
 import os
@@ -45,7 +45,7 @@ def debug_link(path):
 
 
 def kept(sections):
-    """The first, those that are loaded, .comment; and where each was before."""
+    """The first, those that are loaded, .comment; and the old offset of each."""
     numbers = [
         index
         for index, section in enumerate(sections)

@@ -1,8 +1,7 @@
-// AllReduce of f32 in this library, over real processes: all_reduce_times tcp|sealed|node RANKS BYTES:ITERATIONS...
-// tcp: each rank is on a node of its own by name, so that they talk TCP over loopback; sealed: the same with
-// rendezvous.protect: all; node: all are on one.
-// Rank 0 prints a line a size: bytes, microseconds per call, and those of its processor time, the kernel's
-// included.
+// AllReduce of f32 in this library, over real processes: all_reduce_times tcp|sealed|node RANKS
+// BYTES:ITERATIONS... tcp: each rank is on a node of its own by name, so that they use TCP over loopback;
+// sealed: the same with rendezvous.protect: all; node: all are on one. Rank 0 prints a line a size: bytes,
+// microseconds per call, and those of its processor time, the kernel's included.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -34,7 +34,7 @@ BARE = "bare exchange"
 
 
 def iterations(size):
-    """So many calls take some tens of milliseconds at every size."""
+    """This number of calls takes some tens of milliseconds at every size."""
     return max(3, min(2000, (32 << 20) // (size + (16 << 10))))
 
 
@@ -102,7 +102,7 @@ class Gloo:
 
 
 def contestants_of(bench, transport, sizes, gloo):
-    # What spins makes no progress on a crowded machine: for the smoke test a few calls are enough.
+    # A rank that spins makes no progress on a crowded machine: for the smoke test a few calls are enough.
     calls = (lambda _: 5) if bench.mode == "smoke" else iterations
     asked = [f"{size}:{calls(size)}" for size in sizes]
     ours = [os.path.join(bench.bin, "tests/bench/all_reduce_times"), "tcp" if transport == TCP else "node", str(RANKS)]
@@ -130,7 +130,7 @@ def contestants_of(bench, transport, sizes, gloo):
 
 def goal_of(peer, size):
     if peer == BARE:
-        return None  # nobody can be faster than the kernel's copying: it says what is left to gain
+        return None  # no rank can be faster than the kernel's copying: it shows the possible gain
     return report.faster(2) if peer == "gloo" else MPI_GOAL[size >= HARDWARE_FROM]
 
 

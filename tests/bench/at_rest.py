@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What muster's processes cost while nothing happens: 64 ranks on four nodes of a test cluster.
+"""The cost of muster's processes while nothing happens: 64 ranks on four nodes of a test cluster.
 
     tests/bench/at_rest.py BIN [SECONDS]
 

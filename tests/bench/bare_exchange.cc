@@ -1,6 +1,6 @@
-// What the kernel's copying alone costs an AllReduce over TCP: bare_exchange BYTES:ITERATIONS... Two
-// processes send each other so many bytes over loopback at once, as two ranks do in all, and add nothing up.
-// Prints what all_reduce_times prints.
+// The cost of the kernel's copying alone in an AllReduce over TCP: bare_exchange BYTES:ITERATIONS... Two
+// processes send each other this number of bytes over loopback together, as two ranks do in all, and add
+// nothing up. Prints the same as all_reduce_times.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>

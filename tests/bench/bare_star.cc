@@ -1,6 +1,6 @@
-// The prototype that the service is held against: bare_star RANKS HELLO_BYTES ROSTER_BYTES. The same bytes
-// over the same sockets and nothing else: no authentication, no messages, no checks. Prints what star_clock.h
-// says.
+// The prototype for comparison with the service: bare_star RANKS HELLO_BYTES ROSTER_BYTES. The same bytes
+// over the same sockets and nothing else: no authentication, no messages, no checks. Prints the lines of
+// star_clock.h.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -42,7 +42,7 @@ void NoDelay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-// What has been read, up to `want`; false when the peer is gone.
+// The bytes read, up to `want`; false when the peer is gone.
 bool ReadUpTo(Link& link, size_t want, std::vector<char>& scratch) {
   while (link.in < want) {
     const ssize_t got = recv(link.fd, scratch.data(), std::min(scratch.size(), want - link.in), MSG_DONTWAIT);
@@ -129,7 +129,7 @@ int RunClients(const Star& star, const sockaddr_in& server, pid_t server_pid) {
   for (size_t i = 0; i < links.size(); ++i) {
     links[i].fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     NoDelay(links[i].fd);
-    // Under way: the loop below hears how it ends.
+    // Under way: the loop below receives its end.
     static_cast<void>(connect(links[i].fd, reinterpret_cast<const sockaddr*>(&server), sizeof server));
     Watch(epoll, EPOLL_CTL_ADD, EPOLLOUT, i, links[i].fd);
   }

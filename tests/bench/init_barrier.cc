@@ -1,5 +1,5 @@
-// What a program that links //bootstrap pays: Init, one Barrier, Shutdown. Rank 0 prints the seconds of the
-// first two.
+// The cost for a program that links //bootstrap: Init, one Barrier, Shutdown. Rank 0 prints the seconds of
+// the first two.
 #include <chrono>
 #include <cstdio>
 

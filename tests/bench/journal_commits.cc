@@ -1,7 +1,7 @@
 // Durable commits of a map's journal beside a bare writer that appends the same bytes and calls fdatasync in
 // groups, in turn: journal_commits DIRECTORY [ROUNDS [RECORDS [BYTES]]]. A line a round: commits a second of
 // the journal and of the bare writer, their ratio, and the processor time of a commit in microseconds.
-// journal_commits --memory DIRECTORY ITEMS: the memory of a root that opens a journal of so many small
+// journal_commits --memory DIRECTORY ITEMS: the memory of a root that opens a journal of that number of small
 // records.
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -32,7 +32,7 @@ def kill_group(child):
 
 
 def run(command, limit, environment=None):
-    """(seconds, what it printed)."""
+    """(seconds, its output)."""
     start = time.perf_counter()
     child = subprocess.Popen(
         command,

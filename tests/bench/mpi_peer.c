@@ -1,4 +1,4 @@
-/* What MPI does with the same work; compiled once for each MPI with its own mpicc -O2.
+/* The same work by MPI; compiled once for each MPI with its own mpicc -O2.
  *   mpi_peer                        init and one barrier; rank 0 prints the seconds of both
  *   mpi_peer BYTES:ITERATIONS...    allreduce of f32 sums; rank 0 prints bytes and microseconds per call */
 #include <mpi.h>

@@ -57,7 +57,7 @@ class Row:
 
     @property
     def measured(self):
-        """The median of what the rounds say: in each round both were measured side by side."""
+        """The median of the rounds' ratios: in each round both were measured side by side."""
         goal = self.goal or at_most(1)
         return statistics.median(goal.measure(ours, theirs) for ours, theirs in self.pairs)
 
@@ -73,7 +73,7 @@ class Row:
         return verdict
 
     def finite(self):
-        """Whether it says anything: for the smoke test."""
+        """Whether it is significant: for the smoke test."""
         times = self.ours + self.theirs
         return bool(self.pairs) and all(math.isfinite(time) and time > 0 for time in times) and math.isfinite(self.measured)
 

@@ -1,5 +1,4 @@
-// What the simulated ranks of the benchmarks bring to their rendezvous; no launcher and no configuration is
-// needed.
+// The requests of simulated ranks of the benchmarks; no launcher and no configuration is needed.
 #pragma once
 
 #include <string>
@@ -16,10 +15,10 @@ struct Launch {
   std::optional<auth::JobSecret> secret;
 };
 
-// Rank `rank`, alone on a node of its own, or where the launch has no port one of all those of one node.
+// Rank `rank`, alone on a node of its own, or if the launch has no port one of all those of one node.
 rendezvous::JoinRequest MakeRequest(const Launch& launch, int rank);
 
-// Of loopback, and nobody's; ends the process where there is none.
+// Of loopback, and free; ends the process if there is none.
 uint16_t FreePort();
 
 }  // namespace muster::bench

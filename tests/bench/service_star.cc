@@ -1,6 +1,6 @@
 // The rendezvous service alone: service_star RANKS none|secret|munge. One process is the root, exactly as in
-// a launch; the other is all leaders, one rank each, with the library's own way to the root. Prints what
-// star_clock.h says.
+// a launch; the other is all leaders, one rank each, with the library's own way to the root. Prints the lines
+// of star_clock.h.
 //
 // Each leader has an address of its own, as each node has: the root gives none of them many places. So 10.1.0.0/16
 // must be local (service.py), and the connection to an address of it comes from that address.
@@ -22,7 +22,7 @@ namespace {
 
 constexpr Duration kLimit = std::chrono::seconds(60);
 
-// The root is rank 0, on a node of its own. Ends when all others have taken their roster and hung up.
+// The root is rank 0, on a node of its own. Ends when all leaders have taken their roster and hung up.
 int ServeGroup(const Launch& launch) {
   auto loop = net::EventLoop::Create();
   if (!loop) return 1;
@@ -96,7 +96,7 @@ class Leaders {
   size_t roster_bytes_ = 0;
 };
 
-// The root says nothing before somebody talks to it: whoever gets through hangs up at once.
+// The root is silent before a client sends: a connection that gets through is closed immediately.
 bool AwaitRoot(const net::SocketAddress& root) {
   const Deadline deadline = Deadline::After(kLimit);
   while (!deadline.Expired()) {

@@ -1,5 +1,5 @@
-// Where the service's time goes: service_steps RANKS. Each step of a star of so many ranks alone, in memory
-// and on one processor; prints a name and milliseconds a line.
+// The parts of the service's time: service_steps RANKS. Each step of a star of that number of ranks alone, in
+// memory and on one processor; prints a name and milliseconds a line.
 #include <chrono>
 #include <cstdio>
 #include <deque>

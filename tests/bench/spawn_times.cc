@@ -1,4 +1,4 @@
-// What it costs to start and end two programs, in turn: spawn_times ROUNDS PROGRAM [ARGUMENT]... -- PROGRAM
+// The cost of starting and ending two programs, in turn: spawn_times ROUNDS PROGRAM [ARGUMENT]... -- PROGRAM
 // ... A line a round: wall microseconds, processor microseconds and page faults of the one, then of the
 // other.
 #include <fcntl.h>

@@ -25,7 +25,7 @@ class StarClock {
 
   // Waits for the server, and prints milliseconds: until the last client was linked, the first roster came,
   // the last came; processor time of the server and of this process; then the bytes of hello and roster.
-  // False where the server has failed.
+  // False if the server has failed.
   bool Finish(pid_t server, size_t hello_bytes, size_t roster_bytes) {
     int status = 0;
     rusage theirs{};

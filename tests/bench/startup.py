@@ -35,7 +35,7 @@ def run(bench):
 
 
 def instructions(program, argument="--version"):
-    """In user space, where this machine counts them."""
+    """In user space, if this machine counts them."""
     command = ["perf", "stat", "-x", ",", "-e", "instructions:u", "--", program, *([argument] if argument else [])]
     try:
         _, _ = measure.run(["perf", "--version"], 10)

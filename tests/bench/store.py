@@ -20,7 +20,7 @@ STALLED = 16
 
 
 def commands(bench):
-    """{name: how its server is started}; each prints its port, and ends when it is told to."""
+    """{name: how its server is started}; each prints its port, and ends on request."""
     folder = os.path.join(bench.bin, "tests/bench", FOLDER)
     servers = {
         "muster": [os.path.join(bench.bin, "bootstrap/cli/muster"), "store", "--listen", "127.0.0.1:0", "--json"],
@@ -37,7 +37,7 @@ def commands(bench):
 @contextlib.contextmanager
 def running(command):
     """(port, process id)."""
-    # PyTorch's server looks up the name of whoever connects: where nobody answers that would take 5 s each time.
+    # PyTorch's server looks up the name of each client: without an answer that would take 5 s each time.
     server = subprocess.Popen(
         command,
         env=dict(os.environ, RES_OPTIONS="timeout:1 attempts:1"),
@@ -75,7 +75,7 @@ def rows_of(connections, operation, results):
         goal = report.at_most(0.5) if connections == 1000 else None
         rows.append(report.Row(f"{name}: p99", slowest["muster"], slowest["libuv"], "libuv", goal))
         if operation == "add" and goal:
-            # Where the load shares the server's processors, this is as good as any server gets.
+            # If the load shares the server's processors, no server gets better.
             rows.append(report.Row(f"{name}: p99 of a bare echo", slowest["echo"], slowest["libuv"], "libuv"))
     if operation == "add":
         rows.append(report.Row(f"{name}: CPU", processor["muster"], processor["echo"], "echo", report.at_most(1.2)))

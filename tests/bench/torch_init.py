@@ -42,7 +42,7 @@ def run(bench):
         python = programs.gloo_python(bench.mode != "smoke")
     except programs.Absent as absent:
         bench.note(str(absent))
-        # What is left to see without PyTorch: that the command itself works.
+        # The part that needs no PyTorch: that the command itself works.
         muster = os.path.join(bench.bin, "bootstrap/cli/muster")
         seconds = [measure.run([muster, "launch", "-n", "2", "--", "true"], LIMIT)[0]]
         return [report.Row("muster launch -n 2 -- true", seconds, seconds, "itself")]

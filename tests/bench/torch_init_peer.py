@@ -1,4 +1,4 @@
-"""What torch_init.py has started N times, under torchrun and under muster: a PyTorch program that forms its group, meets
+"""The program that torch_init.py has started N times, under torchrun and under muster: a PyTorch program that forms its group, meets
 once and ends.
 
     torch_init_peer.py DIR

@@ -1,4 +1,4 @@
-"""For suites in Python: what checks.sh has for those in bash."""
+"""For suites in Python: the functions that checks.sh has for those in bash."""
 
 
 def rerun(name, reason):

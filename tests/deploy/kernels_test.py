@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """kernels_test.py NVCC COMPILED CHECKED_IN [COMPILED CHECKED_IN]...: is each checked-in .ptx what nvcc makes of its source?
 
-Another release of nvcc may number registers in another way: then the kernels and their parameters are compared alone. The
-checked-in text must assemble for every GPU that this toolkit knows.
+Another release of nvcc may number registers in another way: then the kernels and their parameters are compared alone. The checked-in
+text must assemble for every GPU that this toolkit supports.
 """
 
 import os

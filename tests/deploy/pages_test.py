@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What deploy/release/pages.py makes: man reads the pages without a warning, and real shells complete.
+"""The output of deploy/release/pages.py: man reads the pages without a warning, and real shells complete.
 
     pages_test.py PAGES MUSTER
 """
@@ -38,7 +38,7 @@ class Zsh:
         os.write(self.terminal, text.encode())
 
     def wait_for(self, text):
-        """What it has written up to there, once that has come."""
+        """Its output up to there, once that has come."""
         end = time.monotonic() + PATIENCE
         while text not in self.seen:
             if not select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0]:

@@ -4,7 +4,7 @@ import re
 import typing
 
 COMMANDS = ("console", "sh", "bash", "shell")
-# What a page may do to the cluster, as `<!-- cluster: throttle gpu03 10mbit -->`: scripts of tests/cluster.
+# Changes that a page may make to the cluster, as `<!-- cluster: throttle gpu03 10mbit -->`: scripts of tests/cluster.
 CLUSTER = ("link", "power", "throttle")
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<fence>```+|~~~+)\s*(?P<language>[\w+-]*)(?P<rest>.*)$")
 MARK = re.compile(r"^\s*<!--\s*(?P<kind>run|not run|file|cluster|check)\b(?::\s*(?P<value>.*?))?\s*-->\s*$")
@@ -23,7 +23,7 @@ class Block(typing.NamedTuple):
 
     @property
     def exit_code(self):
-        """What the last command must exit with."""
+        """The exit status that the last command must have."""
         found = re.match(r"exit (\d+)", self.value)
         return int(found[1]) if found else 0
 
@@ -76,7 +76,7 @@ def blocks(page, top):
 
 
 def commands(block):
-    """What a block of commands runs, in order."""
+    """The commands of a block, in order."""
     if block.language != "console":
         return [Command(block.text, None, block.line)]
     found, lines = [], block.text.split("\n")
@@ -91,7 +91,7 @@ def commands(block):
 
 
 def problems(block):
-    """What is wrong with a block before anything runs."""
+    """The faults of a block, before anything runs."""
     if block.mark in ("cluster", "check"):
         if block.mark == "cluster" and block.value.split(" ")[0] not in CLUSTER:
             yield f"'cluster: {block.value}' is none of {' '.join(CLUSTER)}"

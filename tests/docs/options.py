@@ -23,7 +23,7 @@ def shown(page):
 
 
 def lines(block):
-    """The commands of a block: not what they print, where muster is the first word of a sentence."""
+    """The commands of a block: not their output, in which muster is the first word of a sentence."""
     if block.mark == "run" and block.exit_code == USAGE:
         return []  # muster refuses these, as the page describes
     if block.language == "console":
@@ -34,7 +34,7 @@ def lines(block):
 
 
 def from_help(program):
-    """For `problems`: from `PROGRAM COMMAND --help`, asked once."""
+    """For `problems`: from `PROGRAM COMMAND --help`, called once."""
 
     @functools.cache
     def options_of(command):

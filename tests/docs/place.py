@@ -1,4 +1,4 @@
-"""What a user of the documentation has: programs, a Python with PyTorch, a release to install, files of one's own."""
+"""The place of a user of the documentation: programs, a Python with PyTorch, a release to install, files of one's own."""
 
 import os
 import pathlib

@@ -14,12 +14,12 @@ USER = "ada"
 # The number of a page's first job, as the page shows it. Clusters count from elsewhere, to millions.
 FIRST_JOB, MOST_JOBS = 4242, 100
 AGAIN_S = 0.3
-# What only this test cluster causes, whose nodes are not in DNS and in which jobs wait for the one before.
+# Lines that only this test cluster causes, whose nodes are not in DNS and in which jobs wait for the one before.
 NOISE = re.compile(
     r"^.*The hostname of the client socket cannot be retrieved.*\n|^srun: job \d+ (queued and waiting for|has been allocated) resources\n", re.M
 )
 
-# For the checks of a page: `sbatch --wait` asks for the end of a job after 2, 6, 14 and 30 seconds only.
+# For the checks of a page: `sbatch --wait` polls for the end of a job after 2, 6, 14 and 30 seconds only.
 BATCH = """batch() {
   local job
   job=$(sbatch --parsable "$@") && srun --quiet -N1 -n1 --dependency=afterany:"$job" true &&
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 class Session:
-    """`folder`: the user's home, and where the shell begins. `cluster`: its name."""
+    """`folder`: the user's home, in which the shell begins. `cluster`: its name."""
 
     def __init__(self, cluster, folder, environment, patience):
         self._cluster, self._folder, self._patience = cluster, folder, patience
@@ -95,7 +95,7 @@ class Session:
         return re.sub(r"(?<![\d.:])\d{4}(?!\d)", job, command.replace(f"/home/{USER}", str(self._folder)))
 
     def _once(self, command):
-        # A new file each time: what runs in the background goes on writing to the one of its command.
+        # A new file each time: a background program goes on writing to the one of its command.
         self._count += 1
         script, output = (self._folder.parent / f"{self._folder.name}.{self._count}.{kind}" for kind in ("command", "output"))
         script.write_text(self._as_it_is(command) + "\n", encoding="utf-8")

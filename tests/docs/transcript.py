@@ -4,7 +4,7 @@ import collections
 import difflib
 import re
 
-# In this order. What is left of a pattern is the same in both.
+# In this order. The rest of a pattern is the same in both.
 VARYING = [
     (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?", "DATE"),
     (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "CLOCK"),
@@ -61,7 +61,7 @@ def trimmed(lines):
 
 
 def difference(shown, actual):
-    """What a reader of `shown` does not see, or sees otherwise; '' if nothing.
+    """The difference for a reader of `shown`; '' if none.
 
     The order of lines is not compared: ranks write beside each other. A line `...` is any number of lines.
     """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who runs below the tasks of a step: a line "RANK SUPERVISOR PROGRAM TICKS" for each rank with both.
+"""The processes below the tasks of a step: a line "RANK SUPERVISOR PROGRAM TICKS" for each rank with both.
 
     family.py FOLDER        (see task; TICKS: the processor time of the program so far, in 10 ms)
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is on this node that a job could have left: one line each for processes, sockets and files.
+"""Things on this node that a job could have left: one line each for processes, sockets and files.
 
     on gpu01 inventory.py
 """
@@ -11,13 +11,13 @@ LISTENING = "0A"
 
 
 def processes():
-    """Of this network namespace, but for this one."""
+    """Of this network namespace, except this one."""
     own = os.readlink("/proc/self/ns/net")
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
                 name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
-            # A zombie has no namespace any more.
+            # A zombie has no namespace.
             if int(pid) != os.getpid() and os.readlink(f"/proc/{pid}/ns/net") == own:
                 yield f"process {pid} {name}{rest[:2]}"
         except OSError:

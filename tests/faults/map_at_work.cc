@@ -2,7 +2,7 @@
 //
 //   map_at_work ITEMS JOURNAL
 //
-// Ends with 0, or with the status of the error; 80 where items are left.
+// Ends with 0, or with the status of the error; 80 if items are left.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

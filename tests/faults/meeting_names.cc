@@ -1,5 +1,5 @@
-// Prints the names under which the ranks of this step will meet on this node, for a test that wants to be
-// there first: the name of the leader's socket, then the ports in the order in which they are tried.
+// Prints the names under which the ranks of this step will meet on this node, for a test that must be there
+// first: the name of the leader's socket, then the ports in the order in which they are tried.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""A step of eight ranks, two on each of four nodes, seen from outside: who gets where, when each ends, and how.
+"""A step of eight ranks, two on each of four nodes, seen from outside: the phase of each, and when and how each ends.
 
 Outside is the machine itself: the nodes are namespaces of it, so that its process ids and its monotonic clock are
 those of all ranks. Every wait is for events of this step alone; one thread a step.
@@ -21,7 +21,7 @@ MARK = "MUSTER_FAULT_STEP"
 
 
 class Stuck(Exception):
-    """The step did not get where it should have got; says where it stands."""
+    """The step did not get as far as expected; the message has its phase."""
 
 
 def on(node, *command, **options):
@@ -30,7 +30,7 @@ def on(node, *command, **options):
 
 class Step:
     def __init__(self, folder, command, environment, prepare=""):
-        """command: what a rank becomes once the gate is open. prepare: shell lines that each rank runs first; "$@"
+        """command: the program of a rank once the gate is open. prepare: shell lines that each rank runs first; "$@"
         is what it will start."""
         self.folder = folder
         self.reached = {}  # phase -> ranks
@@ -115,7 +115,7 @@ class Step:
     def sleep(self, seconds):
         self.pump(lambda: False, seconds)
 
-    # ---- what can be asked and told
+    # ---- queries and commands
 
     def await_phase(self, phase, ranks=RANKS, seconds=40):
         def there():
@@ -145,7 +145,7 @@ class Step:
         return self._program[rank]
 
     def environment(self, rank):
-        """What a process of that rank was started with."""
+        """The environment at the start of a process of that rank."""
         return environment_of(self._process[rank])
 
     def text(self, rank, kind="err"):
@@ -174,7 +174,7 @@ class Step:
         return [f"{pid} {read(f'/proc/{pid}/cmdline').replace(chr(0), ' ')[:80]}" for pid in self.pids()]
 
     def close(self, seconds):
-        """Ends what is there; what would have been left behind by itself, processes and files."""
+        """Ends all that is there; returns leftover processes and files of the step itself."""
         try:
             self._srun.wait(seconds)
         except subprocess.TimeoutExpired:

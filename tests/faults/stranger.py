@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Somebody else's program on ports that muster might want.
+"""Another user's program on ports that muster might use.
 
     stranger.py READY FIRST-LAST [FREE]      takes the ports but FREE; writes READY when it has them
     stranger.py --knock READY HOST FIRST-LAST     connects to all of them, again and again

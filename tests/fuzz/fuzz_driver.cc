@@ -15,7 +15,7 @@
 #include "tests/fuzz/mutator.h"
 #include "tests/fuzz/seed_files.h"
 
-// Of the sanitizers, where they are linked.
+// Of the sanitizers, if they are linked.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace muster::fuzz {

@@ -16,11 +16,11 @@
 namespace muster::fuzz {
 
 struct FuzzTarget {
-  // Aborts (Require) where a property does not hold; must not keep anything from one input to the next.
+  // Aborts (Require) if a property does not hold; must not keep anything from one input to the next.
   void (*one)(ByteView input);
   // Beside the files in seeds/: inputs that are better written as code. May be null.
   std::vector<Bytes> (*seeds)() = nullptr;
-  // What mutations put in, because chance would not find it. May be null.
+  // Bytes for mutations, because chance would not find them. May be null.
   std::vector<std::string> (*words)() = nullptr;
 };
 

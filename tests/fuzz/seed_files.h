@@ -9,7 +9,7 @@
 namespace muster::fuzz {
 
 // A file is one input; one whose name ends in .hex has an input a line, in hexadecimal, as tests/fuzz/run
-// --save writes them. Aborts where one cannot be read.
+// --save writes them. Aborts if one cannot be read.
 std::vector<Bytes> ReadSeedFiles(const std::vector<std::string>& paths);
 
 }  // namespace muster::fuzz

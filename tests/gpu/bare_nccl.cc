@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kWarmUp = 3;
 
-// NCCL's own functions: what muster's narrow interface calls is never the blocking start.
+// NCCL's own functions: muster's narrow interface never calls the blocking start.
 struct Nccl {
   decltype(ncclGetUniqueId)* get_unique_id = nullptr;
   decltype(ncclCommInitRank)* init = nullptr;
@@ -89,7 +89,7 @@ Status Hear(const UniqueFd& fd, T* data, size_t count) {
   return Fail(Code::kSystem, "a rank has ended early");
 }
 
-// What a rank needs of the others.
+// The facts that a rank needs of its peers.
 struct Rank {
   int rank = 0;
   std::vector<Pipe>& ids;  // rank 0 writes, each reads its own

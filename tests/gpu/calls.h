@@ -19,7 +19,7 @@ enum class Timed {
 };
 constexpr int kInGroup = 8;
 
-// A call on `bytes` of f32 (ReduceScatter: what a rank sends), repeated.
+// A call on `bytes` of f32 (ReduceScatter: the bytes that a rank sends), repeated.
 struct TimedCall {
   std::string name;  // "all_reduce:1048576"
   Timed operation = Timed::kAllReduce;

@@ -191,7 +191,7 @@ class Checker {
   size_t compared_ = 0;
 };
 
-// What a caller may get wrong is told, and nothing is broken by it.
+// A caller's mistakes are reported, and break nothing.
 Status CheckHostPointerIsRefused(Communicator& group, const Device& device) {
   float element = 1;
   const Buffer wrong{&element, 1, DataType::kF32, Memory::kDevice};
@@ -201,7 +201,7 @@ Status CheckHostPointerIsRefused(Communicator& group, const Device& device) {
               refused ? "taken" : refused.error().message);
 }
 
-// What NCCL does not do goes beside it.
+// Work that NCCL does not do goes beside it.
 Status CheckHostMemory(Communicator& group) {
   std::vector<double> sum = {1, static_cast<double>(group.rank())};
   MUSTER_CHECK(group.AllReduce(std::span(sum), ReduceOp::kSum));

@@ -1,6 +1,6 @@
-// The last rank is lost to an AllReduce that the others are in: lost_rank dies|absent|hung. It ends by SIGKILL, does
-// not call it, or its GPU hangs in it. Each rank prints a line: its number, the microseconds of the monotonic clock
-// (when it was lost, or when its wait came to an end), and what it was told.
+// The last rank is lost to an AllReduce of all ranks: lost_rank dies|absent|hung. It ends by SIGKILL, does
+// not call it, or its GPU hangs in it. Each rank prints a line: its number, the microseconds of the monotonic
+// clock (when it was lost, or when its wait came to an end), and its error.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -40,7 +40,7 @@ Status Run(std::string_view how) {
   MUSTER_TRY(Communicator * group, Init());
   MUSTER_TRY(const Device device, Device::Open());
   MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(kBytes)));
-  // Everybody is connected to everybody it will ever need.
+  // Every rank has all the connections that it will ever need.
   MUSTER_CHECK(Sum(*group, device, array));
   MUSTER_CHECK(group->Synchronize());
   if (group->rank() == group->size() - 1) {
@@ -48,7 +48,7 @@ Status Run(std::string_view how) {
     MUSTER_CHECK(Lose(how, *group, device));
   }
   MUSTER_CHECK(Sum(*group, device, array));
-  // From here on the others are in it. This may hear of a death before the wait does.
+  // From here on its peers are in it. This may receive a death before the wait does.
   if (how == "dies") [[maybe_unused]]
     const Status met = group->Barrier();
   Status waited = group->Synchronize();

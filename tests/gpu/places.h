@@ -1,4 +1,5 @@
-// Where this process is to look for the libraries, from its environment, as muster's Init does it.
+// The folders in which this process searches for the libraries, from its environment, as muster's Init does
+// it.
 #pragma once
 
 #include "comm/nccl/libraries/library_files.h"

@@ -1,14 +1,15 @@
-// A program in which the others wait for one rank.
+// A program in which all ranks wait for one.
 //
 //   laggard RANK WHAT [FILE]
 //
-// All ranks meet in a Barrier; then RANK does WHAT, and the others are in an AllReduce until it comes.
+// All ranks meet in a Barrier; then RANK does WHAT, and its peers are in an AllReduce until it comes.
 //   FILE      waits until FILE exists; then all meet and leave
 //   exit      exits with 0, without a leave message
 //   leave     leaves and exits
 //   receive   as FILE, but rank 0 waits in a Recv
-//   abandon   gives the group up, takes its time to end when it is told to, and leaves FILE
-//   stop      all meet in Barriers all the time; once there is FILE it comes to no more, until FILE is gone
+//   abandon   gives the group up, takes its time to end on request, and leaves FILE
+//   stop      all meet in Barriers all the time; once there is FILE it comes to no further one, until FILE is
+//   gone
 //   fork      forks a worker that outlives it for FILE, and is killed
 #include <fmt/core.h>
 #include <signal.h>

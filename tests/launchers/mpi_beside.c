@@ -1,4 +1,4 @@
-/* A program that is a rank of MPI and of muster at once, over one launcher's server.
+/* A program that is both a rank of MPI and a rank of muster, over one launcher's server.
  *
  *   mpi_beside mpi|muster      which begins first, and ends last
  */

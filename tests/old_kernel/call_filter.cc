@@ -95,7 +95,7 @@ int RemoveNewCalls(Missing missing) {
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return 0;
   if (errno != EACCES) return errno;
-  // Without privileges the kernel wants the promise that none are gained later.
+  // Without privileges the kernel requires the promise that none are gained later.
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 ? 0 : errno;
 }

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-// The filter stays for good, so each question is asked in a child; its exit status is the answer.
+// The filter stays for ever, so each question runs in a child; its exit status is the answer.
 int UnderFilter(Missing missing, const std::function<int()>& ask) {
   const pid_t pid = fork();
   if (pid == 0) {

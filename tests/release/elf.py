@@ -1,4 +1,4 @@
-"""What the dynamic linker sees of a 64-bit little-endian ELF file, read with nothing but the standard library."""
+"""The dynamic linker's view of a 64-bit little-endian ELF file, read with nothing but the standard library."""
 
 import collections
 import struct

@@ -1,4 +1,4 @@
-// Buffers of small whole numbers in any element type, to see whether a collective moved and reduced them
+// Buffers of small whole numbers in any element type, to check whether a collective moved and reduced them
 // right. f16 and bf16 hold whole numbers up to 256 exactly.
 #pragma once
 

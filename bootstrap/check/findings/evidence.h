@@ -1,4 +1,4 @@
-// All that a check has found out, the same on every rank; what judge.h and the reports work from. A value.
+// All evidence of a check, the same on every rank; input of judge.h and of the reports. A value.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Evidence {
   std::string job;       // "slurm:4.0:0"
   Roster roster;
   Duration formed_in{};  // of rank 0
-  Duration took{};       // what came after
+  Duration took{};       // the check, after that
 
   std::vector<RankFacts> ranks;  // by rank
   std::vector<NodeFacts> nodes;  // by node
@@ -32,11 +32,11 @@ struct Evidence {
 
   bool bandwidth = true;         // was to be measured
   std::vector<NodeLinks> links;  // by node; empty: there is one node only
-  std::vector<NodeLinks> again;  // the second look; empty: nothing had looked slow
+  std::vector<NodeLinks> again;  // the second measurement; empty: nothing was slow in the first
 
   std::vector<std::string> trials;  // their names; empty: not run, because some nodes cannot connect
   std::vector<WrongOnRank> wrong;
-  std::optional<Error> broken;  // what ended them before they were through
+  std::optional<Error> broken;  // why they ended early
 };
 
 }  // namespace muster::check

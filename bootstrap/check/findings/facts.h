@@ -1,5 +1,5 @@
-// What a process and its node are like, as far as it decides whether a group of many of them works. Values,
-// and how they travel (over the control plane: ../README.md).
+// The facts of a process and its node that decide whether a large group works. Values, and their encoding
+// (they travel over the control plane: ../README.md).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct RankFacts {
   friend bool operator==(const RankFacts&, const RankFacts&) = default;
 };
 
-// Of one node, told by its speaker: the rank whose local rank is 0.
+// Of one node, sent by its speaker: the rank whose local rank is 0.
 struct NodeFacts {
   std::string muster;     // "0.1.0"
   std::string kernel;     // "6.1.0-13-amd64"
@@ -33,9 +33,9 @@ struct NodeFacts {
   uint32_t mtu = 0;
   uint64_t shm_free = 0;   // bytes in /dev/shm
   uint64_t shm_total = 0;  // 0: there is none
-  uint32_t gpus = 0;       // device files; CUDA is not asked
+  uint32_t gpus = 0;       // device files; CUDA is not queried
   bool infiniband = false;
-  // Told in the second hello, and not again (gpus.h). Empty: not found, or nobody had a reason to look.
+  // Sent in the second hello, and not again (gpus.h). Empty: not found, or no rank had a reason to search.
   std::string gpu;          // "NVIDIA H100 80GB HBM3", the first rank's
   std::string gpu_problem;  // why that rank has none
   std::string driver;       // "13.0": the newest CUDA that it can run

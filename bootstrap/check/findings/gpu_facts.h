@@ -1,4 +1,4 @@
-// What the checks of a rank's GPU found. Values, and their form on the wire (../README.md).
+// The results of the checks of a rank's GPU. Values, and their form on the wire (../README.md).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct GpuMemoryErrors {
 struct GpuFacts {
   std::string uuid;     // "GPU-3b8f..."
   std::string name;     // "NVIDIA H100 80GB HBM3"
-  std::string problem;  // what ended the checks; empty: they ran to their end
+  std::string problem;  // why the checks ended early; empty: they are complete
 
   uint64_t words = 0;  // of 4 bytes, written and read back
   uint64_t wrong_words = 0;

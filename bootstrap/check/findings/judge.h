@@ -1,5 +1,5 @@
-// From evidence to a verdict: what is wrong, what will be, and which nodes to leave out. Pure, so that every
-// rank comes to the same.
+// From evidence to a verdict: present faults, later faults, and which nodes to leave out. Pure, so that every
+// rank has the same verdict.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct Verdict {
 
 Verdict Judge(const Evidence& evidence);
 
-// Its parts, in the order in which Judge asks them.
+// Its parts, in the order of Judge.
 void JudgeConnections(const Evidence& evidence, Verdict& verdict);
 void JudgeCollectives(const Evidence& evidence, Verdict& verdict);
 void JudgeGpus(const Evidence& evidence, Verdict& verdict);

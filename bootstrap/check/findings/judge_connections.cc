@@ -17,7 +17,7 @@ constexpr int64_t kSkewNs = 2'000'000'000;
 
 struct Pair {
   std::string forward;   // why the first cannot reach the second; empty: it can
-  std::string backward;  // the other way round
+  std::string backward;  // the opposite direction
 };
 using Pairs = std::map<std::pair<int, int>, Pair>;
 
@@ -50,7 +50,7 @@ std::string WhyBroken(const Evidence& evidence, int first, int second, const Pai
                      pair.backward);
 }
 
-// Nodes that are cut off from more than half of the others; one line says it for all their pairs.
+// Nodes without a connection to more than half of the nodes; one line reports all their pairs.
 std::vector<int> CutOff(const Evidence& evidence, const Pairs& pairs) {
   const size_t nodes = evidence.roster.nodes.size();
   if (nodes < 3) return {};
@@ -63,7 +63,7 @@ std::vector<int> CutOff(const Evidence& evidence, const Pairs& pairs) {
   for (size_t node = 0; node < nodes; ++node) {
     if (broken[node] * 2 > nodes - 1) cut_off.push_back(static_cast<int>(node));
   }
-  // Where most are, there is nobody to be cut off from.
+  // If most nodes are cut off, no single node is the cause.
   if (cut_off.size() * 2 > nodes) cut_off.clear();
   return cut_off;
 }
@@ -118,7 +118,7 @@ void JudgeConnections(const Evidence& evidence, Verdict& verdict) {
 }
 
 void JudgeSpeed(const Evidence& evidence, Verdict& verdict) {
-  // Slow at both looks, or not slow. The second look's figures are those that are shown.
+  // Slow in both measurements, or not slow. The figures shown are those of the second.
   const std::vector<SlowNode> first = FindSlowNodes(evidence.links);
   for (const SlowNode& slow : FindSlowNodes(evidence.again)) {
     if (std::ranges::find(first, slow.node, &SlowNode::node) == first.end()) continue;

@@ -24,7 +24,8 @@ std::vector<std::string> Names(const Evidence& evidence, const std::vector<int>&
   return names;
 }
 
-// What a rank may need: a connection with every other one for collectives and for Send and Recv, and some.
+// Descriptors that a rank may need: a connection with every other one for collectives and for Send and Recv,
+// and some.
 uint64_t OpenFilesFor(int world_size) {
   return std::max<uint64_t>(kFewestOpenFiles, 2 * static_cast<uint64_t>(world_size) + 128);
 }
@@ -80,8 +81,8 @@ void WarnOfDifference(const Evidence& evidence, const std::string& code, const s
       {code, fmt::format("{} differs: {}", what, fmt::join(parts, "; ")), hint, Names(evidence, odd)});
 }
 
-// The only GPU that a process is shown, where that tells GPUs of a node apart: "0" does not, since in a
-// device cgroup everybody's first is called so.
+// The only GPU that a process can use, if its name distinguishes GPUs of a node: "0" does not, since the
+// first GPU of every device cgroup has that name.
 std::string OnlyDevice(const RankFacts& facts) {
   const std::string devices = facts.visible_devices.value_or("");
   return devices.find(',') == std::string::npos && devices != "0" ? devices : std::string();

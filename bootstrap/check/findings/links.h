@@ -1,6 +1,6 @@
-// What one node knows about its connections to the others. It tells medians, not every figure: for a thousand
-// nodes that is kilobytes instead of gigabytes, and a slow node is off in most of its pairs, so its median
-// is.
+// The connections of one node to all other nodes. A node sends medians, not every figure: for a thousand
+// nodes that is kilobytes instead of gigabytes. A slow node is slow in most of its pairs, so its median is
+// too.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace muster::check {
 
 struct LinkTrouble {
-  int node = 0;        // of the other end
+  int node = 0;        // of the remote node
   std::string reason;  // "10.1.0.2:40001: Connection refused"
 
   friend bool operator==(const LinkTrouble&, const LinkTrouble&) = default;

@@ -1,5 +1,5 @@
-// How `muster check` says what it found: a table for a person, one JSON object for a program (../README.md has
-// its names). Pure formatting.
+// The output of `muster check`: a table for a user, one JSON object for a program (../README.md has its
+// names). Pure formatting.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ std::string CheckText(const Evidence& evidence, const Verdict& verdict);
 // One line with a newline at its end.
 std::string CheckJson(const Evidence& evidence, const Verdict& verdict);
 
-// The figures to show of each node: those of the second look where there was one.
+// The figures to show of each node: those of the second measurement, if there was one.
 const std::vector<NodeLinks>& LinksToShow(const Evidence& evidence);
 
 }  // namespace muster::check

@@ -100,7 +100,7 @@ Json TrialsJson(const Evidence& evidence) {
       wrong.push_back(
           {{"rank", one.rank}, {"node", evidence.roster.NodeName(one.rank)}, {"message", one.result.what}});
     }
-    // Nobody knows how far the ranks came before they broke down.
+    // It is unknown how far the ranks came before the failure.
     const Json right = evidence.broken ? Json(nullptr) : Json(wrong.empty());
     trials.push_back({{"trial", evidence.trials[i]}, {"right", right}, {"wrong", std::move(wrong)}});
   }

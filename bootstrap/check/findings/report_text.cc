@@ -138,7 +138,7 @@ std::string DescribeGpu(const NodeFacts& facts) {
   return text;
 }
 
-// Nothing where nobody had a reason to look for GPUs.
+// Nothing if no rank had a reason to search for GPUs.
 void AddGpus(std::string& out, const Evidence& evidence) {
   std::map<std::string, std::vector<std::string>> nodes;
   for (size_t i = 0; i < evidence.nodes.size(); ++i) {
@@ -152,7 +152,7 @@ void AddGpus(std::string& out, const Evidence& evidence) {
   }
 }
 
-// What the checks of all GPUs have in common.
+// The facts that the checks of all GPUs share.
 void AddGpuChecks(std::string& out, const Evidence& evidence, const Verdict& verdict) {
   if (evidence.gpus.empty()) return;
   if (const size_t failed = Failures(verdict, "gpu_failed") + Failures(verdict, "gpu_wrong_result");
@@ -173,7 +173,7 @@ void AddGpuChecks(std::string& out, const Evidence& evidence, const Verdict& ver
   AddLine(out, "GPU checks", "ok", text + (counted ? "" : "; memory errors are not known on all"));
 }
 
-// Clocks are known no better than half a round trip.
+// The precision of a clock offset is half a round trip.
 std::string ShowClock(int64_t ahead_ns) {
   constexpr int64_t kFine = 1'000'000;
   if (ahead_ns > -kFine && ahead_ns < kFine) return "<1 ms";
@@ -183,7 +183,7 @@ std::string ShowClock(int64_t ahead_ns) {
 std::set<std::string> NamedNodes(const Verdict& verdict) {
   std::set<std::string> named;
   for (const std::vector<Finding>* findings : {&verdict.failures, &verdict.warnings}) {
-    // Who is not alone is in the finding itself.
+    // The finding itself names further nodes.
     for (const Finding& finding : *findings) {
       if (finding.nodes.size() <= 2) named.insert(finding.nodes.begin(), finding.nodes.end());
     }

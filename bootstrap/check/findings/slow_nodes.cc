@@ -27,7 +27,7 @@ double Times(double a, double b) { return a > b ? a / b : b / a; }
 
 struct Spread {
   double median = 0;
-  double times = 1;  // of half of the nodes the median is at most so many times larger or smaller
+  double times = 1;  // of half of the nodes the median is at most this factor larger or smaller
 };
 
 Spread SpreadOf(std::vector<double> values) {

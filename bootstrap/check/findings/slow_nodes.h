@@ -1,11 +1,10 @@
-// Which nodes are slow, judged against the others. A node is named only where it is clearly off:
+// Which nodes are slow, compared with all nodes. A node is named only if both hold. Its figure is off
 //
 //   round trip   more than 4 times the median of all nodes, and 0.2 ms more
 //   bandwidth    less than half the median of all nodes, out or in
 //
-// and by more than 6 times the median deviation (MAD), so that a cluster of two kinds of nodes names nobody.
-// A node's own figure is the median of its pairs (links.h). With fewer than three nodes nobody can say which
-// one is slow. Pure.
+// and by more than 6 times the median deviation (MAD), so that a cluster of two kinds of nodes names none. A
+// node's own figure is the median of its pairs (links.h). Fewer than three nodes give no verdict. Pure.
 #pragma once
 
 #include <string>
@@ -22,7 +21,7 @@ struct SlowNode {
   friend bool operator==(const SlowNode&, const SlowNode&) = default;
 };
 
-// `links[i]` is what node i tells; those that measured nothing are passed over.
+// `links[i]` comes from node i; nodes without a measurement are skipped.
 std::vector<SlowNode> FindSlowNodes(const std::vector<NodeLinks>& links);
 
 }  // namespace muster::check

@@ -1,5 +1,5 @@
-// Every call of a Communicator once, and every element type in an AllReduce, with contents that depend on the
-// rank: what comes out can be told from what would come out if a rank were left out, doubled or swapped.
+// Every call of a Communicator once, and every element type in an AllReduce. The contents depend on the rank:
+// a result without a rank, with a rank twice or with two ranks swapped differs from the right one.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@ namespace muster::check {
 
 struct Trial {
   std::string name;  // "AllReduce sum f16"
-  // What is wrong on this rank: "element 3 is 119, not 120"; empty: right. Error: the communicator's own.
+  // The first wrong element on this rank: "element 3 is 119, not 120"; empty: right. Error: the
+  // communicator's own.
   std::function<Result<std::string>(Communicator&)> run;
 };
 
@@ -26,7 +27,8 @@ struct WrongResult {
   friend bool operator==(const WrongResult&, const WrongResult&) = default;
 };
 
-// BLOCKS: collective. What this rank found wrong. Error: the first of the communicator, which is broken then.
+// BLOCKS: collective. The faults that this rank found. Error: the first of the communicator, which is broken
+// then.
 Result<std::vector<WrongResult>> RunTrials(Communicator& communicator);
 
 }  // namespace muster::check

@@ -9,7 +9,7 @@
 namespace muster::check {
 namespace {
 
-// Two digits where they tell something: "1.2", "45", "310".
+// Two significant digits: "1.2", "45", "310".
 std::string Digits(double value) {
   return std::fabs(value) < 9.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
 }
@@ -17,7 +17,7 @@ std::string Digits(double value) {
 template <size_t N>
 std::string Scaled(double value, double step, const std::array<std::string_view, N>& units) {
   size_t unit = 0;
-  // What would be printed as a whole step belongs to the next unit.
+  // A value that rounds up to a whole step belongs to the next unit.
   while (unit + 1 < N && std::fabs(value) >= step - 0.5) {
     value /= step;
     ++unit;

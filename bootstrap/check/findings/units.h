@@ -1,4 +1,4 @@
-// Figures for people: "45 us", "1.2 GB/s", "8 MiB". Pure.
+// Figures for users: "45 us", "1.2 GB/s", "8 MiB". Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The part of NVIDIA's driver that checks a GPU: memory, kernels, times. The only wrapper of libcuda.so.1, which
 // is opened at run time; no header of CUDA is needed.
 //
-// Threads: one, which has the GPU's primary context from Open on. BLOCKS without a deadline, also for ever if the
-// GPU hangs: use it where it can be left behind (comm/system/bounded_call.h).
+// Threads: one, which has the GPU's primary context from Open on. BLOCKS without a deadline, also for ever if
+// the GPU hangs: call it through comm/system/bounded_call.h.
 //
 // Protocol source: CUDA driver API, 11.4 to 13.
 #pragma once
@@ -74,7 +74,7 @@ class GpuDriver {
 
   std::unique_ptr<const DriverFunctions> functions_;
   int device_ = 0;
-  void* context_ = nullptr;  // retained; null: not yet
+  void* context_ = nullptr;  // retained; null: not retained
   void* module_ = nullptr;
   void* begin_ = nullptr;  // events
   void* end_ = nullptr;

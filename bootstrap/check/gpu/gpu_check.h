@@ -1,5 +1,5 @@
-// The check of one GPU: memory that is written and read back, a matrix product whose result is known, the rates of
-// both, and the memory errors that the GPU has counted.
+// The check of one GPU: memory that is written and read back, a matrix product with a known result, the
+// rates of both, and the GPU's counts of memory errors.
 //
 // Values of the product are whole numbers below 2^24: every order of additions gives the same float.
 #pragma once

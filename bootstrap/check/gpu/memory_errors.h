@@ -13,8 +13,8 @@
 
 namespace muster::check {
 
-// `pci`: "0000:1b:00.0". What the GPU does not count (it has no ECC, no row remapping) stays unknown. Error:
-// kConfiguration: no library; kSystem: NVML's own text.
+// `pci`: "0000:1b:00.0". Counts that the GPU does not keep (it has no ECC, no row remapping) stay unknown.
+// Error: kConfiguration: no library; kSystem: NVML's own text.
 Result<GpuMemoryErrors> ReadMemoryErrors(const std::string& pci);
 
 }  // namespace muster::check

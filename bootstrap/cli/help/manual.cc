@@ -74,7 +74,7 @@ CommandManual Describe(const CommandRow& row) {
     const auto group = std::ranges::find(manual.options, option->get_group(), &OptionGroup::title);
     (group == manual.options.end() ? manual.options.back() : *group).options.push_back(Read(*option));
   }
-  // The page's own options are added first and stand last.
+  // The page's own options are added first and shown last.
   std::vector<OptionManual>& last = manual.options.back().options;
   std::ranges::rotate(last, last.begin() + 2);
   std::erase_if(manual.options, [](const OptionGroup& group) { return group.options.empty(); });

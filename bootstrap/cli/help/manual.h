@@ -1,5 +1,6 @@
-// What the commands are, as data. The help page, `muster help --json`, and with it the man pages, completions and the
-// reference, are made from this; the options come from the CLI11 definitions that also parse the command line.
+// The commands as data. The help page, `muster help --json`, and with it the man pages, completions and the
+// reference, are made from this; the options come from the CLI11 definitions that also parse the command
+// line.
 #pragma once
 
 #include <functional>
@@ -65,7 +66,7 @@ struct CommandManual {
   CommandText text;
 };
 
-// Describing all options costs time: only if help is wanted.
+// Describing all options costs time: called only for help.
 CommandManual Describe(const CommandRow& row);
 
 // --color, which every command has beside --help; not described.

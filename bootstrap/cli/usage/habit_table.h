@@ -1,5 +1,5 @@
-// The options that users of other launchers know. One row is one option with all its spellings: `--nproc_per_node`,
-// `--nproc-per-node`, `-np` and `--np` differ in dashes and underscores alone.
+// Options that users of other launchers write. One row is one option with all its spellings:
+// `--nproc_per_node`, `--nproc-per-node`, `-np` and `--np` differ in dashes and underscores alone.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Meaning : uint8_t {
   kAddress,  // with kPort: --endpoint
   kPort,
   kModule,   // the program is a Python module
-  kInstead,  // `text` is the remedy, an imperative; "{}" in it stands for the value
+  kInstead,  // `text` is the remedy, an imperative; "{}" in it is replaced by the value
 };
 
 struct Habit {

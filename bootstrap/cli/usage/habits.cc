@@ -76,7 +76,7 @@ class Translation {
     }
   }
 
-  // What follows "=", else the next word.
+  // The text after "=", else the next word.
   std::optional<std::string> Value(std::string_view word) {
     const size_t equals = word.find('=');
     if (equals != std::string_view::npos) return std::string(word.substr(equals + 1));

@@ -1,5 +1,5 @@
-// Options of torchrun, mpirun, srun, Accelerate and DeepSpeed on the command line of `muster run` or `muster launch`:
-// carried out if muster has the same, else met with one line that names what to write instead.
+// Options of torchrun, mpirun, srun, Accelerate and DeepSpeed on the command line of `muster run` or `muster
+// launch`: carried out if muster has the same, else refused with one line that names the replacement.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-// Whether `words`, those after the command's name, may have such an option. Fast: it is asked at every start.
+// Whether `words`, those after the command's name, may have such an option. Fast: every start calls it.
 bool MayHaveHabits(const std::vector<std::string>& words);
 
 // Of a command: whether its option takes a value; nullopt: it has no such option.

@@ -1,4 +1,4 @@
-// A command line that cannot be parsed: what is wrong with it, and the nearest that is right.
+// A command line that cannot be parsed: the error in it, and the nearest valid word.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// Placeholders in texts of the configuration: what differs from program to program, or from item to item. Pure.
+// Placeholders in texts of the configuration: values that differ between programs, or between items. Pure.
 //
 //   ${name}    in run.env and run.expect: one of Placeholders
 //   $${        ${ itself; every other $ is itself
-//   {name}     in the texts of a map (bootstrap/map), where {{ and }} are braces
+//   {name}     in the texts of a map (bootstrap/map), in which {{ and }} are braces
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class PlaceholderStyle : uint8_t {
   kBoth,    // ${name} and {name}
 };
 
-// A text is a sequence of these: literal text, then what a placeholder stands for.
+// A text is a sequence of these: literal text, then a placeholder.
 struct TextPiece {
   std::string literal;
   std::string name;
@@ -44,7 +44,7 @@ Result<std::vector<TextPiece>> CutPlaceholders(std::string_view text, Placeholde
 // Error: kConfiguration: a ${name} that is none of Placeholders, with the nearest, or a ${ that is not closed.
 Status CheckPlaceholders(std::string_view text);
 
-// `text` has passed CheckPlaceholders. `value` is asked for names of Placeholders only.
+// `text` has passed CheckPlaceholders. `value` is called for names of Placeholders only.
 std::string FillPlaceholders(std::string_view text,
                              const std::function<std::string(std::string_view name)>& value);
 

@@ -12,7 +12,7 @@ bool IsWordCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '/';
 }
 
-// A subset of YAML's plain scalars that is easy to see as such.
+// A subset of YAML's plain scalars that is easy to check.
 bool IsPlain(std::string_view text) {
   constexpr std::array<std::string_view, 9> kOtherValues = {"null", "Null",  "NULL",  "true", "True",
                                                             "TRUE", "false", "False", "FALSE"};

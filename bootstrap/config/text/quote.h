@@ -1,4 +1,4 @@
-// Text between quotes if a format asks for them, and lists of texts.
+// Text between quotes if a format requires them, and lists of texts.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace muster::config {
 // In double quotes, control characters escaped. `text` must be UTF-8. JSON strings are YAML too.
 std::string JsonQuoted(std::string_view text);
 
-// As it is where YAML reads it back as this very text, also inside [] and {}; else in double quotes.
+// Unchanged if YAML reads it back as the same text, also inside [] and {}; else in double quotes.
 std::string YamlQuoted(std::string_view text);
 
-// As one word of a shell, whatever the text holds; bash and zsh expand a{b,c}, {1..3} and a leading = too.
+// As one word of a shell, for any text; bash and zsh expand a{b,c}, {1..3} and a leading = too.
 std::string ShellQuoted(std::string_view text);
 
-// What `text_of` makes of each item, with `separator` between them.
+// The results of `text_of`, with `separator` between them.
 template <typename Items, typename TextOf>
 std::string Joined(const Items& items, std::string_view separator, TextOf text_of) {
   std::string joined;

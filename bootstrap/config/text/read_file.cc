@@ -18,7 +18,7 @@ tl::unexpected<Error> CannotRead(const std::filesystem::path& file) {
 }  // namespace
 
 Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  // O_NONBLOCK: opening a pipe without a writer would wait for ever.
   const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts {};
   if (!fd || fstat(fd.get(), &facts) != 0) return CannotRead(file);
@@ -28,7 +28,7 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limi
     return Fail(Code::kConfiguration, "{} is too large: {} bytes; at most {}", file.native(), expected,
                 limit);
   }
-  // The one byte more shows whether somebody is still writing.
+  // One more byte shows whether the file still grows.
   std::string text(expected + 1, '\0');
   size_t length = 0;
   while (length < text.size()) {

@@ -9,8 +9,8 @@
 
 namespace muster::config {
 
-// Error: kConfiguration naming the file: absent, unreadable, not a regular file (a pipe would be read once by
-// the first rank and be empty for the next), or longer than `limit`.
+// Error: kConfiguration naming the file: absent, unreadable, longer than `limit`, or not a regular file. The
+// first rank would empty a pipe, and the next would read nothing.
 Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit);
 
 }  // namespace muster::config

@@ -23,7 +23,7 @@ Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path, std::s
 Result<std::unique_ptr<ItemSource>> ReadItemFile(UniqueFd file, const std::string& path,
                                                  std::string_view class_field = {});
 
-// What a record cannot be read for, and at which of its bytes.
+// Why a record cannot be read, and at which of its bytes.
 struct RecordFault {
   size_t offset = 0;
   std::string why;

@@ -20,7 +20,7 @@ tl::unexpected<RecordFault> Wrong(size_t offset, std::string why) {
   return tl::unexpected(RecordFault{offset, std::move(why)});
 }
 
-// Over text that is known to be JSON: the extents of its parts. A number stays as it is written, 1e-5 or 0.10.
+// Over valid JSON text: the extents of its parts. A number keeps its spelling, 1e-5 or 0.10.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) { SkipBlanks(); }

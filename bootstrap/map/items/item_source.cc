@@ -15,7 +15,7 @@
 namespace muster::map {
 namespace {
 
-// What a product may be multiplied to, and what a file may hold.
+// The limits of a product and of a file.
 constexpr uint64_t kMostItems = 100'000'000;
 constexpr size_t kMostNames = 4096;
 
@@ -145,7 +145,7 @@ Result<std::unique_ptr<ItemSource>> ItemSource::Open(const config::MapItems& ite
                   "write muster map --items FILE -- CMD {item}");
 }
 
-// The first item whose key another has had is named. Most maps need no second look at their items.
+// The first item with the key of an earlier one is named. Most maps need no second pass over their items.
 Status ItemSource::CheckKeys(std::vector<uint64_t> hashes) const {
   std::ranges::sort(hashes);
   std::set<uint64_t> twice;

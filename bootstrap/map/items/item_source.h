@@ -27,16 +27,16 @@ struct SourceItem {
 
 class ItemSource {
  public:
-  // `where`: what the configuration is called in messages ("sweep.yaml:3:10"). BLOCKS for as long as reading the
-  // whole file takes. Error: kConfiguration, with file:line:column: a record that cannot be read, an empty key, a
-  // key twice, no items.
-  // `class_field`: the field whose value is the class of an item (map.class); empty: none.
+  // `where`: the configuration's name in messages ("sweep.yaml:3:10"). BLOCKS for as long as reading the
+  // whole file takes. Error: kConfiguration, with file:line:column: a record that cannot be read, an empty
+  // key, a key twice, no items. `class_field`: the field whose value is the class of an item (map.class);
+  // empty: none.
   static Result<std::unique_ptr<ItemSource>> Open(const config::MapItems& items, std::string_view where,
                                                   std::string_view class_field = {});
   virtual ~ItemSource() = default;
 
   virtual uint64_t size() const = 0;
-  // Any thread. Error: kSystem: the file can no longer be read, or has changed meanwhile.
+  // Any thread. Error: kSystem: the file cannot be read now, or has changed meanwhile.
   virtual Result<SourceItem> Read(uint64_t index) const = 0;
   // "items.csv:17", "item 3 of map.items (sweep.yaml:3:10)".
   virtual std::string Where(uint64_t index) const = 0;

@@ -1,5 +1,5 @@
-// Where the records of a file are: a place for at most 64 of them, and a digest of their bytes, so that ten million
-// items cost a rank some megabytes. A record is found by reading its place again.
+// The offsets of a file's records: one for at most 64 of them, and a digest of their bytes, so that ten
+// million items cost a rank some megabytes. A record is found by reading from its offset again.
 //
 // A record ends at a line end; in CSV a line end in quotes ends none. Blank lines are no records.
 #pragma once
@@ -30,7 +30,7 @@ class RecordCutter {
 
   // `visit`: each record that ends, by its first byte.
   void Feed(std::string_view bytes, const std::function<void(uint64_t begin)>& visit);
-  // There are no more bytes.
+  // The file has ended.
   void End(const std::function<void(uint64_t begin)>& visit);
   // The first byte of the one that has not ended.
   uint64_t record() const { return record_; }
@@ -66,8 +66,8 @@ class RecordIndex {
     // Without its line end.
     std::string_view TextOf(uint64_t record) const;
   };
-  // The one that has this record. The first reading counts: later ones are compared with it. Error: `code`: the file
-  // can no longer be read, or has changed.
+  // The block of this record. The first reading counts: later ones are compared with it. Error: `code`: the
+  // file cannot be read now, or has changed.
   Result<Block> Read(uint64_t record);
   // From then on from any thread.
   Result<Block> ReadAgain(uint64_t record) const;

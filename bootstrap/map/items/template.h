@@ -17,7 +17,7 @@
 
 namespace muster::map {
 
-// What every item has besides its fields. A field of the same name wins.
+// The values of every item besides its fields. A field of the same name wins.
 struct OwnName {
   std::string_view name;
   std::string_view means;

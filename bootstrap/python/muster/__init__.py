@@ -8,9 +8,9 @@
     results = muster.gather(mine)             # objects: a list on rank 0, None elsewhere
     muster.barrier()
 
-`init` resolves this process's rank, meets the other ranks and returns a `Communicator`. The functions of this module are its
-methods; `group` chooses another communicator, from `split`. A program that exits without an exception leaves the group by itself;
-an exception fails the group on all ranks.
+`init` resolves this process's rank, joins the group and returns a `Communicator`. The functions of this module are its methods;
+`group` chooses another communicator, from `split`. A program that exits without an exception leaves the group by itself; an exception
+fails the group on all ranks.
 
     answers = muster.map(evaluate, rows, journal="out/answers.journal")
 

@@ -1,7 +1,7 @@
 """A harness on rank 0 whose model is on every rank: how its calls reach the ranks, and their results rank 0.
 
-A broadcast fails once a rank has ended, and a map does not. So calls travel as results of small maps that rank 0 works on alone;
-each call is a map of its own.
+A broadcast fails once a rank has ended, and a map does not. So calls travel as results of small maps that only rank 0 works on; each
+call is a map of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import _exit_status, _library, _maps, _results, _world
 from ._errors import Error, PeerLostError, TimeIsUpError
 from ._map_queue import MapOutcome, Queue
 
-# What tells a program its place among others: the harness and its libraries are to find none of it.
+# The variables that give a program its place in a group: the harness and its libraries must find none of them.
 _PLACE = {
     "RANK",
     "WORLD_SIZE",
@@ -90,7 +90,7 @@ class Channel:
         return self._pass_on(parts) is not None
 
     def receive(self) -> Any:
-        """On all others: what rank 0 sends next. Waits without a limit. Raises TimeIsUpError, and PeerLostError if rank 0 has
+        """On all ranks except 0: the next call of rank 0. Waits without a limit. Raises TimeIsUpError, and PeerLostError if rank 0 has
         ended."""
         first = self._fetch(1)[0]
         packed = first[1:]
@@ -142,7 +142,7 @@ class _Mail:
 
 
 class Ranks:
-    """All ranks of the group, each with the model, as rank 0 uses them and as the others serve it."""
+    """All ranks of the group, each with the model: rank 0 calls them, and the other ranks serve."""
 
     def __init__(self) -> None:
         self._world = _world.init()
@@ -158,7 +158,7 @@ class Ranks:
     # ---- rank 0
 
     def announce(self, value: object) -> None:
-        """What `serve` begins with."""
+        """The first call to a rank in `serve`."""
         self._send(("begin", value))
 
     def call(self, call: Call, work: Work) -> list[Any]:

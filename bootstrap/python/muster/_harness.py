@@ -1,4 +1,4 @@
-"""What the harnesses' modules share: keys of requests, seeds, progress bars, GPUs, and the end of a rank."""
+"""The common part of the harnesses' modules: keys of requests, seeds, progress bars, GPUs, and the end of a rank."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def text_of(value: Any) -> str:
 
 
 def _content(value: Any) -> Any:
-    """What JSON has not: pictures, arrays and tensors by their bytes."""
+    """Types that JSON lacks: pictures, arrays and tensors by their bytes."""
     if isinstance(value, (bytes, bytearray)):
         return digest_of([value.hex()])
     if hasattr(value, "tobytes"):
@@ -66,7 +66,7 @@ def _content(value: Any) -> Any:
 
 @contextlib.contextmanager
 def alone(samples: bool, key: str) -> Iterator[None]:
-    """For a batch: no progress bars, a device that has failed is told from a batch that has, and nothing depends on the rank."""
+    """For a batch: no progress bars, a failed device is distinguished from a failed batch, and nothing depends on the rank."""
     try:
         with quiet(), _drawing(key) if samples else contextlib.nullcontext():
             yield
@@ -108,7 +108,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _drawing(key: str) -> Iterator[None]:
-    """What is drawn at random depends on the batch, and neither on its rank nor on what that did before."""
+    """Random numbers depend on the batch, and neither on its rank nor on earlier batches of it."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         yield

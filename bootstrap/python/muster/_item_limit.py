@@ -1,7 +1,7 @@
 """The time limit of an item, carried out in the thread that is at work on it.
 
 An exception is raised there when the time is over. In the main thread a signal does that, which also ends a call of Python that waits
-(time.sleep, a socket, a subprocess). In other threads, and where the program has a handler of its own for that signal, the
+(time.sleep, a socket, a subprocess). In other threads, and if the program has a handler of its own for that signal, the
 interpreter raises it before its next instruction. Code of C that does not return cannot be ended so: after 2 s more the root has the
 process ended.
 """
@@ -79,7 +79,7 @@ class ItemLimit:
             wait = self._end_late(time.monotonic())
 
     def _end_late(self, now: float) -> float:
-        """Ends the items that are late. The seconds until the next look: an item that begins meanwhile is late after that."""
+        """Ends the items that are late. Returns the seconds until the next check: an item that begins meanwhile is late after that."""
         with self._lock:
             for thread in [thread for thread, end in self._ends.items() if end <= now]:
                 del self._ends[thread]

@@ -1,4 +1,4 @@
-"""libmuster: where it is, and its functions (bootstrap/c/muster.h)."""
+"""libmuster: its path, and its functions (bootstrap/c/muster.h)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 from ._errors import UsageError
 
-# Of muster.h, as this module knows it.
+# The version of muster.h that this module uses.
 ABI_VERSION = 3
 
 # As it is installed, and as Bazel builds it.
@@ -76,7 +76,7 @@ class MapRecord(ctypes.Structure):
     ]
 
 
-# What a function returns, and what it takes; _Pointer as a result is an error.
+# The result and the arguments of a function; _Pointer as a result is an error.
 _FUNCTIONS: dict[str, tuple[type | None, list[type]]] = {
     "muster_abi_version": (ctypes.c_uint32, []),
     "muster_version": (_Text, []),

@@ -55,7 +55,7 @@ def raise_if_time_is_up(outcome: MapOutcome, plan: Plan[Any], journal: Journal) 
 
 
 def raise_if_lost(queue: Queue, journal: Journal) -> None:
-    """Its rank was lost while the others went on: without this, the program ends well and has saved nothing."""
+    """Its rank was lost while the map went on: without this, the program ends with 0 and has saved nothing."""
     if queue.first_rank > 0:
         raise PeerLostError(
             "rank 0 is lost: no rank has the results of the map",

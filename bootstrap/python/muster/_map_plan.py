@@ -1,4 +1,4 @@
-"""What a map is: its items cut into batches, their keys, and the name of what is done with them."""
+"""The definition of a map: its items cut into batches, their keys, and the name of the work on them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _indexed(items: Items[_T]) -> Indexed[_T]:
 
 
 def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> list[str]:
-    """`named`: results outlive the map, so that each item must be told from every other."""
+    """`named`: results outlive the map, so that each item must differ from every other."""
     keys = [_key(i, items[i], key, named) for i in range(total)]
     if named or key is not None:
         seen: dict[str, int] = {}

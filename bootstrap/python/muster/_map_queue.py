@@ -39,7 +39,7 @@ class MapOutcome:
 
 
 class Record(NamedTuple):
-    """What the journal has of an item."""
+    """The journal's record of an item."""
 
     item: int
     key: str
@@ -120,7 +120,7 @@ class Queue:
         return item in self._held
 
     def leave(self) -> None:
-        """This rank takes no more items, and gives back those that it has. Does not wait."""
+        """This rank takes no more items, and gives back those in work. Does not wait."""
         if self._left or self._pointer is None:
             return
         self._left = True
@@ -130,14 +130,14 @@ class Queue:
 
     def leave_early(self) -> None:
         """After an exception, which may end the process. The map of several ranks goes on, and this rank's end is a loss that it
-        logs. In a world of one nothing goes on: what was committed becomes durable."""
+        logs. In a world of one the map does not go on: committed results become durable."""
         self.leave()
         if not self._alone or self.stuck:
             return
         try:
             self.finish()
         except Error:
-            pass  # the exception says more
+            pass  # the exception has more detail
 
     def finish(self) -> MapOutcome:
         """Waits until all items have ended, or the time is up and no rank works."""
@@ -173,7 +173,7 @@ class Queue:
             self._library.muster_map_records_free(records)
 
     def close(self) -> None:
-        """Leaves the map; it can no longer be read. Does nothing while a call on it waits."""
+        """Leaves the map, which is then closed for reading. Does nothing while a call on it waits."""
         self.leave()
         if self._pointer is None or self.stuck:
             return

@@ -102,7 +102,7 @@ def map(
     None elsewhere. Every rank calls it, with the same items in the same order. Calls muster.init() if there is no group.
 
     items         a sequence, an iterable, or a dataset (its items are loaded by number, when they are needed)
-    batch_size    `function` gets lists of so many items, and returns as many results. Batches are cut from the order of the items:
+    batch_size    `function` gets lists of this many items, and returns as many results. Batches are cut from the order of the items:
                   they do not depend on the number of ranks.
     journal       a directory that rank 0's node can write: each result is durable there, once. The next run with the same items
                   does what is left, with any number of ranks. None: results live as long as the map.
@@ -228,7 +228,7 @@ class MapItem(Generic[_T]):
         if not self._queue.holds(self._number):
             return False
         if error is None:
-            return False  # the loop's next item tells a `break` from an item that was forgotten
+            return False  # distinguishes a `break` in the loop from an item that was not committed
         if isinstance(error, Exception):
             self.fail(error)
         else:
@@ -295,7 +295,7 @@ class MapItems(Generic[_T]):
         return _map_end.read(self._queue, self._plan)[0]
 
     def close(self) -> None:
-        """Leaves the map; the results can no longer be read. The next map and the end of the group do the same."""
+        """Leaves the map, whose results are then closed for reading. The next map and the end of the group do the same."""
         self._limit.close()
         self._queue.close()
 
@@ -352,7 +352,7 @@ def map_items(
     retry_failed: bool = False,
     progress: bool = True,
 ) -> MapItems[Any]:
-    """The items that this rank is to do, one after the other, until all ranks have done all of them:
+    """The items for this rank, one after the other, until all ranks have done all of them:
 
         work = muster.map_items(questions, journal="out/answers.journal")
         for item in work:

@@ -87,7 +87,7 @@ class Waiter:
         return self._left is not None and self._left.done.locked()
 
     def settle(self, timeout: float) -> bool:
-        """Waits for an interrupted call that has been told to return. False: it still waits."""
+        """Waits for an interrupted call that must return. False: it still waits."""
         left = self._left
         if left is not None and not left.done.acquire(timeout=timeout):
             return False

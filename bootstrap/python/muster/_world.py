@@ -72,7 +72,7 @@ def init(
     run: Section = None,
     log: Section = None,
 ) -> Communicator:
-    """Resolves this process's rank, meets the other ranks and returns the group of all.
+    """Resolves this process's rank, joins the group and returns the communicator of all ranks.
 
     config  a YAML file; None: $MUSTER_CONFIG, else the defaults
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._buffers import Memory, Operation, Region
     from ._library import MapOptions
 
-# Seconds; None: as the configuration says.
+# Seconds; None: the configuration's value.
 Timeout = Union[float, datetime.timedelta, None]
 
 _M = TypeVar("_M", bound="Memory")

@@ -12,8 +12,8 @@ ends gives its batch to another.
 
 Exit status: lm-eval's; 79: batches were given up; 80: the job ends soon, start it again with the same journal.
 
-A program that registers a model of its own calls `main()` instead. Every rank is to have the model whole: tensor parallelism over
-several ranks is not for this.
+A program that registers a model of its own calls `main()` instead. Every rank must have the whole model: tensor parallelism over
+several ranks is not supported.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Dispatcher:
         return getattr(self._model, name)
 
     def set_cache_hook(self, hook: Any) -> None:
-        """With a journal the cache gets the results when all are there: what it had before that would be left out of the requests,
+        """With a journal the cache gets the results when all are there: results that were in it before would be left out of the
+        requests,
         and the journal be another's."""
         if self._settings.journal is None:
             self._model.set_cache_hook(hook)

@@ -37,7 +37,7 @@ def init_process_group(
     timeout   of collectives: a timedelta or seconds; None: timeouts.collective of muster's configuration
 
     The other arguments are PyTorch's. Calls muster.init() if there is no group. Under `muster run` and `muster launch` PyTorch meets
-    as their environment says. Under another launcher rank 0 opens a store on a free port, and muster sends its address to the other
+    as in their environment. Under another launcher rank 0 opens a store on a free port, and muster sends its address to the other
     ranks. A world of one has neither store nor port. Environment variables do not change.
     """
     if dist.is_initialized():

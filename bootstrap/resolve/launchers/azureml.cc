@@ -1,9 +1,9 @@
 // AzureML. From documentation, never run here: Microsoft's guide to distributed training, DeepSpeed's
 // comm.py.
 //   AZUREML_EXPERIMENT_ID or AZUREML_RUN_ID   the job's mark, not the process's
-// Its PyTorch distribution: RANK WORLD_SIZE LOCAL_RANK NODE_RANK MASTER_ADDR MASTER_PORT.
-// Its MPI distribution: OMPI_COMM_WORLD_*, and where rank 0 is: AZ_BATCH_MASTER_NODE ("address:port") on
-// several nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
+// Its PyTorch distribution: RANK WORLD_SIZE LOCAL_RANK NODE_RANK MASTER_ADDR MASTER_PORT. Its MPI
+// distribution: OMPI_COMM_WORLD_*, and rank 0's address: AZ_BATCH_MASTER_NODE ("address:port") on several
+// nodes, AZ_BATCHAI_MPI_MASTER_NODE on one.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torch_variables.h"

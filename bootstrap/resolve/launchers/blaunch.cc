@@ -1,9 +1,9 @@
-// LSF's blaunch. From documentation, never run here: PRRTE's ess/lsf, whose daemons it starts.
+// LSF's blaunch. From the documentation of PRRTE's ess/lsf, which starts its daemons by it; never run here.
 //   LSF_PM_TASKID      counts its tasks from 1
-//   LSB_DJOB_NUMPROC   the job's slots: the number of tasks only where there is one for each slot
+//   LSB_DJOB_NUMPROC   the job's slots: the number of tasks only if there is one for each slot
 //   LSB_JOBID
-// mpirun's ranks inherit their daemon's LSF_PM_TASKID, and nothing says how many tasks there are: a rank only
-// where somebody asks for it.
+// mpirun's ranks inherit their daemon's LSF_PM_TASKID, and no variable has the number of tasks: a rank only
+// on request.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

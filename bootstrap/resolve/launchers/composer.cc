@@ -1,7 +1,7 @@
 // MosaicML's composer. From its source, never run here: composer/cli/launcher.py.
 //   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT, which others set as well,
 //   and PYTHONUNBUFFERED=1 with NCCL_ASYNC_ERROR_HANDLING=1 or TORCH_NCCL_ASYNC_ERROR_HANDLING=1: its mark
-// Nothing says the number of nodes, and they need not be even (--base_rank).
+// No variable has the number of nodes, and they need not be even (--base_rank).
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/launchers/torch_variables.h"

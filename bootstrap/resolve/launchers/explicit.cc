@@ -1,4 +1,4 @@
-// The tuple from the flags --rank, --world-size, --local-rank; --endpoint says where rank 0 listens.
+// The tuple from the flags --rank, --world-size, --local-rank; rank 0 listens at --endpoint.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

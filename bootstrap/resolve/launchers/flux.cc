@@ -1,6 +1,6 @@
 // A task of a Flux job. From documentation, never run here: flux-core's shell and its environment(7).
 //   FLUX_TASK_RANK FLUX_JOB_SIZE FLUX_TASK_LOCAL_ID FLUX_JOB_NNODES FLUX_JOB_ID
-// PMI_RANK and PMI_SIZE stand beside them and agree. Nothing says the local size or the node's index (Flux
+// PMI_RANK and PMI_SIZE are beside them and agree. No variable has the local size or the node's index (Flux
 // keeps a task map in its KVS). A broker clears the outer launcher's variables before it runs a program.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"

@@ -4,7 +4,7 @@
 //   HOROVOD_CROSS_RANK _SIZE   among the nodes that have this *local* rank: the node's index and their number
 //   only for
 //                              local rank 0, which every node has
-//   HOROVOD_GLOO_RENDEZVOUS_ADDR _PORT   of the driver, one for each launch; without it a worker of nobody
+//   HOROVOD_GLOO_RENDEZVOUS_ADDR _PORT   of the driver, one for each launch; without it a worker of no launch
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

@@ -1,7 +1,7 @@
 // Hydra, the mpiexec of MPICH and Intel MPI (src/pm/hydra/proxy/pmip_cb.c):
 //   PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS, PMI_FD; MPIR_CVAR_CH3_INTERFACE_HOSTNAME or
 //   PMI_HOSTNAME: this node I_MPI_HYDRA_UUID   Intel MPI: the launch
-// It lays mpiexec's whole environment over that of its proxies, so on every node SLURM_PROCID, SLURM_NODEID
+// It lays mpiexec's whole environment over that of its proxies. So on every node SLURM_PROCID, SLURM_NODEID
 // and SLURMD_NODENAME can be those of the node where mpiexec ran.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"

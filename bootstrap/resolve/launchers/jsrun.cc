@@ -2,7 +2,7 @@
 // llnl/scr#143.
 //   JSM_NAMESPACE_RANK JSM_NAMESPACE_SIZE JSM_NAMESPACE_LOCAL_RANK JSM_NAMESPACE_LOCAL_SIZE
 //   LSB_JOBID   LSF's job; two jsruns of one job share it
-// OMPI_COMM_WORLD_* and PMIX_RANK stand beside them and agree. Nothing says the node's index.
+// OMPI_COMM_WORLD_* and PMIX_RANK are beside them and agree. No variable has the node's index.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

@@ -3,7 +3,7 @@
 //   v1: RANK (the pod), WORLD_SIZE (pods x processes), MASTER_ADDR MASTER_PORT, PET_NODE_RANK PET_NNODES
 //       PET_NPROC_PER_NODE
 //   v2: PET_NODE_RANK PET_NNODES PET_NPROC_PER_NODE PET_MASTER_ADDR PET_MASTER_PORT
-// PET_* are torchrun's inputs (people export them elsewhere, too): its workers are ranks (torchrun.cc), the
+// PET_* are torchrun's inputs (users export them elsewhere, too): its workers are ranks (torchrun.cc), the
 // pod is not.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"

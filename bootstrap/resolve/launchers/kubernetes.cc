@@ -1,6 +1,6 @@
 // An indexed Job of Kubernetes, one process in each pod. From documentation, never run here.
 //   JOB_COMPLETION_INDEX   the pod, and so the rank
-//   WORLD_SIZE             nobody sets it but the manifest; the API alone knows the number of pods
+//   WORLD_SIZE             only the manifest sets it; the API alone has the number of pods
 //   MASTER_ADDR MASTER_PORT   from the manifest as well: a headless service's name for pod 0
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
@@ -13,7 +13,7 @@ constexpr LauncherRow kRow{
     .variables = {.rank = "JOB_COMPLETION_INDEX", .world_size = "WORLD_SIZE"},
 };
 
-// Something in the pod counts processes or nodes of its own.
+// A program in the pod counts its own processes or nodes.
 bool IsAnothers(const Environment& environment) {
   for (const char* name : {"RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "PET_NODE_RANK", "PET_NNODES"}) {
     if (environment.Has(name)) return true;

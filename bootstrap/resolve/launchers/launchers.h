@@ -1,6 +1,6 @@
-// The launchers that muster knows. Each has one row, in the file of its name beside its probe. The order is
-// launchers.inc: if several launchers describe the same world, the first of them gives the tuple. The schema, the
-// documentation, the removal of variables and the meeting of the ranks all read these rows.
+// The launchers that muster supports. Each has one row, in the file of its name beside its probe. The order
+// is launchers.inc: if several launchers describe the same world, the first of them gives the tuple. The
+// schema, the documentation, the removal of variables and the rendezvous all read these rows.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace muster::resolve {
 
-// How the ranks of a launch meet. The texts for users are in page.cc.
+// The rendezvous of a launch's ranks. The texts for users are in page.cc.
 enum class Meets : uint8_t {
   kJob,  // one node: Unix socket; Slurm job: port ladder on each node; else MASTER_ADDR, rendezvous.endpoint
   kJobThenPmi,   // as kJob; then the PMI-1 server that the launcher keeps for its ranks
@@ -31,7 +31,7 @@ enum class Meets : uint8_t {
   kNowhere,      // no other rank
 };
 
-// What is true of one row alone.
+// Properties of single rows.
 enum class LauncherRole : uint8_t {
   kLauncher,    // nothing
   kFlags,       // the user's flags win over every variable
@@ -41,7 +41,7 @@ enum class LauncherRole : uint8_t {
   kAlone,       // no launcher: a world of one
 };
 
-// A variable of one launch alone, beside the job's id, as it stands in the meeting's key.
+// A variable of one launch alone, beside the job's id, with its form in the meeting's key.
 struct KeyVariable {
   std::string_view label;
   std::string_view variable;
@@ -53,30 +53,31 @@ struct Launcher {
   std::string_view tested = {};      // launchers with these variables that the tests run; empty: none
   std::string_view documented = {};  // launchers with these variables, from documentation; never run here
   TupleVariables tuple = {};         // the variables of its tuple
-  std::span<const std::string_view> others = {};  // the other variables that its probe reads
+  std::span<const std::string_view> others = {};  // the further variables that its probe reads
   std::string_view note = {};                     // about these variables, for users
   LauncherRole role = LauncherRole::kLauncher;
 
   // ---- what programs below it inherit. The job, the step, the node and the CPUs are true of each rank and stay.
   // Of an MPI launcher the local rank alone is rewritten, because scripts choose a device by it: the rank and
   // the size mean its server's MPI_COMM_WORLD.
-  std::span<const OuterVariable> per_rank = {};   // what a supervisor of several ranks makes of its variables
+  std::span<const OuterVariable> per_rank = {};   // the value of its variables under a supervisor of several
+                                                  // ranks
   std::span<const RemovedVariable> removed = {};  // never inherited by a program under a supervisor
 
-  // ---- how its ranks meet
+  // ---- its rendezvous
   Meets meets = Meets::kJob;
   KeyVariable key = {};
   std::string_view store_variable = {};  // "True": a store of PyTorch listens on MASTER_PORT
-  bool names_no_launch = false;          // the Slurm step and the PMI proxy tell its launches apart
+  bool names_no_launch = false;          // the Slurm step and the PMI proxy distinguish its launches
   bool restarts_by_node = false;  // its restarts are counted by each node: they may differ in one launch
 
   // ---- beside other launchers
-  bool has_signature = true;   // has variables of its own, so that their presence dates them
+  bool has_signature = true;   // has variables that no other launcher sets, so that their presence dates them
   bool inherited = false;      // ranks of a launcher further inside inherit its variables
   bool seen_in_steps = false;  // srun's plugins set its variables, too: beside a Slurm task they are Slurm's
-  bool orders_nodes = false;   // numbers its nodes in its own order, whatever its outer launcher does
+  bool orders_nodes = false;   // numbers its nodes in its own order, under any outer launcher
   bool daemons_by_srun = false;      // starts its daemons with srun, one on each node
-  bool spreads_environment = false;  // its ranks inherit the environment of the node where it was started
+  bool spreads_environment = false;  // its ranks inherit the environment of the node on which it was started
   bool rare = false;                 // its absence is no news
 
   // Never run here: from documentation or source.
@@ -104,7 +105,7 @@ class LauncherTable {
   const Launcher& With(LauncherRole role) const;
   // "explicit, muster, torchrun, ..., none"
   std::string Names() const;
-  // "auto" and the names of the rows are known. Error: kConfiguration, with the nearest name.
+  // "auto" and the names of the rows are valid. Error: kConfiguration, with the nearest name.
   Status CheckName(std::string_view name) const;
 
  private:

@@ -1,8 +1,8 @@
 // The legacy tuple without a RANK: rank = NODE_RANK x (ranks on a node) + LOCAL_RANK. Set by Lightning's own
 // launcher (lightning/fabric/strategies/launchers/subprocess_script.py) and by scripts of their time:
-//   NODE_RANK LOCAL_RANK WORLD_SIZE MASTER_ADDR MASTER_PORT; LOCAL_WORLD_SIZE or NNODES, where somebody sets
+//   NODE_RANK LOCAL_RANK WORLD_SIZE MASTER_ADDR MASTER_PORT; LOCAL_WORLD_SIZE or NNODES, if a user sets
 //   them
-// Only where all nodes are even, as far as one of them can see it: else refused, never guessed.
+// Only if all nodes are even, as far as one of them can check: else refused, never guessed.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 

@@ -1,5 +1,5 @@
-// Nobody launched this process: a world of one. Inside an allocation of more than one task only where asked
-// for.
+// No launcher started this process: a world of one. Inside an allocation of more than one task only on
+// request.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/allocation.h"

@@ -18,7 +18,7 @@ constexpr TupleVariables kVariables{
 };
 
 Probed ProbePals(const Environment& environment, const ProbeContext&) {
-  // PMI_SIZE alone is anybody's.
+  // PMI_SIZE alone can be any launcher's.
   if (!environment.Has("PALS_RANKID")) return Absent{"no PALS_RANKID"};
   const auto rank = environment.GetCount("PALS_RANKID");
   if (!rank) return Malformed{rank.error()};

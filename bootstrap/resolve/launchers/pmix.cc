@@ -1,7 +1,7 @@
 // PMIx: PMIX_RANK PMIX_NAMESPACE ("slurm.pmix.6.0" from srun --mpi=pmix) PMIX_HOSTNAME (release 3.1 and
-// later). The size of the launch and the place on the node are in the PMIx server alone, which numbers the
-// ranks of a node as its list of them does (PMIX_LOCAL_PEERS). srun and mpirun say them in variables of their
-// own: the server is asked only where nothing else does, or where `launcher: pmix` wants it.
+// later). Only the PMIx server has the size of the launch and the place on the node. It numbers the ranks of
+// a node as its list of them does (PMIX_LOCAL_PEERS). srun and mpirun have them in variables of their own:
+// the server is queried only if no variable has them, or for `launcher: pmix`.
 #include <climits>
 
 #include "bootstrap/environment/launcher_kvs_access.h"
@@ -38,7 +38,7 @@ Status Take(const std::optional<uint32_t>& said, std::string_view field, std::st
   return {};
 }
 
-// The place of `rank` in "0,1,5"; absent where the list is none, or not of this process's node.
+// The place of `rank` in "0,1,5"; absent if the text is no list, or not of this process's node.
 std::optional<uint32_t> IndexAmong(std::string_view peers, int rank) {
   uint32_t index = 0;
   for (const std::string_view peer : Split(peers, ',')) {

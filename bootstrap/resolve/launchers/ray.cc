@@ -15,7 +15,7 @@ constexpr LauncherRow kRow{
     .job_id = "RAY_JOB_ID",
 };
 
-// What starts ranks under a worker sets more.
+// A launcher that starts ranks under a worker sets more.
 bool IsAnothers(const Environment& environment) {
   return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
 }

@@ -24,7 +24,7 @@ constexpr TupleVariables kVariables{
     .node_rank = "SLURM_NODEID",
     .num_nodes = "SLURM_STEP_NUM_NODES",
 };
-// With `launcher: slurm` where the step's own variables were stripped.
+// With `launcher: slurm` if the step's own variables were stripped.
 constexpr TupleVariables kForcedVariables{
     .rank = "SLURM_PROCID",
     .world_size = "SLURM_NTASKS",
@@ -50,7 +50,7 @@ std::vector<std::string_view> Missing(const Environment& environment,
   return missing;
 }
 
-// The batch script's own task: rank 0 of one, whatever the allocation.
+// The batch script's own task: rank 0 of one, in any allocation.
 bool LooksLikeBatchScript(const Environment& environment) {
   for (const std::string_view name : {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS"}) {
     if (environment.Get(name).value_or("0") != "0") return false;
@@ -89,7 +89,7 @@ Incomplete Rewritten(const Environment& environment) {
       std::nullopt};
 }
 
-// What a process of an allocation is when it is not a task; nullopt: it may be one.
+// The place in an allocation of a process that is not a task; nullopt: it may be one.
 std::optional<Probed> NotATask(const Environment& environment) {
   const auto step = SlurmStepId(environment);
   if (!step) return Malformed{step.error()};
@@ -145,9 +145,8 @@ void WarnOfJobSize(const Environment& environment, Candidate& candidate) {
                   **tasks, candidate.tuple.world_size));
 }
 
-// The step may be forced out of SLURM_PROCID and SLURM_NTASKS where it was stripped; but a batch script has
-// these two as well and must not become rank 0 of N, so there slurmstepd itself has to say that it runs a
-// step.
+// The step may be forced out of SLURM_PROCID and SLURM_NTASKS if it was stripped. But a batch script has
+// these two as well and must not become rank 0 of N, so slurmstepd's own title must name the step.
 bool CanForce(const Environment& environment) {
   if (!environment.Has("SLURM_PROCID") || !environment.Has("SLURM_NTASKS")) return false;
   const auto step = SlurmStepId(environment);
@@ -181,7 +180,7 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   const auto why = WhyNotThisStep(environment, candidate->tuple);
   if (!why) return Malformed{why.error()};
   if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
-  // Hydra mixes the variables of two tasks: no harm where its own tuple is there.
+  // Hydra mixes the variables of two tasks: no harm if its own tuple is there.
   if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {
     return Incomplete{std::move(status).error(), "SLURM_PROCID", std::nullopt, std::nullopt};
   }

@@ -12,8 +12,8 @@ namespace {
 
 TupleVariables Variables(const Environment& environment) {
   TupleVariables variables = kTorchrunVariables;
-  // Alone, NODE_RANK is what people export for torchrun's --node-rank; next to LOCAL_WORLD_SIZE it is
-  // Composer's or Ray's.
+  // Alone, NODE_RANK is a user's export for torchrun's --node-rank; next to LOCAL_WORLD_SIZE it is Composer's
+  // or Ray's.
   if (!environment.Has("GROUP_RANK") && environment.Has("LOCAL_WORLD_SIZE"))
     variables.node_rank = "NODE_RANK";
   return variables;

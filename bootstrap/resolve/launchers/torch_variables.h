@@ -26,8 +26,8 @@ inline constexpr TupleVariables kTorchVariablesByNodeRank{
     .node_rank = "NODE_RANK",
 };
 
-// TORCHELASTIC_RUN_ID begins so if `muster run` set it, because PyTorch looks for it: no torchrun is behind
-// RANK then.
+// The prefix of TORCHELASTIC_RUN_ID if `muster run` set it, because PyTorch reads it: there is no torchrun
+// behind RANK then.
 inline constexpr std::string_view kMusterRunId = "muster-";
 
 inline bool HasTorchrun(const Environment& environment) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kInteractiveStep = 0xfffffffa;
 constexpr int64_t kExternStep = 0xfffffffc;
 
-// What slurmstepd itself says it runs for this job; "other": it runs another job or a step; empty: not seen.
+// The job that slurmstepd's own title names; "other": it runs another job or a step; empty: not visible.
 std::string_view StepAbove(const Environment& environment) {
   if (!environment.live() || environment.process()->slurm_step.empty()) return {};
   const std::string_view step = environment.process()->slurm_step;

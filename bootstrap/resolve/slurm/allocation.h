@@ -11,18 +11,18 @@ namespace muster::resolve {
 
 struct Allocation {
   std::string manager;  // "slurm"
-  std::string job_id;   // empty where unknown
+  std::string job_id;   // empty if unknown
   std::string
       kind;  // "batch script" "salloc shell" "interactive step" "ssh session" "step, its variables removed"
-  std::string nodelist;  // as Slurm wrote it: "gpu[01-03]"; empty where unknown
+  std::string nodelist;  // as Slurm wrote it: "gpu[01-03]"; empty if unknown
   std::optional<int> num_nodes;
   std::optional<int> tasks;         // of the whole allocation
-  std::optional<std::string> node;  // the node this process is on, where known
+  std::optional<std::string> node;  // the node of this process, if known
 
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-// The allocation this process stands in, whether or not it was also launched as a rank.
+// The allocation around this process, whether or not it was also launched as a rank.
 std::optional<Allocation> FindAllocation(const Environment& environment);
 
 // Exactly one task on one node and not heterogeneous: a world of one needs no launcher.

@@ -55,7 +55,7 @@ Status AppendRange(std::string_view list, std::string_view range, std::vector<st
 
 Result<Pattern> ParsePattern(std::string_view list, std::string_view text) {
   Pattern pattern;
-  // Both limits hold before anything is written out: a variable of some kilobytes could ask for gigabytes.
+  // Both limits hold before anything is written out: a variable of some kilobytes could need gigabytes.
   size_t names = 1;
   size_t length = 0;
   while (true) {
@@ -81,8 +81,8 @@ Result<Pattern> ParsePattern(std::string_view list, std::string_view text) {
   }
 }
 
-// Slurm expands the last bracket innermost and, of the others, the rightmost outermost: x[..]y[..]z[..] runs
-// over y, then x, then z. Odd, but it decides which node is the first, so it must be the same here.
+// Slurm expands the last bracket innermost and, of the rest, the rightmost outermost: x[..]y[..]z[..] runs
+// over y, then x, then z. It decides which node is the first, so it must be the same here.
 std::vector<size_t> OuterToInner(size_t brackets) {
   std::vector<size_t> order;
   for (size_t i = brackets; i-- > 1;) order.push_back(i - 1);
@@ -115,7 +115,7 @@ Status AppendNames(std::string_view list, const Pattern& pattern, std::vector<st
   return {};
 }
 
-// Where the next separator outside brackets is.
+// The offset of the next separator outside brackets.
 size_t TokenEnd(std::string_view text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -65,7 +65,7 @@ std::vector<int> PlaceInTurns(std::vector<int> left, int plane) {
   return node_of_rank;
 }
 
-// What this process knows of its own node must come out, else the layout is another one.
+// The result must have this process on its own node, else the layout is another one.
 bool AgreesWithThisTask(const Environment& environment, const Placement& placement) {
   const auto node = environment.GetCount("SLURM_NODEID");
   const auto task_ids = ParseTaskIds(environment.Get("SLURM_GTIDS").value_or(""));

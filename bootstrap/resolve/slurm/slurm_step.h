@@ -11,10 +11,9 @@
 
 namespace muster::resolve {
 
-// Why the step variables are left over from another step; nullopt: nothing speaks against them. `tuple` is
-// what they say. Tests: notes of slurm.h's special step ids, SLURMD_NODENAME in the step, the step's nodes in
-// the job, counts that add up, and in a live process the slurmstepd above it. Error: kBadEnvironment:
-// unreadable.
+// Why the step variables are left over from another step; nullopt: no evidence against them. `tuple` is their
+// content. Tests: slurm.h's special step ids, SLURMD_NODENAME in the step, the step's nodes in the job,
+// counts that add up, and in a live process the slurmstepd above it. Error: kBadEnvironment: unreadable.
 Result<std::optional<std::string>> WhyNotThisStep(const Environment& environment, const RankTuple& tuple);
 
 // SLURM_PROCID, SLURM_LOCALID and SLURM_GTIDS agree. Error: kBadEnvironment naming them.

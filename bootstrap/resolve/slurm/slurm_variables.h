@@ -19,7 +19,7 @@ std::optional<std::string_view> SlurmJobId(const Environment& environment);
 // SLURM_STEP_ID, else SLURM_STEPID. Error: kBadEnvironment: not a number, or the two differ.
 Result<std::optional<int64_t>> SlurmStepId(const Environment& environment);
 
-// Interactive, batch, extern and pending steps have ids from 0xfffffff0 (negative where printed as an int).
+// Interactive, batch, extern and pending steps have ids from 0xfffffff0 (negative if printed as an int).
 bool IsSpecialStep(int64_t step);
 
 // SLURM_HET_SIZE, else its old name SLURM_PACK_SIZE. Not *_GROUP_0: 22.05 sets those in ordinary steps.

@@ -19,8 +19,8 @@ constexpr Duration kCheckedWithin = std::chrono::minutes(1);
 
 bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
-// A client of NFS remembers for up to a minute that a file was not there, or how it was; reading the
-// directory makes it ask again.
+// A client of NFS caches for up to a minute that a file was absent, or its old content; reading the directory
+// makes it query the server.
 void RefreshDirectoryOf(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   DIR* const stream = opendir(directory.empty() ? "." : directory.c_str());
@@ -64,7 +64,7 @@ std::string Fault(const std::string& path, const FileStates& before) {
   return "";
 }
 
-// A sentence where nothing that counts matches; empty: something does.
+// A sentence if no match counts; empty: one does.
 std::string Missing(const std::string& pattern, const FileStates& before) {
   RefreshDirectoryOf(pattern);
   if (!IsGlob(pattern)) {

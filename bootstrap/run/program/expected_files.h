@@ -1,5 +1,5 @@
-// run.expect: the files that a run must have written when all its programs have exited with 0. A program that
-// catches its own exceptions and exits with 0 is found out this way.
+// run.expect: the files that a run must have written when all its programs have exited with 0. This detects a
+// program that catches its own exceptions and exits with 0.
 //
 // A file counts if it is not empty (a directory: if it holds something) and is not as it was when the run
 // began: another inode, size or time of its last change. Clocks are not compared: a file server has its own.
@@ -35,20 +35,20 @@ struct FileState {
 using FileStates = std::map<std::string, FileState>;  // by path
 
 // The patterns of run.expect with placeholders filled: one that names a placeholder, once for each rank; each
-// only once, in their order. `value` is asked for names that CheckPlaceholders knows.
+// only once, in their order. `value` is called for names that CheckPlaceholders accepts.
 std::vector<std::string> ExpandExpected(
     const std::vector<std::string>& patterns, int world_size,
     const std::function<std::string(int rank, std::string_view name)>& value);
 
-// What is there now of files that match. A pattern is one of glob(7) if it has * ? or [, else a path. Reads
-// the file system.
+// The present files that match. A pattern is one of glob(7) if it has * ? or [, else a path. Reads the file
+// system.
 FileStates LookAtFiles(const std::vector<std::string>& patterns);
 
 // The patterns for which there is no file that counts, in words: the first few and why; "": none. Reads the file
 // system.
 std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before);
 
-// Absent where for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
+// Absent if for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
 
@@ -57,7 +57,7 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
 class ExpectedFiles {
  public:
   using Before = std::shared_ptr<std::optional<FileStates>>;
-  // `patterns`: run.expect. `before`: empty before the first try, whose programs have not been started yet.
+  // `patterns`: run.expect. `before`: empty before the first try, whose programs have not started.
   ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns, const Roster& roster,
                 std::string_view job_key, Before before);
 

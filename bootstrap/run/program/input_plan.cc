@@ -9,14 +9,14 @@
 namespace muster::run {
 namespace {
 
-// One program of this process has whatever the launcher gave it: srun has a setting of its own (--input).
+// One program of this process has the launcher's input: srun has a setting of its own (--input).
 config::RunStdin Chosen(config::RunStdin input, int programs) {
   if (input == config::RunStdin::kAuto)
     return programs > 1 ? config::RunStdin::kRank0 : config::RunStdin::kAll;
   return input;
 }
 
-// A descriptor that is moved to itself would stay close-on-exec: where muster was started without a standard
+// A descriptor that is moved to itself would stay close-on-exec: if muster was started without a standard
 // input.
 UniqueFd AboveStandard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;

@@ -1,4 +1,4 @@
-// What the programs of a supervisor find at their standard input (run.stdin).
+// The standard input of a supervisor's programs (run.stdin).
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// Whether the kernel killed something for lack of memory while a program ran: a program that it kills says
-// nothing itself, and SIGKILL alone may have come from anybody.
+// Whether the kernel killed a process for lack of memory while a program ran. A killed program reports
+// nothing itself, and SIGKILL alone may come from any sender.
 //
-// What a user may read: the counters of this process's own memory control group, which under Slurm is that of
-// the task or the step (cgroup v2 memory.events, v1 memory.oom_control); where there is none, the
-// whole node's in /proc/vmstat. The kernel's log says more, but is closed to users on most machines.
+// The sources that a user may read: the counters of this process's own memory control group, which under
+// Slurm is that of the task or the step (cgroup v2 memory.events, v1 memory.oom_control); if there is none,
+// the whole node's in /proc/vmstat. The kernel's log has more, but is closed to users on most machines.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class OomWatch {
   // Begins to watch. `proc` and `cgroups` are for tests.
   explicit OomWatch(std::filesystem::path proc = "/proc", std::filesystem::path cgroups = "/sys/fs/cgroup");
 
-  // What has happened since. Reads a few small files.
+  // Events since then. Reads a few small files.
   rendezvous::OutOfMemory Look() const;
 
  private:

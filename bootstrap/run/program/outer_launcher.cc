@@ -23,7 +23,7 @@ constexpr OuterVariable kOfNoLauncher[] = {
     {"SUBMITIT_LOCAL_NTASKS", Becomes::kWorldSize, "submitit: number of tasks"},
 };
 
-// What srun sets for every task.
+// The variables that srun sets for every task.
 constexpr auto kOfEveryTask =
     std::to_array<std::string_view>({"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS",
                                      "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE"});
@@ -79,7 +79,7 @@ class Rewriter {
   }
 
  private:
-  // The first row: a name stands before the pattern that would take it, too.
+  // The first row: a name precedes the pattern that would take it, too.
   const OuterVariable* FindOuter(std::string_view name) const {
     const auto found = std::ranges::find_if(outer_, [&](const OuterVariable& outer) {
       if (!outer.name.ends_with('*')) return name == outer.name;
@@ -88,7 +88,7 @@ class Rewriter {
     return found == outer_.end() ? nullptr : &*found;
   }
 
-  // Below another supervisor that has rewritten them, what the launcher itself had said is kept.
+  // Below another supervisor that has rewritten them, the launcher's own value is kept.
   void Keep(const std::string& name, const std::string& value) {
     const std::string kept = std::string(kOuterPrefix).append(name);
     if (again_ && IsSlurms(name)) {
@@ -98,7 +98,7 @@ class Rewriter {
     }
   }
 
-  // A job and a step are those of each rank; their ids tell later whose the others are (SlurmIsRewritten).
+  // A job and a step are those of each rank; their ids show later whose the rest are (SlurmIsRewritten).
   void AddTaskOfSlurm() {
     const auto job = variables_.find("SLURM_JOB_ID");
     if (job == variables_.end()) return;

@@ -1,5 +1,4 @@
-// Where the output of a supervisor's programs goes: our own streams, or, with run.label and run.log_dir,
-// through us.
+// The destination of the programs' output: our own streams, or, with run.label and run.log_dir, through us.
 #pragma once
 
 #include <functional>
@@ -21,7 +20,7 @@ class OutputPlan {
              std::function<void()> on_idle);
 
   bool captured() const { return out_ != nullptr; }
-  // Absent where output is not captured. Error: kSystem, a log file.
+  // Absent if output is not captured. Error: kSystem, a log file.
   Result<std::optional<CapturedOutput>> For(const Roster& roster, int rank) const;
   // Everything that programs wrote is written.
   bool idle() const { return !captured() || (out_->idle() && err_->idle()); }

@@ -35,15 +35,15 @@ void SetTorchTuple(const ProgramFacts& facts, Variables& variables) {
   variables["WORLD_SIZE"] = std::to_string(facts.roster.size());
   variables["LOCAL_RANK"] = std::to_string(member.local_rank);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(facts.roster.LocalSize(member.node));
-  variables["GROUP_RANK"] = node;  // torchrun's word for the node: its group is the node's agent
+  variables["GROUP_RANK"] = node;  // torchrun's name for the node: its group is the node's agent
   variables["GROUP_WORLD_SIZE"] = nodes;
   variables["NODE_RANK"] = node;
   variables["MASTER_ADDR"] = facts.master_host;
   variables["MASTER_PORT"] = std::to_string(facts.master_port);
 }
 
-// As torch/distributed/elastic/agent/server/local_elastic_agent.py and torch/distributed/run.py have it. What
-// an outer torchrun says of this rank stays: its restarts are real.
+// As in torch/distributed/elastic/agent/server/local_elastic_agent.py and torch/distributed/run.py. An outer
+// torchrun's values for this rank stay: its restarts are real.
 void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
   const auto outer = variables.find("TORCHELASTIC_RUN_ID");
   const bool under_torchrun = outer != variables.end() && !outer->second.starts_with(resolve::kMusterRunId);
@@ -61,7 +61,7 @@ void SetTorchrunsOwn(const ProgramFacts& facts, Variables& variables) {
   if (facts.threads) variables.try_emplace("OMP_NUM_THREADS", std::to_string(*facts.threads));
 }
 
-// What the user has set stays. NCCL takes a list of interfaces; Gloo would spread over all it is given.
+// A user's setting stays. NCCL takes a list of interfaces; Gloo would spread over all of them.
 void SetForLibraries(const ProgramFacts& facts, Variables& variables) {
   for (const auto& [name, value] : facts.nccl) variables.try_emplace(name, value);
   if (!facts.interfaces.empty()) variables.try_emplace("GLOO_SOCKET_IFNAME", facts.interfaces.front());

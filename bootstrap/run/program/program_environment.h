@@ -30,19 +30,19 @@ struct ProgramFacts {
   bool several_ranks = false;  // this supervisor starts more ranks than this one
   int restarts = 0;            // groups of this launch that have failed
   int max_restarts = 0;
-  std::optional<int> threads;                // OMP_NUM_THREADS where the user has not set it
+  std::optional<int> threads;                // OMP_NUM_THREADS if the user has not set it
   std::map<std::string, std::string> extra;  // run.env: added last, its placeholders filled
   std::vector<std::string> interfaces;  // chosen for the program's own traffic, best first; empty: none were
-  std::vector<std::pair<std::string, std::string>> nccl;  // NCCL's variables, as the section nccl says
+  std::vector<std::pair<std::string, std::string>> nccl;  // NCCL's variables, from the section nccl
 };
 
-// NAME=VALUE, sorted, from `base` (what muster itself was started with):
+// NAME=VALUE, sorted, from `base` (muster's own environment at its start):
 //   set      what torchrun sets: RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE
 //            ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID
 //            TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS, with agent_store
 //            TORCHELASTIC_USE_AGENT_STORE, and with threads OMP_NUM_THREADS; a torchrun above keeps what is
 //            its own of these (TORCHELASTIC_*, ROLE_*, OMP_NUM_THREADS). NODE_RANK.
-//            NCCL's variables that `nccl` has and, where interfaces were chosen, GLOO_SOCKET_IFNAME, unless
+//            NCCL's variables of `nccl` and, if interfaces were chosen, GLOO_SOCKET_IFNAME, unless
 //            they are set. With a control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK
 //            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
 //            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_SUPERVISOR_PID
@@ -52,7 +52,7 @@ struct ProgramFacts {
 std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
                                             const resolve::LauncherTable& launchers = resolve::Launchers());
 
-// Error: kConfiguration where run.env sets what muster sets itself; before anything is started.
+// Error: kConfiguration if run.env sets a variable of muster's own; before anything is started.
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra);
 
 }  // namespace muster::run

@@ -61,7 +61,7 @@ void RankProgram::Unwatch() {
   watched_ = {};
 }
 
-// What to wait for changes with every step: the pipe, or room in our standard error.
+// The descriptors to poll change with every step: the pipe, or room in our standard error.
 void RankProgram::Watch() {
   const output::StderrTail::Interest interest = tail_.interest();
   if (interest.fd == watched_.fd && interest.events == watched_.events) return;

@@ -17,7 +17,7 @@
 
 namespace muster::run {
 
-// Where the program's output goes when it goes through us (ChildOptions::pipe_stdout).
+// The destination of the program's output if it goes through us (ChildOptions::pipe_stdout).
 struct CapturedOutput {
   output::Console& out;
   output::Console& err;
@@ -63,9 +63,9 @@ class RankProgram {
   int rank_;
   std::unique_ptr<process::Child> child_;
   UniqueFd out_;  // a descriptor of our standard error of its own: an event loop has one handler for each
-  output::StderrTail tail_;  // where output is not captured
+  output::StderrTail tail_;  // if output is not captured
   output::StderrTail::Interest watched_;
-  std::unique_ptr<output::ProgramOutput> captured_out_;  // where it is
+  std::unique_ptr<output::ProgramOutput> captured_out_;  // if it is
   std::unique_ptr<output::ProgramOutput> captured_err_;
   output::Console* out_console_ = nullptr;
   output::Console* err_console_ = nullptr;

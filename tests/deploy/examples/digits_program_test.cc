@@ -21,7 +21,7 @@ struct Outcome {
   std::string out;
 };
 
-// By /bin/sh; 124 where it took longer than a minute.
+// By /bin/sh; 124 if it took longer than a minute.
 Outcome Shell(const std::string& command) {
   Outcome outcome;
   std::FILE* pipe = popen(("timeout 60 " + command).c_str(), "r");
@@ -92,7 +92,7 @@ TEST(Digits, FailsWithAReason) {
   for (const FailureCase& failure : cases) {
     const Outcome outcome = Shell(fmt::format("{} 2>&1 >/dev/null {}", kDigits, failure.arguments));
     EXPECT_EQ(outcome.exit_status, failure.exit_status) << failure.arguments;
-    // A slow machine says before how far it is.
+    // A slow machine prints its progress before.
     EXPECT_THAT(outcome.out, testing::EndsWith(failure.message));
   }
 }

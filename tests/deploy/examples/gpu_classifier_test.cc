@@ -16,7 +16,7 @@ TEST(DigitsKernel, IsThereAsText) {
   EXPECT_NE(text.find(".visible .entry digits_nearest("), std::string_view::npos);
 }
 
-// The text itself, without a GPU: what it says is computed here.
+// The text itself, without a GPU: its results are computed here.
 TEST(DigitsKernel, GivesTheLabelsOfTheProcessor) {
   std::string problem;
   const auto kernels = standin::PtxKernel::ParseAll(kDigitsKernel, &problem);

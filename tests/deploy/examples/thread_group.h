@@ -15,13 +15,14 @@
 
 namespace muster::examples {
 
-// Where the threads meet. Thread-safe. A wait ends after 60 s at the latest, or as soon as a rank has left.
+// The meeting point of the threads. Thread-safe. A wait ends after 60 s at the latest, or as soon as a rank
+// has left.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int size);
 
   const Roster& roster() const { return roster_; }
-  // What all ranks brought, by rank. Error: kPeerLost where a rank has left, kDeadline.
+  // The parts of all ranks, by rank. Error: kPeerLost if a rank has left, kDeadline.
   Result<std::vector<Bytes>> KeyedAllGather(int rank, Bytes mine);
   void Leave(int rank);
 

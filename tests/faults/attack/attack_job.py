@@ -1,4 +1,4 @@
-"""A job of four ranks on two nodes that somebody attacks, seen from outside: its listeners, and what an attack costs it.
+"""A job of four ranks on two nodes under attack, seen from outside: its listeners, and the cost of an attack.
 
 The job is at_work under `muster run`: gpu01 has ranks 0 and 1, gpu02 ranks 2 and 3. Everything that is attacked is
 rank 0's: its supervisor is the root, the leader of its node and the server of the store.
@@ -31,7 +31,7 @@ LISTENING, STREAM, DATAGRAM = "00010000", "0001", "0002"
 
 
 class Broken(Exception):
-    """The job did not get where it should have got, or has ended."""
+    """The job did not get as far as expected, or has ended."""
 
 
 def until(done, seconds, what):
@@ -113,7 +113,7 @@ class Job:
             until(lambda: not _readable(gate), PATIENCE_S, "the held ranks have started")
 
     def finish(self):
-        """Exit code of srun after the ranks were told to end; None where they do not."""
+        """Exit code of srun after the ranks received the request to end; None if they do not end."""
         with open(os.path.join(self.folder, "stop"), "w", encoding="utf-8"):
             pass
         try:

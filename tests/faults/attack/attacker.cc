@@ -271,7 +271,7 @@ class Attacker {
   int last_error_ = 0;
 };
 
-// What an attacker is given to do on a listener that is no job's.
+// A listener for attackers that is no job's.
 class Sink {
  public:
   Sink() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What somebody else at full rate costs a job, for each listener that muster opens.
+"""The cost to a job of a full-rate attack by another user, for each listener that muster opens.
 
     attacks.py [--long] [--list] [LISTENER]...     LISTENER: as --list has them: "store far"
 
-Two attackers (attacker.cc) as another user: on the node of the listener ("near"), or one on each of two other nodes
-("far"). First they are given a listener of their own on that node: what the job needs then is the control, and the limits
-are on what it needs more when the same two attack it. A pair over a limit is played again, three times at most: a
-busy machine must not fail it, and what is always over it will. --long: every attack for 20 s, else one for 2 s.
+Two attackers (attacker.cc) as another user: on the node of the listener ("near"), or one on each of two other nodes ("far"). First
+they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
+same two attack it. A pair over a limit is played again, three times at most: a busy machine must not fail it, but a permanent excess
+does. --long: every attack for 20 s, else one for 2 s.
 
 Wants a test cluster of four nodes ($TEST_CLUSTER) and the programs in $MUSTER_BIN_DIR. Prints the table of what it
 has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
@@ -29,7 +29,7 @@ from attack_job import (  # noqa: E402  (the path comes first)
 from checks import rerun  # noqa: E402
 from observer import on  # noqa: E402
 
-# The promise: what an attack may cost beyond the control.
+# The promise: the permitted cost of an attack beyond the control.
 MOST_LATE_S = 0.1
 MOST_LINES_A_MINUTE = 20
 MOST_DESCRIPTORS = 256
@@ -75,7 +75,7 @@ class Listener:
     hello: object = lambda job: ADOPT_HELLO
     kind: str = "unix"
     forming: bool = False  # attacked while ranks are held back
-    reply: int = 0  # bytes that answer its hello, which proves that the hello is one; 0: not asked
+    reply: int = 0  # bytes that answer its hello, which proves that the hello is one; 0: not sent
 
     def __str__(self):
         return f"{self.name} {self.where}" + (" forming" if self.forming else "")
@@ -194,7 +194,7 @@ class Attackers:
         ]
 
     def end(self):
-        """What they say that they have done."""
+        """Their own report of their work."""
         for child in self._children:
             child.stdin.close()
         said = [child.stdout.read().strip() for child in self._children]
@@ -237,7 +237,7 @@ class Play:
         return Job(job_folder, self.programs, held)
 
     def window(self, job, listener, attack, targets):
-        """What the job needs while the attack lasts."""
+        """The job's need while the attack lasts."""
         lines, most = job.lines(), 0
         attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets)
         time.sleep(SETTLE_S)
@@ -436,7 +436,7 @@ def main():
     with contextlib.ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory())
         os.chmod(work, 0o755)
-        # Where another user can reach it.
+        # A folder that another user can reach.
         programs["attacker"] = shutil.copy(programs["attacker"], work)
         sink = stack.enter_context(Sink(programs["attacker"]))
         play = Play(work, programs, sink, LONG_S if arguments.long else SHORT_S)

@@ -1,4 +1,5 @@
-// Prints in hexadecimal what a leader of this step says first on the root's port, for a program that is none.
+// Prints in hexadecimal a leader's first bytes on the root's port in this step, for a program that is no
+// leader.
 #include <cstdio>
 #include <vector>
 

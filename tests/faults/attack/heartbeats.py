@@ -67,7 +67,7 @@ def _only(source, source_port, port):
 
 
 class Heartbeats:
-    """What `sender` sends to `receiver` (pids of two leaders of a group at rest, the sender's address)."""
+    """The traffic from `sender` to `receiver` (pids of two leaders of a group at rest, the sender's address)."""
 
     def __init__(self, sender, receiver, address):
         pairs = {(local, remote) for local, remote in connections(sender)} & {

@@ -10,12 +10,12 @@ import sockets
 from fault_table import BEFORE, COLLECTIVE, DEADLINE, IDLE, LIBRARY, RENDEZVOUS, RUN, SHUTDOWN, Fault, Outcome
 from observer import RANKS, Step, Stuck
 
-# Who is not let in while the others meet, and who stays to tell it when they have failed: the root, and its leader.
+# Which rank is excluded during the rendezvous, and which one stays to report the failure: the root, and its leader.
 HELD = 7
 STAY = (0, 6)
 # If the root is hit: in its place, for ranks that may come.
 IN_PLACE_OF_ROOT = 1
-# Who others wait for where nobody is hit.
+# Which rank the others wait for if none is hit.
 AWAITED = 5
 # A collective's ranks are all in it.
 ALL_INSIDE = 0.3
@@ -90,7 +90,7 @@ class Play:
         self.struck = time.monotonic()
         self.struck = self.act.strike(self.step, self.hits) or self.struck
 
-    # Where nobody is hit, somebody is waited for, so that the phase lasts.
+    # If no rank is hit, the others wait for one, so that the phase lasts.
     @property
     def _awaited(self):
         return self.hits or (AWAITED,)
@@ -104,7 +104,7 @@ class Play:
             self.step.order(ranks)
 
     def _finish(self):
-        """What passes has passed: all goes to its end."""
+        """Ends a transient fault: all ranks go to their end."""
         self.act.heal(self.step, self.hits)
         if self.phase in (BEFORE, RENDEZVOUS):
             self.step.order(self._awaited if self.phase == BEFORE else (HELD,))
@@ -139,13 +139,13 @@ class Play:
         return (*STAY, HELD, IN_PLACE_OF_ROOT) if 0 in self.hits else (*STAY, HELD)
 
     def _await_joined(self):
-        """All but the one that is held have said who they are."""
+        """All except the one that is held have connected."""
         enough = 1 if self.cell.way == RUN else 2  # the library's process has the observer as a peer as well
 
         def joined(rank):
             if rank in self.step.ended or rank == 0:
                 return True
-            # Of a group that has failed already, somebody has ended: who stays has left its root.
+            # Of a group that has failed already, a rank has ended: a rank that stays has left its root.
             if rank in STAY and self.step.ended:
                 return True
             pid = self.step.process(rank)
@@ -168,7 +168,7 @@ class Play:
             self.step.order(self._rest)
             return self._finish()
         if self.cell.way == LIBRARY:
-            # The library tells it with the next call: the time counts from there.
+            # The library reports it with the next call: the time counts from there.
             self.step.sleep(ALL_INSIDE)
             self.struck = time.monotonic()
             self._let_go(self.others)
@@ -234,7 +234,7 @@ class Play:
             self.problems.append(wrong)
 
     def _told(self, rank, pattern):
-        """By itself; a `muster run` that says nothing of an error may leave it to one that speaks for the group."""
+        """By itself; a `muster run` without an error message may leave it to one that logs for the group."""
         own = self.step.text(rank)
         if re.search(pattern, own):
             return True

@@ -1,4 +1,4 @@
-"""The fault matrix as data: what goes wrong, at which phase, under what, and what must be seen then.
+"""The fault matrix as data: the fault, its phase, the way (`run` or `library`), and the expected results.
 
 A cell of FAULTS is an Outcome, or a sentence: why it means nothing. `run`: each rank is `muster run` with the
 program below it; `library`: the program itself.
@@ -13,7 +13,7 @@ from inflict import NODE, ROOTS_NODE
 BEFORE, RENDEZVOUS, IDLE, COLLECTIVE, SHUTDOWN = PHASES = ("before", "rendezvous", "idle", "collective", "shutdown")
 RUN, LIBRARY = WAYS = ("run", "library")
 
-# What kills a rank is known to all within this; the goal is 0.2 s, the bound leaves room for a busy machine.
+# All ranks have the death of a rank within this; the goal is 0.2 s, the bound leaves room for a busy machine.
 AT_ONCE = 5.0
 DEAD_AFTER = 3.0
 DEADLINE = 8.0
@@ -24,15 +24,15 @@ PATIENT = 60.0
 @dataclass(frozen=True)
 class Outcome:
     code: int = 0  # of every rank that is not hit
-    says: str = ""  # what each of them has told, a pattern; "": nothing is said of an error
+    says: str = ""  # the report of each of them, a pattern; "": no error is reported
     within: float = PATIENT  # seconds from the fault to the end of the last of them
-    victim: object = None  # exit codes that the ranks that are hit may have; None: the same as the others
+    victim: object = None  # exit codes that the ranks that are hit may have; None: the same as all others
     victim_says: str = ""
     root_says: str = ""
-    # Of the ranks that are not hit: who had gone with 0 when it happened, as nobody needed them any more.
+    # Of the ranks that are not hit: those that had ended with 0 before the fault, as no rank needed them.
     gone: tuple = ()
     deadline: bool = False  # the group gives up at timeouts.rendezvous
-    forms: bool = False  # in rendezvous: the rank that was still missing comes at once
+    forms: bool = False  # in rendezvous: the rank that was still missing comes immediately
 
     @property
     def benign(self):
@@ -128,7 +128,7 @@ def exits_with_zero():
 
 
 def process_killed(rank, node):
-    """kill -9 of what is the rank to the others: `muster run`, or the library's process."""
+    """kill -9 of the process that is the rank for its peers: `muster run`, or the library's process."""
     text = rf"rank {rank} on {node} ended without leaving its group"
     left = lost(text, victim=(137,))
     return {"rendezvous": lost(f"rank {rank} on {node} {FORMING}", victim=(137,)),

@@ -19,13 +19,13 @@ class Nothing:
         return ""
 
     def strike(self, step, hits):
-        """The moment; gives it where it is not that of the call."""
+        """The moment; returned if it is not that of the call."""
 
     def heal(self, step, hits):
-        """What is to pass passes: the step goes on when this returns."""
+        """A transient fault passes: the step goes on when this returns."""
 
     def wrong(self, step):
-        """What else was not as it should be; '': nothing."""
+        """Any other fault; '': none."""
         return ""
 
     def after(self):
@@ -47,7 +47,7 @@ class Prepared(Nothing):
 
 
 class Signal(Nothing):
-    """process: to what the rank is for the others (`muster run`), not to its program."""
+    """process: to the process that is the rank for its peers (`muster run`), not to its program."""
 
     def __init__(self, number, process=False):
         self.number, self.process = number, process
@@ -58,7 +58,7 @@ class Signal(Nothing):
 
 
 class Order(Nothing):
-    """What a rank's program does by itself."""
+    """An action of a rank's program itself."""
 
     def __init__(self, text):
         self.text = text
@@ -97,7 +97,7 @@ class Memory(Nothing):
 
 
 class Stop(Nothing):
-    """All processes of the ranks; for ever is until the others are gone. everybody: of those that are not hit as well."""
+    """All processes of the ranks; for ever is until all other ranks are gone. everybody: of those that are not hit as well."""
 
     def __init__(self, seconds=None, everybody=False):
         self.seconds, self.everybody = seconds, everybody
@@ -133,7 +133,7 @@ class Late(Nothing):
 
 
 class Together:
-    """What happens to a node happens to all cells that wait for it, once: the last one to come does it."""
+    """A fault of a node happens to all cells that wait for it, once: the last one to come causes it."""
 
     def __init__(self, count):
         self.condition = threading.Condition()
@@ -153,7 +153,7 @@ class Together:
             return self.moment
 
     def leave(self):
-        """A cell that will not come any more."""
+        """A cell that will not come."""
         with self.condition:
             self.count -= 1
             if 0 < self.count <= self.waiting:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Somebody on the network who is not one of us. Ends when its standard input does.
+"""A process on the network that is not of the group. Ends when its standard input does.
 
     knocker.py scan HOST:PORT...          random bytes, HTTP, a TLS hello and nothing, again and again
     knocker.py hold COUNT HOST:PORT...    COUNT connections that say nothing, made again when they are closed

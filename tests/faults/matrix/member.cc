@@ -3,7 +3,7 @@
 //   member FOLDER gate CMD [ARG...]    waits, then becomes CMD
 //   member FOLDER group                Init, an AllReduce of all ranks, Shutdown; waits in between
 //
-// FOLDER/observer is the Unix socket of who tells. A rank writes "RANK PHASE\n" when it gets there; PHASE:
+// FOLDER/observer is the Unix socket of the observer. A rank writes "RANK PHASE\n" when it gets there; PHASE:
 // before, joining, idle, collective, shutdown. It reads "go\n" (on with it), or "exit N\n", "memory\n" (takes
 // all there is), at any time.
 #include <sys/socket.h>
@@ -48,7 +48,7 @@ class Orders {
  public:
   Orders(UniqueFd fd, std::string rank) : fd_(std::move(fd)), rank_(std::move(rank)) {}
 
-  // Says where this rank is.
+  // Reports the phase of this rank.
   void Report(const char* phase) const {
     const std::string line = rank_ + " " + phase + "\n";
     if (send(fd_.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0) std::exit(1);

@@ -1,9 +1,9 @@
 // To be preloaded: once the file $STANDSTILL_WHEN is there, the control plane stands still, and all else goes
 // on. For the canary of the fault matrix: without a control plane it must fail.
 //
-// What waits in epoll_wait is a control plane's event loop (the data plane only looks, with a timeout of 0,
-// or polls). A loop that has waited once is known by its descriptor, and from then on never comes back from a
-// wait.
+// A caller that waits in epoll_wait is a control plane's event loop (the data plane only checks, with a
+// timeout of 0, or polls). A loop that has waited once is identified by its descriptor, and from then on
+// never comes back from a wait.
 #include <dlfcn.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ extern "C" int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
   if (!IsControlPlane(fd, timeout)) return real(fd, events, most, timeout);
   for (int waited = 0;; waited += kLook) {
     while (StandsStill()) pause();
-    // In short looks, as nothing wakes it when the file comes.
+    // In short checks, as nothing wakes it when the file comes.
     const bool last = timeout >= 0 && waited + kLook >= timeout;
     const int ready = real(fd, events, most, last ? timeout - waited : kLook);
     if (StandsStill()) continue;

@@ -18,7 +18,7 @@ CLUSTERS = "/var/lib/muster-cluster"
 
 
 class Intruder(Nothing):
-    """Its processes end with the cell at the latest. expects: (exit code, pattern) of what each has to say."""
+    """Its processes end with the cell at the latest. expects: (exit code, pattern) of each one's output."""
 
     expects = None
 
@@ -202,7 +202,7 @@ class Munged(Intruder):
 
 
 class SlowNames(Intruder):
-    """NODE's ranks ask a name server that takes its time."""
+    """NODE's ranks query a slow name server."""
 
     def __init__(self, seconds):
         self.seconds = seconds

@@ -24,7 +24,7 @@ inline std::array<uint8_t, 16> UuidOfGpu(int gpu) {
   return uuid;
 }
 
-// By number, or by the first characters of a UUID; as CUDA: what is not known ends the list.
+// By number, or by the first characters of a UUID; as CUDA: an unknown one ends the list.
 inline std::vector<int> VisibleGpus() {
   const char* set = std::getenv("STANDIN_GPUS");
   const int count = set == nullptr ? 1 : std::atoi(set);

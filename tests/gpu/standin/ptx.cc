@@ -30,7 +30,7 @@ std::vector<std::string> Split(std::string_view text, char separator) {
   return parts;
 }
 
-// Whole numbers of so many bits in the registers, which have 64.
+// Whole numbers of this width in the registers, which have 64 bits.
 uint64_t CutTo(int bits, uint64_t value) { return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1); }
 
 float FloatOf(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
@@ -63,7 +63,7 @@ std::vector<PtxKernel> PtxKernel::ParseAll(std::string_view text, std::string* p
   for (std::string whole; std::getline(lines, whole);) {
     std::string_view line = Trim(whole);
     if (line.starts_with(".visible .entry ")) kernels.push_back(PtxKernel());
-    // What comes before the first kernel is the text's version.
+    // The text before the first kernel is its version.
     PtxKernel version;
     if (!(kernels.empty() ? version : kernels.back()).AddLine(line, problem)) return {};
   }
@@ -127,7 +127,7 @@ bool PtxKernel::AddInstruction(std::string_view line) {
   return true;
 }
 
-// The name of an instruction: what is done, and with which type.
+// The name of an instruction: the operation, and its type.
 bool PtxKernel::Decode(const std::vector<std::string>& parts, Instruction& made) const {
   const std::string& type = parts.back();
   made.is_signed = type.front() == 's';

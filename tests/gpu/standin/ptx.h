@@ -1,6 +1,6 @@
-// Runs kernels of NVIDIA's assembly language on this machine's processor, one thread after the other: as much of
-// the language as nvcc makes of simple kernels (digits_kernel.cu, bootstrap/check/gpu/kernels.cu). What it does not
-// know is refused.
+// Runs kernels of NVIDIA's assembly language on this machine's processor, one thread after the other: as much
+// of the language as nvcc makes of simple kernels (digits_kernel.cu, bootstrap/check/gpu/kernels.cu). Any
+// other instruction is refused.
 //
 // Protocol source: Parallel Thread Execution ISA 6.3.
 #pragma once

@@ -27,7 +27,7 @@ def torch_throws():
 
 
 def muster_throws():
-    """The YAML parser inside throws and muster catches; alone, for a launched rank would tell the others."""
+    """The YAML parser inside throws and muster catches; alone, for a launched rank would report to its peers."""
     os.environ["MUSTER_LAUNCHER"] = "none"
     try:
         muster.init(run={"command": "[unclosed"})

@@ -55,7 +55,7 @@ def third_batch(rank):
 def watched(own):
     def method(self, requests, **more):
         global calls
-        results = own(self, requests, **more)  # raises on rank 0 where the batches are found
+        results = own(self, requests, **more)  # raises on rank 0 if the batches are found
         calls += 1
         rank = str(muster.rank())
         if calls == 3:

@@ -1,4 +1,4 @@
-"""Frameworks that look at Slurm's variables themselves: what each takes this process for, as one line of DIR/FRAMEWORK.RANK.
+"""Frameworks that read Slurm's variables themselves: the rank that each takes this process for, as one line of DIR/FRAMEWORK.RANK.
 
     frameworks.py DIR FRAMEWORK...     ignite, lightning, submitit, mmengine or jax, one after the other
 """

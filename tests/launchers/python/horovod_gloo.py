@@ -17,7 +17,7 @@ def main():
     slots = sum(int(host.split(":")[1]) for host in hosts.split(","))
     settings = BaseSettings(num_proc=slots, nics=["eth0"])
     settings.hosts = hosts
-    # Where its own key-value store is said to be; muster does not use it.
+    # The address of its own key-value store; muster does not use it.
     server = hosts.split(":")[0]
     gloo_run(settings, settings.nics, dict(os.environ), server, sys.argv[2:])
 

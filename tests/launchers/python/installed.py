@@ -1,4 +1,4 @@
-"""A program for an installed wheel: rank 0 prints where the module and its command are, and what the ranks computed."""
+"""A program for an installed wheel: rank 0 prints the paths of the module and its command, and the result of the ranks."""
 
 import os
 import shutil

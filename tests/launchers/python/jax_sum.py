@@ -1,4 +1,4 @@
-"""JAX over the processes of a Slurm step: it looks at Slurm's variables itself, and muster leaves them alone."""
+"""JAX over the processes of a Slurm step: it reads Slurm's variables itself, and muster leaves them alone."""
 
 import jax
 

@@ -3,7 +3,7 @@
     private_group.py store     a TCPStore that rank 0 binds
     private_group.py tcp       init_process_group at tcp://MASTER_ADDR:PORT, and nothing else
 
-Rank 0 chooses the port and tells it through a file: private_group.py HOW FILE."""
+Rank 0 chooses the port and publishes it in a file: private_group.py HOW FILE."""
 
 import datetime
 import os

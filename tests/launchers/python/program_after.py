@@ -2,7 +2,7 @@
 
     program_after.py NAME [PREVIOUS]...
 
-Fails where it sees a key of a previous one. Rank 0 stays a while with the store open: the others go ahead."""
+Fails if it finds a key of a previous one. Rank 0 stays a while with the store open: its peers go ahead."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A program of the group that uses the store's protocol by hand: connects, asks for the number of keys, again and again.
+"""A program of the group that uses the store's protocol by hand: connects, requests the number of keys, again and again.
 
     store_clients.py SECONDS DIR
 

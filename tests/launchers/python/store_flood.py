@@ -1,8 +1,8 @@
-"""Somebody who floods the port of a group's store, as fast as one process can.
+"""A process that floods the port of a group's store, as fast as one process can.
 
     store_flood.py SECONDS KIND HOST PORT
 
-KIND    silent: connects and says nothing     greets: says VALIDATE and asks for the number of keys
+KIND    silent: connects and sends nothing     greets: sends VALIDATE and requests the number of keys
         hangs-up: greets and closes           resets: connects and resets     garbage: sends an HTTP request
 
 Keeps up to 400 connections open. Prints how many connections it made."""

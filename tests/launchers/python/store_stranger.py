@@ -1,4 +1,4 @@
-"""Somebody who finds the port of a group's store: asks it for the number of its keys, as a PyTorch client would.
+"""A process that finds the port of a group's store: requests the number of its keys, as a PyTorch client would.
 
     store_stranger.py HOST PORT
 

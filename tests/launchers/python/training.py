@@ -91,7 +91,7 @@ def launcher():
 
 
 def already():
-    """PyTorch's group is there: muster's module leaves it, forms none of its own and says nothing."""
+    """PyTorch's group is there: muster's module leaves it, forms none of its own and logs nothing."""
     import muster.torch
 
     said, group = listen(), dist.group.WORLD
@@ -101,7 +101,7 @@ def already():
 
 
 def waits_for_ever():
-    """Rank 1 is at work for ever, in the folder the pid of each; the others wait for it."""
+    """Rank 1 is at work for ever, in the folder the pid of each; all other ranks wait for it."""
     with open(os.path.join(os.environ["PIDS"], str(dist.get_rank())), "w", encoding="utf-8") as file:
         file.write(str(os.getpid()))
     if dist.get_rank() == 1:
@@ -110,7 +110,7 @@ def waits_for_ever():
 
 
 def listen():
-    """What muster's module logs from now on."""
+    """The log of muster's module from now on."""
     said = []
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
@@ -120,7 +120,7 @@ def listen():
 
 
 def through_muster():
-    """Twice: the second call does nothing. It is told of once, and not in a world of one."""
+    """Twice: the second call does nothing. One line reports it, and none in a world of one."""
     import muster.torch
 
     said = listen()

@@ -1,5 +1,5 @@
-// What a descriptor of a simulated process leads to. A world owns all of them until it ends; closing takes effect when the
-// descriptor is closed (none is ever duplicated).
+// The target of a simulated process's descriptor. A world owns all of them until it ends; closing takes
+// effect when the descriptor is closed (none is ever duplicated).
 #pragma once
 
 #include <sys/epoll.h>
@@ -46,7 +46,7 @@ class File {
   bool closed_ = false;
 };
 
-// Level-triggered. What is ready is reported in the order in which it became so.
+// Level-triggered. Ready descriptors are reported in the order in which they became so.
 class Epoll : public File {
  public:
   using File::File;

@@ -1,5 +1,5 @@
-// The memory that each simulated process holds: what it allocates with operator new counts for it, until whoever frees
-// it does.
+// The memory that each simulated process holds: its allocations with operator new count for it, until any
+// process frees them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Account {
 // Of the process that runs; null: the simulation's own.
 Account*& TheAccount();
 
-// What is allocated meanwhile belongs to the simulation, as a kernel's memory does.
+// Allocations meanwhile belong to the simulation, as a kernel's memory does.
 class KernelMemory {
  public:
   KernelMemory() : before_(TheAccount()) { TheAccount() = nullptr; }

@@ -274,7 +274,7 @@ void Socket::Pump() {
     output_.pop_front();
     output_bytes_ -= segment.bytes.size();
     if (peer_->closed()) {
-      // Its kernel knows of no such connection, and answers; what it has sent before comes first.
+      // Its kernel has no such connection, and answers; bytes that it has sent before come first.
       if (!segment.fin) peer_->SendReset();
       continue;
     }
@@ -311,7 +311,7 @@ void Socket::SendReset() {
     if (!other->closed()) other->BreakWith(ECONNRESET);
   };
   if (family == AF_UNIX) return arrive();
-  // What was lost on the way is not sent again.
+  // Segments lost on the way are not sent again.
   if (retry_ > Duration::zero()) output_.clear();
   const Time when = output_.empty() ? world.now() + world.network.Latency(node, peer_->node)
                                     : output_.back().ready + Duration(1);

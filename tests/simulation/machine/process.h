@@ -1,4 +1,4 @@
-// A simulated process and the node that it runs on, as a kernel knows them.
+// A simulated process and its node, with the facts that a kernel has of them.
 #pragma once
 
 #include <sys/resource.h>
@@ -42,13 +42,13 @@ class Node {
   std::map<uint16_t, std::vector<Socket*>> ports;  // bound
   int next_pid = 100;
   uint16_t next_port = 32768;
-  Time wire_free{};  // what it sends comes after that; in a metered world
+  Time wire_free{};  // its packets leave after that; in a metered world
 };
 
 class Process {
  public:
   enum class State { kRunning, kStopped, kEnded };
-  // Of a launch's process, as it knows itself.
+  // Of a launch's process, by its own count.
   enum class Phase : uint8_t { kForming, kGroup, kFailed, kLeft };
 
   Process(World& w, Node& on, uid_t user, std::string process_name);

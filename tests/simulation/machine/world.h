@@ -18,7 +18,7 @@
 
 namespace muster::simulation {
 
-// What the machines of a world are like.
+// The properties of a world's machines.
 struct Machines {
   Duration turn = std::chrono::microseconds(5);      // mean time until a thread that can run does
   Duration latency = std::chrono::microseconds(50);  // between nodes, one way
@@ -27,8 +27,9 @@ struct Machines {
   size_t socket_buffer = size_t{256} << 10;
   double short_transfers = 0;      // of reads and writes
   bool unreachable_hosts = false;  // a node that is off is an error after 3 s, as in its own network
-  // For figures instead of faults, and not the same twice: what a process computes takes the time that it takes here, each
-  // system call takes `call` more, a process has one processor, and all that a node sends shares one wire.
+  // For figures instead of faults, and not the same twice: a process's computations take the time that they
+  // take here, each system call takes `call` more, a process has one processor, and all traffic of a node
+  // shares one wire.
   bool metered = false;
   Duration call{};
 };
@@ -84,7 +85,7 @@ class World {
   uint64_t events() const { return count_; }
 
   Network network;
-  Random product_random;          // what processes draw
+  Random product_random;          // random numbers for processes
   Random random;                  // of the kernel and the network
   std::shared_ptr<Inode> shared;  // a directory that all nodes mount
 
@@ -115,7 +116,7 @@ class World {
   std::deque<std::unique_ptr<Process>> processes_;
 };
 
-// What a simulated process computes meanwhile takes no time: it belongs to the test. No system calls.
+// A simulated process's computations meanwhile take no time: they belong to the test. No system calls.
 class Unmetered {
  public:
   Unmetered() { World::Running()->PauseMeter({}); }

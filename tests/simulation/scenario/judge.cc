@@ -11,7 +11,7 @@
 namespace muster::simulation {
 namespace {
 
-// What is allocated once for all processes is held by the first.
+// Memory allocated once for all processes is held by the first.
 constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
 // JoinRequest::late_nodes, and a pause between two attempts to reach the root.
@@ -33,7 +33,7 @@ std::set<int> RanksIn(const std::string& message) {
   return ranks;
 }
 
-// What the faults have done to one launch.
+// The effects of the faults on one launch.
 struct Damage {
   std::set<int> guilty;    // ranks that a failure may name
   std::set<int> nodes;     // of those that were killed
@@ -128,7 +128,7 @@ class Judgement {
         // A process that leads is named for the ranks behind it.
         for (int i = 0; i < plan.ranks; ++i) damage.guilty.insert(plan.first_rank + i);
         if (fault.kind == kKill || fault.kind == kKillAtCall) damage.nodes.insert(plan.node);
-        // What follows may have no predecessor, or one that ended in the middle.
+        // The next one may have no predecessor, or one that ended in the middle.
         for (Damage& each : damages_) each.whole = each.whole && scenario_.launches.size() == 1;
         return;
       case kStop:

@@ -32,13 +32,13 @@ struct Outcome {
   ptrdiff_t peak = 0;   // bytes
 };
 
-// What a member of the roster is known by.
+// The identity of a member of the roster.
 std::string PayloadOf(const Scenario& scenario, const ProcessPlan& plan, int rank);
 
 Placement PlacementOf(const Launch& launch);
 rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& plan, const Outcome& outcome);
 void NoteFormed(Outcome& outcome, const Roster& roster);
-// What a rank gives to an exchange, and why the round is wrong.
+// The contribution of a rank to an exchange, and why the round is wrong.
 std::string GiftOf(int round, int rank);
 Error WrongGift(int round, int rank);
 std::string RoundName(int round);

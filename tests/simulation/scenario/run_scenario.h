@@ -42,7 +42,7 @@ struct Verdict {
   int processes = 0;
   std::string logged;    // the names of the log events, each with a comma behind it
   std::string received;  // messages, by state (transitions.h)
-  std::string log;       // of all processes, if it was asked for
+  std::string log;       // of all processes, if requested
 };
 
 Verdict RunScenario(const Scenario& scenario, bool with_log);

@@ -1,5 +1,5 @@
-// What a seed stands for: a cluster, the launches on it, and the faults that happen to them. A value: the search leaves out
-// parts of it to find the smallest that still fails.
+// The content of a seed: a cluster, the launches on it, and the faults that happen to them. A value: the
+// search leaves out parts of it to find the smallest that still fails.
 #pragma once
 
 #include <cstdint>

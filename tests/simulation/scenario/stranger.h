@@ -11,7 +11,7 @@ namespace muster::simulation {
 // opens and closes; holds the ports of the launches
 inline constexpr uint64_t kWaysOfStrangers = 7;
 
-// On a fiber of `self`. What it has received is added to `*received`.
+// On a fiber of `self`. The bytes that it receives are added to `*received`.
 void RunStranger(Process& self, const Node& target, uint64_t way, Duration lasts, std::string* received);
 
 }  // namespace muster::simulation

@@ -9,7 +9,7 @@ using muster::ByteView;
 using muster::rendezvous::ControlType;
 using namespace muster::simulation;
 
-// Each process of a group asks for the type of each message that it receives.
+// Each process of a group reads the type of each message that it receives.
 extern "C" std::optional<ControlType>
 __real__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(ByteView frame);
 extern "C" std::optional<ControlType>

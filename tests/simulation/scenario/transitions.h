@@ -1,4 +1,4 @@
-// Which messages arrived in which state of a process: what the seeds have reached of the state machines.
+// Which messages arrived in which state of a process: the coverage of the state machines by the seeds.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Runs a scenario in a process of its own: what one leaves in static variables does not reach the next, and a crash is a
+// Runs a scenario in a process of its own: static variables of one do not reach the next, and a crash is a
 // violation like others.
 #pragma once
 

@@ -80,7 +80,7 @@ Machines MeteredMachines() {
   return machines;
 }
 
-// What `muster run` brings along (bootstrap/store/master_port.cc): the first rank of a node has its addresses.
+// The claims of `muster run` (bootstrap/store/master_port.cc): the first rank of a node has its addresses.
 Bytes PayloadOf(const Node& node, int local) {
   if (local != 0) return {};
   const uint32_t a = node.address;

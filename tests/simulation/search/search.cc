@@ -2,7 +2,7 @@
 //
 //   search [--seeds N] [--seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
 //   ... --until-failure                               ends with the first seed that fails
-//   search --seed SEED [--log]                        one; --log: what its processes logged
+//   search --seed SEED [--log]                        one; --log: the log of its processes
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 constexpr std::array<uint64_t, 3> kFound = {
     1000002,  // a leader was killed after its own leave message: two sentences in one group
     1001528,  // the root was killed before all had come: they waited for it, and blamed rank 0
-    1001832,  // the same; its followers had left without a word to the others
+    1001832,  // the same; its followers had left without a message to their peers
 };
 constexpr uint64_t kReplayed = 20;  // seeds that run twice
 constexpr size_t kMostShown = 5;    // failed seeds

@@ -2,7 +2,7 @@
 
 namespace muster::simulation {
 
-// What exit(3) does for the calling simulated process: removes its names in private directories.
+// The work of exit(3) for the calling simulated process: removes its names in private directories.
 void RemoveNamesAtExit();
 
 }  // namespace muster::simulation

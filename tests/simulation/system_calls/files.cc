@@ -16,7 +16,7 @@
 
 using namespace muster::simulation;
 
-// What opendir(3) gives to a simulated process.
+// The result of opendir(3) for a simulated process.
 struct Listing {
   std::vector<std::pair<std::string, std::shared_ptr<Inode>>> entries;
   size_t next = 0;
@@ -32,7 +32,7 @@ std::shared_ptr<Inode> From(const SystemCall& call, int directory) {
   return file == nullptr ? nullptr : file->inode;
 }
 
-// Without a directory at the descriptor, where one is needed: EBADF.
+// Without a directory at the descriptor, if one is needed: EBADF.
 Found FindAt(const SystemCall& call, int directory, const char* path) {
   const std::shared_ptr<Inode> from = From(call, directory);
   if (directory != AT_FDCWD && !from) return {.error = EBADF};

@@ -50,7 +50,7 @@ struct Options {
   int stalled = 0;
 };
 
-// One round: what is sent, and how many bytes come back before the next part is sent.
+// One round: the bytes to send, and the number of bytes that come back before the next part is sent.
 struct Part {
   Bytes request;
   size_t answer = 0;
@@ -106,8 +106,7 @@ class Load {
 
   void Run() {
     for (Connection& connection : connections_) Begin(connection);
-    // PyTorch's server looks up the name of whoever connects: until it is through with that nothing is
-    // measured.
+    // PyTorch's server looks up the name of each client: until it is through with that nothing is measured.
     while (RoundsOfSlowest() == 0) Spin(Clock::now() + kWarmUp);
     Spin(Clock::now() + kWarmUp);
     latencies_.clear();

@@ -61,7 +61,7 @@ void Convert(benchmark::State& state, const socket::ReduceVariant& variant, Data
   Report(state);
 }
 
-// What shared memory does: k ranks' elements straight into the result.
+// As in shared memory: k ranks' elements straight into the result.
 void CombineMany(benchmark::State& state, DataType type, int sources) {
   const size_t bytes = static_cast<size_t>(state.range(0));
   const std::vector<std::vector<double>> memory(static_cast<size_t>(sources), Memory(bytes));

@@ -1,5 +1,5 @@
-// A configuration from a file, variables and --set: what is taken is written out and read back as the same. What a
-// file may hold is what the text of a supervisor may hold, except for keys that are unknown.
+// A configuration from a file, variables and --set: an accepted one is written out and read back as the same.
+// The text of a supervisor may hold the same as a file, except for keys that are unknown.
 //
 // An input is YAML; after a first NUL byte come, separated by further ones, variables (MUSTER_...=) and sets. Each of
 // these is also a file that may be included, by its number.
@@ -32,7 +32,8 @@ void CheckConfig(const Result<config::EffectiveConfig>& effective) {
   }
 }
 
-// What an input includes: no file of this machine. "0" to "9" are its own parts, and may include each other.
+// The files that an input includes: no file of this machine. "0" to "9" are its own parts, and may include
+// each other.
 Result<std::string> Part(const std::vector<std::string_view>& parts, const std::filesystem::path& file) {
   const auto number = ParseInteger<size_t>(file.native());
   if (!number || *number >= parts.size()) return Fail(Code::kConfiguration, "there is no such part");

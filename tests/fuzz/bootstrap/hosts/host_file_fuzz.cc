@@ -1,4 +1,4 @@
-// The file of `muster launch --hosts`: machines that ssh can be asked for, or an error that names the line.
+// The file of `muster launch --hosts`: machines that ssh accepts, or an error that names the line.
 #include <fmt/core.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// The end of a program's stderr, whatever it writes, and in whatever pieces; and /proc/PID/cgroup.
+// The end of a program's stderr, in any content and any pieces; and /proc/PID/cgroup.
 #include <algorithm>
 
 #include "bootstrap/config/text/utf8.h"

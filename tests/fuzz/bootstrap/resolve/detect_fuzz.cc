@@ -1,8 +1,8 @@
 // The whole of resolving, from variables to a tuple, the meeting and the printed answer.
 //
-// An input is NAME=VALUE lines, so that the captured environments are seeds. Lines that are none are passed
-// over: what FromText refuses is environment_fuzz.cc's. Names that begin with FUZZ_ stand for what is no
-// variable: the live process and the options.
+// An input is NAME=VALUE lines, so that the captured environments are seeds. Other lines are skipped:
+// environment_fuzz.cc covers the refusals of FromText. Names that begin with FUZZ_ are no variables: they set
+// the live process and the options.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +27,7 @@ Environment::Variables VariablesOf(std::string_view text) {
   return variables;
 }
 
-// What the input says beside the variables.
+// The parts of the input beside the variables.
 class Extras {
  public:
   explicit Extras(const Environment::Variables& variables) : variables_(variables) {}
@@ -39,7 +39,7 @@ class Extras {
     process.host_name = Text("FUZZ_HOST").value_or("");
     process.slurm_step = Text("FUZZ_STEP").value_or("");
     process.pmi_server = Number("FUZZ_PMI_SERVER").value_or(0);
-    // The outer process had what this one has but for a part of it.
+    // The outer process had the same variables except for a part of them.
     if (const auto outer = Text("FUZZ_TASK_HAD")) process.slurm_task = Outer(environment, *outer);
     if (const auto outer = Text("FUZZ_SUPERVISOR_HAD")) process.supervisor = Outer(environment, *outer);
     return environment.AsProcess(std::move(process));

@@ -1,5 +1,5 @@
-// What a program called muster-slurm prints: whatever it is, it is refused with a sentence, or what is made
-// of it is a layout of the very step that was asked for.
+// The output of a program called muster-slurm: it is refused with a sentence, or its layout is of the very
+// step of the request.
 #include "bootstrap/slurm/exact_layout.h"
 #include "bootstrap/slurm/slurm_answer.h"
 #include "tests/fuzz/fuzz_target.h"

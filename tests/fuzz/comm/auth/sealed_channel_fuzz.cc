@@ -1,5 +1,5 @@
 // Sealed messages that were lost, repeated, swapped or changed on the way: only the very next one opens, and
-// after the first that does not nothing opens any more.
+// after the first that does not, none opens.
 #include "comm/auth/sealed_channel.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"

@@ -1,5 +1,5 @@
-// Values as a person writes them: durations, endpoints, addresses, interface patterns, secrets. What is taken
-// is written out and read back as the same.
+// Values as a user writes them: durations, endpoints, addresses, interface patterns, secrets. An accepted
+// value is written out and read back as the same.
 #include <cctype>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// The reader takes any bytes in any order of calls; what the writer has written it reads back.
+// The reader takes any bytes in any order of calls; it reads the writer's output back.
 #include "comm/base/wire.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"

@@ -1,4 +1,4 @@
-// Every message of a map: whatever is decoded is encoded and decoded again as the same.
+// Every message of a map: a decoded one is encoded and decoded again as the same.
 #include "comm/map/messages.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -14,7 +14,7 @@ namespace muster::fuzz {
 namespace {
 
 constexpr size_t kLongestFrame = 100;
-// What a socket takes without anybody reading.
+// The bytes that a socket takes without a reader.
 constexpr size_t kMostBytes = size_t{16} << 10;
 
 auth::SecretKey KeyOf(uint8_t fill) {

@@ -1,5 +1,5 @@
-// What other ranks tell `muster check` of themselves, their nodes and their connections. Whatever is read is
-// read as the same again when it has been written.
+// The facts that other ranks send to `muster check`: of themselves, their nodes and their connections.
+// Decoded facts are the same again when they have been encoded.
 #include "bootstrap/check/findings/facts.h"
 #include "bootstrap/check/findings/links.h"
 #include "tests/fuzz/fuzz_target.h"

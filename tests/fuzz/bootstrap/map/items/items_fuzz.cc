@@ -1,5 +1,5 @@
-// A file of items in each of its formats: what is read has distinct keys, names of directories and no zero byte, and is
-// written out and read back as the same.
+// A file of items in each of its formats: accepted items have distinct keys, names of directories and no zero
+// byte, and are written out and read back as the same.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// What Slurm's layout variables say: counts per node, task ids, and which rank is where. And slurmstepd's own
-// name.
+// Slurm's layout variables: counts per node, task ids, and the node of each rank. And slurmstepd's own name.
 #include <algorithm>
 
 #include "bootstrap/environment/ancestry.h"

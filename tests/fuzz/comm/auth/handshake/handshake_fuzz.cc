@@ -1,6 +1,5 @@
-// The authenticated hello. Bytes of a stranger never give keys away; nor does anybody between two honest
-// ends; and behind the seal, where plain bytes would never get, a member may say anything and is still
-// checked.
+// The authenticated hello. Bytes of a stranger never give keys away; nor does an attacker between two honest
+// ends. Behind the seal, which plain bytes never pass, a member may send anything and is still checked.
 #include "tests/comm/auth/handshake/handshake_fuzz.h"
 
 #include <memory>
@@ -61,7 +60,7 @@ class Insider {
                    .HandshakeChannel(role_, "peer");
   }
 
-  // A proof that holds, so that the verdict behind it is looked at.
+  // A proof that holds, so that the verdict behind it is tested.
   Bytes OwnProof() {
     Bytes own;
     prover_.Make(role_, transcript_, [&own](Result<Bytes> made) { own = *std::move(made); });
@@ -88,7 +87,7 @@ void FuzzInsider(ValueSource& source) {
   Require(satisfied == (verdict && verdict->accepted), "the verdict decides");
 }
 
-// Whoever carries the messages changes one of them.
+// The carrier of the messages changes one of them.
 void FuzzMiddle(ValueSource& source) {
   auth::TicketProver prover;
   auth::HandshakePair pair(prover, prover);
@@ -107,7 +106,7 @@ void FuzzMiddle(ValueSource& source) {
     message.insert(message.end(), more.begin(), more.end());
     real = message != before;
   });
-  // Who sent the last message cannot know what became of it.
+  // The sender of the last message cannot know whether it arrived.
   const auth::Outcome receiver = changed % 2 == 0 ? pair.server.outcome() : pair.client.outcome();
   Require(!real || receiver != auth::Outcome::kDone, "a change to message {} is noticed", changed);
   Require(real || receiver == auth::Outcome::kDone, "without a change both agree");

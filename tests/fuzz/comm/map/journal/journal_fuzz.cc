@@ -1,5 +1,5 @@
-// A segment of a journal with any bytes: what is not as it was written is never taken for a record, and every
-// byte is accounted for.
+// A segment of a journal with any bytes: changed bytes are never taken for a record, and every byte is
+// accounted for.
 #include <algorithm>
 
 #include "comm/map/journal/format.h"

@@ -1,5 +1,5 @@
-// What another rank says of its GPU and of NCCL's start. Whatever is decoded is encoded as the very bytes it
-// came from.
+// Another rank's message about its GPU and NCCL's start. A decoded one is encoded as the very bytes it came
+// from.
 #include <algorithm>
 
 #include "comm/nccl/communicator/start_report.h"

@@ -1,5 +1,5 @@
-// What another rank says while the group draws NCCL's ids. Whatever is decoded is encoded as the very bytes
-// it came from.
+// Another rank's message while the group draws NCCL's ids. A decoded one is encoded as the very bytes it came
+// from.
 #include <algorithm>
 
 #include "comm/nccl/unique_ids/id_part.h"

@@ -1,5 +1,5 @@
-// What lies in a shared directory under the name of a root's address: only a whole file is read, and it is the
-// one that was written; then its address is judged as any other.
+// A file in a shared directory under the name of a root's address: only a whole file is read, and only as it
+// was written; then its address is judged as any other.
 #include "comm/rendezvous/discovery/endpoint_store.h"
 #include "comm/rendezvous/discovery/file_endpoint_store.h"
 #include "tests/fuzz/fuzz_target.h"

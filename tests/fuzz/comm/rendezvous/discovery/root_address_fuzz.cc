@@ -1,5 +1,5 @@
-// What a root has left on an endpoint store, or somebody else has: a root address is written out and read back as the
-// same; what is refused never shows a secret.
+// A root address on an endpoint store, from a root or another writer: it is written out and read back as the
+// same; a refusal never shows a secret.
 #include "comm/rendezvous/discovery/endpoint_store.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,6 +1,7 @@
-// How programs ended, as it comes from below: whatever is decoded is encoded and decoded again as the same.
+// The exit reports of programs, as they come from below: a decoded one is encoded and decoded again as the
+// same.
 //
-// An input is a frame; where it begins with a zero, the rest is values for one.
+// An input is a frame; if it begins with a zero, the rest is values for one.
 #include "comm/rendezvous/messages/exit_report.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"

@@ -1,4 +1,4 @@
-// Every message of the control plane. Bytes: whatever is decoded is encoded and decoded again as the same.
+// Every message of the control plane. Bytes: a decoded message is encoded and decoded again as the same.
 // Values: decode(encode(x)) is x.
 //
 // An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that

@@ -1,5 +1,5 @@
-// What a PMI server sends, or whoever is at the other end of PMI_FD: cut into messages the same way however
-// it arrives; a message is written out and read back as the same.
+// Bytes from a PMI server, or from any process at the other end of PMI_FD: cut into messages the same way in
+// any pieces; a message is written out and read back as the same.
 #include <algorithm>
 
 #include "comm/rendezvous/pmi/pmi_wire.h"

@@ -1,7 +1,7 @@
-// What a PMIx server has under the root's name: a leader gets a root address, nothing, or a reason, and puts
-// nothing up that the server would have to quote. (What it says of a rank's place is detect_fuzz.cc's.)
+// A PMIx server's text under the root's name: a leader gets a root address, nothing, or a reason, and puts
+// nothing up that the server would have to quote. (detect_fuzz.cc covers its answer about a rank's place.)
 //
-// The first byte says how the server answers, the rest is the text.
+// The first byte is the kind of answer, the rest is the text.
 #include <algorithm>
 
 #include "comm/rendezvous/discovery/endpoint_store.h"
@@ -18,7 +18,7 @@ using rendezvous::testing_support::Loads;
 
 constexpr const char* kName = "muster/root";
 
-// The answers come at once: the deadline is for a hang, which is a fault here.
+// The answers come immediately: the deadline is for a hang, which is a fault here.
 Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 void CheckNotice(const rendezvous::RootAddress& root_address, bool has_names) {

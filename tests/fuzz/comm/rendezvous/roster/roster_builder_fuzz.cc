@@ -1,4 +1,4 @@
-// The root while a group forms, under hellos, deaths and re-tries of peers that may say anything: every
+// The root while a group forms, under hellos, deaths and re-tries of peers that may send anything: every
 // claimed seat is inside the world, a roster is whole, an error is an error of the group. And the membership
 // tracker of a formed group.
 #include <algorithm>

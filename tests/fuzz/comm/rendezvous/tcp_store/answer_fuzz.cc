@@ -1,5 +1,5 @@
-// What a store answers, or whatever else listens where one should. Cut anywhere, nothing is decoded before it
-// is whole; nothing is taken from beyond the answer.
+// Answers of a store, or of any other listener in its place. Cut anywhere, nothing is decoded before it is
+// whole; nothing is taken from beyond the answer.
 //
 // The first byte is the operation.
 #include <algorithm>

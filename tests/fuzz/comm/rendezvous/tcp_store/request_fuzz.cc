@@ -1,6 +1,6 @@
-// A stream of requests as a stranger may send it. Cut anywhere, it is decoded as it is in one piece; what was
-// decoded is encoded as the same; and a store that is given it answers in the shape that the protocol has,
-// and has given back all its memory in the end.
+// A stream of requests as a stranger may send it. Cut anywhere, it is decoded as it is in one piece, and a
+// decoded request is encoded as the same. A store answers it in the shape that the protocol has, and has
+// given back all its memory in the end.
 #include <algorithm>
 
 #include "comm/rendezvous/tcp_store/request.h"
@@ -36,7 +36,7 @@ void CheckAnswer(const Request& request, const Bytes& answer) {
           static_cast<int>(request.operation));
 }
 
-// Decodes the request at `start` as it arrives in small steps; its length, or 0 where there is none.
+// Decodes the request at `start` as it arrives in small steps; its length, or 0 if there is none.
 size_t InSteps(const Stream& stream, size_t start, const Request& expected, size_t length) {
   RequestDecoder decoder(kLimits);
   for (size_t end = start;; end = std::min(end + stream.step, stream.bytes.size())) {

@@ -1,5 +1,5 @@
-// What comes in on data connections: the header of a message, the answer to an inquiry, a rank's data
-// endpoint. Whatever is decoded is encoded as the very bytes it came from.
+// Bytes of data connections: the header of a message, the answer to an inquiry, a rank's data endpoint. A
+// decoded one is encoded as the very bytes it came from.
 #include <algorithm>
 
 #include "comm/socket/transport/call_history.h"

@@ -1,5 +1,5 @@
-// How a data connection is proven: neither end takes one from somebody without the group's key, whatever the
-// bytes and however they are cut; with the key, anything but the right answers is refused.
+// The proof of a data connection: neither end accepts a peer without the group's key, with any bytes in any
+// pieces; with the key, anything but the right answers is refused.
 #include <sys/socket.h>
 #include <unistd.h>
 
