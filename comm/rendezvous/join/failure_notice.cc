@@ -21,7 +21,7 @@ constexpr Duration kLateComers = std::chrono::milliseconds(500);
 bool OthersMayCome(const ArrivedRanks& arrived) {
   if (!arrived.root) return arrived.leader && !arrived.WholeNodeIsHere();
   // If the nodes are known, they count: ranks that disagree on the size of the world may claim any number.
-  if (arrived.WholeNodeIsHere() && arrived.nodes > 0) return arrived.told_nodes + 1 < arrived.nodes;
+  if (arrived.WholeNodeIsHere() && arrived.nodes > 0) return arrived.told_nodes.size() + 1 < arrived.nodes;
   return arrived.local + arrived.remote < arrived.world_size;
 }
 
@@ -85,13 +85,20 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
       stay_until_ = Clock::now();
       return WaitForChildren();
     }
-    params_.arrived.Count(*hello, children_.Find(source)->same_node);
+    ChildLinks::Child& child = *children_.Find(source);
+    params_.arrived.Count(*hello, child.same_node);
+    for (const ProcessInfo& member : hello->members) child.nodes.insert(member.node);
   }
   Send(source);
 }
 
 void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
-  if (!child.same_node) ++params_.arrived.told_nodes;
+  // By name: of a node without its leader several processes come. A leader that had not sent its hello has none.
+  std::set<std::string>& told = params_.arrived.told_nodes;
+  if (!child.same_node && child.nodes.empty()) told.insert(child.name);
+  for (const std::string& node : child.nodes) {
+    if (node != params_.node) told.insert(node);
+  }
   if (OnlyLaterRestartsAreHere() && (!OthersMayCome(params_.arrived) || Clock::now() >= stay_until_))
     Finish();
 }

@@ -209,6 +209,7 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
   arrived_.Count(hello, child->same_node);
   bool rank_zero = false;
   for (const ProcessInfo& member : hello.members) {
+    child->nodes.insert(member.node);
     if (member.refused && !root_) OnFailureBelow(RefusalOf(member));
     for (const RankClaim& claim : member.claims) {
       child->ranks.push_back(claim.rank);

@@ -11,7 +11,7 @@ ChildLinks::Source ChildLinks::Add(std::unique_ptr<net::FrameStream> stream, std
                                    bool same_node) {
   const Source source = next_++;
   Child& child = children_[source];
-  child = Child{std::move(stream), std::move(name), same_node, {}};
+  child = Child{std::move(stream), std::move(name), same_node};
   Listen(source, *child.stream);
   return source;
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ class ChildLinks {
 
   struct Child {
     std::unique_ptr<net::FrameStream> stream;
-    std::string name;        // for messages: "pid 4711 on this node", "198.18.1.3:51234"
-    bool same_node = false;  // over a Unix socket
-    std::vector<int> ranks;  // that it speaks for
+    std::string name;               // for messages: "pid 4711 on this node", "198.18.1.3:51234"
+    bool same_node = false;         // over a Unix socket
+    std::vector<int> ranks{};       // that it speaks for
+    std::set<std::string> nodes{};  // of those ranks, as its hellos name them
   };
   using OnFrame = std::function<void(Source source, ByteView frame)>;
   using OnClose = std::function<void(Source source, const Child& child, const Error& reason)>;

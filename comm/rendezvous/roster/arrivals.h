@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "comm/base/deadline.h"
@@ -25,11 +26,11 @@ struct ArrivedRanks {
   bool root = false;
   bool leader = false;  // of its node; the root is one, too
   int world_size = 0;
-  size_t nodes = 0;       // of the launch; 0: unknown
-  int local_size = -1;    // ranks of this node; -1: unknown
-  int local = 0;          // of them have come, with the process's own
-  int remote = 0;         // have come from other nodes
-  size_t told_nodes = 0;  // other nodes that have received the group's failure
+  size_t nodes = 0;                    // of the launch; 0: unknown
+  int local_size = -1;                 // ranks of this node; -1: unknown
+  int local = 0;                       // of them have come, with the process's own
+  int remote = 0;                      // have come from other nodes
+  std::set<std::string> told_nodes{};  // other nodes that have received the group's failure
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
   void Count(const Hello& hello, bool same_node) {

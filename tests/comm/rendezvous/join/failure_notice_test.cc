@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/comm/base/print_error.h"
+#include "tests/comm/net/test_loop.h"
+#include "tests/comm/rendezvous/members.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 using std::chrono::seconds;
 
 // Of four ranks on two nodes, two of them here.
-ArrivedRanks Arrived(bool root, bool leader, int local, int remote, size_t told_nodes = 0) {
-  return {root, leader, 4, 2, 2, local, remote, told_nodes};
+ArrivedRanks Arrived(bool root, bool leader, int local, int remote, std::set<std::string> told_nodes = {}) {
+  return {root, leader, 4, 2, 2, local, remote, std::move(told_nodes)};
 }
 
 ArrivedRanks WithoutLayout(ArrivedRanks arrived) {
@@ -31,9 +32,9 @@ TEST(OthersMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
            Row{"a leader without its follower", Arrived(false, true, 1, 0), true},
            Row{"a leader with its node", Arrived(false, true, 2, 0), false},
            Row{"a leader of unknown many", WithoutLayout(Arrived(false, true, 2, 0)), true},
-           Row{"a root without its own node", Arrived(true, true, 1, 2, 1), true},
+           Row{"a root without its own node", Arrived(true, true, 1, 2, {"b"}), true},
            Row{"a root whose other node is not told", Arrived(true, true, 2, 2), true},
-           Row{"a root whose other node is told", Arrived(true, true, 2, 0, 1), false},
+           Row{"a root whose other node is told", Arrived(true, true, 2, 0, {"b"}), false},
            Row{"a root without layout and a rank", WithoutLayout(Arrived(true, true, 1, 2)), true},
            Row{"a root without layout and all ranks", WithoutLayout(Arrived(true, true, 1, 3)), false},
        }) {
@@ -55,7 +56,7 @@ TEST(TimeToStay, IsLateNodesAtMostAndEndsAtTheDeadline) {
            Row{"the deadline is near", root, Code::kPeerLost, seconds(3), seconds(3)},
            Row{"the deadline is over", root, Code::kPeerLost, seconds(-3), seconds(0)},
            Row{"it is the deadline", root, Code::kDeadline, seconds(60), std::nullopt},
-           Row{"all are told", Arrived(true, true, 2, 2, 1), Code::kPeerLost, seconds(60), std::nullopt},
+           Row{"all are told", Arrived(true, true, 2, 2, {"b"}), Code::kPeerLost, seconds(60), std::nullopt},
            Row{"a root without layout", WithoutLayout(root), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader", Arrived(false, true, 1, 0), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader that knows of no other", WithoutLayout(Arrived(false, true, 1, 0)), Code::kPeerLost,
@@ -74,6 +75,63 @@ TEST(DescribeLateRanks, CountsThoseOfTheGroupOrOfTheNode) {
   EXPECT_EQ(DescribeLateRanks(Arrived(true, true, 2, 2), "a"), "the other ranks");
   EXPECT_EQ(DescribeLateRanks(Arrived(false, true, 1, 0), "a"), "1 rank of a");
   EXPECT_EQ(DescribeLateRanks(WithoutLayout(Arrived(false, true, 1, 0)), "a"), "the other ranks");
+}
+
+// At the root, of ranks on the nodes a, b and c.
+class FailureNoticeTest : public testing::Test {
+ protected:
+  // The leader of a node, or a rank whose leader has ended: it reads the failure, and hangs up.
+  void Come(int rank, const std::string& node) {
+    Connect();
+    peers.back()->Send(Encode(HelloOf({PartyOf(rank, node, 4)})));
+  }
+  void Connect() {
+    auto [near, far] = net::SocketPair();
+    children.Add(std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
+                 "198.18.1.9:51234", false);
+    peers.push_back(std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage));
+    net::FrameStream& peer = *peers.back();
+    peer.Start(
+        [&peer](ByteView frame) {
+          if (ControlTypeOf(frame) == ControlType::kFailure) peer.CloseAfterFlush();
+        },
+        [](const Error&) {});
+  }
+  FailureNotice Notice() {
+    ArrivedRanks arrived;
+    arrived.root = arrived.leader = true;
+    arrived.world_size = 4;
+    arrived.nodes = 3;
+    arrived.local = arrived.local_size = 1;
+    return FailureNotice(*loop,
+                         {.failure = {{Code::kAuthentication, "rank 1 has no proof", ""}, 1, -1, ""},
+                          .arrived = arrived,
+                          .node = "a",
+                          .late_nodes = seconds(60)},
+                         nullptr, children, [this] { done = true; });
+  }
+
+  net::TestLoop loop;
+  ChildLinks children;
+  std::vector<std::unique_ptr<net::FrameStream>> peers;
+  bool done = false;
+};
+
+TEST_F(FailureNoticeTest, TheRootStaysForANodeOfWhichNoRankHasCome) {
+  const FailureNotice notice = Notice();
+  Come(1, "b");
+  Come(2, "b");
+  ASSERT_TRUE(loop.Until([&] { return children.empty(); }));
+  EXPECT_FALSE(done);
+  Come(3, "c");
+  EXPECT_TRUE(loop.Until([&] { return done; }));
+}
+
+TEST_F(FailureNoticeTest, ALeaderThatHadNotSentItsHelloIsANode) {
+  Connect();
+  const FailureNotice notice = Notice();
+  Come(1, "b");
+  EXPECT_TRUE(loop.Until([&] { return done; }));
 }
 
 }  // namespace
