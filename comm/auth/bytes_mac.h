@@ -1,7 +1,7 @@
-// Who a byte string in a collective came from, and that nobody has changed it on its way: for bytes that are
-// taken for more than numbers (pickled objects), on connections that are not sealed. Keyed BLAKE2b over the
-// operation, its place among the calls, the rank that gave the bytes, and the bytes; every member of the group
-// can make and check it, nobody else.
+// Proves the sender of a byte string in a collective, and that it was not changed on the way: for bytes that
+// are more than numbers (pickled objects), on connections that are not sealed. Keyed BLAKE2b over the
+// operation, its place among the calls, the sending rank, and the bytes. Only members of the group can make
+// and check it.
 //
 // Const functions may run on several threads. Nothing here blocks.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace muster::auth {
 
-// Where in the life of a group some bytes belong.
+// The place of some bytes among the calls of a group.
 struct BytesOrigin {
   enum class Phase : uint8_t { kGather = 1, kBroadcast = 2 };
   Phase phase = Phase::kGather;

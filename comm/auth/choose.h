@@ -1,4 +1,4 @@
-// Which method of authentication `rendezvous.auth` means here. A pure function: the facts are passed in.
+// The meaning of `rendezvous.auth` on this node. A pure function: the facts are passed in.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct AuthFacts {
   std::string munge_library_problem = {};  // why libmunge does not load; empty: it does, or was not tried
 };
 
-// munge, secret or none; never auto. `auto`: munge if this node has a munge socket and libmunge, else secret if one
-// is known, else, inside one node, none, because the kernel vouches for the peers of a Unix socket
-// (SO_PEERCRED); else an error. There is no fall-back from what is written down. Error: kAuthentication, with
+// munge, secret or none; never auto. `auto`, the first that applies: munge if this node has a munge socket
+// and libmunge; secret if one is known; none inside one node, because the kernel vouches for the peers of a
+// Unix socket (SO_PEERCRED); else an error. An explicit method has no fallback. Error: kAuthentication, with
 // advice.
 Result<AuthMethod> ChooseAuth(const AuthFacts& facts);
 

@@ -46,7 +46,7 @@ Nonce NonceOf(uint64_t counter) {
 }  // namespace
 
 Status CryptoReady() {
-  // Returns 1 when it was ready already; takes a lock of its own.
+  // Returns 1 when it was ready already; takes its own lock.
   if (sodium_init() < 0)
     return Fail(Code::kInternal, "libsodium cannot be initialised: no source of randomness");
   return {};
@@ -54,8 +54,8 @@ Status CryptoReady() {
 
 void WipeMemory(std::span<uint8_t> memory) { sodium_memzero(memory.data(), memory.size()); }
 
-// libsodium's own way leads to the same call, through an initialisation that asks the processor what it can:
-// in a virtual machine 0.1 ms, which every rank of 2048 would pay for its nonces.
+// libsodium's function makes the same call, but its initialisation first detects the processor's features:
+// 0.1 ms in a virtual machine, which every rank of 2048 would pay for its nonces.
 void RandomBytes(std::span<uint8_t> out) {
   while (!out.empty()) {
     const ssize_t count = GetRandom(out.data(), out.size());
@@ -147,7 +147,7 @@ bool AeadKey::Open(uint64_t counter, ByteView sealed, uint8_t* plaintext) const 
 }
 
 bool EqualInConstantTime(ByteView a, ByteView b) {
-  // An empty span may carry a null pointer, which sodium_memcmp must not see.
+  // An empty span may carry a null pointer, which sodium_memcmp must not get.
   return a.size() == b.size() && (a.empty() || sodium_memcmp(a.data(), b.data(), a.size()) == 0);
 }
 

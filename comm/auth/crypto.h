@@ -1,5 +1,5 @@
-// All that muster takes from libsodium, and the only place that knows it. Each function names its algorithm;
-// none blocks (the random source is the kernel's getrandom). Thread-safe.
+// The part of libsodium that muster uses, and the only code that depends on it. Each function names its
+// algorithm; none blocks (the random source is the kernel's getrandom). Thread-safe.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ Status CryptoReady();
 
 void WipeMemory(std::span<uint8_t> memory);
 
-// 32 secret bytes, wiped when they go.
+// 32 secret bytes, wiped on destruction.
 class SecretKey {
  public:
   static constexpr size_t kBytes = 32;
@@ -47,11 +47,11 @@ struct KeyPair {
   PublicKey public_key{};
 };
 KeyPair MakeKeyPair();
-// Absent where `peer` is a point that makes the result independent of our secret.
+// Absent if `peer` is a point that makes the result independent of our secret.
 std::optional<SecretKey> AgreeOnKey(const SecretKey& secret, const PublicKey& peer);
 
-// BLAKE2b with 32 bytes of output over the parts, each behind its length, so that no two lists of parts are
-// alike. The first part names the use ("muster ..."). `key` has 0 to 64 bytes.
+// BLAKE2b with 32 bytes of output over the parts, each behind its length, so that two different lists of
+// parts differ. The first part names the use ("muster ..."). `key` has 0 to 64 bytes.
 Digest Blake2b(ByteView key, std::initializer_list<ByteView> parts);
 SecretKey DeriveKey(ByteView key, std::initializer_list<ByteView> parts);
 
@@ -59,15 +59,15 @@ SecretKey DeriveKey(ByteView key, std::initializer_list<ByteView> parts);
 Bytes AeadSeal(const SecretKey& key, uint64_t counter, ByteView plaintext);
 std::optional<Bytes> AeadOpen(const SecretKey& key, uint64_t counter, ByteView sealed);
 
-// How much longer a sealed message is than what is in it; the same for both ciphers.
+// The growth of a message by sealing; the same for both ciphers.
 inline constexpr size_t kSealOverhead = 16;
 
 enum class Cipher : uint8_t {
   kChaCha20Poly1305 = 1,  // RFC 8439
-  kAes256Gcm = 2,         // NIST SP 800-38D; only where HasAesInstructions
+  kAes256Gcm = 2,         // NIST SP 800-38D; only if HasAesInstructions
 };
 
-// Whether this processor can compute AES-256-GCM with instructions of its own. After CryptoReady.
+// True if this processor has instructions for AES-256-GCM. After CryptoReady.
 bool HasAesInstructions();
 
 // A key prepared for many messages, sealed from and opened into the caller's memory (sealed and plaintext may
@@ -81,7 +81,7 @@ class AeadKey {
 
   // Writes plaintext.size() + kSealOverhead bytes.
   void Seal(uint64_t counter, ByteView plaintext, uint8_t* sealed) const;
-  // Writes sealed.size() - kSealOverhead bytes; after false their value is of no use.
+  // Writes sealed.size() - kSealOverhead bytes; after false they are undefined.
   [[nodiscard]] bool Open(uint64_t counter, ByteView sealed, uint8_t* plaintext) const;
 
  private:
@@ -90,7 +90,7 @@ class AeadKey {
   alignas(16) std::array<uint8_t, 512> schedule_{};  // kAes256Gcm
 };
 
-// In a time that says nothing about where they differ. False for different lengths.
+// In a time that does not depend on the position of a difference. False for different lengths.
 bool EqualInConstantTime(ByteView a, ByteView b);
 
 }  // namespace muster::auth

@@ -1,6 +1,6 @@
-// How a data connection is sealed after its handshake (rendezvous.protect: all): keys of its own for each
-// connection and direction, and records under them. A record is ciphertext and tag; its number in its
-// direction is the nonce. So a record that is changed, repeated, left out, moved or sent back does not open.
+// Seals a data connection after its handshake (rendezvous.protect: all): separate keys for each connection
+// and direction, and records under them. A record is ciphertext and tag; its number in its direction is the
+// nonce. So a record that is changed, repeated, left out, moved or sent back does not open.
 //
 // Threads: one for each object. Nothing here blocks.
 #pragma once
@@ -14,30 +14,30 @@
 
 namespace muster::auth {
 
-// What both ends of a connection have agreed on, as one of them holds it.
+// The values on which both ends of a connection have agreed, on one of them.
 struct DataKeys {
   Cipher cipher = Cipher::kChaCha20Poly1305;
   SecretKey outgoing;
   SecretKey incoming;
 };
 
-// From the group key and everything that the handshake has proven: MemberContext says which connection, the
-// nonces make it this one.
+// From the group key and all that the handshake has proven: MemberContext selects the connection, the nonces
+// this instance of it.
 DataKeys DeriveDataKeys(const MemberContext& context, MemberSide own, Cipher cipher,
                         const Challenge& connector, const Challenge& acceptor);
 
 // A set of ciphers: the bits are the values of Cipher.
 using CipherSet = uint8_t;
-// What this processor can seal with. After CryptoReady.
+// The ciphers that this processor supports. After CryptoReady.
 CipherSet OwnCiphers();
-// AES-256-GCM where both have it, else ChaCha20-Poly1305; absent where nothing is common.
+// AES-256-GCM if both have it, else ChaCha20-Poly1305; absent without a common one.
 std::optional<Cipher> ChooseCipher(CipherSet one, CipherSet other);
 
-// So many records are sealed with one key (256 GiB in the longest ones); the next key follows from it. Well
-// within what AES-GCM allows.
+// Number of records that are sealed with one key (256 GiB in the longest ones); the next key is derived from
+// it. Well within the limits of AES-GCM.
 inline constexpr uint64_t kRecordsPerKey = uint64_t{1} << 22;
 
-// The numbers and keys of one direction, which both of its ends go through alike.
+// The numbers and keys of one direction, in the same sequence at both ends.
 class RecordKeys {
  public:
   RecordKeys(Cipher cipher, const SecretKey& key, uint64_t records_per_key);
@@ -72,9 +72,9 @@ class RecordOpener {
       : keys_(cipher, key, records_per_key) {}
 
   // The records must come in the order they were sealed in. Writes record.size() - kSealOverhead bytes. After
-  // false every call fails: the connection is good for nothing more. `plaintext` may be `record`.
+  // false every call fails: the connection is unusable. `plaintext` may be `record`.
   [[nodiscard]] bool Open(ByteView record, uint8_t* plaintext);
-  // Whether `record` is the next one; it still is afterwards.
+  // True if `record` is the next one; it still is afterwards.
   [[nodiscard]] bool Peek(ByteView record, uint8_t* plaintext) const;
 
  private:

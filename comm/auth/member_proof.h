@@ -1,12 +1,12 @@
-// Membership on data connections: both ends of a fresh connection show each other that they know the group's
-// key, without sending it. Three messages, which the caller carries:
+// Membership on data connections: both ends of a fresh connection prove to each other that they have the
+// group's key, without sending it. Three messages, which the caller carries:
 //
-//     connector -> acceptor   connector's nonce (and both ranks, in whatever the caller's hello is)
+//     connector -> acceptor   connector's nonce (and both ranks, in the caller's hello)
 //     acceptor  -> connector  acceptor's nonce, AnswerChallenge(kAcceptor)
 //     connector -> acceptor   AnswerChallenge(kConnector)
 //
 // Keyed BLAKE2b over group id, both ranks, both nonces and the side, so that an answer fits one connection
-// and one direction. It proves who connected; what is sent afterwards is protected by data_seal.h or not at
+// and one direction. It proves the connecting rank; later data is protected by data_seal.h or not at
 // all (README.md). Pure functions; nothing blocks.
 #pragma once
 
@@ -38,11 +38,11 @@ Bytes EncodeRanks(const MemberContext& context);
 // A fresh one for each connection.
 Challenge MakeChallenge();
 
-// What `side` answers, given both nonces.
+// The answer of `side`, given both nonces.
 MemberAnswer AnswerChallenge(const MemberContext& context, MemberSide side, const Challenge& connector,
                              const Challenge& acceptor);
 
-// Is `answer` what `side` had to answer? Error: kAuthentication, names the rank that did not know the key.
+// Checks `answer` of `side`. Error: kAuthentication, names the rank without the key.
 Status CheckAnswer(const MemberContext& context, MemberSide side, const Challenge& connector,
                    const Challenge& acceptor, ByteView answer);
 

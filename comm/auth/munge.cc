@@ -18,7 +18,7 @@ struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-// A context belongs to one call: munge_decode leaves it as the credential's maker had it.
+// A context is for one call: munge_decode leaves it in the state of the credential's maker.
 class Context {
  public:
   Context(const MungeApi& api, const std::string& socket) : api_(api), ctx_(api.ctx_create()) {
@@ -42,7 +42,7 @@ class Context {
     if (api_.ctx_get(ctx_, option, &value) != EMUNGE_SUCCESS) return std::nullopt;
     return value;
   }
-  // The context knows more than the code (the path, the errno).
+  // The context has more details than the code (the path, the errno).
   std::string ErrorText(munge_err_t error) const {
     const char* text = ctx_ == nullptr ? nullptr : api_.ctx_strerror(ctx_);
     if (text == nullptr) text = api_.strerror(error);
@@ -66,7 +66,7 @@ tl::unexpected<Error> DoesNotAnswer(const std::string& socket, const std::string
                "start munged on this node, or set rendezvous.auth: secret on every rank");
 }
 
-// How much this node's clock is ahead of the maker's, in words.
+// The time by which this node's clock is ahead of the maker's, as text.
 std::string ClockDifference(const Context& context) {
   const auto made = context.Get<time_t>(MUNGE_OPT_ENCODE_TIME);
   const auto read = context.Get<time_t>(MUNGE_OPT_DECODE_TIME);
@@ -152,7 +152,7 @@ Result<Bytes> Munge::Encode(ByteView payload, uid_t only_for) const {
 }
 
 Result<MungeCredential> Munge::Decode(ByteView credential) const {
-  // The library reads a C string; what comes behind a NUL would not be part of what it judges.
+  // The library reads a C string; bytes behind a NUL would not be part of its check.
   if (credential.empty() || std::find(credential.begin(), credential.end(), 0) != credential.end()) {
     return Fails("its munge credential is malformed", "");
   }

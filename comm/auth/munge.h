@@ -1,8 +1,9 @@
-// The little of libmunge that muster needs, opened at run time: a credential that says which uid made it on
-// this cluster. munge(7); the library is libmunge 0.5.x.
+// The part of libmunge that muster needs, opened at run time: a credential that proves the uid of its maker
+// on this cluster. munge(7); the library is libmunge 0.5.x.
 //
-// All functions but MungeSocketPresent may block without a deadline (munged hangs, the library lies on a dead
-// NFS): run them on a BlockingWorker. A Munge is a value; its functions may be called from any thread.
+// All functions except MungeSocketPresent may block without a deadline (munged hangs, the library is on an
+// NFS server that does not answer): run them on a BlockingWorker. A Munge is a value; its functions may be
+// called from any thread.
 #pragma once
 
 #include <munge.h>
@@ -19,11 +20,11 @@ namespace muster::auth {
 inline constexpr const char* kDefaultMungeSocket = "/run/munge/munge.socket.2";
 inline constexpr const char* kMungeLibrary = "libmunge.so.2";
 
-// What the credential's maker and its reader may be apart in time, clocks included. Nothing of the security
-// rests on it: a credential is good for one transcript only.
+// Limit of the time between making and reading a credential, clock differences included. The security does
+// not depend on it: a credential is good for one transcript only.
 inline constexpr int kMungeTtlSeconds = 60;
 
-// Is there a socket at `path`? Whether munged answers is another question.
+// True if there is a socket at `path`; munged may still not answer.
 bool MungeSocketPresent(const std::string& path);
 
 // The library's functions; a test puts its own here.
@@ -38,12 +39,13 @@ struct MungeApi {
   decltype(&munge_ctx_set) ctx_set = nullptr;
 };
 
-// Stays loaded for ever: an abandoned call may still be in it. Error: kAuthentication, names the library.
+// Stays loaded until the process ends: an abandoned call may still be in it. Error: kAuthentication, names
+// the library.
 Result<MungeApi> LoadMunge(const char* library = kMungeLibrary);
 
 struct MungeCredential {
   Bytes payload;
-  uid_t uid = 0;  // who made it, as munged saw it
+  uid_t uid = 0;  // its maker, according to munged
   gid_t gid = 0;
   std::optional<uid_t> only_for;  // the one uid that may decode it; absent: any
 };
@@ -52,8 +54,8 @@ class Munge {
  public:
   Munge(MungeApi api, std::string socket) : api_(api), socket_(std::move(socket)) {}
 
-  // A credential that only `only_for` can decode. Errors of both: kAuthentication; they say whether munged
-  // does not answer at the socket, or what it holds against the credential (clock, key, user, replay).
+  // A credential that only `only_for` can decode. Errors of both: kAuthentication, with the reason: munged
+  // does not answer at the socket, or rejects the credential (clock, key, user, replay).
   Result<Bytes> Encode(ByteView payload, uid_t only_for) const;
   Result<MungeCredential> Decode(ByteView credential) const;
 

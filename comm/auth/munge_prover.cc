@@ -25,7 +25,7 @@ Status CheckCredential(const MungeProverOptions& options, ByteView payload, Byte
                          decoded.uid, options.uid),
                     "start all ranks as one user");
   }
-  // What others may read as well, others may have got from anywhere.
+  // A credential that other users can read may have been copied from anywhere.
   if (decoded.only_for != options.uid) {
     return Fail(Code::kAuthentication, "its munge credential is not restricted to uid {}", options.uid);
   }
@@ -35,7 +35,7 @@ Status CheckCredential(const MungeProverOptions& options, ByteView payload, Byte
   return {};
 }
 
-// What an answer is before the worker has found it.
+// The answer until the worker has computed it.
 tl::unexpected<Error> NotRun() { return Fail(Code::kInternal, "munge was not asked"); }
 
 class MungeProver final : public Prover {

@@ -1,6 +1,6 @@
 // rendezvous.auth: munge. Each side gives the other a munge credential whose payload is its role and the
 // handshake's transcript hash, readable only by the own uid. So it proves "this uid, on a node with our munge
-// key, is one end of exactly this exchange"; passed on to another handshake it is worth nothing.
+// key, is one end of exactly this exchange"; in another handshake it is worth nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ namespace muster::auth {
 
 struct MungeProverOptions {
   std::string socket = kDefaultMungeSocket;
-  uid_t uid = 0;  // geteuid(): ours, and the only one a peer may have
+  uid_t uid = 0;  // geteuid(): the own one, and the only one a peer may have
   // Called on the worker, for every proof: dlopen finds what is loaded already. A test gives its own.
   std::function<Result<MungeApi>()> load = [] { return LoadMunge(); };
 };

@@ -7,7 +7,7 @@
 namespace muster::auth {
 namespace {
 
-// For methods whose whole proof is that the keys came out right.
+// For methods whose whole proof is that both sides derive the same keys.
 class EmptyProver final : public Prover {
  public:
   EmptyProver(AuthMethod method, std::optional<SecretKey> psk) : method_(method), psk_(std::move(psk)) {}

@@ -1,7 +1,7 @@
-// How one side of a handshake proves who it is, for each method of rendezvous.auth:
+// The proof of identity of one side of a handshake, for each method of rendezvous.auth:
 //   munge   a munge credential over the transcript: "I am this uid on this cluster" (munge_prover.h)
 //   secret  knowledge of the job secret, mixed into the keys; the proof itself is empty
-//   none    nothing; the channel is sealed all the same, but anybody may be at its other end
+//   none    nothing; the channel is still sealed, but any process may be at its other end
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace muster::auth {
 
-// The hint of whoever finds a proof too old or from the future: the fault of neither side's user.
+// The hint for a proof that is too old or from the future: neither side's user is at fault.
 inline constexpr const char* kSetTheClocks = "set the clocks of the nodes (chrony, ntpd)";
 
 // The client connects, the server (the root) listens.
 enum class Role : uint8_t { kClient = 1, kServer = 2 };
 
-// A longer proof is refused before it is looked at. A munge credential has some 250 bytes.
+// A longer proof is refused before it is read. A munge credential has some 250 bytes.
 inline constexpr size_t kMaxProofBytes = 65536;
 
 // "munge", "secret", "none", "auto": as written in rendezvous.auth.
@@ -42,18 +42,19 @@ class Prover {
 
   // Never kAuto.
   virtual AuthMethod method() const = 0;
-  // Mixed into the keys of every handshake; empty where the method has none.
+  // Mixed into the keys of every handshake; empty if the method has none.
   virtual ByteView psk() const = 0;
 
   // This side's proof, as `role`. Error: kAuthentication, this node's own fault (munged is not running).
   virtual void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) = 0;
-  // Is `proof` what the side `peer_role` makes for this transcript? Error: kAuthentication, says what is
-  // wrong with it.
+  // Checks that `proof` is the one of the side `peer_role` for this transcript. Error: kAuthentication, with
+  // the reason.
   virtual void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
                      std::function<void(Status)> done) = 0;
 
-  // The same for one of many peers. Where the answer takes a while, `source` (the peer's host) has its turn among
-  // the others, and destroying the result withdraws the question; null: it is answered, or cannot be withdrawn.
+  // The same for one of many peers. If the answer takes a while, `source` (the peer's host) has its turn
+  // among all sources, and destroying the result withdraws the question; null: it is answered, or cannot be
+  // withdrawn.
   using Pending = std::shared_ptr<void>;
   virtual Pending MakeFor([[maybe_unused]] const std::string& source, Role role, ByteView transcript_hash,
                           std::function<void(Result<Bytes>)> done) {

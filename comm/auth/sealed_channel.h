@@ -2,7 +2,7 @@
 // under a key of its direction, with the message's number as the nonce. So a message that is changed,
 // repeated, left out, moved or sent back does not open.
 //
-// Not thread-safe; a Sealer and an Opener are independent of each other and may live on different threads.
+// Not thread-safe; a Sealer and an Opener are independent of each other and may be used on different threads.
 // Nothing blocks.
 #pragma once
 
@@ -45,7 +45,7 @@ class Opener {
   ~Opener() = default;
 
   // The messages must come in the order they were sealed in. Error: kAuthentication, names the peer; from
-  // then on every call fails: the connection is good for nothing more.
+  // then on every call fails: the connection is unusable.
   Result<Bytes> Open(ByteView sealed);
 
  private:

@@ -1,6 +1,6 @@
-// The job secret of `rendezvous.auth: secret`: 256 random bits that all ranks of a job know and nobody else.
-// Written as 64 hexadecimal digits (`muster secret`, MUSTER_SECRET). A value; wiped when it goes. No message
-// ever shows it.
+// The job secret of `rendezvous.auth: secret`: 256 random bits that only the ranks of a job have. Written as
+// 64 hexadecimal digits (`muster secret`, MUSTER_SECRET). A value; wiped when it is destroyed. No message
+// shows it.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace muster::auth {
 
 class JobSecret {
  public:
-  // Error: kInternal, where there is no randomness to be had.
+  // Error: kInternal if there is no source of randomness.
   static Result<JobSecret> Generate();
-  // Exactly 64 hexadecimal digits. `source` is where the text comes from, for the message: "MUSTER_SECRET".
-  // Error: kConfiguration; says what is wrong without any of the text.
+  // Exactly 64 hexadecimal digits. `source` is the origin of the text, for the message: "MUSTER_SECRET".
+  // Error: kConfiguration; describes the fault without any of the text.
   static Result<JobSecret> Parse(std::string_view text, std::string_view source);
 
-  // What Parse reads; lower case. Secret.
+  // The form that Parse reads; lower case. Secret.
   std::string Text() const;
-  // What goes into a handshake's keys: derived, so that the secret itself can serve other ends.
+  // The input to a handshake's keys: derived, so that the secret itself can serve other purposes.
   SecretKey Psk() const;
 
   friend bool operator==(const JobSecret& a, const JobSecret& b) {

@@ -18,7 +18,7 @@ class Deadline {
     // A duration of years must not wrap around to the past.
     return duration >= Clock::time_point::max() - now ? Never() : Deadline(now + duration);
   }
-  // For an owner that bounds the wait in another way; say which where it is used.
+  // For an owner that bounds the wait in another way; name it at the use.
   static Deadline Never() { return Deadline(Clock::time_point::max()); }
 
   Clock::time_point when() const { return when_; }

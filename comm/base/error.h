@@ -1,9 +1,8 @@
 // Errors as values: every fallible function of muster returns Result<T> and nothing throws across a public
 // boundary.
 //
-// An Error says in one sentence what went wrong, naming its subject (variable, peer rank and node, path,
-// time-out and how long), and in `hint` what to do about it. The code decides the exit status
-// (`muster --help`).
+// An Error describes a failure in one sentence and names its subject (variable, peer rank and node, path,
+// time-out with its length). `hint` is the remedy. The code decides the exit status (`muster --help`).
 #pragma once
 
 #include <fmt/core.h>
@@ -19,12 +18,12 @@ enum class Code {
   kUsage,           // unknown flag, missing argument
   kNotLaunched,     // an allocation, but this process was not launched as one of its ranks
   kBadEnvironment,  // malformed or contradictory environment
-  kPeerLost,        // another rank died, left early or fell silent
+  kPeerLost,        // another rank ended, left early or fell silent
   kInternal,        // a bug in muster
   kSystem,          // the operating system refused
-  kDeadline,        // time ran out; who is missing is in the message
+  kDeadline,        // time ran out; the message names the missing ranks
   kDisagreement,    // ranks disagree (duplicate rank, world size, configuration, collective)
-  kAuthentication,  // a peer could not prove who it is
+  kAuthentication,  // a peer could not prove its identity
   kConfiguration,   // bad YAML, flag value or MUSTER_* value
   kWorkFailed,      // programs exited with 0, but their work is not done (run.expect)
 };
@@ -38,12 +37,12 @@ std::string_view CodeName(Code code);
 struct Error {
   Code code = Code::kInternal;
   std::string message;
-  std::string hint;  // what to do; may be empty
+  std::string hint;  // the remedy; may be empty
 
   friend bool operator==(const Error&, const Error&) = default;
 };
 
-// "message (hint)" for a person.
+// "message (hint)" for users.
 std::string ToString(const Error& error);
 
 template <typename T>

@@ -28,7 +28,7 @@ namespace muster {
 template <typename Argument, typename T>
 concept Is = std::same_as<std::remove_const_t<Argument>, T>;
 
-// Whether the argument `wire` of a Fields is a FieldReader: kReads<decltype(wire)>.
+// True if the argument `wire` of a Fields is a FieldReader: kReads<decltype(wire)>.
 template <typename Wire>
 inline constexpr bool kReads = std::remove_reference_t<Wire>::kIsReader;
 
@@ -137,7 +137,7 @@ class FieldReader {
       : reader_(bytes), owner_(std::move(owner)) {}
 
   void operator()(auto&&... fields) { (Get(fields), ...); }
-  // Makes room for as many as follow, of at least `shortest` bytes each.
+  // Makes room for the following number of items, of at least `shortest` bytes each.
   void Count(auto& items, size_t shortest) { items.resize(reader_.Count(shortest)); }
   void Require(bool good) {
     if (!good) reader_.MarkBad();

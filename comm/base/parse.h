@@ -18,7 +18,7 @@ Result<Duration> ParseDuration(std::string_view text);
 // The shortest form that ParseDuration reads back: "500ms", "10m", "16h40m", "1.5s".
 std::string FormatDuration(Duration duration);
 
-// Seconds with one decimal for people: "12.4 s".
+// Seconds with one decimal for users: "12.4 s".
 std::string FormatSeconds(Duration duration);
 
 std::vector<std::string_view> Split(std::string_view text, char separator);

@@ -1,4 +1,4 @@
-// Text to an integer, strictly. A header of its own because it needs nothing but the standard library.
+// Text to an integer, strictly. A separate header because it needs only the standard library.
 #pragma once
 
 #include <charconv>

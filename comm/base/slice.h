@@ -1,5 +1,5 @@
-// A part of bytes that never change and that all its copies own together: to copy one copies no bytes. What a
-// rank keeps of 2048 others comes in one message and stays there.
+// A part of bytes that never change and that all copies own together: copying a Slice copies no bytes. The
+// data of 2048 other ranks comes in one message and stays there.
 //
 // Threads: as a std::shared_ptr; different copies may be used by different threads. Nothing here blocks.
 #pragma once
@@ -19,7 +19,7 @@ class Slice {
   Slice(Bytes bytes)  // NOLINT(google-explicit-constructor): the same bytes, kept otherwise
       : owner_(std::make_shared<const Bytes>(std::move(bytes))), part_(*owner_) {}
   Slice(std::initializer_list<uint8_t> bytes) : Slice(Bytes(bytes)) {}
-  // `part` must lie in `*owner`.
+  // `part` must be within `*owner`.
   Slice(std::shared_ptr<const Bytes> owner, ByteView part) : owner_(std::move(owner)), part_(part) {}
 
   // Valid as long as this or a copy of it.

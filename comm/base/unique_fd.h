@@ -1,4 +1,4 @@
-// Owns one file descriptor and closes it. Movable, so that ownership can be handed over; never copied.
+// Owns one file descriptor and closes it. Movable, to pass on ownership; never copied.
 #pragma once
 
 #include <unistd.h>

@@ -34,8 +34,8 @@ class WireWriter {
   Bytes bytes_;
 };
 
-// Reads what may come from a stranger: a read past the end makes every later read give zero, and Finish()
-// says so. A length is checked against what is there before anything is allocated.
+// Reads bytes that may be malformed: a read past the end makes every later read give zero, and Finish()
+// reports it. A length is checked against the remaining bytes before anything is allocated.
 class WireReader {
  public:
   explicit WireReader(ByteView bytes) : rest_(bytes) {}
@@ -49,7 +49,7 @@ class WireReader {
   std::string String() { return std::string(AsText(Blob())); }
   ByteView Blob();              // a view into the input
   ByteView Raw(size_t length);  // a view into the input
-  // A count of items of at least `item_bytes` each; fails where so many cannot follow.
+  // A count of items of at least `item_bytes` each; fails if that number cannot follow.
   uint32_t Count(size_t item_bytes);
 
   bool ok() const { return ok_; }

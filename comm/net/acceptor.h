@@ -1,8 +1,8 @@
-// Accepts the connections of one listening socket, at most kAcceptsPerWake before everything else on the loop
-// has its turn, and after the timers that are due: a peer that connects in a loop delays no heartbeat.
-// Without a free descriptor it pauses for 100 ms.
+// Accepts the connections of one listening socket: at most kAcceptsPerWake before other work of the loop has
+// its turn, and after the timers that are due. So a peer that connects in a loop delays no heartbeat. Without
+// a free descriptor it pauses for 100 ms.
 //
-// Lives on one EventLoop; owns the listener. Nothing blocks.
+// Runs on one EventLoop; owns the listener. Nothing blocks.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class Acceptor {
   ~Acceptor();
 
   Status Start();
-  // While paused, who connects waits in the kernel's queue.
+  // While paused, new peers wait in the kernel's queue.
   void SetPaused(bool paused);
   int fd() const { return listener_.get(); }
 

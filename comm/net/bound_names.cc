@@ -20,7 +20,7 @@ struct BoundName {
 };
 
 // Of one process. Never destroyed: threads may use it until the process ends. A forked child makes its own,
-// because the mutex of its parent may be locked for good.
+// because its copy of the mutex may stay locked forever.
 struct BoundNames {
   pid_t process = getpid();
   std::mutex mutex;

@@ -1,6 +1,6 @@
 // The names of sockets that this process has bound in private directories. exit() removes them, and the
-// directories that become empty, if the process has not left its group before. What a process leaves that is
-// killed, or that calls _exit, is removed by the user's next start.
+// directories that become empty, if the process has not left its group before. The user's next start removes
+// the names of a process that was killed or called _exit.
 //
 // The removal at exit allocates no memory and does not block. A forked child begins with no names: its exit
 // does not remove those of its parent.
@@ -18,7 +18,7 @@ void RememberBoundName(std::string path, std::string directory);
 // False if exit() has removed the name: it may be another process's now.
 bool ForgetBoundName(const std::string& path);
 
-// A name of this process is never dead, and needs no probe. The last one in a directory tidies it.
+// A name of this process is in use, and needs no probe. The last one in a directory tidies it.
 bool IsBoundName(const std::string& path);
 bool HasBoundNameIn(const std::string& directory);
 

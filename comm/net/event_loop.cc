@@ -10,7 +10,7 @@
 namespace muster::net {
 namespace {
 
-// The tag in epoll's data tells a descriptor from a later one with the same number.
+// The tag in epoll's data distinguishes a descriptor from a later one with the same number.
 uint64_t MakeTag(int fd, uint64_t generation) { return (generation << 32) | static_cast<uint32_t>(fd); }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::vector<std::function<void()>> Mailbox::TakeAll() {
 }
 
 void Mailbox::Close() {
-  // Dropped outside the lock: what the work holds may post in its destructor.
+  // Dropped outside the lock: the work's captures may post in their destructors.
   std::vector<std::function<void()>> dropped;
   const std::lock_guard lock(mutex_);
   closed_ = true;
@@ -60,7 +60,7 @@ EventLoop::EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox)
 
 EventLoop::~EventLoop() {
   mailbox_->Close();
-  // What a handler holds may forget in its destructor: by then there is nothing left to forget.
+  // A handler's captures may call Forget in their destructors: by then the table is empty.
   const auto dropped = std::exchange(watched_, {});
 }
 
@@ -79,7 +79,7 @@ Status EventLoop::Watch(int fd, uint32_t events, IoHandler handler) {
     return muster::Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(errno));
   }
   if (watched_.size() <= static_cast<size_t>(fd)) watched_.resize(static_cast<size_t>(fd) + 1);
-  // Dropped last: what a handler holds may watch or forget in its destructor.
+  // Dropped last: a handler's captures may call Watch or Forget in their destructors.
   auto watched = std::make_shared<Watched>(Watched{std::move(handler), generation, events});
   watched.swap(watched_[static_cast<size_t>(fd)]);
   return {};

@@ -1,5 +1,5 @@
-// An event loop: descriptors, timers and work posted from other threads. The control plane runs on one, and the
-// data connections of a process that are being made are on another.
+// An event loop: descriptors, timers and work posted from other threads. The control plane runs on one loop,
+// and unfinished data connections of a process are on another.
 //
 // Threads: one at a time, except for Post, mailbox() and fd(). Handlers run on the thread that runs the loop, one
 // at a time; they may watch, forget and cancel anything, themselves included. Nothing blocks except RunUntil and
@@ -23,7 +23,7 @@
 
 namespace muster::net {
 
-// Where other threads leave work for a loop; outlives the loop, after which what is posted is dropped.
+// The queue of other threads' work for a loop; outlives the loop, and then drops posted work.
 class Mailbox {
  public:
   static Result<std::shared_ptr<Mailbox>> Create();
@@ -60,12 +60,12 @@ class EventLoop {
   TimerId After(Duration delay, std::function<void()> handler) {
     return At(Deadline::After(delay).when(), std::move(handler));
   }
-  void Cancel(TimerId timer);  // harmless where it has fired
+  void Cancel(TimerId timer);  // harmless if it has fired
 
   void Post(std::function<void()> work) { mailbox_->Post(std::move(work)); }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
 
-  // Until `done` says so (looked at after each round of handlers) or the deadline; true when done.
+  // Until `done` is true (checked after each round of handlers) or the deadline; true when done.
   bool RunUntil(const std::function<bool()>& done, Deadline deadline);
   void RunOnce(Deadline deadline);
 
@@ -87,11 +87,11 @@ class EventLoop {
   void RunTimers();
   void RunMail();
   void Dispatch(uint64_t tag, uint32_t events);
-  Watched* Find(int fd) const;  // null where it is not watched
+  Watched* Find(int fd) const;  // null if it is not watched
 
   UniqueFd epoll_;
   std::shared_ptr<Mailbox> mailbox_;
-  // By descriptor: the kernel gives the lowest that is free. shared_ptr: a handler may forget itself while it
+  // By descriptor: the kernel gives the lowest that is free. shared_ptr: a handler may remove itself while it
   // runs.
   std::vector<std::shared_ptr<Watched>> watched_;
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers_;

@@ -39,7 +39,7 @@ Error Broken(int error) {
 
 bool MayComeLater(int error) { return error == EAGAIN || error == EINTR; }
 
-// How much the kernel took of both; -1 with errno: the connection is broken.
+// Number of bytes of both that the kernel took; -1 with errno: the connection is broken.
 ssize_t SendBoth(int fd, ByteView first, ByteView second) {
   std::array<iovec, 2> parts{iovec{const_cast<uint8_t*>(first.data()), first.size()},
                              iovec{const_cast<uint8_t*>(second.data()), second.size()}};
@@ -69,14 +69,14 @@ void FrameStream::Start(FrameHandler on_frame, CloseHandler on_close) {
   on_close_ = std::move(on_close);
   if (!fd_) return;
   const Status watched = loop_.Watch(fd_.get(), EPOLLIN, [this](uint32_t events) { OnEvents(events); });
-  // Later: who starts a stream is not prepared to lose it meanwhile.
+  // Later: the caller of Start is not prepared for the loss of the stream.
   if (!watched) {
     return loop_.Post([this, alive = alive_, error = watched.error()] {
       if (*alive) Close(error);
     });
   }
   UpdateInterest();
-  // What came with the previous owner's last frame is not announced by the kernel again.
+  // The kernel does not announce again the bytes that came with the previous owner's last frame.
   if (input_.size() - input_start_ >= kLengthBytes) {
     loop_.Post([this, alive = alive_] {
       if (*alive) DeliverFrames();
@@ -118,8 +118,8 @@ void FrameStream::CloseAfterFlush() {
   if (output_.empty()) Close({});
 }
 
-// What the peer said last is delivered before the end; not from within Send, whose callers are not prepared
-// to lose the stream.
+// The peer's last frames are delivered before the end; not from within Send, whose callers are not prepared
+// for the loss of the stream.
 void FrameStream::Break(Error reason) {
   broken_ = true;
   output_.clear();
@@ -155,7 +155,7 @@ FrameStream::Read FrameStream::ReadSome() {
     MakeRoom(static_cast<size_t>(count));
     input_.insert(input_.end(), chunk.begin(), chunk.begin() + count);
     last_received_ = Clock::now();
-    // What comes after it, an end as well, the loop announces again.
+    // The loop announces later bytes again, and the end as well.
     return static_cast<size_t>(count) < chunk.size() ? Read::kAll : Read::kSome;
   }
   if (count < 0 && MayComeLater(errno)) return Read::kNothing;
@@ -163,8 +163,8 @@ FrameStream::Read FrameStream::ReadSome() {
   return Read::kNothing;
 }
 
-// For `more` bytes, or at once for all of the frame that has begun; not for as much as somebody may merely
-// say.
+// For `more` bytes, or immediately for all of the frame that has begun; not for a length that is only
+// announced.
 void FrameStream::MakeRoom(size_t more) {
   if (input_.size() - input_start_ < kLengthBytes) return;
   const size_t length = ReadLength(input_.data() + input_start_);
@@ -190,7 +190,7 @@ bool FrameStream::DeliverFrames() {
       Close(opened.error());
       return false;
     }
-    // A copy: the handler may hand the stream to another owner.
+    // A copy: the handler may pass the stream to another owner.
     const FrameHandler handler = on_frame_;
     if (handler) handler(opener_ ? ByteView(*opened) : taken.frame);
     if (!*alive) return false;

@@ -1,9 +1,9 @@
-// Frames over one connected stream socket: u32 length, then as many bytes. After Seal() each frame's bytes
-// are encrypted and authenticated (comm/auth/sealed_channel.h).
+// Frames over one connected stream socket: u32 length, then the bytes. After Seal() each frame's bytes are
+// encrypted and authenticated (comm/auth/sealed_channel.h).
 //
-// Lives on one EventLoop and its thread. Send never blocks: what the kernel does not take is queued. A peer
-// that leaves more than kMostQueued unread loses the connection. Handlers may destroy the stream. The stream
-// owns its descriptor.
+// Runs on one EventLoop and its thread. Send never blocks: bytes that the kernel does not take are queued. A
+// peer that leaves more than kMostQueued unread loses the connection. Handlers may destroy the stream. The
+// stream owns its descriptor.
 #pragma once
 
 #include <sys/epoll.h>
@@ -29,7 +29,7 @@ class FrameStream {
   // read dozens of them will not read the next one either. One frame may always be queued, however long.
   static constexpr size_t kMostQueued = size_t{64} << 20;
   // Called once. An Error with an empty message: the peer closed the stream or ended, also within a frame or
-  // with bytes unread (a reset). Which of them it was depends on the moment and says nothing more.
+  // with bytes unread (a reset). The difference depends on timing and carries no information.
   using CloseHandler = std::function<void(const Error& reason)>;
 
   // `longest_frame` in bytes; a longer one closes the stream before anything is allocated for it.
@@ -38,7 +38,7 @@ class FrameStream {
   FrameStream& operator=(const FrameStream&) = delete;
   ~FrameStream();
 
-  // Starts to read. Call again to hand the stream to another owner. No handler is called before it returns.
+  // Starts to read. Call again to pass the stream to another owner. No handler is called before it returns.
   void Start(FrameHandler on_frame, CloseHandler on_close);
   void Send(ByteView frame);
   // Delivers what has arrived without waiting for the loop.
@@ -50,12 +50,12 @@ class FrameStream {
   int fd() const { return fd_.get(); }
   bool flushed() const { return output_.empty(); }
   Clock::time_point last_received() const { return last_received_; }
-  // Lets what is queued go out, then closes; no handler is called any more. For a last message before the
+  // Sends the queued frames, then closes; no handler is called from now on. For a last message before the
   // end.
   void CloseAfterFlush();
 
  private:
-  enum class Read { kNothing, kSome, kAll };  // kAll: of what was there
+  enum class Read { kNothing, kSome, kAll };  // kAll: all available bytes
   struct Taken {
     Bytes owner;
     ByteView frame;  // in owner
@@ -83,10 +83,10 @@ class FrameStream {
   std::deque<Bytes> output_;
   size_t output_sent_ = 0;  // of the first
   size_t queued_ = 0;       // bytes in output_
-  bool broken_ = false;     // nothing can be sent any more; Close follows
+  bool broken_ = false;     // nothing can be sent; Close follows
   bool closing_ = false;
   Clock::time_point last_received_ = Clock::now();
-  // Handlers may destroy the stream: whoever calls one looks here afterwards.
+  // Handlers may destroy the stream: check this after each call of one.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

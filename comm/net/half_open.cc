@@ -56,7 +56,7 @@ size_t HalfOpenTable::MostFresh() const {
 
 namespace {
 
-// The older front of two queues of one address; end() where both are empty.
+// The older front of two queues of one address; end() if both are empty.
 template <typename Queue>
 const typename Queue::value_type* OlderOf(const Queue& one, const Queue& other) {
   if (one.empty()) return other.empty() ? nullptr : &*other.begin();

@@ -1,4 +1,4 @@
-// The connections of one listener that have not proven themselves yet, and which of them is closed when a
+// The connections of one listener that have not proven themselves, and the choice of the one to close when a
 // new connection needs its place.
 //
 // A connection is fresh until its peer has sent a first valid message, and silent while its peer owes the
@@ -6,14 +6,14 @@
 //
 //   1. If one address has more fresh connections than half its share of the places, and more than one: the oldest of
 //      them. (Share: the places divided by the addresses.) Else a few addresses with silent connections could fill the
-//      places and, because rule 2 is slow, the kernel's queue, which then drops the first packets of honest peers.
+//      places and, because rule 2 is slow, the kernel's queue, which then drops packets of members.
 //   2. Else the oldest silent connection that has owed bytes for kPatience. If several addresses have such
 //      a connection: the one of the address with the most silent connections.
 //
-// An honest peer sends its first message with the connection and answers within milliseconds, so it keeps its
-// place. No connection is refused for its address: an honest rank may share its node with an attacker.
+// A real member sends its first message with the connection and answers within milliseconds, so it keeps its
+// place. No connection is refused for its address: a real member may share its node with an attacker.
 //
-// A value of one thread; it knows no descriptors. Each call takes logarithmic time, Victim() time
+// A value of one thread, without descriptors. Each call takes logarithmic time, Victim() time
 // linear in the number of addresses.
 #pragma once
 
@@ -47,10 +47,10 @@ class HalfOpenTable {
 
   size_t size() const { return all_.size(); }
   bool full() const { return all_.size() >= places_; }
-  // What gives way to a new connection; absent: nothing does yet.
+  // The connection that gives way to a new one; absent: none does.
   std::optional<Id> Victim(Clock::time_point now) const;
-  // What gives way when the process itself runs out of descriptors: the oldest fresh connection of the address
-  // with the most, else the oldest silent one.
+  // The connection that gives way when the process itself runs out of descriptors: the oldest fresh one of
+  // the address with the most, else the oldest silent one.
   std::optional<Id> AnyVictim() const;
   // When Victim() may change its answer with time alone.
   Deadline NextVictim() const;

@@ -13,7 +13,7 @@
 namespace muster::net {
 
 // All addresses of a name (or of a numeric address), in the resolver's order, each once, with `port`. BLOCKS
-// for as long as the site's name service likes: call it on a BlockingWorker. Error: kSystem, names the host.
+// as long as the site's name service does: call it on a BlockingWorker. Error: kSystem, names the host.
 Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t port);
 
 struct LocalInterface {
@@ -24,14 +24,14 @@ struct LocalInterface {
 // Every address of every interface that is up.
 Result<std::vector<LocalInterface>> LocalInterfaces();
 
-// Networks that exist on every node with the same addresses and lead nowhere (docker0, virbr0, lo).
+// Networks that exist on every node with the same addresses and connect no nodes (docker0, virbr0, lo).
 bool IsNodeLocalInterface(std::string_view name);
 
 // `pattern`: a name, a glob over names ("eth*") or a CIDR ("10.1.0.0/16", "fd00::/8").
 bool MatchesInterface(const LocalInterface& interface, std::string_view pattern);
 
-// The names of the interfaces that rendezvous.interface chooses on this node, for the libraries that programs
-// bring (NCCL, Gloo). Those whose addresses AddressesToAdvertise offers, each once, in the same order; empty
+// The names of the interfaces that rendezvous.interface chooses on this node, for the libraries of programs
+// (NCCL, Gloo). Those whose addresses AddressesToAdvertise offers, each once, in the same order; empty
 // without a pattern, or if it matches nothing.
 std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kRandomDigits = 8;
 constexpr size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 1;
-// Until a socket listens it has a name of its own.
+// Until a socket listens it has a temporary name.
 constexpr char kNotReady = '~';
 constexpr size_t kLongestSocketName = 52;
 // Each failed attempt is another process's success.
@@ -40,7 +40,7 @@ uint64_t RandomNumber() {
 
 std::string RandomText() { return fmt::format("{:08x}", static_cast<uint32_t>(RandomNumber())); }
 
-// Absent /proc: all such processes are on one node as far as anybody can tell.
+// Without /proc all such processes count as being on one node.
 const std::string& BootId() {
   static const std::string id = [] {
     const std::string text = ReadText("/proc/sys/kernel/random/boot_id").substr(0, kRandomDigits);
@@ -56,7 +56,7 @@ bool IsName(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) && name.size() == prefix.size() + kRandomDigits;
 }
 
-// Empty: whoever else may write in it cannot rename or remove what is ours.
+// Empty: other users with write access to it cannot rename or remove this user's entries.
 std::string ProblemOfBase(const std::string& base) {
   struct stat status {};
   if (stat(base.c_str(), &status) != 0) return ErrnoText(errno);
@@ -77,8 +77,8 @@ UniqueFd Lock(const std::string& path) {
   return fd;
 }
 
-// Removes the dead ones, then the directory if it is empty. Those that are in use, up to the first with kUntilBound;
-// absent if another process holds the lock.
+// Removes the unbound ones, then the directory if it is empty. Returns those in use, up to the first with
+// kUntilBound; absent if another process holds the lock.
 std::optional<std::vector<std::string>> RemoveAllDead(const PrivateDirectory& directory,
                                                       PrivateDirectory::Extent extent) {
   const UniqueFd lock = Lock(directory.path());
@@ -183,7 +183,8 @@ bool PrivateDirectory::Has(std::string_view socket) const {
   return faccessat(AT_FDCWD, PathOf(socket).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// A datagram socket cannot connect to one that listens, and is told why: the listener's queue stays as it is.
+// A datagram socket cannot connect to a listening one, and gets the reason: the listener's queue is not
+// changed.
 PrivateDirectory::Presence PrivateDirectory::Look(std::string_view socket) const {
   const auto address = AddressOf(socket);
   const UniqueFd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -221,7 +222,7 @@ void PrivateDirectory::Tidy(Extent extent) const {
     if (rmdir(path().c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
     const std::optional<std::vector<std::string>> in_use = RemoveAllDead(*this, extent);
     if (!in_use || in_use->empty()) return;
-    // An owner that has left meanwhile found the lock taken, and has left the rest to this process.
+    // An owner that has left meanwhile found the lock taken, so this process must remove its names.
     const bool all_stay = std::ranges::all_of(*in_use, [&](const auto& socket) {
       return IsBoundName(PathOf(socket)) || Look(socket) == Presence::kBound;
     });

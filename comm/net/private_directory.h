@@ -5,13 +5,13 @@
 // No name is fixed in advance, so another user cannot take it first. A process lists the base and uses only
 // entries that this user owns and that are closed to all others. Entries of another user with the same prefix
 // cost one fstatat each. BOOT comes from the kernel's boot id: on a file system that several nodes share,
-// each node uses its own directories, because the sockets of another node look dead here.
+// each node uses its own directories, because the sockets of another node seem unbound here.
 //
 // The rules by which processes share a directory without waiting for each other:
 //   1. A socket gets its name only when it is bound and listens (PrivateSocket::Bind). If nothing is bound to
 //      a name (kDead), its owner has ended.
 //   2. A process removes its own names. Names of other processes are removed only if they are dead, and only
-//      under flock(2) of the directory: nobody can replace the name between the look and the removal. A name
+//      under flock(2) of the directory: no process can replace the name between check and removal. A name
 //      that is in use is therefore never removed. If the lock is taken, the caller does without.
 //   3. A directory is removed only if it is empty. A process whose directory vanishes before it has bound its
 //      socket starts over.
@@ -33,11 +33,11 @@
 
 namespace muster::net {
 
-// Where private directories are made and looked for: /dev/shm, /tmp, `temporary` ($TMPDIR, may be empty) and
-// /run/user/UID if it exists. The first two are always among them: $TMPDIR may be that of the login node.
+// The bases of private directories: /dev/shm, /tmp, `temporary` ($TMPDIR, may be empty) and /run/user/UID if
+// it exists. The first two are always among them: $TMPDIR may be that of the login node.
 std::vector<std::string> PrivateBases(std::string_view temporary = {});
 
-// Whether user ids prove anything to this process. They do not if it runs as the overflow uid in a user
+// Whether user ids prove an identity to this process. They do not if it runs as the overflow uid in a user
 // namespace that does not map every user: all users without a mapping then have the same uid.
 bool UserIdsAreReliable();
 // The decision. `uid_map`: the text of /proc/self/uid_map.
@@ -50,8 +50,8 @@ class PrivateDirectory {
 
   // Those of this user in `base`, ordered by name. Empty if the base cannot be used.
   static std::vector<PrivateDirectory> FindIn(const std::string& base);
-  // The first of these, else a new one. Processes that do this at once agree on one of them, soon if not
-  // immediately. Error: kSystem.
+  // The first of these, else a new one. Processes that call this at the same time agree on one of them, soon
+  // if not immediately. Error: kSystem.
   static Result<PrivateDirectory> FindOrMakeIn(const std::string& base);
   static Result<PrivateDirectory> MakeIn(const std::string& base);
 
@@ -68,8 +68,8 @@ class PrivateDirectory {
   Presence Look(std::string_view socket) const;
   // Rule 2. False if another process holds the lock.
   bool RemoveDead(std::string_view socket) const;
-  // Removes dead sockets, then the directory if it is empty. kUntilBound: stops at the first socket in use,
-  // whose owner will do the rest.
+  // Removes unbound names, then the directory if it is empty. kUntilBound: stops at the first socket in use;
+  // its owner removes the remaining ones.
   void Tidy(Extent extent) const;
   std::vector<std::string> Sockets() const;
 
@@ -110,12 +110,12 @@ struct PrivateSocket {
   UniqueFd fd;
   PrivateName name;
 
-  // kSystem; `*error_number` gets errno. EEXIST: the name is there, bound or dead. ENOENT: the directory is
-  // gone, or a Tidy took the socket for a dead one; to be tried again.
+  // kSystem; `*error_number` gets errno. EEXIST: the name exists, bound or unbound. ENOENT: the directory is
+  // gone, or a Tidy took the socket for an unbound one; try again.
   static Result<PrivateSocket> Bind(const PrivateDirectory& directory, std::string_view socket, Kind kind,
                                     int* error_number = nullptr);
-  // Under a name that no other process uses, in the first of `bases` in which that works. Error: kSystem,
-  // with what was in the way in each.
+  // Under a name that no other process uses, in the first of `bases` that works. Error: kSystem, with the
+  // reason for each.
   static Result<PrivateSocket> Open(const std::vector<std::string>& bases, std::string_view socket,
                                     Kind kind);
   static Result<PrivateSocket> OpenIn(const std::string& base, std::string_view socket, Kind kind);
@@ -124,9 +124,9 @@ struct PrivateSocket {
 // "PREFIX-0123456789ab", a name that no other process uses.
 std::string UniqueSocketName(std::string_view prefix);
 
-// Whether the kernel lists a bound socket of that name in this network namespace. If no directory that this
-// process sees has it, its directory belongs to another mount namespace. Anyone can imitate such an entry: it
-// is good for a reason in a message and for not waiting, and proves nothing.
+// True if the kernel lists a bound socket of that name in this network namespace. If no directory visible to
+// this process has it, its directory is in another mount namespace. Any user can imitate such an entry: it is
+// good for a reason in a message and for not waiting, and proves nothing.
 bool IsListedByKernel(std::string_view socket);
 
 }  // namespace muster::net

@@ -34,7 +34,7 @@ void ProcessWatch::LookAgain(Duration after) {
 void ProcessWatch::Look() {
   if (!end_.HasEnded()) return watched_ ? void() : LookAgain(kLookAgain);
   Stop();
-  // The call may be this object's end.
+  // The call may destroy this object.
   const std::function<void()> on_end = std::move(on_end_);
   on_end();
 }

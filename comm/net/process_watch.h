@@ -1,7 +1,7 @@
-// The end of a process as an event of a loop. Where the kernel has no such event (process_end.h) the process
-// is looked at ten times a second.
+// The end of a process as an event of a loop. If the kernel has no such event (process_end.h) the process is
+// checked ten times a second.
 //
-// Lives on one EventLoop.
+// Runs on one EventLoop.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,7 @@ namespace muster::net {
 
 class ProcessWatch {
  public:
-  // `on_end` is called once, from the loop, also where the process has ended already. It may destroy the
-  // watch.
+  // `on_end` is called once, from the loop, even if the process has ended already. It may destroy the watch.
   ProcessWatch(EventLoop& loop, pid_t pid, std::function<void()> on_end);
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;

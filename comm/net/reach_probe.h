@@ -1,7 +1,7 @@
-// Whether other nodes still answer when one has fallen silent: tells "that node is gone" from "my own node is
-// cut off". Any answer counts, also "nobody listens at this port".
+// Checks whether other nodes still answer when one has fallen silent: distinguishes a lost node from the own
+// node being cut off. Any answer counts, also a refused connection.
 //
-// Lives on one EventLoop. The connections are closed as soon as they are answered.
+// Runs on one EventLoop. The connections are closed as soon as they are answered.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace muster::net {
 
 class ReachProbe {
  public:
-  // One of each node; asks all at once.
+  // `nodes`: one address of each node; probes all at the same time.
   ReachProbe(EventLoop& loop, const std::vector<SocketAddress>& nodes);
   ReachProbe(const ReachProbe&) = delete;
   ReachProbe& operator=(const ReachProbe&) = delete;

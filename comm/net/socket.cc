@@ -24,9 +24,9 @@ const sockaddr_un* AsUnix(const sockaddr* address) { return reinterpret_cast<con
 
 bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
 
-// Also makes the kernel notice a peer that went without a word, for connections that have no heartbeat of
-// their own. Not TCP_USER_TIMEOUT: it ends a connection to a peer that lives and merely does not read
-// (zero window), as a rank that computes for an hour.
+// Also makes the kernel detect a peer that vanished silently, for connections without a heartbeat. Not
+// TCP_USER_TIMEOUT: it ends a connection to a running peer that merely does not read (zero window), as a rank
+// that computes for an hour.
 void SetUpTcp(int fd) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
@@ -126,7 +126,7 @@ std::string SocketAddress::path() const {
 std::string SocketAddress::Host() const {
   std::array<char, NI_MAXHOST> host{};
   if (!IsTcp(family())) return "";
-  // A mapped IPv4 address is an IPv4 address to whoever has to read or dial it.
+  // A mapped IPv4 address counts as an IPv4 address for users and for dialing.
   if (family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&AsIpv6(get())->sin6_addr)) {
     const uint8_t* bytes = AsIpv6(get())->sin6_addr.s6_addr;
     return fmt::format("{}.{}.{}.{}", bytes[12], bytes[13], bytes[14], bytes[15]);
@@ -157,7 +157,7 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
   if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
   if (bind(fd.get(), address.get(), address.length()) != 0)
     return SystemFailure("bind", address, error_number);
-  // What it accepts inherits this, at no cost for each connection.
+  // Accepted connections inherit this, at no cost for each.
   if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (listen(fd.get(), SOMAXCONN) != 0) return SystemFailure("listen on", address, error_number);
   return fd;
@@ -185,7 +185,7 @@ Result<UniqueFd> Accept(int listener, SocketAddress* peer) {
   UniqueFd fd(
       accept4(listener, reinterpret_cast<sockaddr*>(&storage), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) {
-    // A connection that was aborted while it waited is nobody.
+    // An aborted connection in the queue is skipped.
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return UniqueFd();
     return Fail(Code::kSystem, "cannot accept a connection: {}", ErrnoText(errno));
   }

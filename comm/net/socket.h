@@ -1,4 +1,4 @@
-// Sockets the way muster uses them: non-blocking, close-on-exec, errors as values that name the address.
+// Sockets as muster uses them: non-blocking, close-on-exec, errors as values that name the address.
 #pragma once
 
 #include <netinet/in.h>
@@ -22,7 +22,7 @@ class SocketAddress {
   SocketAddress() = default;
   SocketAddress(const sockaddr* address, socklen_t length);
 
-  // Numeric only ("10.1.2.3", "fe80::1%eth0"); absent where it is not an address.
+  // Numeric only ("10.1.2.3", "fe80::1%eth0"); absent if it is not an address.
   static std::optional<SocketAddress> FromNumeric(std::string_view host, uint16_t port);
   static SocketAddress AnyIpv4(uint16_t port);
   static SocketAddress AnyIpv6(uint16_t port);
@@ -49,19 +49,20 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
-// Bound and listening; what is accepted on it has the options that StartConnect sets. kSystem;
-// `*error_number` (may be null) gets errno, so that a caller can tell a taken address.
+// Bound and listening; accepted connections have the options that StartConnect sets. kSystem; `*error_number`
+// (may be null) gets errno, so that a caller can recognise a taken address.
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
 
-// Starts to connect; the descriptor becomes writable when that has ended, then ConnectError says how.
-// TCP_NODELAY and keep-alive are set: a peer that is gone is noticed within 30 s if nothing is in flight to it.
+// Starts to connect; the descriptor becomes writable when that has ended, then ConnectError returns the
+// result. TCP_NODELAY and keep-alive are set: a lost peer is noticed within 30 s if nothing is in flight to
+// it.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
 int ConnectError(int fd);  // 0: connected
 
 // One waiting connection, non-blocking; an empty UniqueFd when none waits.
 Result<UniqueFd> Accept(int listener, SocketAddress* peer = nullptr);
 
-// Whether the peer has closed the connection and has sent nothing that is unread.
+// True if the peer has closed the connection and no unread bytes remain.
 bool PeerHasHungUp(int fd);
 
 SocketAddress LocalAddress(int fd);
@@ -71,10 +72,10 @@ struct PeerCredentials {
   pid_t pid = 0;
   uid_t uid = 0;
 };
-// Of a connected Unix socket: who the kernel says made the other end.
+// Of a connected Unix socket: the creator of the other end, from the kernel.
 std::optional<PeerCredentials> CredentialsOf(int fd);
 
-// A number that differs between network namespaces of one machine; 0 if the kernel does not say.
+// A number that differs between network namespaces of one machine; 0 if the kernel does not report it.
 uint32_t OwnNetworkNamespace();
 
 }  // namespace muster::net

@@ -73,7 +73,7 @@ DiagRequest RequestFor(const End& local, const End& remote) {
   return request;
 }
 
-// Absent: the kernel cannot say (no such module, netlink forbidden).
+// Absent: the kernel cannot answer (no such module, netlink forbidden).
 std::optional<std::optional<SocketOwner>> AskKernel(const End& local, const End& remote) {
   const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!netlink) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<std::optional<SocketOwner>> AskKernel(const End& local, const End&
     return std::nullopt;
   }
   const auto* found = reinterpret_cast<const inet_diag_msg*>(bytes.data() + NLMSG_HDRLEN);
-  // Where there is no such connection, a listener at the same address is found.
+  // Without such a connection, a listener at the same address is found.
   if (found->idiag_state == TCP_LISTEN || found->id.idiag_dport != remote.port || found->idiag_inode == 0) {
     return std::optional<SocketOwner>();
   }

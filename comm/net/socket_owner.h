@@ -1,6 +1,6 @@
-// Whose a TCP connection of this node is: the kernel knows, whatever the protocol on it leaves unproven.
+// The owner of a TCP connection of this node, from the kernel, even if its protocol proves nothing.
 //
-// Source: sock_diag(7), linux/inet_diag.h; where the kernel has no INET_DIAG, /proc/net/tcp and tcp6.
+// Source: sock_diag(7), linux/inet_diag.h; if the kernel has no INET_DIAG, /proc/net/tcp and tcp6.
 #pragma once
 
 #include <sys/types.h>
@@ -21,9 +21,9 @@ struct SocketOwner {
   friend bool operator==(const SocketOwner&, const SocketOwner&) = default;
 };
 
-// The socket whose own end is `local` and whose other end is `remote`, in this process's network namespace;
-// absent where there is none, or where no process holds it any more. Needs no rights; a system call or two,
-// does not wait. Error: kSystem.
+// The socket with own end `local` and other end `remote`, in this process's network namespace; absent if
+// there is none, or no process holds it. Needs no rights; a system call or two, does not wait. Error:
+// kSystem.
 Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local, const SocketAddress& remote);
 
 // The same from the text of /proc/net/tcp or tcp6.

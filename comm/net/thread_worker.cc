@@ -55,7 +55,7 @@ struct ThreadWorker::Shared {
     return job;
   }
 
-  // What it holds is destroyed outside the lock.
+  // Its captures are destroyed outside the lock.
   Job Cancel(const std::string& source, uint64_t number) {
     const std::lock_guard lock(mutex);
     const auto queue = jobs.find(source);
@@ -75,7 +75,7 @@ struct ThreadWorker::Shared {
     while (std::optional<Job> job = self->Next()) DoJob(self, *std::move(job));
   }
 
-  // `done` lives with the jobs' owner: it goes back through the mailbox only while there is one.
+  // `done` is owned by the jobs' owner: it goes back through the mailbox only while there is one.
   static void DoJob(const std::shared_ptr<Shared>& self, Job job) {
     job.work();
     const std::lock_guard lock(self->mutex);
@@ -123,7 +123,8 @@ ThreadWorker::Pending ThreadWorker::RunFor(const std::string& source, std::funct
   return number == 0 ? nullptr : std::make_shared<Ticket>(shared_, source, number);
 }
 
-// Its number; 0: it was done at once. Better late than never: without a thread the call blocks the loop itself.
+// Its number; 0: it ran immediately. Without a thread the call blocks the loop itself, which is better than
+// no call.
 uint64_t ThreadWorker::Submit(const std::string& source, std::function<void()> blocking_job,
                               std::function<void()> done_on_loop) {
   Shared::Job job{0, std::move(blocking_job), std::move(done_on_loop)};

@@ -1,6 +1,6 @@
-// A BlockingWorker with one thread of its own, started at the first job; jobs run one after the other, one of
-// each source in turn. For calls that may hang (name service, munge): destroying the worker leaves a hanging
-// call behind instead of waiting for it.
+// A BlockingWorker with its own thread, started at the first job; jobs run one after the other, round-robin
+// over the sources. For calls that may hang (name service, munge): destroying the worker abandons a hanging
+// call instead of waiting for it.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ void AbandonableCalls::Launch(std::function<void()> call) {
     shared->busy = false;
     shared->changed.notify_all();
   };
-  // Better late than never.
+  // Without a thread the call blocks, which is better than no call.
   if (!StartDetachedThread(work)) work();
 }
 

@@ -1,7 +1,7 @@
 // Calls into libraries that have no deadline of their own, one after the other: each has a thread, and is
-// left behind where it does not come back.
+// abandoned if it hangs.
 //
-// Threads: any. What a call uses must be its own (captured by value or shared): it may outlive all else.
+// Threads: any. A call must own its data (captured by value or shared): it may outlive everything else.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ class AbandonableCalls {
  public:
   AbandonableCalls();
 
-  // BLOCKS until it has come back, at most until the deadline: false then, also where an earlier one is still
-  // out.
+  // BLOCKS until it has returned, at most until the deadline: false then, also if an earlier one is still
+  // under way.
   bool Run(std::function<void()> call, Deadline deadline);
-  // Does not wait for it. Only while none is out.
+  // Does not wait for it. Only while no call is under way.
   void Start(std::function<void()> call);
-  // BLOCKS until none is out, at most until the deadline: false then.
+  // BLOCKS until no call is under way, at most until the deadline: false then.
   bool WaitForAll(Deadline deadline);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::array<const char*, 2> kDirectories = {"/dev/shm", "/tmp"};
-constexpr off_t kBlock = 512;  // of st_blocks, whatever the file system's is
+constexpr off_t kBlock = 512;  // unit of st_blocks on any file system
 
 Result<UniqueFd> Sealed(UniqueFd fd, size_t bytes) {
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {

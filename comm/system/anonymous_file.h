@@ -1,6 +1,6 @@
-// A file without a name for memory that processes share: it goes when the last of them does.
+// A file without a name for memory that processes share: it is freed when the last of them ends.
 //
-// memfd_create(2). Where a container forbids that call: a file in /dev/shm or /tmp that never has a name, or
+// memfd_create(2). If a container forbids that call: a file in /dev/shm or /tmp that never has a name, or
 // loses it before anything is written.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace muster {
 // no SIGBUS later. Error: kSystem.
 Result<UniqueFd> MakeAnonymousFile(size_t bytes);
 
-// Whether a descriptor that came along is such a file of that size, of this user where it is no memfd.
+// True if a received descriptor is such a file of that size; one that is no memfd must be of this user.
 bool IsAnonymousFile(int fd, size_t bytes);
 
 }  // namespace muster

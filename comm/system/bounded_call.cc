@@ -15,7 +15,7 @@
 namespace muster {
 namespace {
 
-// Where no descriptor is left: an abort must come about all the same.
+// For a process without a free descriptor: an abort must still happen.
 bool RunUnwatched(Deadline deadline, std::function<void()> call) {
   const auto ended = std::make_shared<std::promise<void>>();
   const std::future<void> end = ended->get_future();
@@ -42,7 +42,7 @@ bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }
   if ((fds[0].revents & POLLIN) == 0) return false;
-  // Only who has taken the word may read what the call has written.
+  // This thread may read the results of the call only after it has read this word.
   uint64_t taken = 0;
   return read(ended->get(), &taken, sizeof taken) == sizeof taken;
 }

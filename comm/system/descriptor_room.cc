@@ -7,9 +7,9 @@
 namespace muster {
 namespace {
 
-// Standard descriptors, event loops, listeners, the log, half-open connections of strangers.
+// Standard descriptors, event loops, listeners, the log, half-open connections of foreign peers.
 constexpr rlim_t kEverydayUse = 48;
-// An eighth is not given to strangers, but not more than this.
+// Reserve against foreign peers: an eighth, but not more than this.
 constexpr rlim_t kKeptPart = 8;
 constexpr rlim_t kMostKept = 64;
 

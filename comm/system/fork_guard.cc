@@ -38,7 +38,7 @@ void InChild() {
   list.mutex.unlock();
 }
 
-// Never destroyed: a fork may come as late as it likes.
+// Never destroyed: a fork may come at any time.
 List& TheList() {
   static List& list = []() -> List& {
     pthread_atfork(BeforeFork, InParent, InChild);

@@ -10,21 +10,21 @@
 
 namespace muster {
 
-// The whole file; absent where it cannot be read: the process has ended, or /proc hides it.
+// The whole file; absent if it cannot be read: the process has ended, or /proc hides it.
 std::optional<std::string> ReadProcFile(const std::string& path);
 
 // The entries of a directory of /proc whose names are numbers; none if it cannot be read.
 std::vector<int> NumbersIn(const std::string& directory);
 
-// The fields of /proc/PID/stat, each at its number in proc(5): "PID (NAME) S PPID ...", where PID is 1 and NAME
-// may hold anything. Empty for other text. Pure.
+// The fields of /proc/PID/stat, each at its number in proc(5): "PID (NAME) S PPID ...", in which PID is 1 and
+// NAME may hold anything. Empty for other text. Pure.
 std::vector<std::string_view> StatFields(std::string_view stat);
 
 // The children of all threads of /proc/PROCESS (a number, or "self"). Absent if the kernel has no such file.
 std::optional<std::vector<pid_t>> ChildrenOf(const std::string& process);
 std::optional<pid_t> ParentOf(pid_t pid);
 
-// "python3", as /proc/PID/comm has it; "?" where it is not known.
+// "python3", as in /proc/PID/comm; "?" if it is not known.
 std::string ProcessName(pid_t pid);
 
 }  // namespace muster

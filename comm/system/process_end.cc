@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-// How often Await looks where there is no event. A program that is killed ends within a few of these.
+// Interval of the checks of Await without an event. A killed program ends within a few of these.
 constexpr int kLookAgainMilliseconds = 5;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool IsStatOfEnded(std::string_view stat) {
   const std::vector<std::string_view> fields = StatFields(stat);
   if (fields.size() <= kThreads) return false;
   if (fields[kState] == "X") return true;
-  // A process whose first thread alone has ended looks like a zombie, too.
+  // A process with only its first thread ended also seems to be a zombie.
   return fields[kState] == "Z" && ParseInteger<int>(fields[kThreads]).value_or(0) <= 1;
 }
 

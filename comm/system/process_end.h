@@ -1,8 +1,8 @@
 // The end of a process, of a child or of another one of this node.
 //
 // pidfd_open(2) makes it an event. Without that call (kernels before 5.3, the filters of some containers) the
-// process must be looked at: by its /proc/PID/stat, opened once, which cannot come to mean another process
-// with the same number; where /proc hides it by kill(2), which can.
+// process must be polled: by its /proc/PID/stat, opened once, which never refers to another process with the
+// same number. If /proc hides it, by kill(2), which may.
 //
 // Threads: any. A value that moves.
 #pragma once
@@ -37,11 +37,11 @@ class ProcessEnd {
   bool gone_ = false;  // there was no such process to begin with
 };
 
-// Whether /proc/PID/stat is that of a process that has ended. Pure; for ProcessEnd.
+// True if /proc/PID/stat is that of a process that has ended. Pure; for ProcessEnd.
 bool IsStatOfEnded(std::string_view stat);
 
-// Whether /proc/PID/stat is that of a process whose first thread exits or has ended: its memory, and with it its
-// environment, may be gone before it is a zombie. Pure.
+// True if /proc/PID/stat is that of a process whose first thread exits or has ended: its memory, and with it
+// its environment, may be gone before it is a zombie. Pure.
 bool IsStatOfExiting(std::string_view stat);
 
 }  // namespace muster

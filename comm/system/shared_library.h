@@ -1,7 +1,7 @@
-// A library opened at run time: one binary then serves machines that have it and machines that have not.
+// A library opened at run time: one binary then serves machines with and without it.
 //
-// Ownership: stays open for the life of the process, as CUDA and NCCL need it (they start threads). Threads:
-// any. Open blocks for as long as the file system does; call it where it can be abandoned.
+// Ownership: stays open until the process ends, as CUDA and NCCL need it (they start threads). Threads: any.
+// Open blocks as long as the file system does; call it so that it can be abandoned.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@ namespace muster {
 
 class SharedLibrary {
  public:
-  // The first that opens of: what this process has loaded already (PyTorch's), by each of `names`; then
-  // `files`; then the loader's own search, by name; then `last_resorts`. Error: kConfiguration, says what was
-  // tried and why it failed.
+  // The first that opens, in this order: one that this process has loaded already (PyTorch's), by each of
+  // `names`; `files`; the loader's own search, by name; `last_resorts`. Error: kConfiguration, with all
+  // attempts and their reasons.
   static Result<SharedLibrary> Open(const std::vector<std::string>& names,
                                     const std::vector<std::string>& files,
                                     const std::vector<std::string>& last_resorts = {});
 
   const std::string& path() const { return path_; }
 
-  // Null where there is none.
+  // Null if there is none.
   void* Find(const char* symbol) const;
 
   // Sets *function to a symbol that must be there. Error: kConfiguration, names library and symbol.
@@ -42,7 +42,7 @@ class SharedLibrary {
   std::string path_;
 };
 
-// The first member of a struct of functions: each names its symbol where it is declared.
+// The first member of a struct of functions: each names its symbol in its declaration.
 //
 //   struct Functions {
 //     Symbols symbols;

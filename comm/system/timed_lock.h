@@ -9,11 +9,11 @@
 
 namespace muster {
 
-// BLOCKS until `when` at the longest; owns_lock() says whether it was got. `mutex` is one of the timed ones.
+// BLOCKS until `when` at the longest; owns_lock() is the result. `mutex` is one of the timed ones.
 template <typename Mutex>
 std::unique_lock<Mutex> LockUntil(Mutex& mutex, Clock::time_point when) {
 #if defined(__SANITIZE_THREAD__)
-  // GCC 12's ThreadSanitizer does not know pthread_mutex_clocklock, which is what the steady clock comes to.
+  // GCC 12's ThreadSanitizer does not support pthread_mutex_clocklock, which the steady clock leads to.
   const auto left = std::min<Duration>(when - Clock::now(), std::chrono::hours(1));
   return std::unique_lock<Mutex>(mutex, std::chrono::system_clock::now() + left);
 #else

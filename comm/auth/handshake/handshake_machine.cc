@@ -85,7 +85,7 @@ void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> ne
                          self->proving_ = false;
                          next(std::move(status));
                        });
-  // Null where it was answered meanwhile: what was asked next may be under way already.
+  // Null if it was answered meanwhile: the next question may be under way already.
   if (pending && !over_) pending_ = std::move(pending);
 }
 

@@ -1,6 +1,6 @@
-// What the two sides of the handshake have in common: how it ends, and how it waits for a proof that may come
-// after nobody wants it any more. The sides are in handshake_client.cc and handshake_server.cc; the interface
-// is handshake.h.
+// The common part of the two sides of the handshake: its end, and the wait for a proof that may come after
+// the handshake is over. The sides are in handshake_client.cc and handshake_server.cc; the interface is
+// handshake.h.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
  protected:
   // With sodium ready.
   virtual void Begin() = 0;
-  // Neither a reject nor out of turn.
+  // A message that is no reject and in turn.
   virtual void OnExpected(ByteView message) = 0;
 
   const std::string& peer() const { return params_.peer; }
@@ -45,10 +45,10 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   const Digest& transcript() const { return transcript_; }
   SealedChannel& sealed() { return *sealed_; }
 
-  // What the peer must send next; nothing while this side is busy.
+  // The type of the peer's next message; none while this side is busy.
   void Expect(std::optional<MessageType> type) { expected_ = type; }
   void Transmit(Bytes message);
-  // False, with the handshake over, where the peer's public key is good for nothing.
+  // False, with the handshake over, if the peer's public key is unusable.
   [[nodiscard]] bool DeriveKeys(const KeyPair& own, const PublicKey& peer_key, const Digest& transcript);
 
   // `next` gets this side's proof; a failure ends the handshake.
@@ -59,7 +59,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   void Succeed();
   void EndAsStranger(std::string reason);
   void EndRejected(Error error, bool peer_proven = false);
-  // The same, and the peer is told.
+  // The same, and sends the peer the reason.
   void Reject(RejectReason reason, Error error);
   void RejectAsMalformed(MessageType type);
 
@@ -78,7 +78,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   Handshake::Done done_;
   bool over_ = false;
   bool proving_ = false;
-  Prover::Pending pending_;  // what the prover was asked
+  Prover::Pending pending_;  // the pending request to the prover
   Outcome outcome_ = Outcome::kInProgress;
   std::optional<MessageType> expected_;
   Bytes last_sent_;

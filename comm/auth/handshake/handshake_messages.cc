@@ -8,7 +8,7 @@ namespace muster::auth {
 namespace {
 
 constexpr size_t kHeaderBytes = kHandshakeMagic.size() + 1;
-// The client shows it in one line; more would only be a way to fill its log.
+// The client shows it in one line; more could only fill its log.
 constexpr size_t kMaxVerdictText = 1000;
 
 std::array<uint8_t, kHeaderBytes> HeaderOf(MessageType type) {

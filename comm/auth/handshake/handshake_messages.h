@@ -1,6 +1,6 @@
-// The messages of the handshake as bytes; README.md shows which goes where. Every one begins with the magic
-// and its type, and the layout up to and including the meeting is the same in all protocol versions, so that
-// versions can tell each other apart.
+// The messages of the handshake as bytes; README.md shows their directions. Every one begins with the magic
+// and its type. The layout up to and including the meeting is the same in all protocol versions, so that
+// versions can recognise each other.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace muster::auth {
 inline constexpr std::string_view kHandshakeMagic = "MUSTER";
 inline constexpr uint16_t kProtocolVersion = 5;
 
-// Tells the processes of one launch from all others. Not secret: it goes over the wire in clear.
+// Distinguishes the processes of one launch from all others. Not secret: it goes over the wire in clear.
 using MeetingId = std::array<uint8_t, 16>;
 MeetingId MeetingIdOf(std::string_view meeting_key);
 
@@ -31,10 +31,10 @@ enum class RejectReason : uint8_t {
   kWrongMeeting = 1,
   kOtherVersion = 2,
   kOtherMethod = 3,
-  kBadProof = 4,  // what you sent does not prove who you are
-  kNoProof = 5,   // I cannot make a proof of my own
+  kBadProof = 4,  // the message does not prove the sender's identity
+  kNoProof = 5,   // the sender cannot make its own proof
   kMalformed = 6,
-  kOtherClock = 7,  // as kBadProof, because your clock and mine are apart
+  kOtherClock = 7,  // as kBadProof, because the two clocks differ
 };
 
 // Client to server. Of another version only version, method and meeting are read.
@@ -72,13 +72,13 @@ struct VerdictMessage {
 };
 
 Bytes Encode(const HelloMessage& hello);
-// What a hello ends with where a secret exists: over all that comes before it. `psk` is the prover's. It lets
-// the server turn away whoever does not know the secret before any public-key arithmetic.
+// The end of a hello if a secret exists: over all bytes before it. `psk` is the prover's. With it the server
+// rejects a peer without the secret before any public-key arithmetic.
 Digest HelloMac(ByteView psk, ByteView hello);
 Bytes Encode(const AnswerMessage& answer);
 Bytes Encode(const RejectMessage& reject);
 Bytes EncodeSealed(MessageType type, ByteView sealed);  // kProof, kVerdict
-Bytes EncodeVerdict(const VerdictMessage& verdict);     // what is to be sealed
+Bytes EncodeVerdict(const VerdictMessage& verdict);     // before sealing
 
 // Absent: not a message of muster's.
 std::optional<MessageType> TypeOf(ByteView message);

@@ -22,7 +22,7 @@ class ServerMachine final : public HandshakeMachine {
   void OnHello(ByteView message) {
     const std::optional<HelloMessage> hello = ParseHello(message);
     if (!hello) return RejectAsMalformed(MessageType::kHello);
-    // Before all else: what another launch's version or method is, is not our business.
+    // Before all other checks: another launch's version or method does not matter here.
     if (!EqualInConstantTime(hello->meeting, params().meeting)) {
       Transmit(Encode(RejectMessage{kProtocolVersion, method(), RejectReason::kWrongMeeting}));
       return EndAsStranger(fmt::format("{} belongs to another launch", peer()));

@@ -1,4 +1,4 @@
-// From what two ends of a handshake have exchanged to the keys they seal with.
+// Derives the keys that two ends of a handshake seal with, from their exchanged messages.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace muster::auth {
 
-// Everything both ends have said in clear: any difference between what one sent and the other got ends the
-// handshake.
+// All messages that both ends have sent in clear: any difference between the sent and the received ones ends
+// the handshake.
 Digest TranscriptHash(ByteView hello, ByteView answer);
 
 class KeySchedule {
@@ -19,7 +19,7 @@ class KeySchedule {
   // `agreed` is the X25519 result; `psk` may be empty.
   KeySchedule(const SecretKey& agreed, ByteView psk, const Digest& transcript);
 
-  // For the rest of the handshake, and for what comes after it: keys of their own for each and each
+  // For the remainder of the handshake, and for the time after it: separate keys for each, and for each
   // direction.
   SealedChannel HandshakeChannel(Role own, const std::string& peer) const;
   SealedChannel TrafficChannel(Role own, const std::string& peer) const;
