@@ -1,5 +1,5 @@
-// Which backend the whole group takes, given what every rank found out about its GPU. A pure function, the
-// same on every rank: one broken GPU must not silently move 512 ranks to TCP.
+// The backend of the whole group, from the findings of every rank about its GPU. A pure function, the same on
+// every rank: one broken GPU must not silently move 512 ranks to TCP.
 #pragma once
 
 #include <string>
@@ -19,14 +19,15 @@ struct BackendChoice {
   friend bool operator==(const BackendChoice&, const BackendChoice&) = default;
 };
 
-// socket: as configured. auto: nccl where every rank has a GPU of its own, socket where none has one;
-// kDisagreement for a mixture, names the nodes. nccl: kConfiguration names the first rank without a GPU, and
-// why. Two ranks of a node on one GPU: kDisagreement, names both, unless `share_device`.
+// socket: as configured. auto: nccl if every rank has its own GPU, socket if none has one; kDisagreement for
+// a mixture, names the nodes. nccl: kConfiguration names the first rank without a GPU, with the reason. Two
+// ranks of a node on one GPU: kDisagreement, names both, unless `share_device`.
 Result<BackendChoice> AgreeOnBackend(Backend configured, const Roster& roster,
                                      const std::vector<GpuVerdict>& verdict_of_rank, bool share_device);
 
-// NCCL's own connections are plain. Error: kConfiguration, where `protect` is all and they would leave a node:
-// what was asked for must not be missing silently, nor a whole group go without its GPUs.
+// NCCL's own connections are plain. Error: kConfiguration if `protect` is all and they would leave a node:
+// requested protection must not be missing silently, and a whole group must not silently run without its
+// GPUs.
 Status CheckNcclProtection(Protect protect, const Roster& roster);
 
 }  // namespace muster::nccl

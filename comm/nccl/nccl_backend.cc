@@ -17,14 +17,14 @@
 namespace muster::nccl {
 namespace {
 
-// What a rank finds out; owned by the thread that asks, which may be left behind.
+// A rank's findings; owned by the examining thread, which may be abandoned.
 struct Examination {
   GpuHello hello;
   std::shared_ptr<CudaApi> cuda;
   std::shared_ptr<NcclApi> nccl;
 };
 
-// Before NCCL's library is loaded: some of its parts look at the environment then.
+// Before NCCL's library is loaded: some of its parts read the environment then.
 void PrepareNccl(const NcclRequest& request, int rank) {
   std::vector<std::pair<std::string, std::string>> variables =
       NcclVariables(request.options, request.interfaces);
@@ -95,7 +95,7 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   question.share_device = request.options.share_device;
   question.visible_list = surroundings.visible_list;
   const auto asked = std::make_shared<Examination>();
-  // The others are to hear of a driver that hangs, before they give up.
+  // The other ranks must receive the report of a driver that hangs, before their own timeout.
   const Duration patience = deadline.Remaining() / 2;
   if (RunWithin(Deadline::After(patience),
                 [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); })) {
@@ -121,7 +121,7 @@ Result<std::vector<GpuHello>> ExchangeHellos(Group& group, const GpuHello& mine,
   return hellos;
 }
 
-// Once for all ranks. GPUs that nobody can use are worth a warning; none at all is not.
+// Once for all ranks. GPUs that no rank can use are worth a warning; no GPU at all is not.
 void LogChoice(const Group& group, const BackendChoice& choice, const std::vector<GpuHello>& hellos) {
   if (group.rank() != 0) return;
   const bool disappointing = choice.backend == Backend::kSocket && !hellos.front().cuda.empty();

@@ -1,5 +1,5 @@
-// Whether this group uses NCCL, and its start where it does: the second hello, in which every rank says what
-// GPU it has, and all come to the same answer. The top of this room.
+// Decides whether this group uses NCCL, and starts it. In the second hello every rank reports its GPU, and
+// all ranks reach the same decision. The top of this room.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace muster::nccl {
 
-// Where this process finds GPUs and libraries. Functions that BLOCK are called where they can be left behind.
+// The sources of GPUs and libraries. Functions that BLOCK are called so that they can be abandoned.
 struct GpuSurroundings {
   std::function<bool()> has_device;  // cheap: from files alone
   std::function<Result<std::unique_ptr<CudaApi>>()> load_cuda;
@@ -33,7 +33,7 @@ struct NcclRequest {
   TimeoutOptions timeouts;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_log = true;                // off: NCCL_DEBUG_FILE is the user's own
-  bool calls_block = false;             // NCCL_COMM_BLOCKING is set; it is taken away
+  bool calls_block = false;             // NCCL_COMM_BLOCKING is set; it is unset
   Protect protect = Protect::kControl;
 };
 
@@ -42,12 +42,12 @@ struct ChosenBackend {
   std::vector<GpuHello> hellos;  // by rank
 };
 
-// Collective. `host` carries host memory, and everything where the group goes without NCCL. BLOCKS until
-// every rank has come and, where they have GPUs, NCCL has started: both by the earliest deadline that a rank
-// has. Where NCCL is used, this rank's GPU becomes CUDA's current device for the calling thread.
+// Collective. `host` carries host memory, and everything if the group does not use NCCL. BLOCKS until every
+// rank has come and, if they have GPUs, NCCL has started: both by the earliest deadline of any rank. If NCCL
+// is used, this rank's GPU becomes CUDA's current device for the calling thread.
 //
-// Error: as AgreeOnBackend, CheckNcclProtection and StartNccl; kConfiguration where a rank sees GPUs and
-// cannot tell which is its own (names the rank, on all alike).
+// Error: as AgreeOnBackend, CheckNcclProtection and StartNccl; kConfiguration if a rank has visible GPUs and
+// cannot determine its own (names the rank, the same error on all ranks).
 Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communicator> host,
                                           const GpuSurroundings& surroundings, const NcclRequest& request,
                                           Deadline deadline);

@@ -19,10 +19,10 @@ std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions
                                                                const std::vector<std::string>& interfaces) {
   std::vector<std::pair<std::string, std::string>> variables;
   variables.emplace_back("NCCL_DEBUG", NameOf(options.debug));
-  // "=" stands for whole names.
+  // "=" means whole names.
   if (!interfaces.empty())
     variables.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("={}", fmt::join(interfaces, ",")));
-  // NCCL before 2.30.3 does not know it.
+  // NCCL before 2.30.3 does not have it.
   if (options.share_device) variables.emplace_back("NCCL_MULTI_RANK_GPU_ENABLE", "1");
   if (options.algorithm) variables.emplace_back("NCCL_ALGO", *options.algorithm);
   if (options.protocol) variables.emplace_back("NCCL_PROTO", *options.protocol);

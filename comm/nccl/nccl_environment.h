@@ -1,5 +1,5 @@
-// NCCL takes most of its settings from the environment alone, and reads it once, when it starts. Pure but for
-// what changes this process: `muster run` gives them to programs that bring an NCCL of their own.
+// NCCL takes most of its settings from the environment alone, and reads it once, when it starts. Pure, except
+// for the functions that change this process: `muster run` passes them to programs with their own NCCL.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace muster::nccl {
 std::vector<std::pair<std::string, std::string>> NcclVariables(const NcclOptions& options,
                                                                const std::vector<std::string>& interfaces);
 
-// Sets them in this process, where they are not set yet: what a user has exported stays. Not while another
-// thread reads the environment.
+// Sets those in this process that are not set: a user's export stays. Not while another thread reads the
+// environment.
 void SetUnsetVariables(const std::vector<std::pair<std::string, std::string>>& variables);
 
-// It would overrule what each communicator asks for. The same restriction.
+// It would override the setting of each communicator. The same restriction.
 void UnsetCommBlocking();
 
 }  // namespace muster::nccl

@@ -15,7 +15,7 @@
 namespace muster::nccl {
 namespace {
 
-// A line without an end is one all the same.
+// Longer text without a line end counts as a line.
 constexpr size_t kLongestLine = 16'384;
 
 void LogNcclLine(std::string_view line) {

@@ -1,5 +1,5 @@
-// NCCL writes what it has to say to standard output, which belongs to the program. Here it goes to muster's
-// log, where the rank stands in front of it.
+// NCCL writes its messages to standard output, which is the program's. This sends them to muster's log
+// instead, prefixed with the rank.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster::nccl {
 
-// Starts a thread that logs every line written to the file whose path is the result, for the rest of the
-// process's life (NCCL never closes it). What NCCL calls a warning is one; the rest is info. Error: kSystem:
+// Starts a thread that logs every line written to the file whose path is the result. It runs until the
+// process ends (NCCL never closes the file). NCCL's warnings are warnings; all else is info. Error: kSystem:
 // no pipe or no thread.
 Result<std::string> OpenNcclLog();
 

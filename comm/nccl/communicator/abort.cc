@@ -8,7 +8,7 @@ namespace muster::nccl {
 namespace {
 
 void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& comms) {
-  // What an abort answers changes nothing: there is no other way out.
+  // The result of an abort changes nothing: there is no alternative.
   [[maybe_unused]] NcclResult result = nccl.GroupStart();
   for (NcclComm comm : comms) result = nccl.Abort(comm);
   result = nccl.GroupEnd();
@@ -44,7 +44,7 @@ bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>
   }
   bool back = AbortWithin(core, taken, cause);
   if (back) {
-    // Parts that a split had not handed over: NCCL may have made them while it was being aborted.
+    // Parts that a split had not returned: NCCL may have made them during the abort.
     std::vector<NcclComm> parts;
     for (const std::shared_ptr<LiveComm>& live : comms) {
       for (NcclComm part : live->TakeParts()) parts.push_back(part);

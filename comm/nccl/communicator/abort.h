@@ -1,4 +1,4 @@
-// The way out of NCCL when something went wrong: an abort makes its kernels, threads and calls give up.
+// Stops NCCL after an error: an abort ends its kernels, threads and calls.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace muster::nccl {
 
-// Aborts the communicators that were not taken yet, all in one group, so that none waits for another. BLOCKS
-// for at most settings.abort_within; where NCCL has not come back by then settings.end_process is called with
-// `cause` as the reason (kPeerLost). True: it came back, and the process may form a new group.
+// Aborts the communicators that were not taken, all in one group, so that none waits for another. BLOCKS for
+// at most settings.abort_within. If NCCL has not returned by then, settings.end_process is called with
+// `cause` as the reason (kPeerLost). True: it returned, and the process may form a new group.
 bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>& comms, const Error& cause);
 
-// The same for one that nobody else has.
+// The same for one without another owner.
 bool AbortComm(const NcclCore& core, NcclComm comm, const Error& cause);
 
 }  // namespace muster::nccl

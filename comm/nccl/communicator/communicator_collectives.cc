@@ -1,4 +1,4 @@
-// The operations of NcclCommunicator: which of the two planes, and what NCCL is asked.
+// The operations of NcclCommunicator: selects one of the two planes, and calls NCCL.
 #include "comm/nccl/communicator/communicator_impl.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/devices/device_arguments.h"
@@ -22,7 +22,7 @@ NcclResult NcclCommunicator::InGroup(const std::function<NcclResult()>& calls) c
   return WorseOf(called, nccl().GroupEnd());
 }
 
-// Neither waits for the GPU, and a barrier, whose buffers are none, says nothing about it.
+// Neither waits for the GPU. A barrier has no buffers, so it proves nothing about the GPU's work.
 Status NcclCommunicator::Perform(const OperationRequest& request, const CallOptions& options) {
   MUSTER_CHECK(Usable());
   const Operation operation = request.operation;
@@ -94,8 +94,8 @@ NcclResult NcclCommunicator::LaunchScatter(const OperationRequest& request, Nccl
   });
 }
 
-// In place every block would be overwritten before it is sent: it is sent from a copy, which lives in the
-// stream.
+// In place every block would be overwritten before it is sent: it is sent from a copy, which the stream
+// frees.
 NcclResult NcclCommunicator::ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm,
                                             CudaStream stream) {
   CudaApi& cuda = *shared_.core->cuda;

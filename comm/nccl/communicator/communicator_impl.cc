@@ -53,7 +53,7 @@ Status NcclCommunicator::LeaveNccl(Deadline deadline) {
     [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     [[maybe_unused]] const NcclResult result = nccl->Destroy(comm);
   };
-  // Nothing is under way any more: who hangs here is left behind.
+  // Nothing is under way now: a thread that hangs here is abandoned.
   if (!RunWithin(deadline, destroy)) LogWarning("NCCL did not free its communicator in time");
   return {};
 }
@@ -204,8 +204,8 @@ Status NcclCommunicator::BeginGroup() {
   return {};
 }
 
-// NCCL hears of the group at its end alone: its own groups belong to a thread, and one that an abort has come
-// into could neither be ended nor left.
+// NCCL receives the group only at its end: its own groups are per thread. A group that an abort interrupts
+// could neither be ended nor left.
 Status NcclCommunicator::EndGroup() {
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn || !grouping_) return Fail(Code::kUsage, "EndGroup: no group has begun in this thread");
@@ -231,10 +231,10 @@ Status NcclCommunicator::Synchronize(const CallOptions& options) {
   };
   NcclResult waited = NcclResult::kInProgress;
   do {
-    // Each operation has a deadline of its own, which the watchdog keeps; others may be queued meanwhile.
+    // Each operation has its own deadline, which the watchdog keeps; further ones may be queued meanwhile.
     const Deadline deadline = options.timeout ? DeadlineOf(*options.timeout) : Patience(operations.Last());
     waited = Settle(ask, deadline, core.group.failure_fd());
-    // What an abort has ended counts as done in its stream, and is not.
+    // An operation that an abort has ended counts as done in its stream, but is not.
     MUSTER_CHECK(Usable());
   } while (waited == NcclResult::kInProgress && !options.timeout && !Patience(operations.Last()).Expired());
   if (health != CudaResult::kSuccess) return Break(GpuError(health));

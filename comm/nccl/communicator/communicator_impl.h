@@ -61,9 +61,9 @@ class NcclCommunicator final : public Communicator {
   // All of them as one.
   Status LaunchAll(std::vector<Queued> queued);
   NcclResult Start(Queued& one, NcclComm comm);
-  // NCCL has taken the launch of what is in `queued`, or has not: makes it known to the watchdog.
+  // NCCL has accepted or refused the launch of `queued`: notifies the watchdog.
   Status Launched(NcclResult result, const std::vector<Queued>& queued);
-  // Of NCCL or, where one of muster's own calls for an operation went wrong, of the GPU.
+  // Of NCCL or, if one of muster's own calls for an operation failed, of the GPU.
   Error LaunchError(NcclResult result) const;
   Error GpuError(CudaResult result) const;
   NcclApi& nccl() const { return *shared_.core->nccl; }
@@ -90,7 +90,7 @@ class NcclCommunicator final : public Communicator {
   const std::shared_ptr<LiveComm> live_;
   const std::vector<int> world_ranks_;
 
-  std::mutex collective_;      // held during one; nobody waits for it
+  std::mutex collective_;      // held during one; no thread waits for it
   std::recursive_mutex turn_;  // NCCL takes one call at a time; held from BeginGroup to EndGroup
   uint64_t sequence_ = 0;
   std::map<std::pair<Operation, int>, uint64_t> pair_sequence_;

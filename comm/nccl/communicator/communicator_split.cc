@@ -1,4 +1,4 @@
-// Split: who is in which part is agreed on over the sockets; NCCL then makes its own communicators of it.
+// Split: the ranks agree on the parts over the sockets; NCCL then makes its own communicators of them.
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -33,14 +33,14 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
   if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
   Deadline deadline = DeadlineOf(options.timeout.value_or(shared_.core->settings.timeouts.collective));
   const auto what_is_left = [&] {
-    // Never none: that would be an error of the caller's.
+    // Always more than 0: otherwise the call fails with kUsage.
     return CallOptions{std::max(deadline.Remaining(), kShortest), nullptr};
   };
-  // NCCL may deadlock where a split meets work that is under way; after the sockets' split all are done.
+  // NCCL may deadlock if a split meets work that is under way; after the sockets' split all are done.
   if (options.timeout) {
     MUSTER_CHECK(Synchronize(what_is_left()));
   } else {
-    // What was queued before has deadlines of its own.
+    // Earlier operations have their own deadlines.
     MUSTER_CHECK(Synchronize({}));
     deadline = DeadlineOf(shared_.core->settings.timeouts.collective);
   }

@@ -1,4 +1,4 @@
-// What the communicators of NCCL of one process share: the one of the whole group and all Split from it.
+// Shared by the NCCL communicators of one process: that of the whole group, and all that Split makes from it.
 #pragma once
 
 #include <unistd.h>
@@ -27,8 +27,8 @@ struct NcclCore {
   bool InForkedChild() const { return getpid() != owner; }
 };
 
-// Makes `error` the group's failure, unless it has one, and returns that. What NCCL or the GPU reports
-// (kSystem) waits for settings.cause_grace before: NCCL sees a lost peer as a closed connection, and often
+// Makes `error` the group's failure, unless it has one, and returns that. An error of NCCL or the GPU
+// (kSystem) waits for settings.cause_grace before: NCCL reports a lost peer as a closed connection, often
 // before the control plane reports the cause. BLOCKS for that and a second more.
 Error FailWithCause(const NcclCore& core, const Error& error);
 

@@ -1,9 +1,9 @@
-// One communicator of NCCL in this process: who may still call it, and what is under way on it. Shared by the
-// Communicator that uses it and the watchdog that may abort it.
+// One communicator of NCCL in this process: guards calls to it, and has the operations under way. Shared by
+// the Communicator that uses it and the watchdog that may abort it.
 //
-// Threads: any. calls_ is held for one call of NCCL, or one group of them, at a time, none of which waits for
-// another rank (nccl_api.h), so that an abort need not wait for an operation. A call may hang all the same;
-// what the members point to is therefore guarded by data_, which is never held during a call.
+// Threads: any. calls_ is held for one call of NCCL, or one group of them, at a time. No such call waits for
+// another rank (nccl_api.h), so that an abort need not wait for an operation. Still, a call may hang. So the
+// objects that the members point to are guarded by data_, which is never held during a call.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ class LiveComm {
   uint64_t id() const { return id_; }
   const std::shared_ptr<Operations>& operations() const { return operations_; }
 
-  // function(comm); kInvalidUsage where it was taken away.
+  // function(comm); kInvalidUsage if it was taken away.
   template <typename Function>
   NcclResult Call(const Function& function) {
     const std::lock_guard lock(calls_);
     const NcclComm comm = Present();
     return comm == nullptr ? NcclResult::kInvalidUsage : function(comm);
   }
-  // Its state (NcclApi::AsyncError): kInProgress, also while another thread is in a call; kSuccess; or what
-  // went wrong.
+  // Its state (NcclApi::AsyncError): kInProgress, also while another thread is in a call; kSuccess; or the
+  // error.
   NcclResult State();
-  // Where a split may put its part: NCCL writes there at a time of its own, so it lives as long as this. The
-  // part is this one's, to be aborted with it, until TakePart.
+  // The place for the part of a split. NCCL writes there asynchronously, so it exists as long as this. This
+  // owns the part, and aborts it with itself, until TakePart.
   NcclComm* NewSlot();
-  // Of the part in the slot, as State; kSuccess where there is none.
+  // Of the part in the slot, as State; kSuccess if there is none.
   NcclResult StateOfPart(const NcclComm* slot);
-  // The part is the caller's now. Null where there is none, or this one was taken away and the part with it.
+  // The part is the caller's now. Null if there is none, or if this one was taken away and the part with it.
   NcclComm TakePart(NcclComm* slot);
-  // All that are left, for an abort: once NCCL has given this one up, and writes to no slot any more.
+  // All remaining parts, for an abort: NCCL has released this one and no longer writes to a slot.
   std::vector<NcclComm> TakeParts();
-  // From now on nobody calls it any more; the result is the caller's to destroy or abort, and null the second
-  // time. Waits for a call under way for at most a second: one that hangs is what an abort is for.
+  // From now on no call is made; the result is the caller's to destroy or abort, and null the second time.
+  // Waits at most a second for a call under way: one that hangs is ended by the abort.
   NcclComm Take();
 
  private:

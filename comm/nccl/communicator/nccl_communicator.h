@@ -4,21 +4,21 @@
 // Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. Its
 // deadline counts from the call. Between BeginGroup and EndGroup calls are queued together, so that a Send
 // and a Recv do not wait for each other. All ranks must make the same calls on device memory in the same
-// order: NCCL does not compare them, and the deadline is what ends a disagreement; its error names who is
-// elsewhere. `avg` of integers is rounded as NCCL does it.
+// order. NCCL does not compare them: a disagreement ends at the deadline, and its error names the deviating
+// ranks. `avg` of integers is rounded as NCCL does it.
 //
 // Errors of NCCL, of the GPU, of a peer that is lost and of a deadline are the failure of the whole group.
-// The communicators of every rank, also those made by Split, are then aborted: streams go on, what was under
-// way leaves its buffers undefined, and every later call returns the failure. Where NCCL does not come back
-// from an abort the process ends (settings.h).
+// The communicators of every rank, also those made by Split, are then aborted. Streams go on, operations
+// under way leave their buffers undefined, and every later call returns the failure. If NCCL does not return
+// from an abort, the process ends (settings.h).
 //
-// Threads: as communicator.h says; calls on device memory of one communicator are queued one at a time.
-// CUDA's current device of the calling thread may be any, and stays (a thread that never set it gets a
-// context on the first GPU by that: set it once); stream and buffers must be of this rank's.
+// Threads: as in communicator.h; calls on device memory of one communicator are queued one at a time. CUDA's
+// current device of the calling thread may be any, and stays. (A thread that never set it gets a context on
+// the first GPU: set it once.) Stream and buffers must be on this rank's device.
 //
-// Ownership: the Group must outlive the communicator and everything Split from it. Destruction waits for what
-// is under way, at most timeouts.shutdown; in a failed group it does not. In a forked child everything is
-// kUsage, and destruction does nothing: neither CUDA nor NCCL survives a fork.
+// Ownership: the Group must outlive the communicator and everything Split from it. Destruction waits for
+// operations under way, at most timeouts.shutdown; in a failed group it does not wait. In a forked child
+// every call returns kUsage, and destruction does nothing: CUDA and NCCL do not survive a fork.
 #pragma once
 
 #include <memory>

@@ -66,7 +66,7 @@ void Operations::Finish(const std::deque<Entry>::iterator& entry) {
 bool Operations::Sweep(CudaResult* health) {
   const std::lock_guard lock(mutex_);
   *health = CudaResult::kSuccess;
-  // One after the other, as NCCL works them off.
+  // In the order in which NCCL completes them.
   while (!entries_.empty() && entries_.front().event != nullptr) {
     const CudaResult state = cuda_->QueryEvent(entries_.front().event);
     // At the process's end CUDA may be gone before the operation is.

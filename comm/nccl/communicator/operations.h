@@ -1,5 +1,5 @@
-// What was queued on a communicator of NCCL and is not known to be done. An event behind each operation in
-// its stream says when it is: no thread waits on the GPU for that.
+// The operations queued on a communicator of NCCL that may be unfinished. An event behind each one in its
+// stream signals its end: no thread waits on the GPU for that.
 //
 // Threads: any. Ownership: the events, freed by Close alone: a forked child, which destroys this too, may not
 // call CUDA.
@@ -30,26 +30,26 @@ class Operations final : public ActivitySource {
     Duration timeout{};
   };
 
-  // `id` is the communicator's for the activity table: who has done nothing yet is a member of it as well.
+  // `id` is the communicator's for the activity table: a member without any operation appears in it as well.
   Operations(std::shared_ptr<CudaApi> cuda, uint64_t id) : cuda_(std::move(cuda)), id_(id) {}
 
   // `peer`, a rank of the group, for Send and Recv.
   Ticket Begin(const Call& call, Deadline deadline, Duration timeout, std::optional<int> peer);
-  // Records the event behind it. The operation is over where that cannot be done; the result says why.
-  // Nothing happens after Close: an abort may come between a launch and this.
+  // Records the event behind it. If that fails, the operation is over and the result is the reason. Nothing
+  // happens after Close: an abort may come between a launch and this.
   CudaResult Launched(Ticket ticket, CudaStream stream);
 
-  // Forgets what is done. True where nothing is left. kSuccess in *health, or what the GPU reported.
+  // Removes completed operations. True if none remains. *health: kSuccess, or the GPU's error.
   bool Sweep(CudaResult* health);
   // Of those left after the last Sweep: the first one whose deadline has passed.
   std::optional<Overdue> FindOverdue() const;
   // When the next one is over.
   Deadline Next() const;
-  // When the last one is; that has passed where there is none.
+  // The latest deadline of all; a past one if there is none.
   Deadline Last() const;
-  // Whether one has waited for so long that was not counted before; it is counted now.
+  // True if an operation has waited for `after` that was not counted before; it is counted now.
   bool HasNewLate(Duration after);
-  // Forgets all of them, and frees the events. What is begun afterwards is never launched.
+  // Removes all of them, and frees the events. Later operations are never launched.
   void Close();
 
   OperationState Look() const override;
@@ -61,7 +61,7 @@ class Operations final : public ActivitySource {
     Deadline deadline = Deadline::Never();
     Duration timeout{};
     std::optional<int> peer;
-    CudaEvent event = nullptr;  // null: not launched yet
+    CudaEvent event = nullptr;  // null: not launched
     Clock::time_point began;
     bool late = false;
   };

@@ -1,4 +1,4 @@
-// How a communicator of NCCL is started, watched and ended. A value.
+// Start, supervision and end of a communicator of NCCL. A value.
 #pragma once
 
 #include <chrono>
@@ -11,23 +11,23 @@
 
 namespace muster::nccl {
 
-// The process has no way on: the error is logged, and the process ends at once with the error's exit status
-// (69), running nothing more, since NCCL's threads hang in the GPU's driver.
+// The process cannot continue: logs the error and ends the process immediately with the error's exit status
+// (69). No cleanup runs, since NCCL's threads hang in the GPU's driver.
 [[noreturn]] void EndProcess(const Error& error);
 
 struct NcclSettings {
   int device = 0;           // in the visible list
   std::string gpu;          // its UUID, for messages
   TimeoutOptions timeouts;  // init, collective, shutdown
-  // How long an abort may take; NCCL has been seen never to come back from it.
+  // Time limit of an abort; NCCL has been observed never to return from it.
   Duration abort_within = std::chrono::seconds(10);
-  // How long an error of NCCL's own waits for the control plane to name the cause.
+  // Time limit for the control plane to name the cause of an error of NCCL's own.
   Duration cause_grace = std::chrono::seconds(1);
-  // How long after its deadline an operation may take to end: that is the watchdog's work.
+  // The time after its deadline in which an operation must end: the watchdog enforces it.
   Duration watchdog_grace = std::chrono::seconds(30);
-  // How often communicators are asked for errors while nothing happens.
+  // Interval of the error checks of idle communicators.
   Duration watch_every = std::chrono::milliseconds(100);
-  // What happens where an abort does not come back; for tests.
+  // Called if an abort does not return; for tests.
   std::function<void(const Error&)> end_process = EndProcess;
 };
 

@@ -10,12 +10,12 @@
 namespace muster::nccl {
 namespace {
 
-// A launch takes some tens of microseconds: so long the processor is given away but not slept on.
+// A launch takes some tens of microseconds: for this time the thread yields the processor but does not sleep.
 constexpr Duration kEager = std::chrono::microseconds(200);
 constexpr Duration kShortestNap = std::chrono::microseconds(50);
 constexpr Duration kLongestNap = std::chrono::milliseconds(10);
 
-// True where the descriptor became readable meanwhile.
+// True if the descriptor became readable meanwhile.
 bool Nap(Duration duration, int stop_fd) {
   pollfd stop{stop_fd, POLLIN, 0};
   const timespec time{0, duration.count()};

@@ -15,23 +15,25 @@
 namespace muster::nccl {
 namespace {
 
-// Everybody's deadline is the same one but for the moments in which they left the exchange of the ids.
+// The deadlines of all ranks are the same, except for the moments in which they left the exchange of the ids.
 constexpr Duration kReportGrace = std::chrono::seconds(3);
 
-// Owned by the thread that calls NCCL, which may be left behind.
+// Owned by the thread that calls NCCL, which may be abandoned.
 struct Attempt {
   NcclComm comm = nullptr;
   NcclResult result = NcclResult::kInProgress;
   std::string cuda_problem;
   std::atomic<bool> entered = false;
-  // Set by the thread at its end, and by whoever no longer waits for it: the second one has the communicator.
+  // Set by the thread at its end, and by the waiting one when it stops waiting: the second has the
+  // communicator.
   std::atomic_flag passed;
-  // The waiting thread's: the rest but for `entered` is its own now.
+  // The waiting thread's: all fields except `entered` are its own now.
   bool back = false;
 };
 
-// NCCL's own part that cannot be polled: it loads its plugins, and CUDA makes the context. Not `back` where
-// it did not come back by the deadline, or before the group failed; what it makes after that it ends itself.
+// The part of NCCL's start that cannot be polled: it loads its plugins, and CUDA makes the context. `back`
+// stays false if it did not return by the deadline, or before the group failed; the thread then aborts its
+// result.
 std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
   auto attempt = std::make_shared<Attempt>();
   const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
@@ -82,7 +84,7 @@ StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult stat
   return report;
 }
 
-// Everybody says how far it has come; without a failure meanwhile the same sentence comes out on every rank.
+// All ranks report their progress; without a failure meanwhile every rank computes the same sentence.
 Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline) {
   Group& group = core.group;
   MUSTER_TRY(

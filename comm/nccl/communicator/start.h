@@ -1,4 +1,5 @@
-// NCCL's start on all ranks of a group: it never hangs, and who did not get through is named.
+// NCCL's start on all ranks of a group: it never hangs, and its error names the ranks that did not complete
+// it.
 #pragma once
 
 #include "comm/base/deadline.h"
@@ -8,12 +9,12 @@
 namespace muster::nccl {
 
 // Collective. The unique ids travel over the control plane (unique_ids.h); then every rank starts NCCL on its
-// device without blocking and asks until it is done. BLOCKS until all ranks are through, at most until the
+// device without blocking and polls until it is done. BLOCKS until all ranks are through, at most until the
 // deadline and settings.abort_within; for the calling thread the device is then CUDA's current one.
 //
-// Error: the group's failure, the same on every rank. What NCCL itself says of its start (kSystem) becomes
-// that, with the rank's name: "rank 3 on gpu01 could not start NCCL: unhandled cuda error: ...". kDeadline
-// names who had not come to it, or else whose NCCL was still starting, and what its last words were.
+// Error: the group's failure, the same on every rank. An error of NCCL's start (kSystem) becomes that, with
+// the rank's name: "rank 3 on gpu01 could not start NCCL: unhandled cuda error: ...". kDeadline names the
+// ranks that had not arrived, or else those whose NCCL was still starting, with its last error text.
 Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline);
 
 }  // namespace muster::nccl

@@ -10,10 +10,10 @@
 namespace muster::nccl {
 namespace {
 
-// NCCL's last words are a line; who sends more is not asked to be brief.
+// NCCL's last error text is a line; a longer one is cut.
 constexpr size_t kMostWords = 1024;
 
-// Whoever is furthest behind is what the others wait for.
+// The other ranks wait for the rank that is furthest behind.
 constexpr std::pair<StartStage, std::string_view> kStages[] = {
     {StartStage::kNotEntered, "had not entered it"},
     {StartStage::kNotReturned, "had entered it and not returned"},

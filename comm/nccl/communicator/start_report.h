@@ -1,6 +1,6 @@
-// What a rank says of its NCCL at the end of its start, and what that means for all.
+// A rank's report about NCCL at the end of its start, and the verdict from all reports.
 //
-//   u8 stage | string: NCCL's last words where it is not through        little-endian
+//   u8 stage | string: NCCL's last error text if it is not through        little-endian
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@
 namespace muster::nccl {
 
 enum class StartStage : uint8_t {
-  kNotEntered,   // CUDA has not given it its device yet
+  kNotEntered,   // CUDA has not given it its device
   kNotReturned,  // in the call that starts NCCL
-  kWaiting,      // the call returned; NCCL brings its ranks together
+  kWaiting,      // the call returned; NCCL connects its ranks
   kThrough,
 };
 
@@ -31,9 +31,9 @@ Bytes EncodeStartReport(const StartReport& report);
 // Strict: kInternal "malformed NCCL start: ...".
 Result<StartReport> DecodeStartReport(ByteView bytes);
 
-// kDeadline where not all are through, those first who are furthest behind: "NCCL did not start within 10m on
-// 2 of 4 ranks: rank 3 on gpu02 had entered it and not returned; rank 2 on gpu02 (its last error: ...)
-// waited in it; the other ranks were through". The same on every rank.
+// kDeadline if not all are through, the ranks furthest behind first: "NCCL did not start within 10m on 2 of 4
+// ranks: rank 3 on gpu02 had entered it and not returned; rank 2 on gpu02 (its last error: ...) waited in it;
+// the other ranks were through". The same on every rank.
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit);
 
 }  // namespace muster::nccl

@@ -16,7 +16,7 @@
 namespace muster::nccl {
 namespace {
 
-// What comes before an abort.
+// The time for the steps before an abort.
 constexpr Duration kSlack = std::chrono::seconds(10);
 
 }  // namespace
@@ -73,7 +73,7 @@ std::vector<std::shared_ptr<LiveComm>> Watchdog::comms() const {
 }
 
 void Watchdog::Run() {
-  // Where that fails the operations fail as well, and say so.
+  // If that fails the operations fail as well, and report it.
   [[maybe_unused]] const CudaResult set = core_->cuda->SetDevice(core_->settings.device);
   while (true) {
     Sleep();

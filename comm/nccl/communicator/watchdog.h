@@ -1,9 +1,9 @@
-// Watches the communicators of one process for what NCCL itself never ends: a peer that the control plane
-// knows to be lost, an asynchronous error, an operation whose deadline has passed. Each becomes the failure
-// of the whole group, with the culprit's name, and ends in one abort of all communicators, on every rank.
+// Watches the communicators of one process for conditions that NCCL itself never ends: a peer that the
+// control plane reports as lost, an asynchronous error, an operation whose deadline has passed. Each becomes
+// the failure of the whole group, with the culprit's name, and aborts all communicators on every rank.
 //
-// One thread; it never waits for the GPU: events tell it what is done. Threads: Add, Remove and Wake from
-// any. Destruction ends the thread; an abort under way is waited for, at most settings.abort_within.
+// One thread; it never waits for the GPU: events signal completion. Threads: Add, Remove and Wake from any.
+// Destruction ends the thread, and waits for an abort under way, at most settings.abort_within.
 #pragma once
 
 #include <condition_variable>
@@ -26,8 +26,8 @@ class Watchdog {
 
   // False: too late, the communicators of this process were aborted; this one is the caller's to abort.
   [[nodiscard]] bool Add(const std::shared_ptr<LiveComm>& comm);
-  // It is its owner's to end now. False: too late, it was aborted with the others; in a failed group this is
-  // waited for, about settings.abort_within at most.
+  // Its owner must end it now. False: it was aborted with all of them. In a failed group this waits for the
+  // abort, about settings.abort_within at most.
   bool Remove(const std::shared_ptr<LiveComm>& comm);
   // Deadlines have changed.
   void Wake();
@@ -38,7 +38,7 @@ class Watchdog {
   void Run();
   // Until something may have happened.
   void Sleep();
-  // What ends the group; absent while all is well.
+  // The error that ends the group; absent without one.
   std::optional<Error> Look();
   std::optional<Error> LookAt(LiveComm& comm);
   Error TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const;

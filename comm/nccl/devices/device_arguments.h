@@ -1,5 +1,5 @@
-// What the caller of an operation may get wrong about memory. Every error is kUsage, found before anything is
-// queued: it stays on this rank and breaks nothing.
+// Checks of an operation's memory arguments. Every error is kUsage, found before anything is queued: it stays
+// on this rank and breaks nothing.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace muster::nccl {
 
-// Memory that GPU `device` can work on, where the caller says so and CUDA agrees.
+// Accepts memory that GPU `device` can use, if the caller declares it so and CUDA agrees.
 Status CheckDeviceBuffer(CudaApi& cuda, int device, Operation operation, std::string_view name,
                          const ConstBuffer& buffer);
 

@@ -23,7 +23,7 @@ Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question) {
     return Fail(Code::kInternal, "a device cannot be chosen from {}", DescribeVisible(question));
   }
   if (question.visible == 1) {
-    // Slurm's device cgroup of a task hides the others' GPUs, and with them the short way between them.
+    // Slurm's device cgroup of a task hides the GPUs of other tasks, and with them the direct path to them.
     return DeviceChoice{0, question.local_size > 1 && !question.share_device};
   }
   if (question.visible >= question.local_size || question.share_device) {

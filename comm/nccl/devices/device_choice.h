@@ -1,5 +1,5 @@
-// Which of the GPUs that a process can see is its own, and whether two ranks of a node would share one. Pure
-// functions: nothing here talks to a GPU.
+// Selects a process's own GPU among the visible ones, and checks whether two ranks of a node would share one.
+// Pure functions: nothing here uses a GPU.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace muster::nccl {
 
 struct DeviceQuestion {
-  int visible = 0;            // what cudaGetDeviceCount says; at least 1
+  int visible = 0;            // result of cudaGetDeviceCount; at least 1
   int local_rank = 0;         // 0..local_size-1
   int local_size = 1;         // ranks on this node
   std::string visible_list;   // CUDA_VISIBLE_DEVICES as it is set: numbers or UUIDs; empty: not set
@@ -20,13 +20,12 @@ struct DeviceQuestion {
 
 struct DeviceChoice {
   int ordinal = 0;
-  // Ranks of this node see other GPUs, if any: peer-to-peer and CUDA IPC between them may not work.
+  // Ranks of this node have other visible GPUs, if any: peer-to-peer and CUDA IPC may not work between them.
   bool peers_hidden = false;
 };
 
 // One visible: that one (a launcher has bound each task to its own). Enough for all ranks of the node: the
-// local rank. Else some ranks have to share: they take them in turns where `share_device`, kConfiguration
-// with advice where not.
+// local rank. Else ranks have to share: round-robin if `share_device`; otherwise kConfiguration with advice.
 Result<DeviceChoice> ChooseDevice(const DeviceQuestion& question);
 
 // `uuid_of_rank[r]` is the UUID of rank r's GPU ("GPU-...", or of a MIG part). Two ranks of one node with the

@@ -1,5 +1,5 @@
-// What every rank tells the others before the backend is chosen: its GPU, or why it has none, and the
-// versions of what it would use.
+// Each rank's message to the other ranks before the backend is chosen: its GPU, or the reason why it has
+// none, and the versions of its libraries.
 //
 //   string problem, uuid, name | u32 ordinal | u8 peers hidden | string refusal, hint | string driver, cuda,
 //   nccl little-endian
@@ -15,10 +15,10 @@ namespace muster::nccl {
 
 struct GpuHello {
   GpuVerdict verdict;
-  // Not empty: this rank has GPUs and cannot tell which is its own; the group cannot begin.
+  // Not empty: this rank has GPUs and cannot determine its own; the group cannot begin.
   std::string refusal;
   std::string hint;
-  // "13.0", "12.8", "2.27.5"; empty: not found, or not looked for.
+  // "13.0", "12.8", "2.27.5"; empty: not found, or not searched.
   std::string driver;
   std::string cuda;
   std::string nccl;

@@ -9,7 +9,7 @@ GpuVerdict None(std::string problem) {
   return verdict;
 }
 
-// Empty where the driver is there and not older than the runtime.
+// Empty if the driver is there and not older than the runtime.
 std::string DriverProblem(CudaApi& cuda) {
   int driver = 0;
   if (const CudaResult result = cuda.DriverVersion(&driver); result != CudaResult::kSuccess) {

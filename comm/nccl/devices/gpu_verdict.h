@@ -1,4 +1,4 @@
-// What a rank finds out about its GPU before the group decides whether NCCL is used.
+// A rank's findings about its GPU, before the group decides whether NCCL is used.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace muster::nccl {
 
-// A value. Without a GPU `problem` says why, and the rest means nothing.
+// A value. Without a GPU `problem` is the reason, and the remaining fields are meaningless.
 struct GpuVerdict {
   std::string problem;        // empty: there is one
   int ordinal = 0;            // in the visible list
@@ -22,10 +22,10 @@ struct GpuVerdict {
   friend bool operator==(const GpuVerdict&, const GpuVerdict&) = default;
 };
 
-// Asks the driver for the GPUs that this process can see, and picks this rank's; `question.visible` is found
-// out. Does not occupy the GPU: no context is made. A machine without driver or GPU is a verdict. Error:
-// kConfiguration where there are GPUs but not one for each rank of the node. BLOCKS while the driver starts,
-// which takes seconds on a large node: call it where it can be abandoned.
+// Queries the driver for the GPUs visible to this process, and picks this rank's; fills in
+// `question.visible`. Does not occupy the GPU: no context is made. A machine without driver or GPU is a
+// verdict. Error: kConfiguration if there are GPUs but not one for each rank of the node. BLOCKS while the
+// driver starts, which takes seconds on a large node: call it so that it can be abandoned.
 Result<GpuVerdict> ExamineGpu(CudaApi& cuda, DeviceQuestion question);
 
 }  // namespace muster::nccl

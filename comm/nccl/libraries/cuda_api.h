@@ -1,8 +1,8 @@
 // The part of the CUDA runtime that the NCCL backend uses, as an interface: cuda_library.h makes one of the
 // real library, tests/comm/nccl has a fake. No header of CUDA is needed to use it.
 //
-// Threads: any; the current device is each thread's own. Nothing but Synchronize waits for a stream; Allocate
-// and Free may wait for the device.
+// Threads: any; the current device is each thread's own. Only Synchronize waits for a stream; Allocate and
+// Free may wait for the device.
 //
 // Protocol source: CUDA runtime API, 11.4 to 13.
 #pragma once
@@ -20,7 +20,7 @@ struct CUevent_st;
 
 namespace muster::nccl {
 
-// The values of cudaError_t that muster tells apart; every other one is passed on as it is.
+// The values of cudaError_t that muster distinguishes; every other one is passed on unchanged.
 enum class CudaResult : int {
   kSuccess = 0,
   kUnloading = 4,            // the process is ending
@@ -40,7 +40,7 @@ struct CudaDevice {
   friend bool operator==(const CudaDevice&, const CudaDevice&) = default;
 };
 
-// What an address is in: memory of one GPU, memory that moves to where it is used (managed), or neither.
+// The kind of memory at an address: of one GPU, memory that moves to its user (managed), or neither.
 struct CudaMemory {
   bool on_device = false;
   std::optional<int> device;  // of which GPU; absent: of any

@@ -15,8 +15,8 @@ static_assert(static_cast<int>(CudaResult::kInsufficientDriver) == cudaErrorInsu
 static_assert(static_cast<int>(CudaResult::kNoDevice) == cudaErrorNoDevice);
 static_assert(static_cast<int>(CudaResult::kNotReady) == cudaErrorNotReady);
 
-// cudaDeviceProp grew with almost every version; these two have never moved. The library writes its own idea
-// of the structure into memory that is enough for any.
+// cudaDeviceProp grew with almost every version; these two have never moved. The library writes its own
+// version of the structure into memory that is enough for any.
 static_assert(offsetof(cudaDeviceProp, name) == 0 && offsetof(cudaDeviceProp, uuid) == 256);
 struct alignas(16) AnyDeviceProperties {
   char name[256];
@@ -137,7 +137,7 @@ class CudaLibrary final : public CudaApi {
   }
 
  private:
-  // An error that was handed on must not be what the program's own next cudaGetLastError says.
+  // An error that was returned here must not appear in the program's own next cudaGetLastError.
   CudaResult Of(cudaError_t result) const {
     if (result != cudaSuccess) f_.last_error();
     return static_cast<CudaResult>(result);

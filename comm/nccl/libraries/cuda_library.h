@@ -1,8 +1,8 @@
-// The real CUDA runtime, opened at run time. Whether there is a driver or a GPU is another question: ask
-// DriverVersion and DeviceCount.
+// The real CUDA runtime, opened at run time. It may load without a driver or a GPU: check DriverVersion and
+// DeviceCount.
 //
-// Ownership: the result stays usable for the life of the process. BLOCKS while the file is read: call it
-// where it can be abandoned.
+// Ownership: the result stays usable until the process ends. BLOCKS while the file is read: call it so that
+// it can be abandoned.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// A GPU as CUDA's current one of the calling thread, for a while: events, allocations and the default stream
-// belong to the current one, and threads of the caller's own begin with another (the first).
+// Makes a GPU CUDA's current one of the calling thread, for a while: events, allocations and the default
+// stream are of the current one, and the caller's own threads begin with another (the first).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace muster::nccl {
 
 class DeviceScope {
  public:
-  // Where it cannot be had, what is called in it fails, and says so.
+  // If the device cannot be set, the calls within the scope fail and report it.
   DeviceScope(CudaApi& cuda, int device) : cuda_(cuda) {
     int current = device;
     if (cuda_.CurrentDevice(&current) != CudaResult::kSuccess || current == device) return;

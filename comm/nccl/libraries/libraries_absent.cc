@@ -1,5 +1,4 @@
-// Takes the place of nccl_library.cc and cuda_library.cc where the headers were not found when muster was
-// built.
+// Replaces nccl_library.cc and cuda_library.cc if the headers were not found when muster was built.
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
 

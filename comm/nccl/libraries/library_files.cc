@@ -41,7 +41,7 @@ std::vector<fs::path> NvidiaPackages(const std::string& prefix) {
   return found;
 }
 
-// A Python environment's packages, and what conda has put beside them.
+// The packages of a Python environment, and conda's files beside them.
 void AddPython(const std::string& prefix, const Names& packages, const Names& names,
                std::vector<std::string>& files) {
   if (prefix.empty()) return;

@@ -1,5 +1,5 @@
-// Where the libraries of NCCL and CUDA may lie on this machine, beside the loader's own search. PyTorch
-// brings both in packages of their own, where no loader looks.
+// Possible locations of the libraries of NCCL and CUDA on this machine, beside the loader's own search.
+// PyTorch has both in its own packages, which no loader searches.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct LibraryPlaces {
   std::string cuda_home;
   std::string virtual_env;
   std::string conda_prefix;
-  std::string user_base;  // where `pip install --user` installs: PYTHONUSERBASE, else ~/.local
-  // Where pip and conda install for everybody, in a container's image for one.
+  std::string user_base;  // target of `pip install --user`: PYTHONUSERBASE, else ~/.local
+  // Prefixes of system-wide installations by pip and conda, for example in a container's image.
   std::vector<std::string> system_prefixes = {"/usr/local", "/usr", "/opt/conda"};
 };
 
@@ -24,9 +24,9 @@ struct LibraryFiles {
   std::vector<std::string> last_resorts;  // after the loader's own search
 };
 
-// Preferred: NCCL_HOME, CUDA_HOME, then the Python environments that are active; /usr/local/cuda where
-// CUDA_HOME is not set. Last resorts: Python's packages of this user, then those of everybody. BLOCKS for as
-// long as the file system does.
+// Preferred: NCCL_HOME, CUDA_HOME, then the Python environments that are active; /usr/local/cuda if CUDA_HOME
+// is not set. Last resorts: Python's packages of this user, then the system-wide ones. BLOCKS as long as the
+// file system does.
 LibraryFiles FindNcclFiles(const LibraryPlaces& places);
 LibraryFiles FindCudaFiles(const LibraryPlaces& places);
 

@@ -3,8 +3,8 @@
 //
 // Threads: calls for different communicators may run in different threads; Abort and AsyncError may be called
 // for a communicator that another thread is in. With `blocking` off (always, here) no call waits for another
-// rank: it returns kInProgress, and AsyncError says when it is done. Abort, Finalize and Destroy have been
-// seen to block all the same (NVIDIA/nccl#829, #549, #1013): call them where they can be abandoned.
+// rank: it returns kInProgress, and AsyncError reports its end. Still, Abort, Finalize and Destroy have been
+// observed to block (NVIDIA/nccl#829, #549, #1013): call them so that they can be abandoned.
 //
 // Protocol source: nccl.h of 2.18 to 2.32.
 #pragma once
@@ -35,10 +35,10 @@ enum class NcclResult : int {
   kInProgress = 7,
 };
 
-// Whoever has one can join the communicator: it travels over the authenticated control plane alone.
+// Any process with an id can join the communicator: ids travel only over the authenticated control plane.
 using NcclId = std::array<uint8_t, 128>;
 
-// ncclComm_t. Belongs to NCCL; freed by Destroy or Abort.
+// ncclComm_t. Owned by NCCL; freed by Destroy or Abort.
 using NcclComm = ::ncclComm*;
 
 struct NcclVersion {
@@ -65,13 +65,13 @@ class NcclApi {
   virtual NcclVersion version() const = 0;
   virtual std::string path() const = 0;  // of the file that was loaded
 
-  // Opens a port and starts a thread in this process that brings the ranks together; needs no GPU.
+  // Opens a port and starts a thread in this process that connects the ranks; needs no GPU.
   [[nodiscard]] virtual NcclResult GetUniqueId(NcclId* id) = 0;
-  // All ids in the same order on every rank; more than one only where HasInitScalable.
+  // All ids in the same order on every rank; more than one only if HasInitScalable.
   [[nodiscard]] virtual NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) = 0;
   [[nodiscard]] virtual NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) = 0;
 
-  // What the library that was loaded can do beyond the least version.
+  // Capabilities of the loaded library beyond the least version.
   virtual bool HasInitScalable() const = 0;  // 2.23
 
   // *state is kInProgress while a call goes on, kSuccess when it is done, else what went wrong.
@@ -100,7 +100,7 @@ class NcclApi {
   [[nodiscard]] virtual NcclResult GroupEnd() = 0;
 
   virtual std::string Describe(NcclResult result) const = 0;
-  // NCCL's own last words in this process, for all communicators; empty where there are none.
+  // NCCL's last error text in this process, for all communicators; empty if there is none.
   virtual std::string LastError() const = 0;
 };
 

@@ -36,7 +36,7 @@ struct Functions {
   decltype(ncclGetLastError)* last_error = symbols.Need("ncclGetLastError");
 };
 
-// The version first: an older library is told so rather than that a function is missing.
+// The version first: for an older library the error names the version rather than a missing function.
 Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
   decltype(ncclGetVersion)* get_version = nullptr;
   MUSTER_CHECK(library.Need("ncclGetVersion", &get_version));

@@ -1,7 +1,7 @@
 // The real NCCL, opened at run time: of the toolkit, of the system, or of a PyTorch installation.
 //
-// Ownership: the result stays usable for the life of the process. BLOCKS while the file is read (300 MB,
-// maybe over NFS): call it where it can be abandoned.
+// Ownership: the result stays usable until the process ends. BLOCKS while the file is read (300 MB, maybe
+// over NFS): call it so that it can be abandoned.
 #pragma once
 
 #include <memory>

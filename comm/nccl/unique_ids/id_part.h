@@ -1,7 +1,7 @@
-// What a rank says while the group draws NCCL's unique ids: its version of NCCL, how long it will still wait,
-// and the id that it has drawn or why it could not.
+// A rank's message while the group draws NCCL's unique ids: its version of NCCL, the time for which it will
+// still wait, and the id that it has drawn, or the reason why it could not.
 //
-//   u16 major, minor, patch | u32 milliseconds left | u8 kind | 128 bytes of id, or string: why there is none
+//   u16 major, minor, patch | u32 milliseconds left | u8 kind | 128 bytes of id, or string: the reason
 //   kind: 0 not this rank's to draw, 1 drawn, 2 could not        little-endian
 #pragma once
 

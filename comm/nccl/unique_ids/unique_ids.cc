@@ -17,7 +17,7 @@ uint32_t MillisecondsLeft(Deadline deadline) {
   return static_cast<uint32_t>(std::min<int64_t>(left, kForEver));
 }
 
-// Everybody has just said how long it will wait.
+// Each part contains the time for which its rank will wait.
 Deadline Earliest(const std::vector<NcclIdPart>& parts, Deadline mine) {
   const uint32_t least = std::ranges::min(parts, {}, &NcclIdPart::milliseconds_left).milliseconds_left;
   return least == kForEver ? mine : mine.EarlierOf(Deadline::After(std::chrono::milliseconds(least)));
@@ -39,7 +39,7 @@ NcclIdPart Draw(NcclApi& nccl, bool mine_to_draw, Deadline deadline) {
   return part;
 }
 
-// NCCL refuses a mixture by itself only where the versions understand each other so far.
+// NCCL itself refuses a mixture only if the versions are compatible up to that point.
 Status CheckVersions(const Roster& roster, const std::vector<NcclIdPart>& parts) {
   const auto other = std::ranges::find_if(
       parts, [&](const NcclIdPart& part) { return part.version != parts.front().version; });

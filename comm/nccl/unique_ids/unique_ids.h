@@ -1,5 +1,5 @@
-// The unique ids of NCCL on their way to every rank. Whoever has an id can join the communicator, so they go
-// over the group's control plane, which is authenticated and sealed, and nowhere else.
+// Distributes the unique ids of NCCL to every rank. Any process with an id can join the communicator, so they
+// are sent only over the group's control plane, which is authenticated and sealed.
 #pragma once
 
 #include <string_view>
@@ -14,16 +14,17 @@ namespace muster::nccl {
 
 struct NcclTerms {
   std::vector<NcclId> ids;  // in the same order on every rank, as NcclApi::Init takes them
-  // By when NCCL must have started: that of the rank with the least time left, so all give up together.
+  // NCCL must have started by then: the deadline of the rank with the least time left, so that all stop
+  // together.
   Deadline deadline = Deadline::Never();
 };
 
-// Draws the ids that fall to this rank, gets everybody's, and agrees on the deadline. All ranks must have the
-// same NCCL, or none gets ids: several ids need every library to know them, and the mixture would hang.
-// Collective; `name` as for Group::Exchange. BLOCKS until every rank has called it, at most until the
-// deadline. Error: the group's failure; kDeadline, names the ranks that have not called it; kDisagreement for
-// different versions of NCCL or a malformed part (names the ranks); kSystem where NCCL could not draw one
-// (names the rank, on all ranks alike).
+// Draws the ids that fall to this rank, receives the remaining ones, and agrees on the deadline. All ranks
+// must have the same NCCL, or none gets ids: several ids need support in every library, and a mixture would
+// hang. Collective; `name` as for Group::Exchange. BLOCKS until every rank has called it, at most until the
+// deadline. Errors: the group's failure; kDeadline, names the ranks that have not called it; kDisagreement
+// for different versions of NCCL or a malformed part (names the ranks); kSystem if NCCL could not draw one
+// (names the rank, the same on all ranks).
 Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view name, Deadline deadline);
 
 }  // namespace muster::nccl
