@@ -23,7 +23,7 @@ bool BoundedSink::Ready(int milliseconds) const {
 // A pipe that polls writable takes PIPE_BUF bytes without blocking.
 bool BoundedSink::Put(std::string_view text) {
   while (!text.empty()) {
-    // Whoever was not read last time is not waited for again.
+    // A reader that was too slow last time is not waited for again.
     if (!Ready(dropped_ == 0 ? kPatienceMilliseconds : 0)) return false;
     const ssize_t written = write(fd_, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (written <= 0) return false;

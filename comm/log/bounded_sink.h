@@ -1,6 +1,6 @@
-// Where log lines go when they go to standard error: written at once where it can take them, waited for a
-// moment where it cannot, and then dropped and counted. A reader that has stopped (Ctrl-S, a full pipe) must
-// not stop the heartbeats of the process that logs.
+// The sink for standard error. It writes log lines immediately if possible, else it waits for a moment, then
+// drops and counts them. A reader that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the
+// logging process.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@ class BoundedSink final : public LogSink {
   BoundedSink(int fd, LineAboutLog complain) : fd_(fd), complain_(std::move(complain)) {}
 
   void Write(std::string_view line) override;
-  // Text that is no line of its own: the line on a terminal that is written again and again. Dropped where it
-  // must wait.
+  // Text that is no complete line: the line on a terminal that is rewritten. Dropped instead of waiting.
   void WriteRaw(std::string_view text);
 
  private:

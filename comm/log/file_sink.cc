@@ -28,7 +28,7 @@ void FileSink::Write(std::string_view line) {
     failing_ = false;
     return;
   }
-  // A part of a line fits only where the disk has become full with it.
+  // A line is written in part only if the disk became full with it.
   Complain(written < 0 ? errno : ENOSPC);
   fallback_->Write(line);
 }

@@ -1,6 +1,6 @@
-// Where log lines go when they go to a file: each is one write(2) at its end, so that many processes can
-// share the file. What cannot be written (a full disk, a quota) goes to standard error instead, after a line
-// that says so, once for each time that it begins to fail: a log is no reason to end a job.
+// The sink for a file. Each line is one write(2) at its end, so that many processes can share the file. If a
+// write fails (a full disk, a quota), the line goes to standard error instead. A line with the reason
+// precedes it, once for each beginning of such failures: a log is no reason to end a job.
 #pragma once
 
 #include <memory>

@@ -20,7 +20,7 @@ constexpr std::string_view kClearLine = "\r\x1b[K";
 
 struct LevelFacts {
   std::string_view word;    // in JSON
-  std::string_view prefix;  // in text; information needs none
+  std::string_view prefix;  // in text; information has none
 };
 constexpr std::array<LevelFacts, 5> kLevels = {{
     {"debug", "debug: "},

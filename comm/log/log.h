@@ -1,25 +1,25 @@
-// muster's own messages: one line each, to stderr (stdout belongs to the user's program) or to a file, as
-// text or JSON.
+// muster's own messages: one line each, to stderr (stdout is for the user's program) or to a file, as text or
+// JSON.
 //
-// What a site may want to be told of is an event: a stable name and fields beside the sentence. Names and
-// fields are listed in comm/base/README.md, and tests/lint holds that list equal to the code. So a new event
-// is one call and one line there:
+// A message that a site may monitor is an event: it has a stable name and fields beside the sentence. The
+// table of all events is docs/pages/reference/log-events.md; tests/lint compares it with the code. So a new
+// event is one call and one row there:
 //
 //   LogEvent(LogLevel::kWarning, "silent", {{"ranks", peer.ranks}, {"seconds", 5.2}},
-//            "nothing was heard of {} for {}", peer.name, FormatSeconds(silent));
+//            "no message from {} for {}", peer.name, FormatSeconds(silent));
 //
-// In text only the sentence is written. As JSON:
+// The text format has only the sentence. As JSON:
 //
 //   {"time":"2026-11-22T02:10:40.123Z","level":"warning","event":"silent","rank":0,"node":"gpu01",
-//    "job":"slurm:4.0:0","message":"nothing was heard of ...","fields":{"ranks":"4-7","seconds":5.2}}
+//    "job":"slurm:4.0:0","message":"no message from ...","fields":{"ranks":"4-7","seconds":5.2}}
 //
-// rank, node and job are who speaks; whom it is about is in the fields. Everything else (LogInfo and so on)
-// has the event "message" and no fields.
+// rank, node and job are those of the logging process; the affected ranks are in the fields. All other
+// messages (LogInfo and so on) have the event "message" and no fields.
 //
 // Thread-safe. Before SetUpLog the level is info, the format text. Formatting happens only when the level is
-// enabled. Where nobody reads standard error, a line is waited for 100 ms, then
-// lines are dropped and counted: a stopped terminal must not stop a process's heartbeats. A file that cannot
-// be written is named once, and its lines go to standard error until it can.
+// enabled. If standard error takes nothing, a line waits for 100 ms; then lines are dropped and counted. A
+// stopped terminal must not stop a process's heartbeats. A file that cannot be written is named once, and its
+// lines go to standard error until it can.
 #pragma once
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ enum class LogFormat { kText, kJson };
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
-  std::optional<std::string> file;  // appended to; stderr where absent
+  std::optional<std::string> file;  // appended to; stderr if absent
 
   friend bool operator==(const LogOptions&, const LogOptions&) = default;
 };
@@ -50,30 +50,29 @@ struct LogOptions {
 // A file that cannot be opened is a warning (names it, and why), and standard error is used.
 void SetUpLog(const LogOptions& options);
 
-// Who speaks. In text "rank 5 on gpu03: " stands in front of every later line, "ranks 8-15 on gpu03: " where
-// one process stands for several, "gpu03: " without a rank.
+// The logging process. In text "rank 5 on gpu03: " precedes every later line; "ranks 8-15 on gpu03: " if one
+// process represents several ranks, "gpu03: " without a rank.
 struct LogSubject {
   std::optional<int> rank;
   std::string node;
   std::string job;      // JobIdentity::key
-  bool in_text = true;  // off where there is only one who could speak
+  bool in_text = true;  // off if only one process can log
   int ranks = 1;        // from `rank` on
 
   friend bool operator==(const LogSubject&, const LogSubject&) = default;
 };
 void SetLogSubject(LogSubject subject);
 
-// Which file the lines go to: its inode's number, the same for all that share it, on whichever node. 0 where
-// they go to no regular file (a terminal, a pipe).
+// The inode number of the log file, the same for all processes that share it, on any node. 0 if the target is
+// no regular file (a terminal, a pipe).
 uint64_t LogFileNumber();
 
 bool LogEnabled(LogLevel level);
 using LogFields = std::span<const LogField>;
-// Every line of a message of several stands behind "muster: " in text.
+// In text each line of a multi-line message follows "muster: ".
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message);
 
-// On a terminal: a line that is written over again and again, below the log; at any level. Clear takes it
-// away.
+// On a terminal: a line that is rewritten, below the log; at any level. Clear removes it.
 void SetStatusLine(std::string_view text);
 void ClearStatusLine();
 
@@ -84,7 +83,7 @@ void LogEvent(LogLevel level, std::string_view event, std::initializer_list<LogF
   LogLine(level, event, {fields.begin(), fields.size()}, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// What went as it should: nothing to tell a person about (debug), but a monitor counts it (info in JSON).
+// For the normal course: not for users (debug), but a monitor counts it (info in JSON).
 LogLevel MilestoneLevel();
 
 template <typename... Args>

@@ -19,13 +19,13 @@ namespace {
 
 // As the kernel has it (path_resolution(7)).
 constexpr int kMostLinks = 40;
-// Somebody may replace what was just looked at; not for ever.
+// Another process may replace a file after its check; the retries are limited.
 constexpr int kMostTries = 16;
 constexpr int kObject = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kDirectory = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-// A short file of /proc; absent where it cannot be read.
+// A short file of /proc; absent if it cannot be read.
 std::optional<std::string> ReadShort(const char* path) {
   const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text{};
@@ -52,7 +52,7 @@ std::string NameOf(const std::string& path) {
   return name.empty() ? "." : name;
 }
 
-// The owner of what this process creates there; absent where it may not.
+// The owner of files that this process creates there; absent if it may not create any.
 std::optional<uid_t> OwnerOfNewFile(int directory) {
   struct stat status {};
   const UniqueFd unnamed(openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
@@ -73,7 +73,7 @@ class Walk {
  public:
   explicit Walk(const std::string& path) : path_(path), here_(OwnerHere()) {}
 
-  // The directory and the name of what is meant in the end; `object_` is empty where that is absent.
+  // The directory and the name at the end of all links; `object_` is empty if that is absent.
   Status Find() {
     MUSTER_CHECK(Enter(AT_FDCWD, path_));
     for (int tries = 0; tries < kMostLinks; ++tries) {
@@ -83,7 +83,7 @@ class Walk {
     return Refuse("there are too many symbolic links");
   }
 
-  // Absent: what was found has changed since.
+  // Absent: the object has changed since Find.
   Result<std::optional<UniqueFd>> Open() {
     if (given_) return Opened(openat(directory_.get(), name_.c_str(), kWriting & ~O_NOFOLLOW));
     if (!object_) {
@@ -117,14 +117,14 @@ class Walk {
     return Refuse(unread ? "no process reads this named pipe" : ErrnoText(errno));
   }
 
-  // Takes the final name off; the rest is the directory that it stands in.
+  // Splits off the final name; the remainder is its directory.
   Status Enter(int from, const std::string& path) {
     name_ = NameOf(path);
     if (name_ == "." || name_ == "..") return Refuse(ErrnoText(EISDIR));
     return EnterDirectory(from, ParentOf(path));
   }
 
-  // Through own links alone where the directory's own name is one.
+  // Only through own links if the directory's own name is one.
   Status EnterDirectory(int from, std::string above) {
     for (int links = 0; links < kMostLinks; ++links) {
       while (above.size() > 1 && above.ends_with('/')) above.pop_back();
@@ -171,7 +171,7 @@ class Walk {
       return false;
     }
     if (!MayFollow(status_, directory_.get(), holder_)) return RefuseLink(name_, status_);
-    // What a link of /proc leads to has no path; it is a descriptor that this process was given.
+    // The target of a /proc link has no path; it is an inherited descriptor.
     given_ = InProc(object_.get());
     if (given_) return false;
     MUSTER_TRY(const std::string target, Target(object_.get()));
@@ -203,7 +203,7 @@ class Walk {
                               open_to_all ? "its directory" : "it"));
   }
 
-  // Whether the owner is trusted with where this process writes.
+  // True if this process may write to an object of that owner.
   bool MayFollow(const struct stat& object, int directory, const struct stat& holder) const {
     switch (OwnershipOf(object.st_uid, here_)) {
       case Ownership::kOwn:
@@ -236,7 +236,7 @@ class Walk {
 
   const std::string& path_;
   const WritingOwner here_;
-  UniqueFd base_;  // where a relative link of the directory begins
+  UniqueFd base_;  // base of a relative link of the directory
   UniqueFd directory_;
   struct stat holder_ {};  // directory_'s
   std::string name_;

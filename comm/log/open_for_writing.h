@@ -1,6 +1,6 @@
 // Opening a file for writing in a directory that other users may have prepared.
 //
-// The rule. "Own" is what this process's user or root owns.
+// The rule. "Own" means: owned by this process's user or root.
 //
 // 1. Links. The final component of a path and its directory may be symbolic links, also chains of them, if
 //    each link is own. A link of another user is refused, never followed. Components further up are the
@@ -12,16 +12,16 @@
 // 4. FIFOs, terminals and other character devices must be own. A FIFO that no process reads is an error.
 //    Directories, sockets and block devices are refused.
 // 5. /dev/stderr, /dev/fd/N, /proc/self/fd/N, and so `>(command)`, are descriptors that this process was
-//    given: they are opened without a check of what is behind them.
+//    given: they are opened without a check of their targets.
 //
-// Owners that the kernel does not know. In a user namespace that does not map every uid (rootless containers)
-// the owner of other files is the overflow uid, 65534: root or anybody. On some file systems (NFS with
+// Owners unknown to the kernel. In a user namespace that does not map every uid (rootless containers)
+// the owner of other files is the overflow uid, 65534: root or any user. On some file systems (NFS with
 // root_squash or all_squash, sshfs) this process's own files have another owner. An owner is not mistaken for
 // another user
-// - if it is an unmapped uid and the directory is not writable by every user: who can write there is trusted;
+// - if it is an unmapped uid and the directory is not writable by every user: its writers are trusted;
 // - if a file that this process creates in that directory gets the same owner (tried only before a refusal).
 //
-// No race: each object is opened first, without following and without waiting, and then checked by its
+// No race: each object is opened first, without following and without waiting, then checked by its
 // descriptor.
 #pragma once
 
@@ -34,23 +34,22 @@
 
 namespace muster {
 
-// Open for appending, close-on-exec; made with mode 0666 and the umask where it is absent. Never waits:
-// O_NONBLOCK stays set, so writing to a FIFO or terminal that takes nothing fails with EAGAIN; regular files
-// do not know the flag. Error: kSystem, "PATH: reason".
+// Open for appending, close-on-exec; created with mode 0666 and the umask if absent. Never waits: O_NONBLOCK
+// stays set, so a write to a FIFO or terminal that takes nothing fails with EAGAIN; it has no effect on
+// regular files. Error: kSystem, "PATH: reason".
 Result<UniqueFd> OpenForWriting(const std::string& path);
 
-// Where a file stands in the end, for a caller that replaces it by another one (rename).
+// The final place of a file, for a caller that replaces it by another one (rename).
 struct WritingPlace {
   UniqueFd directory;
   std::string name;
-  // False where that is no regular file and not absent either (a FIFO, /dev/stderr): it cannot be replaced,
-  // only opened.
+  // False if it exists and is no regular file (a FIFO, /dev/stderr): it cannot be replaced, only opened.
   bool replaceable = true;
 };
 // As OpenForWriting, without opening or creating. Error: kSystem, "PATH: reason".
 Result<WritingPlace> FindForWriting(const std::string& path);
 
-// What stands under "The rule", as values; for tests.
+// The facts that "The rule" needs, as values; for tests.
 struct WritingOwner {
   uid_t own = 0;
   uid_t unmapped = 65534;

@@ -1,7 +1,7 @@
-// Bounds what rejected connections may write into the log: a stranger who connects in a loop must not fill
-// it.
+// Bounds the log lines of rejected connections: a foreign process that connects in a loop must not fill the
+// log.
 //
-// In each minute the first kLoggedPerMinute rejections are logged; the rest are counted, and the sum is one
+// In each minute the first kLoggedPerMinute rejections are logged; further ones are counted. The sum is one
 // line, written with the first rejection after that minute or when the RejectionLog ends. One for each
 // listener.
 //
@@ -22,7 +22,7 @@ class RejectionLog {
  public:
   static constexpr uint64_t kLoggedPerMinute = 5;
 
-  // `subject`: what was rejected, in the plural ("data connections"), for the line with the sum.
+  // `subject`: the rejected objects, in the plural ("data connections"), for the line with the sum.
   explicit RejectionLog(std::string subject);
   RejectionLog(const RejectionLog&) = delete;
   RejectionLog& operator=(const RejectionLog&) = delete;

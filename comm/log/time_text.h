@@ -1,4 +1,4 @@
-// The text in front of a line, as log_time.h chooses it. A header of its own: a change of log.h compiles every room again.
+// The time text of a line (log_time.h). A separate header: a change of log.h compiles every room again.
 #pragma once
 
 #include <chrono>
