@@ -6,7 +6,7 @@ namespace muster::map {
 namespace {
 
 constexpr double kUsually = 0.95;
-// Results that tell how long the items of a class take.
+// Number of results from which the duration of a class is known.
 constexpr uint64_t kEnoughResults = 5;
 
 }  // namespace
@@ -93,7 +93,7 @@ bool ItemBook::Commit(uint64_t item, Duration took) {
     ++progress_.second_commits;
     return false;
   }
-  // A rank that was thought to be gone: the item waits for another, or another is at work on it.
+  // A rank that was taken for ended: the item waits for another, or another is at work on it.
   if (state == State::kPending) {
     returned_.erase(item);
   } else {
@@ -145,8 +145,8 @@ Duration ItemBook::ExpectNext() const {
   return std::max(its->durations.Mean(), Duration(1));
 }
 
-// The open one with the longest items, of those with items that were never granted; before these one that nothing is
-// known of. Null: there is none.
+// Among open classes with items that were never granted: the one with the longest items, but first one
+// without known durations. Null: there is none.
 const ItemBook::Class* ItemBook::NextClass() const {
   const Class* next = nullptr;
   for (const Class& one : by_class_) {

@@ -1,8 +1,8 @@
-// The items of a map: which have ended, which are granted, which comes next, how long they take. A value: it knows
-// ranks only as the place at which an item failed.
+// The items of a map: ended ones, granted ones, the next one, and their durations. A value: it uses ranks
+// only as the place at which an item failed.
 //
-// If items have classes, those of the class that takes longest on average go first, so that none of them is begun
-// late. Of a class without a result the first is granted as soon as possible.
+// If items have classes, the class with the longest average goes first, so that none of its items is begun
+// late. The first item of a class without a result is granted as soon as possible.
 #pragma once
 
 #include <cstdint>
@@ -45,16 +45,17 @@ class ItemBook {
   GrantedItem TakeReturned() { return Grant(TakeReturned(returned_.begin())); }
   // A granted item that was not begun.
   void Return(uint64_t item);
-  // A granted item failed on this rank. True: it failed too often, and is given up.
+  // A granted item failed on this rank. True: it failed too often, and is abandoned.
   bool Fail(uint64_t item, int rank);
   // False: it had ended before.
   bool Commit(uint64_t item, Duration took);
 
-  // No more grants: the time is up.
+  // No further grants: the time is up.
   void Close();
-  // `left` is there for an item. A class is closed once it is less than 95 of 100 of its items took: no more grants
-  // of it. Of a class with few results twice its longest counts, of one without any all items; none is closed while
-  // there is time for the longest item of all. True: a further class is closed.
+  // `left` is the time for an item. A class is closed, without further grants, once that is less than the
+  // time in which 95 of 100 of its items ended. For a class with few results twice its longest item counts,
+  // for a class without results all items. No class is closed while there is time for the longest item of
+  // all. True: a further class is closed.
   bool Limit(Duration left);
   // All classes are.
   bool closed() const;
@@ -66,7 +67,7 @@ class ItemBook {
   // Items of closed classes that no rank has.
   uint64_t held_back() const { return progress_.left() - progress_.granted - Grantable(); }
   bool classified() const { return !classes_.empty(); }
-  // How long the next item of the class that is due takes; zero: not known, or there is none.
+  // Expected duration of the next item of the class that is due; zero: not known, or there is none.
   Duration ExpectNext() const;
   const Progress& progress() const { return progress_; }
   const Durations& durations() const { return durations_; }
@@ -97,7 +98,7 @@ class ItemBook {
   std::vector<Class> by_class_{1};
   std::vector<uint8_t> took_;                    // of items of earlier runs; empty: there are none
   std::set<uint64_t> returned_;                  // of classes that are not closed
-  std::unordered_map<uint64_t, int> failed_at_;  // which rank an item failed at last: another one is better
+  std::unordered_map<uint64_t, int> failed_at_;  // rank of an item's last failure: another one is better
   Progress progress_;
   Durations durations_;
   Duration longest_{};  // no item took longer

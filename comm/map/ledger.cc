@@ -6,7 +6,7 @@
 namespace muster::map {
 namespace {
 
-// Shares a batch is of: half of what is left, divided among the ranks.
+// Divisor of a batch: half of the remaining items, divided among the ranks.
 constexpr uint64_t kBatchesLeft = 2;
 constexpr Duration kLongestItem = std::chrono::hours(24 * 365);
 
@@ -36,7 +36,7 @@ void Ledger::Stop(int rank) {
   File(rank, worker->second);
 }
 
-// After a change of what it has or wants.
+// After a change of the rank's items or wants.
 void Ledger::File(int rank, const Worker& worker) {
   idle_.erase(rank);
   ahead_.erase(rank);
@@ -54,7 +54,7 @@ void Ledger::Forget(int rank) {
   unasked_.erase(rank);
 }
 
-// Those that are still granted; how many.
+// Returns those that are still granted, and their number.
 uint64_t Ledger::ReturnAll(const std::vector<uint64_t>& items) {
   uint64_t returned = 0;
   for (const uint64_t item : items) {
@@ -112,7 +112,7 @@ bool Ledger::IsSilent(int rank) const {
   return worker != workers_.end() && worker->second.silent;
 }
 
-// Whether it was this rank's.
+// True if it was this rank's.
 bool Ledger::Remove(int rank, uint64_t item, Clock::time_point now) {
   Worker& worker = workers_.at(rank);
   if (!worker.queue.Remove(item, now)) return false;
@@ -154,14 +154,14 @@ bool Ledger::Limit(Duration left) {
   return true;
 }
 
-// A share of what is left.
+// A share of the remaining items.
 uint64_t Ledger::MostFor(const Worker& worker) const {
   const uint64_t slots = worker.slots();
   const uint64_t guided = items_.Grantable() * slots / (kBatchesLeft * std::max<uint64_t>(going_slots_, 1));
   return std::clamp<uint64_t>(guided, slots, std::max(kLongestBatch, slots));
 }
 
-// How long the next item will take, as those of its class or of this rank did; zero: not known.
+// Expected duration of the next item, from those of its class or of this rank; zero: not known.
 Duration Ledger::ExpectNext(const Worker& worker) const {
   if (items_.classified()) return items_.ExpectNext();
   return worker.done > 0 ? std::max(worker.Mean(), Duration(1)) : Duration::zero();
@@ -173,7 +173,7 @@ bool Ledger::WorksAlone(int rank) const {
   });
 }
 
-// What failed on this rank is for another one, if there is one.
+// An item that failed on this rank is for another rank, if there is one.
 std::optional<GrantedItem> Ledger::TakeItem(int rank) {
   if (auto item = items_.Take(rank)) return item;
   if (!items_.HasReturned() || !WorksAlone(rank)) return std::nullopt;
@@ -207,7 +207,7 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
       Worker& worker = workers_.at(rank);
       Grant grant = TakeGrant(rank, worker, now);
       if (grant.items.empty()) {
-        // Only what has failed here is left; or what would wait here, and then for the next rank as well.
+        // The remaining items failed here, or would wait here and equally at the next rank.
         if (waiting == &ahead_) break;
         continue;
       }

@@ -1,13 +1,13 @@
-// The root's book of a map: which item is whose, and what is to be granted or asked back next. A value: no socket, no
+// The root's record of a map: the ranks of items, and the next grants and recalls. A value: no socket, no
 // file; the time is an argument.
 //
-// Batches are guided self-scheduling (Polychronopoulos and Kuck, IEEE Transactions on Computers 36(12), 1987): a
-// share of what is left, so that they are large first and single items at the end; never more than a rank needs for
-// kBatchTime, by the time its items took so far. An item that takes longer than that, or an unknown time, is granted
-// to a free slot only: it would wait behind others. Once nothing is left to grant and a slot is free, ranks give back
-// what they have not begun.
+// Batches are guided self-scheduling (Polychronopoulos and Kuck, IEEE Transactions on Computers 36(12),
+// 1987): a share of the remaining items, so they are large first and single items at the end. A batch lasts
+// at most kBatchTime, by the duration of the rank's items so far. An item that takes longer, or an unknown
+// time, is granted only to a free slot, because it would wait behind other items. Once nothing is left to
+// grant and a slot is free, ranks return the items that they have not begun.
 //
-// Nothing here looks at all ranks for a message, as there may be thousands.
+// No message causes a loop over all ranks, as there may be thousands.
 #pragma once
 
 #include <cstdint>
@@ -52,22 +52,22 @@ class Ledger {
   void Resume(uint64_t item, bool poisoned, uint8_t took) { items_.Resume(item, poisoned, took); }
   void Classify(uint64_t first, std::span<const uint8_t> classes) { items_.Classify(first, classes); }
   void Close() { items_.Close(); }
-  // Also asks back items of closed classes that were not begun.
+  // Also recalls items of closed classes that were not begun.
   bool Limit(Duration left);
 
   void Join(int rank, int slots);
   // The rank needs more items.
   void Want(int rank);
-  // The rank asks for no more; its items stay its own.
+  // The rank takes no further items; those that it has stay its own.
   void Stop(int rank);
-  // It has ended, or nothing is heard from it: its items go back, and a try is counted for those at work. How many
-  // went back; those that have now failed too often in `poisoned`.
+  // It has ended or is silent: its items return, and a try is counted for those at work. Result: the number
+  // of returned items; those that have now failed too often in `poisoned`.
   struct Lost {
     uint64_t returned = 0;
     std::vector<GrantedItem> poisoned;
   };
   Lost Lose(int rank);
-  // Nothing is heard from it, but it may come back: its items go to others too. It is granted nothing until Hear.
+  // It is silent, but may come back: its items also go to other ranks. It is granted nothing until Hear.
   uint64_t Share(int rank);
   void Hear(int rank);
   bool IsSilent(int rank) const;
@@ -76,16 +76,16 @@ class Ledger {
   Verdict Fail(int rank, uint64_t item, Duration took, Clock::time_point now);
   void GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now);
 
-  // What to grant now.
+  // The grants that are due.
   std::vector<Grant> TakeGrants(Clock::time_point now);
-  // Ranks to ask for what they have not begun, because others wait or the time is up: those that have items and were
-  // not asked within `again`.
+  // Ranks to recall items from that they have not begun, because other ranks wait or the time is up: those
+  // with items and without a recall within `again`.
   std::vector<int> TakeRecalls(Clock::time_point now, Duration again);
   // Ranks with an item that has been at work for longer than `limit`, and that item.
   std::vector<std::pair<int, uint64_t>> FindOverdue(Clock::time_point now, Duration limit) const;
   // Nothing is at work and nothing will be granted.
   bool IsOver() const { return items_.progress().granted == 0 && items_.Grantable() == 0; }
-  // Nothing is at work, and no rank of the ledger asks for more.
+  // Nothing is at work, and no rank of the ledger takes further items.
   bool AllStopped() const { return items_.progress().granted == 0 && going_ == 0; }
 
   // Of all ranks that have joined, ascending.
@@ -98,7 +98,7 @@ class Ledger {
     bool wants = false;
     bool stopped = false;
     bool silent = false;
-    Clock::time_point asked{};  // for what it has not begun; {}: not since it was granted something
+    Clock::time_point asked{};  // time of the last recall; {}: none since its last grant
     uint64_t done = 0;
     Duration busy{};  // on these
     uint64_t failed_attempts = 0;
@@ -123,13 +123,13 @@ class Ledger {
   ItemBook items_;
   std::map<int, Worker> workers_;
   std::map<int, RankShare> gone_;
-  std::set<int> idle_;     // ranks that want, and have a free slot
-  std::set<int> ahead_;    // ranks that want, and have none; their items may be short
-  std::set<int> unasked_;  // with items, and not asked since these were granted
-  std::deque<std::pair<Clock::time_point, int>> asked_;  // when each rank was asked, ascending
+  std::set<int> idle_;     // ranks that want items, and have a free slot
+  std::set<int> ahead_;    // ranks that want items, and have none; their items may be short
+  std::set<int> unasked_;  // with items, and without a recall since these were granted
+  std::deque<std::pair<Clock::time_point, int>> asked_;  // time of each rank's recall, ascending
   uint64_t going_ = 0;                                   // ranks that have not stopped
   uint64_t going_slots_ = 0;
-  bool recall_ = false;  // a class was closed: its items that were not begun are asked back
+  bool recall_ = false;  // a class was closed: its items that were not begun are recalled
 };
 
 }  // namespace muster::map

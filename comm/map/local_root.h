@@ -1,4 +1,4 @@
-// The root of a map in a world of one, which has no control plane: a thread of its own, while the map runs.
+// The root of a map in a group of one, which has no control plane: a separate thread, while the map runs.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@ constexpr size_t kMostOnTheWay = 1 << 20;
 constexpr size_t kLargestResult = 4 << 20;
 constexpr size_t kClassesAtOnce = 1 << 20;
 
-// What the caller's threads and the group's thread share. The listener may outlive the member.
+// State shared by the caller's threads and the group's thread. The listener may outlive the member.
 struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
@@ -30,7 +30,7 @@ struct Shared {
   std::optional<Outcome> outcome;
   std::deque<GrantedItem> queue;  // granted, not begun
   std::set<uint64_t> held;        // given to the caller, not ended
-  bool wants = false;             // the root knows it
+  bool wants = false;             // the root has been informed
   bool stopped = false;
   std::deque<size_t> on_the_way;  // sizes of commits that are not durable
   size_t bytes_on_the_way = 0;
@@ -46,7 +46,7 @@ struct Shared {
   bool Has(uint64_t item) const {
     return held.contains(item) || std::ranges::find(queue, item, &GrantedItem::index) != queue.end();
   }
-  // What was granted and not begun.
+  // Items that were granted and not begun.
   GivenBack TakeQueue() {
     GivenBack returned;
     for (const GrantedItem& item : std::exchange(queue, {})) returned.items.push_back(item.index);
@@ -54,7 +54,7 @@ struct Shared {
   }
 };
 
-// Where a Member's messages arrive, on the group's thread.
+// The receiver of a Member's messages, on the group's thread.
 class Inbox {
  public:
   Inbox(std::shared_ptr<Shared> shared, RootLink& link, uint32_t map)
@@ -88,7 +88,7 @@ class Inbox {
         if (const auto granted = Decode<Granted>(message)) {
           shared_->wants = false;
           for (const GrantedItem& item : granted->items) {
-            // This rank was thought to be gone, and has it still.
+            // The root took this rank for ended; it still has the item.
             if (!shared_->Has(item.index)) shared_->queue.push_back(item);
           }
           // No rank takes them from now on.
@@ -171,7 +171,7 @@ class GroupMember : public Member {
     if (shared_->queue.empty()) Want();
     const bool unsent = std::exchange(unsent_, false);
     lock.unlock();
-    // If this item kills the process, the root must know that the ones before have ended.
+    // If this item kills the process, the root must have the ends of the earlier ones.
     if (unsent) link_.AwaitSent();
     return Item{item.index, item.attempt};
   }

@@ -1,8 +1,8 @@
-// What ranks and the root of a group say to each other about a map: the content of the control plane's messages
-// kToRoot and kToRank, which carry it unread. Each begins with its type (u8) and the map's number (u32): a program's
-// first map is number 0, and ranks begin their maps in the same order.
+// The messages between the ranks and the root of a group about a map: the content of the control plane's
+// messages kToRoot and kToRank, which carry it unread. Each begins with its type (u8) and the map's number
+// (u32): a program's first map is number 0, and ranks begin their maps in the same order.
 //
-// Decoding takes bytes from outside: strict, and a length is checked before memory is allocated.
+// Decodes bytes from outside: strict, and a length is checked before memory is allocated.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace muster::map {
 
 enum class MessageType : uint8_t {
   // To the root.
-  kJoin = 1,  // this rank takes part
+  kJoin = 1,  // this rank joins the map
   kWant,      // it has begun its last item
   kCommit,    // an item's result
   kFail,      // an item failed
   kGiveBack,  // items that were not begun; also the answer to kRecall, with or without items
-  kStop,      // it wants no more
+  kStop,      // it takes no further items
   kRead,      // records, please
   kLeave,     // it is done with this map
   kClasses,   // of rank 0: the classes of items
@@ -35,10 +35,10 @@ enum class MessageType : uint8_t {
   kRefused,      // the map cannot begin, or cannot go on
   kGrant,        // items
   kRecall,       // give back what is not begun
-  kDurable,      // so many of the rank's results are durable
+  kDurable,      // number of the rank's results that are durable
   kOver,         // all items have ended, or the time is up
   kRecords,      // the answer to kRead
-  kExpired,      // an item took longer than its time: this process is to end
+  kExpired,      // an item took longer than its time: this process must end
 };
 
 struct Join {
@@ -46,7 +46,7 @@ struct Join {
   Identity identity;
   Options options;
 };
-// The record's rank and node are for the root to fill in: it knows them.
+// The root fills in the record's rank and node.
 struct Commit {
   static constexpr MessageType kType = MessageType::kCommit;
   JournalRecord record;
@@ -94,14 +94,14 @@ struct Expired {
 };
 struct Records {
   static constexpr MessageType kType = MessageType::kRecords;
-  uint64_t next = 0;  // the first item that this answer has not looked at
+  uint64_t next = 0;  // the first item that this answer does not cover
   std::vector<JournalRecord> records;
 };
 
-// Of an error that is reported for people.
+// Of an error that is reported for users.
 inline constexpr size_t kLongestError = 64 << 10;
 
-// Type and map of a message; absent where it has none.
+// Type and map of a message; absent if it has none.
 struct Heading {
   MessageType type{};
   uint32_t map = 0;

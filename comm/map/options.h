@@ -1,4 +1,4 @@
-// What a caller asks of a map, and what came of it.
+// A caller's options of a map, and its outcome.
 #pragma once
 
 #include <algorithm>
@@ -15,28 +15,28 @@ inline constexpr int kMostClasses = 64;
 
 struct Options {
   std::string journal;          // an absolute path of the root's node; "": results live as long as the group
-  int retries = 2;              // tries after the first, before an item is given up
+  int retries = 2;              // tries after the first, before an item is abandoned
   Duration timeout{};           // of one item; zero: none. A process that takes longer is ended (75)
-  bool retry_poisoned = false;  // items that an earlier run gave up are tried again
-  Duration time_left{};         // until this job's end, where this rank knows it; zero: it does not
+  bool retry_poisoned = false;  // items that an earlier run abandoned are tried again
+  Duration time_left{};         // until this job's end, if known at this rank; zero: unknown
   int slots = 1;                // items that this rank works on at a time; may differ by rank
   bool quiet = false;           // no lines about the progress
-  // Of each item, by its number: 0 to kMostClasses - 1; what is above counts as the last. Items of a class take about
-  // equally long. Empty: one class. Rank 0's count.
+  // Class of each item, by its number: 0 to kMostClasses - 1; higher ones count as the last. Items of a class
+  // take about equally long. Empty: one class. Rank 0's value counts.
   Bytes classes{};
 
-  // At most until then, where it is known. Zero would mean that this rank does not know.
+  // At most until then, if it is known. Zero would mean unknown.
   void EndBefore(Deadline latest) {
     if (!latest.IsNever()) time_left = std::max<Duration>(latest.Remaining(), std::chrono::milliseconds(1));
   }
-  // What all ranks of a map must have in common.
+  // The options that all ranks of a map must have in common.
   bool Agrees(const Options& other) const {
     return journal == other.journal && retries == other.retries && timeout == other.timeout &&
            retry_poisoned == other.retry_poisoned;
   }
 };
 
-// How a map ended, the same on every rank.
+// The result of a map, the same on every rank.
 struct Outcome {
   uint64_t items = 0;
   uint64_t committed = 0;  // by earlier runs as well

@@ -10,18 +10,18 @@
 
 namespace muster::map {
 
-// "map: 118 of 400 items done, 2 given up; 3.2 a second, about 1 min 28 s left". `since`: how long this run has worked
-// on it.
+// "map: 118 of 400 items done, 2 given up; 3.2 a second, about 1 min 28 s left". `since`: duration of this
+// run.
 std::string DescribeProgress(const Progress& progress, Duration since);
 
-// What the ranks of a node have done in this run.
+// The items that the ranks of a node have done in this run.
 struct NodeShare {
   std::string name;
   uint64_t done = 0;
   int slots = 0;
 };
-// "; gpu03 has done 12 a slot, half of the nodes 60 or more": the node that has done least for each of its slots, if
-// that is less than half of what the median node has; else empty.
+// "; gpu03 has done 12 a slot, half of the nodes 60 or more": the node with the fewest items per slot, if
+// that is less than half of the median node's; else empty.
 std::string DescribeUneven(std::vector<NodeShare> nodes);
 
 class ProgressLog {

@@ -1,5 +1,5 @@
-// The items of one rank. It begins them in the order in which it received them: so the first ones not yet ended, as
-// many as it has slots, are those at work. A value.
+// The items of one rank, which begins them in the order of receipt. So those at work are the first ones not
+// yet ended, up to its number of slots. A value.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class RankQueue {
     order_[item] = next_order_;
     leases_[next_order_++] = {item, now};
   }
-  // A rank works on as many of its items as it has slots.
+  // A rank works on one item per slot.
   void BeginNext(Clock::time_point now) {
     auto next = leases_.lower_bound(next_to_begin_);
     for (; next != leases_.end() && at_work_ < slots_; ++next, ++at_work_) {
@@ -37,7 +37,7 @@ class RankQueue {
       next_to_begin_ = next->first + 1;
     }
   }
-  // Whether it was there. The next one is begun.
+  // True if it was there. The next one is begun.
   bool Remove(uint64_t item, Clock::time_point now) {
     const auto order = order_.find(item);
     if (order == order_.end()) return false;

@@ -11,11 +11,11 @@ namespace {
 
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kAskAgain = std::chrono::seconds(1);
-// A rank may end an item that is out of time by itself, and tell of it.
+// A rank may itself end an item that is out of time, and report it.
 constexpr Duration kOverdue = std::chrono::seconds(2);
-// Beyond what 95 of 100 items took, for the journal and the way back.
+// The time beyond 95 of 100 items' durations, for the journal and the answer.
 constexpr Duration kSlack = std::chrono::seconds(5);
-// As options.h says.
+// As in options.h.
 constexpr size_t kFirstPoisoned = 100;
 constexpr size_t kFailedNamed = 10;
 constexpr size_t kRecordsAtOnce = 1 << 20;
@@ -256,7 +256,7 @@ void Root::Lose(int rank, const std::string& why) {
   CheckDone();
 }
 
-// Not while ranks of the group may still come to the map: they may be loading their models.
+// Not while ranks of the group may still join the map: they may be loading their models.
 void Root::CheckAbandoned() {
   if (last_loss_.empty() || !ranks_.empty() || !AllAreDone()) return;
   const bool over = state_ == State::kOpen ? ledger_->IsOver() : state_ != State::kOpening;
@@ -309,7 +309,7 @@ void Root::CheckSilent() {
   }
 }
 
-// A stopped process would keep its run from ending for ever: its launcher waits for it.
+// A stopped process would keep its run from ending, because its launcher waits for it.
 void Root::CheckLeft() {
   const auto now = Clock::now();
   for (auto& [rank, state] : ranks_) {
@@ -327,7 +327,7 @@ void Root::CheckLeft() {
   }
 }
 
-// Of those that take part.
+// Of the ranks in the map.
 std::vector<NodeShare> Root::NodeShares() const {
   std::vector<NodeShare> nodes(params_.roster.nodes.size());
   for (const RankShare& share : ledger_->Shares(Clock::now())) {
@@ -353,7 +353,7 @@ void Root::CheckTime() {
 
 // ---- the end
 
-// No rank wants a further item, and no further rank can join: without this, Finish would wait for ever.
+// No rank wants a further item, and no further rank can join: without this, Finish would wait forever.
 bool Root::AllHaveStopped() const {
   return !ranks_.empty() && std::cmp_greater_equal(ranks_.size() + done_.size(), params_.roster.size()) &&
          ledger_->AllStopped();
@@ -372,7 +372,7 @@ void Root::CheckOver() {
                        if (!*closed) return GiveUp(closed->error());
                        if (!first_->options.quiet) log_.End(ledger_->items().progress(), *ended_);
                        state_ = State::kOver;
-                       // Rank 0 may come later. Who leaves from now on has the results.
+                       // Rank 0 may join later. A rank that leaves from now on has the results.
                        while (done_.contains(results_at_)) ++results_at_;
                        params_.on_over();
                        for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});

@@ -1,6 +1,7 @@
-// The root's side of a map: grants items, writes what came of them to the journal, and says when all is over.
+// The root's side of a map: grants items, writes their results to the journal, and announces the end.
 //
-// Lives on one EventLoop; the calls that may block (opening, closing and reading the journal) run on the worker.
+// Runs on one EventLoop; the calls that may block (opening, closing and reading the journal) run on the
+// worker.
 #pragma once
 
 #include <functional>
@@ -29,12 +30,12 @@ class Root {
     const Roster& roster;
     uint32_t map = 0;
     JournalOwner owner;
-    Duration silent_after{};  // liveness.dead_after: then a rank's items go to others as well
+    Duration silent_after{};  // liveness.dead_after: then a rank's items also go to other ranks
     std::function<void(int rank, ByteView message)> send;
     std::function<void(const Error& error)> fail;  // every rank was lost, or left the group
     // The map is over, and a rank that has not left it does not answer: once a second.
     std::function<void(const Error& error)> on_stopped;
-    std::function<void()> on_over;  // before the ranks are told so, or that the map has failed
+    std::function<void()> on_over;  // before the ranks receive this, or that the map has failed
     std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
   };
 
@@ -47,11 +48,11 @@ class Root {
   void Hear(int rank, MessageType type, ByteView message);
   // The rank has ended, or its node is silent. Empty `why`: it has left in order.
   void Lose(int rank, const std::string& why);
-  // Neither over nor failed.
+  // The map is neither over nor failed.
   bool at_work() const { return state_ != State::kOver && state_ != State::kFailed; }
-  // At any time; costs a look at each rank.
+  // At any time; costs a step per rank.
   MapState Look() const;
-  // Nothing is begun that would not be over by then, as far as earlier items tell.
+  // No item is begun that would not end by then, by the durations of earlier items.
   void SetLatest(Deadline latest) { latest_ = latest_.EarlierOf(latest); }
 
  private:
@@ -95,9 +96,9 @@ class Root {
 
   Params params_;
   State state_ = State::kNew;
-  std::optional<Join> first_;  // the first rank's, whom the others must agree with
+  std::optional<Join> first_;  // the first rank's, with which all ranks must agree
   int first_rank_ = -1;
-  std::map<int, Rank> ranks_;  // those that take part
+  std::map<int, Rank> ranks_;  // those that have joined
   std::set<int> done_;         // left, or lost
   int results_at_ = 0;         // the first rank that was not lost when the map was over
   std::string last_loss_;      // of a rank that took part; empty: the last one has left in order

@@ -16,7 +16,7 @@ Service::Service(Params params) : params_(std::move(params)), worker_(params_.lo
 void Service::Hear(int rank, ByteView message) {
   const auto heading = HeadingOf(message);
   if (!heading || rank < 0 || rank >= params_.roster.size()) return;
-  // A map that is over for all: what is still on its way.
+  // The map is over for all ranks: a message that was still under way.
   if (heading->type != MessageType::kJoin && !maps_.contains(heading->map)) return;
   // The next program of a rank whose last one has ended.
   if (heading->type == MessageType::kJoin) gone_.erase(rank);
@@ -25,7 +25,7 @@ void Service::Hear(int rank, ByteView message) {
 
 Root& Service::Find(uint32_t map) {
   if (const auto found = maps_.find(map); found != maps_.end()) return *found->second;
-  // While a later map is at work a stopped rank costs nothing but its items.
+  // While a later map runs, a stopped rank costs only its items.
   const auto on_stopped = [this](const Error& error) {
     if (!at_work_) params_.fail(error);
   };

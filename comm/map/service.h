@@ -1,6 +1,6 @@
 // The maps of a group, at its root.
 //
-// Lives on one EventLoop. A group without a map has none: it is made with the first message.
+// Runs on one EventLoop. A group without a map has none: it is made with the first message.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class Service {
     JournalOwner owner;
     Duration silent_after{};
     std::function<void(int rank, ByteView message)> send;
-    // Whether the end of a rank is no failure of the group from now on.
+    // True: from now on the end of a rank is no failure of the group.
     std::function<void(bool)> tolerate = [](bool) {};
     // No rank is left that works on a map which is not over.
     std::function<void(const Error& error)> fail = [](const Error&) {};
@@ -32,7 +32,7 @@ class Service {
   explicit Service(Params params);
 
   void Hear(int rank, ByteView message);
-  // Has ended or is silent, as `why` says; with an empty `why` it has left the group.
+  // It has ended or is silent, with the reason in `why`; if `why` is empty it has left the group.
   void Lose(int rank, const std::string& why);
   // Since it has last joined a map.
   bool HasLost(int rank) const { return gone_.contains(rank); }

@@ -1,4 +1,4 @@
-// How far a map is: what the root can report about it at any time. Values.
+// The progress of a map: the facts that the root can report about it at any time. Values.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@ struct Progress {
 
 struct ItemTime {
   uint64_t item = 0;
-  std::string key;  // empty: only the ranks know it
+  std::string key;  // empty: only the ranks have it
   int rank = 0;
   Duration time{};    // of its last attempt, or since it was begun
-  std::string error;  // of one that was given up: a line; empty in the answer to a survey
+  std::string error;  // of an abandoned item: a line; empty in the answer to a survey
 
   friend bool operator==(const ItemTime&, const ItemTime&) = default;
 };
@@ -53,7 +53,7 @@ class LongestItems {
   std::vector<ItemTime> items_;
 };
 
-// What a rank does for a map.
+// A rank's share of a map.
 struct RankShare {
   int rank = 0;
   int slots = 1;
@@ -82,9 +82,9 @@ struct MapState {
   bool time_is_up = false;
   Progress progress;
   Duration elapsed{};             // from the open journal to the end of the map
-  std::vector<ItemTime> slowest;  // committed or given up by this run
+  std::vector<ItemTime> slowest;  // committed or abandoned by this run
   std::vector<ItemTime> longest;  // at work
-  std::vector<ItemTime> failed;   // given up by this run: the first ones
+  std::vector<ItemTime> failed;   // abandoned by this run: the first ones
   std::vector<RankShare> ranks;   // ascending
 
   // The part of its time in which the rank worked on items, 0 to 1.

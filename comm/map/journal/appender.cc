@@ -18,8 +18,8 @@ namespace muster::map {
 namespace {
 
 constexpr auto kTouchEvery = std::chrono::seconds(1);
-// While a local file system synchronises, whatever else of this node makes or renames files there waits for the disk.
-// So there are pauses, except when many records wait.
+// While a local file system synchronises, every process of this node that creates or renames files there
+// waits for the disk. So there are pauses, except when many records wait.
 constexpr auto kSyncEvery = std::chrono::milliseconds(50);
 constexpr size_t kManyRecords = 256;
 constexpr size_t kManyBytes = size_t{256} << 10;
@@ -81,7 +81,7 @@ Status Write(OwnSegment& segment, ByteView bytes) {
 
 Status MakeDurable(OwnSegment& segment) {
   if (segment.directory == nullptr) return {};
-  // After an error the kernel may forget what was not written: there is no second try.
+  // After an error the kernel may discard unwritten data: there is no second try.
   if (fdatasync(segment.fd.get()) != 0) return CannotWrite(segment, errno);
   return CheckOwn(segment);
 }
@@ -94,7 +94,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   };
   static_assert(std::is_nothrow_move_constructible_v<Job>, "a queue that grows would copy results");
 
-  OwnSegment segment;  // of the thread; others read what does not change
+  OwnSegment segment;  // of the thread; other threads read the constant fields
   std::shared_ptr<net::Mailbox> mailbox;
   OnDone on_done;
 
@@ -105,7 +105,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
   bool begun = false;
   bool closing = false;
   bool abandoned = false;
-  bool finished = false;  // the thread's last word
+  bool finished = false;  // set by the thread, last
   Status status;          // of the first failure
 
   // The thread's.
@@ -255,7 +255,7 @@ Result<std::unique_ptr<JournalAppender>> JournalAppender::Start(OwnSegment segme
 }
 
 JournalAppender::~JournalAppender() {
-  // What the completions hold is destroyed on this thread, outside the lock.
+  // The completions' captures are destroyed on this thread, outside the lock.
   std::vector<Core::Job> dropped;
   std::vector<Done> not_durable;
   std::unique_lock lock(core_->mutex);

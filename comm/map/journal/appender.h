@@ -1,8 +1,8 @@
-// The thread that writes a journal's segment: it appends what has come meanwhile. After a pause it calls fdatasync
-// once for all of it, and then posts the completions.
+// The thread that writes a journal's segment: it appends records as they come. After a pause it calls
+// fdatasync once for all of them, and then posts the completions.
 //
-// Threads: Start on any; the rest on one other than its own. Ownership: the thread keeps what it needs, since
-// a file system may hold it for longer than its owner lives.
+// Threads: Start on any; the other functions on one that is not its own. Ownership: the thread owns its data,
+// since a file system may block it for longer than its owner exists.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct OwnSegment {
   std::shared_ptr<const JournalDirectory> directory;  // null: an anonymous file, which is never synchronised
   JournalLock lock;
   UniqueFd fd;
-  std::string file;  // for people
+  std::string file;  // for users
   uint32_t term = 1;
   uint64_t seed = 0;
   uint64_t size = 0;
@@ -33,8 +33,8 @@ struct OwnSegment {
 
 // Appends bytes at the end of the segment. Error: kSystem.
 Status Write(OwnSegment& segment, ByteView bytes);
-// What was written is durable, and no later run has begun. Error: kSystem: the disk, a segment that was
-// removed; kUsage: a later run has begun, by node, pid and job.
+// Makes the written bytes durable and checks that no later run has begun. Error: kSystem: the disk, a segment
+// that was removed; kUsage: a later run has begun, by node, pid and job.
 Status MakeDurable(OwnSegment& segment);
 
 class JournalAppender {
@@ -51,7 +51,7 @@ class JournalAppender {
   // Runs on the mailbox's thread, in the order of Append.
   using OnDone = std::function<void(std::vector<Done>& done)>;
 
-  // From now on the segment changes every second, so that other nodes see that this run is at work. Error:
+  // From now on the segment changes every second, as a sign for other nodes that this run is at work. Error:
   // kSystem.
   static Result<std::unique_ptr<JournalAppender>> Start(OwnSegment segment,
                                                         std::shared_ptr<net::Mailbox> mailbox,
@@ -61,9 +61,9 @@ class JournalAppender {
   JournalAppender(const JournalAppender&) = delete;
   JournalAppender& operator=(const JournalAppender&) = delete;
 
-  // In the order of the calls. After an error all others have it too.
+  // In the order of the calls. After an error all later ones have it too.
   void Append(JournalRecord record, OnDurable on_durable);
-  // BLOCKS until the bytes are durable: what a segment begins with, before any record.
+  // BLOCKS until the bytes are durable: the beginning of a segment, before any record.
   Status Begin(Bytes bytes);
   // BLOCKS until everything is durable, and the segment is closed.
   Status Close();

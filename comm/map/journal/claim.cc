@@ -35,7 +35,8 @@ bool IsOfThisKernel(int fd) {
   }
 }
 
-// What changes when a writer writes or touches its segment. Opened anew: NFS asks the server then.
+// Properties that change when a writer writes or touches its segment. Opened anew: only then NFS queries the
+// server.
 using Marks = std::tuple<off_t, time_t, long, time_t, long>;
 std::optional<Marks> MarksOf(const JournalDirectory& directory, uint32_t term) {
   const Result<UniqueFd> fd = directory.OpenSegment(term);
@@ -49,7 +50,7 @@ bool ChangesWithin(const JournalDirectory& directory, uint32_t term, Duration si
   const Deadline deadline = Deadline::After(silence);
   const auto before = MarksOf(directory, term);
   while (!deadline.Expired()) {
-    // No event tells of a change by another node.
+    // A change by another node causes no event.
     poll(nullptr, 0, deadline.EarlierOf(Deadline::After(kLookEvery)).PollMilliseconds());
     if (MarksOf(directory, term) != before) return true;
   }
@@ -117,14 +118,14 @@ Result<std::optional<std::string>> ClaimJournal(const JournalDirectory& director
     return std::nullopt;
   }
   MUSTER_TRY(const Newest last, ReadNewest(directory, newest));
-  // A lock that is held although the last segment is closed: the next run has not made its own yet.
+  // A lock that is held although the last segment is closed: the next run has not made its own segment.
   if (last.closed && lock.state == State::kTaken) return AtWork(directory, std::nullopt);
   if (last.closed) return std::nullopt;
   const bool same_node = last.header && last.header->owner.node == node;
   if (lock.state != State::kMine || !(same_node || lock.reaches_all_nodes)) {
     const uint64_t start = same_node ? last.header->owner_start : 0;
     if (start != 0 && StartOf(last.header->owner.pid) == start) return AtWork(directory, last.header);
-    // A lock of another node is true. One of this node may be held by what a dead run has forked.
+    // A lock of another node is true. One of this node may be held by a child that an ended run has forked.
     if (lock.state == State::kTaken && !same_node) return AtWork(directory, last.header);
     if (ChangesWithin(directory, newest, silence)) return AtWork(directory, last.header);
   }

@@ -1,7 +1,7 @@
-// Whether another run is at work on a journal.
+// Detects another run at work on a journal.
 //
-// A lock shows it where the file system has locks that reach all nodes. Elsewhere a run of this node shows by
-// its process, and a run of another node by its segment, which a writer changes every second.
+// A lock shows it if the file system has locks that reach all nodes. Otherwise a run of this node is found by
+// its process. A run of another node is found by its segment, which a writer changes every second.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,9 @@ JournalLock LockJournal(const JournalDirectory& directory);
 // When the process started, in ticks since its node booted; 0: there is none, or /proc hides it.
 uint64_t StartOf(int pid);
 
-// BLOCKS, for `silence` at most: a segment that does not change for so long is of a run that has ended.
-// `newest`: the last segment that is there; 0: none. `node`: this one. The answer: a note for the log, if a
-// run is succeeded that had not closed its segment. Error: kUsage: a run is at work, by node, pid and job;
-// kSystem.
+// BLOCKS, for `silence` at most: a segment that does not change for that time is of a run that has ended.
+// `newest`: the number of the last segment; 0: none. `node`: this one. The answer: a note for the log, if the
+// earlier run had not closed its segment. Error: kUsage: a run is at work, by node, pid and job; kSystem.
 inline constexpr Duration kSilence = std::chrono::seconds(5);
 Result<std::optional<std::string>> ClaimJournal(const JournalDirectory& directory, const JournalLock& lock,
                                                 uint32_t newest, const std::string& node,

@@ -34,7 +34,7 @@ tl::unexpected<Error> Refused(std::string_view what, std::string_view name, int 
   return Fail(Code::kSystem, "cannot {} {}: {}", what, name, ErrnoText(reason));
 }
 
-// The new name is in its parent, which may lose it in a crash. Not every file system can promise that.
+// The new name is in its parent, which may lose it in a crash. Not every file system supports this call.
 void SyncParent(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const UniqueFd fd(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -64,7 +64,7 @@ Result<JournalDirectory> JournalDirectory::Make(const std::string& path) {
 std::string JournalDirectory::FileOf(uint32_t term) const { return path_ + "/" + NameOf(term); }
 
 Result<std::vector<uint32_t>> JournalDirectory::Terms() const {
-  // A description of its own: another reader of this one would move its place.
+  // A separate description: another reader of this one would move its position.
   UniqueFd own(openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(own ? fdopendir(own.get()) : nullptr, closedir);
   if (!entries) return Refused("list the journal", path_, errno);
@@ -123,7 +123,7 @@ UniqueFd JournalDirectory::OpenLockFile() const {
 }
 
 Status JournalDirectory::Sync() const {
-  // Some file systems do not know it of a directory.
+  // Some file systems do not support it for a directory.
   if (fsync(fd_.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return {};
   return Refused("synchronise", path_, errno);
 }

@@ -23,12 +23,12 @@ class JournalDirectory {
 
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }
-  std::string FileOf(uint32_t term) const;  // for people
+  std::string FileOf(uint32_t term) const;  // for users
 
   // Ascending. Error: kSystem.
   Result<std::vector<uint32_t>> Terms() const;
   bool Has(uint32_t term) const;
-  // For reading. Error: kSystem: it cannot be read, is no plain file, or a stranger may have put it there.
+  // For reading. Error: kSystem: it cannot be read, is no plain file, or another user may have put it there.
   Result<UniqueFd> OpenSegment(uint32_t term) const;
   // For reading and writing; absent: another run has made it. Error: kSystem.
   Result<std::optional<UniqueFd>> CreateSegment(uint32_t term) const;
@@ -37,7 +37,7 @@ class JournalDirectory {
   UniqueFd OpenLockFile() const;
   // Makes the names of the segments durable. Error: kSystem.
   Status Sync() const;
-  // Whether the path still leads to this directory.
+  // True if the path still leads to this directory.
   bool IsInPlace() const;
 
  private:
@@ -49,11 +49,11 @@ class JournalDirectory {
 ByteSource SourceOf(int fd, std::string name);
 Result<uint64_t> SizeOf(int fd, std::string_view name);
 
-// What a segment begins with; absent: its run ended before it began, and it has no records. Error:
+// The beginning of a segment; absent: its run ended before it wrote this, and it has no records. Error:
 // FindHeader's.
 struct SegmentStart {
   FoundHeader found;
-  std::optional<SegmentBounds> bounds;  // absent: not written yet, or damaged
+  std::optional<SegmentBounds> bounds;  // absent: not written, or damaged
 };
 Result<std::optional<SegmentStart>> ReadStart(int fd, const std::string& name);
 

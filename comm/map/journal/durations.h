@@ -1,4 +1,4 @@
-// How long items take: one in a byte, many as a distribution. Values.
+// Durations of items: one in a byte, many as a distribution. Values.
 #pragma once
 
 #include <array>

@@ -29,13 +29,13 @@ namespace {
 
 // 0xf6 is in no UTF-8 text, and so in no JSON result.
 constexpr std::array<uint8_t, 4> kMarker = {0xf6, 'm', 'j', 'r'};
-constexpr uint64_t kHeaderSeed = 0;  // of the header's own check, which holds the seed of all others
+constexpr uint64_t kHeaderSeed = 0;  // of the header's own check, which contains the seed of all other checks
 constexpr uint64_t kHeadersEnd = 4 * (kLongestSubject + 4 * kLongestName);  // beyond both copies
 
 enum class Kind : uint8_t { kHeader = 1, kBounds = 2, kItem = 3, kEnd = 4 };
 
-// SipHash-2-4 (libsodium's crypto_shorthash), keyed with the segment's seed and the place in it: a frame that
-// was copied to another place, or lies inside a result, is not valid there.
+// SipHash-2-4 (libsodium's crypto_shorthash), keyed with the segment's seed and the position in it. A frame
+// that was copied to another position, or is part of a result, is not valid there.
 uint64_t Check(uint64_t seed, uint64_t offset, ByteView bytes) {
   std::array<uint8_t, crypto_shorthash_KEYBYTES> key{};
   for (size_t i = 0; i < 8; ++i) {
@@ -99,7 +99,7 @@ Result<SegmentRecord> Decode(ByteView fields, std::string_view what) {
   return record;
 }
 
-// What the fields of a damaged item's body name, if these bytes are the right ones.
+// The item that the fields of a damaged item's body name, if these bytes are intact.
 std::optional<uint64_t> ItemNamedIn(ByteView body) {
   constexpr size_t kBefore = 2;  // kind and ending
   if (body.size() < kBefore + sizeof(uint64_t) || body[0] != static_cast<uint8_t>(Kind::kItem))

@@ -59,8 +59,8 @@ size_t EndFrameBytes();
 // Error: kConfiguration: a header of a newer format; kInternal: malformed.
 Result<SegmentRecord> DecodeBody(ByteView body);
 
-// Where a segment's bytes come from: fills `into` from `offset` on and returns how many bytes there were.
-// Fewer than asked for: the file ends there.
+// The source of a segment's bytes: fills `into` from `offset` on and returns the number of bytes. Fewer than
+// requested: the file ends there.
 using ByteSource = std::function<Result<size_t>(uint64_t offset, std::span<uint8_t> into)>;
 
 // Goes through a segment from frame to frame. Damaged bytes do not end it: it goes on at the next valid
@@ -71,7 +71,7 @@ class SegmentScanner {
     enum class Kind {
       kRecord,   // `body` is as it was written
       kDamaged,  // these bytes hold no valid frame; another piece follows
-      kTail,     // nor do these, and they are the last
+      kTail,     // invalid as well, and the last
       kEnd,
     };
     Kind kind = Kind::kEnd;
@@ -79,12 +79,12 @@ class SegmentScanner {
     uint64_t bytes = 0;
     ByteView body;  // valid until the next call
     std::optional<uint64_t>
-        item;  // of kDamaged and kTail: what is left of a frame names it, if the bytes are right
+        item;  // of kDamaged and kTail: named by the remains of a frame, if those bytes are intact
   };
 
   static constexpr size_t kWindow = size_t{256} * 1024;
 
-  // `window`: how many bytes it reads at a time, if a frame is not larger.
+  // `window`: number of bytes that it reads at a time, if a frame is not larger.
   SegmentScanner(ByteSource source, uint64_t seed, uint64_t begin, uint64_t end, size_t window = kWindow)
       : source_(std::move(source)),
         seed_(seed),
@@ -94,7 +94,7 @@ class SegmentScanner {
 
   // Error: the source's.
   Result<Piece> Next();
-  // The valid record at that byte, if there is one. Next goes on where it was.
+  // The valid record at that byte, if there is one. Next continues at its own position.
   Result<std::optional<SegmentRecord>> At(uint64_t offset);
 
  private:
@@ -121,7 +121,7 @@ class SegmentScanner {
 
 struct FoundHeader {
   SegmentHeader header;
-  uint64_t records_at = 0;    // what follows the copies
+  uint64_t records_at = 0;    // beginning of the records, after the copies
   bool damaged_copy = false;  // one of the copies
 };
 // Absent: the run ended before it had written a whole header, so that the segment has no record. Error:

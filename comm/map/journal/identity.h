@@ -1,5 +1,5 @@
-// What a map is: its items and what is done with them. A journal serves one identity, and all ranks of a map have
-// the same.
+// The identity of a map: its items and their processing. A journal is for one identity, and all ranks of a
+// map have the same.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ using Digest = std::array<uint8_t, 32>;
 struct Identity {
   uint64_t items = 0;
   Digest keys{};        // of all keys, in the order of the items (KeyDigest)
-  Digest work{};        // of what is done with an item (DigestOf a command, a function's name)
-  std::string subject;  // the same for people: "python eval.py {model}"; not compared
+  Digest work{};        // of the processing of an item (DigestOf a command, a function's name)
+  std::string subject;  // the same for users: "python eval.py {model}"; not compared
 
   friend bool operator==(const Identity& a, const Identity& b) {
     return a.items == b.items && a.keys == b.keys && a.work == b.work;
@@ -43,7 +43,7 @@ class KeyDigest {
   State* state_;
 };
 
-// The first eight bytes in hexadecimal: enough for a person to tell two apart.
+// The first eight bytes in hexadecimal: enough for users to distinguish two.
 std::string ShortName(const Digest& digest);
 
 }  // namespace muster::map

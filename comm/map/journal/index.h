@@ -1,4 +1,4 @@
-// Where the records of ended items are, and how long each took: nine bytes an item.
+// The places of the records of ended items, and their durations: nine bytes an item.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class JournalIndex {
     uint8_t took = 0;  // ShortTime
   };
 
-  // In the order of the journal. The first commit of an item counts; as long as there is none, its last error
-  // does. False: the item had been committed before.
+  // In the order of the journal. The first commit of an item counts; without a commit, its last error. False:
+  // the item had been committed before.
   bool Add(uint64_t item, const Place& place) {
     auto& page = pages_[item / kPage];
     if (!page) page = std::make_unique<Page>();

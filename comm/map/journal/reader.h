@@ -1,5 +1,5 @@
 // Reads a journal: the records that count, each item once, in the order of the terms. Also while a run writes
-// to it: what is there when Open is called.
+// to it: the contents at the time of Open.
 //
 // Memory: nine bytes for each item that has ended, and the largest record.
 // Threads: one at a time. Every function that returns a Result blocks for the file system.
@@ -26,9 +26,9 @@ namespace muster::map {
 struct JournalFlaw {
   enum class Kind {
     kDamaged,     // they were records, or could have been
-    kMissing,     // a later segment knows of them
-    kHeaderCopy,  // one of the two copies; the other one serves
-    kTornTail,    // what the last write of a run has left, or a live run is writing
+    kMissing,     // a later segment refers to them
+    kHeaderCopy,  // one of the two copies; the other copy is used
+    kTornTail,    // the unfinished last write of a run, which may still be at work
     kNotBegun,    // the run ended before it wrote anything
     kSuperseded,  // written too late: a later run began without them
   };
@@ -36,11 +36,11 @@ struct JournalFlaw {
   std::string file;
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  std::optional<uint64_t> item;  // what is left of a record names it
+  std::optional<uint64_t> item;  // named by the remains of a record
 };
-// Whether bytes have changed or gone that a run had written: kDamaged, kMissing, kHeaderCopy.
+// True if bytes that a run had written have changed or gone: kDamaged, kMissing, kHeaderCopy.
 bool IsDamage(const JournalFlaw& flaw);
-// A sentence that names file, offset and what it means.
+// A sentence that names file, offset and consequence.
 std::string Describe(const JournalFlaw& flaw);
 
 class JournalReader {
@@ -49,7 +49,7 @@ class JournalReader {
     SegmentHeader header;
     std::string file;
     uint64_t records_at = 0;
-    uint64_t bytes = 0;    // how far it counts
+    uint64_t bytes = 0;    // length up to which it counts
     uint64_t records = 0;  // of items, second ones too
     bool bounded = false;  // by a later segment
     bool closed = false;   // by its run
@@ -69,7 +69,7 @@ class JournalReader {
   const JournalIndex& index() const { return index_; }
   JournalIndex& index() { return index_; }
   uint64_t second_commits() const { return second_commits_; }
-  // Open's: what all segments are of.
+  // Open's: the identity of all segments.
   const Identity& identity() const { return segments_.front().header.identity; }
 
   // kUsage: it has not ended. kSystem: its record is damaged meanwhile.

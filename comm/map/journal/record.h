@@ -1,4 +1,4 @@
-// What a map's journal holds: the ends of items, and who wrote them.
+// The contents of a map's journal: the ends of items, and the writing ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace muster::map {
 
-// How a result's bytes are to be read. Opaque to all but the face of the map that wrote them.
+// Encoding of a result's bytes. Opaque to all code except the interface of the map that wrote them.
 enum class Format : uint8_t {
   kBytes = 0,
   kJson = 1,    // UTF-8
@@ -19,14 +19,14 @@ enum class Format : uint8_t {
 
 enum class Ending : uint8_t {
   kCommitted = 1,  // payload: the result
-  kPoisoned = 2,   // it failed too often; payload: the last error, for people
+  kPoisoned = 2,   // it failed too often; payload: the last error, for users
 };
 
 struct JournalRecord {
   Ending ending = Ending::kCommitted;
   uint64_t item = 0;
   std::string key;
-  int rank = -1;  // where
+  int rank = -1;  // writing rank
   std::string node;
   uint32_t attempts = 1;  // this one included
   Duration took{};
@@ -42,7 +42,7 @@ void Fields(auto& wire, Is<JournalRecord> auto& record) {
        record.node, record.attempts, record.took, UpTo(record.format, Format::kPickle), record.payload);
 }
 
-// Who writes a segment: a second run on the same journal is refused with this name.
+// The writer of a segment: the refusal of a second run on the same journal names it.
 struct JournalOwner {
   std::string node;
   int pid = 0;

@@ -84,7 +84,7 @@ Bytes TwoHeaders(const SegmentHeader& header) {
   return bytes;
 }
 
-// Of the run that is to be succeeded, so that nothing is made in another map's journal.
+// Checks the run before this one, so that nothing is made in another map's journal.
 Status CheckEarlier(const JournalDirectory& directory, const std::vector<uint32_t>& terms,
                     const Identity& identity) {
   for (const uint32_t term : terms) {
@@ -95,7 +95,7 @@ Status CheckEarlier(const JournalDirectory& directory, const std::vector<uint32_
   return {};
 }
 
-// A segment of this run's own, still empty. What is to be logged of the run before goes to `notes`.
+// A segment of this run's own, still empty. Log messages about the run before go to `notes`.
 Result<OwnSegment> MakeSegment(const std::shared_ptr<const JournalDirectory>& directory,
                                const Identity& identity, const JournalOwner& owner,
                                std::vector<std::string>& notes) {
@@ -121,9 +121,8 @@ Result<OwnSegment> MakeSegment(const std::shared_ptr<const JournalDirectory>& di
   return Fail(Code::kUsage, "other runs begin on the journal {} again and again", directory->path());
 }
 
-// What a run that has not closed its segment has written, but perhaps not made durable, is about to count.
-// Its segment loses the permission to write, which that run finds if it is stopped and wakes
-// (journal_appender.cc).
+// Records that a run without a closed segment has written, but perhaps not made durable, are about to count.
+// Its segment loses the write permission. A stopped run detects that when it wakes (journal_appender.cc).
 Status Settle(const JournalReader& earlier) {
   for (const JournalReader::Segment& segment : earlier.segments()) {
     struct stat status {};
@@ -179,7 +178,7 @@ JournalAppender::OnDone TakenBy(const std::shared_ptr<Journal>& journal) {
 Result<UniqueFd> MakeFileWithoutName() {
   UniqueFd fd = CreateMemoryFile("muster journal", MFD_CLOEXEC);
   const std::string problem = ErrnoText(errno);
-  // The filters of some containers do not know that call.
+  // The filters of some containers do not support that call.
   if (!fd) fd.Reset(open("/tmp", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (fd) return fd;
   return Fail(Code::kSystem, "cannot have a file in memory: memfd_create: {}; in /tmp: {}", problem,
@@ -200,7 +199,7 @@ Result<JournalWriter::Opened> OpenAnonymous(const Identity& identity, const Jour
   return opened;
 }
 
-// With the segment made: reads the earlier ones, and says how far they count.
+// With the segment made: reads the earlier ones, and returns the lengths up to which they count.
 Result<JournalWriter::Opened> Begin(OwnSegment segment, const SegmentHeader& header, bool poisoned_again,
                                     std::shared_ptr<net::Mailbox> mailbox) {
   MUSTER_CHECK(WriteHeader(segment, header));
@@ -218,7 +217,7 @@ Result<JournalWriter::Opened> Begin(OwnSegment segment, const SegmentHeader& hea
   opened.term = term;
   opened.resumed = ResumedOf(journal->earlier.index(), poisoned_again);
   for (const JournalFlaw& flaw : journal->earlier.flaws()) {
-    // Earlier runs have told of the rest.
+    // Earlier runs have reported the other flaws.
     if (IsDamage(flaw) || flaw.kind == JournalFlaw::Kind::kTornTail) opened.notes.push_back(Describe(flaw));
   }
   opened.writer = std::make_unique<Writer>(journal, std::move(appender));
