@@ -12,7 +12,7 @@ std::span<uint8_t> BytesOf(const Buffer& buffer) {
   return {static_cast<uint8_t*>(buffer.data), buffer.bytes()};
 }
 
-// `buffers`: what this rank uses.
+// `buffers`: those of this rank.
 Status Run(const Collective& c, const OperationRequest& request, const RequestBuffers& buffers) {
   const auto& [operation, send, receive, reduce, root] = request;
   switch (operation) {

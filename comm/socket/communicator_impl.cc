@@ -12,7 +12,7 @@
 namespace muster::socket {
 namespace {
 
-// So much that making the shared memory costs little beside it.
+// Beside this length the setup of shared memory costs little.
 constexpr size_t kMuch = size_t{256} * 1024;
 
 bool SharesNodes(const Topology& topology) {
@@ -72,7 +72,7 @@ SocketCommunicator::~SocketCommunicator() {
   }
   core_->mesh->RemoveCallHistory(members_.communicator);
   core_->group.activity().Remove(history_.get());
-  // After an error the others learn the cause from the group; "it left" would be a second one.
+  // After an error the other ranks receive the cause from the group; "it left" would be a second one.
   if (first_error_.broken() || core_->group.failure()) return;
   connections_.SendLeave();
   point_to_point_.SendLeave();
@@ -95,7 +95,7 @@ Status SocketCommunicator::Usable() {
 
 tl::unexpected<Error> SocketCommunicator::Break(const Error& error) {
   std::optional<Error> failure = core_->group.failure();
-  // Not every error has come through the engine, and none may leave the other ranks waiting.
+  // Not every error has passed the engine, and no error may leave the other ranks waiting.
   if (!failure) failure = FailGroup(core_->group, error);
   return Fail(first_error_.Set(*failure));
 }

@@ -20,7 +20,7 @@ namespace muster::socket {
 
 class SocketCommunicator final : public Communicator {
  public:
-  // Error: kUsage where an algorithm of SocketOptions does not fit these members.
+  // Error: kUsage if an algorithm of SocketOptions does not fit these members.
   static Result<std::unique_ptr<Communicator>> Create(std::shared_ptr<const SocketCore> core,
                                                       Members members);
   ~SocketCommunicator() override;
@@ -47,7 +47,7 @@ class SocketCommunicator final : public Communicator {
   }
   Status RunNext(Call call, const CallOptions& options, const std::function<Status(const Collective&)>& body);
   Status Enter(const Call& call, Duration timeout);
-  // Within `call`: whether this is the one from which on memory is shared, and if so, how.
+  // Within `call`: decides whether memory is shared from this call on; if so, agrees on it.
   Status ShareMemoryFor(const Call& call);
   bool WantsMemory(const Call& call) const;
   Status RunPointToPoint(const OperationRequest& request, const CallOptions& options);
@@ -61,7 +61,7 @@ class SocketCommunicator final : public Communicator {
   const std::shared_ptr<CallHistory> history_;
   FirstError first_error_;
 
-  std::mutex collective_;  // held during one; nobody waits for it
+  std::mutex collective_;  // held during one; no thread waits for it
   uint64_t sequence_ = 0;
   Chooser chooser_;
   ConnectionSet connections_;

@@ -1,4 +1,4 @@
-// What the communicators of one process share: the one of the whole group and all Split from it.
+// Shared by the communicators of one process: that of the whole group, and all that Split makes from it.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ struct SocketCore {
   std::shared_ptr<Mesh> mesh;
   SocketOptions options;
   bool spin = false;
-  std::optional<auth::BytesMac> mac = {};  // absent where connections are sealed
+  std::optional<auth::BytesMac> mac = {};  // absent if connections are sealed
   int fork_depth = ForkDepth();
   pid_t owner = getpid();
 

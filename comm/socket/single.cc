@@ -8,7 +8,7 @@
 namespace muster::socket {
 namespace {
 
-// With one rank every collective is the identity: what was sent is what is received.
+// With one rank every collective is the identity: the received data is the sent data.
 class SingleCommunicator final : public Communicator {
  public:
   explicit SingleCommunicator(Roster roster) : roster_(std::move(roster)) {}

@@ -28,9 +28,9 @@ Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::
   return addresses;
 }
 
-// A rank that spins takes the processor from the one it waits for, unless there is one for each (MPICH, which
-// spins, is 600 times slower with more ranks than cores). Ranks bound to disjoint processors look crowded
-// here and merely do not spin.
+// A rank that spins takes the processor from the rank that it waits for, unless there is one for each.
+// (MPICH, which spins, is 600 times slower with more ranks than cores.) Ranks bound to disjoint processors
+// count as crowded here; they only do not spin.
 bool MaySpin(const Roster& roster, int rank) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -45,8 +45,8 @@ Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              const std::vector<ByteView>& endpoints_by_rank,
                                                              const SocketOptions& options) {
   const Roster& roster = group.roster();
-  // A connection to each of the others, in the worst case. Where there is no room for that, the first one too
-  // many says so.
+  // A connection to each other rank, in the worst case. Without room for that, the first failing connection
+  // reports it.
   if (const Status room = MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
       !room) {
     LogDebug("{}", room.error().message);

@@ -1,13 +1,13 @@
 // The public interface of the socket backend: a Communicator over TCP between nodes and Unix sockets inside one.
 //
 //   auto endpoint = SocketEndpoint::Open();                    // before the rendezvous
-//   ... rendezvous with endpoint->payload() ...                // gives a Group and everybody's payload
+//   ... rendezvous with endpoint->payload() ...                // gives a Group and all payloads
 //   auto communicator = MakeSocketCommunicator(*group, std::move(endpoint), payloads, options);
 //
 // No thread is started and no connection is made here: peers connect when they first need each other
 // (README.md).
 //
-// Threads: as communicator.h says. In addition Send to and Recv from the same peer may run in two threads,
+// Threads: as in communicator.h. In addition Send to and Recv from the same peer may run in two threads,
 // and any number of communicators made by Split may be used at the same time, each from its own thread.
 // Ownership: the Group must outlive the communicator and everything Split from it.
 // Destruction sends a leave message to the connected peers and closes; it does not wait.
@@ -42,36 +42,36 @@ namespace muster::socket {
 
 struct SocketOptions {
   TimeoutOptions timeouts;  // handshake, connect, collective, barrier
-  // A rank that has been blocked for this long asks the peers it waits for what they are doing.
+  // A rank that has been blocked for this long sends inquiries to the peers that it waits for.
   Duration patience = std::chrono::milliseconds(500);
-  // How long a lost connection waits for the control plane to name the cause.
+  // Time limit for the control plane to name the cause of a lost connection.
   Duration cause_grace = std::chrono::seconds(2);
   // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
   size_t half_open_limit = 128;
-  // Between two nodes the higher rank of a pair connects to the lower. The lower one connects itself where it
-  // has waited for so long, and the higher one, where it has failed, gives it so much time to do that.
+  // Between two nodes the higher rank of a pair connects to the lower. After this wait the lower one connects
+  // itself. The higher one, after its own failure, gives it the same time to do so.
   Duration call_back_after = std::chrono::seconds(1);
   Duration called_back_within = std::chrono::seconds(3);
   // kAll: connections that leave this node are sealed. The same on all ranks.
   Protect protect = Protect::kControl;
-  // Spin before blocking; absent: where this node's ranks are no more than the processors this process may
+  // Spin before blocking; absent: if this node has at most one rank for each processor that this process may
   // use.
   std::optional<bool> spin;
-  // Memory inside a node is shared from the first call on that moves much or comes after this many others:
-  // many groups meet once and do no more. Off: never. The same on all ranks.
+  // Memory inside a node is shared from the first long call on, or after this number of other calls: many
+  // groups meet once and do nothing else. Off: never. The same on all ranks.
   bool shared_memory = true;
   uint64_t calls_before_sharing = 2;
   // Bytes of a slot of the shared memory, for tests; 0: chosen.
   size_t shared_slot_bytes = 0;
-  // For tests and measurements: what these operations use instead of what choice.h finds best; the same on
-  // all ranks, and for everything Split off.
+  // For tests and measurements: replaces the choice of choice.h for these operations; the same on all ranks,
+  // and for everything made by Split.
   ForcedAlgorithms algorithms;
 };
 
 // `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(); not needed afterwards. Does not block.
-// Error: kUsage when their number is not the group's size or a forced algorithm does not fit it (Split then
-// fails alike, for subgroups that it does not fit, and nothing is broken), kDisagreement for a malformed
-// payload (names the rank), kSystem when the kernel has no descriptor left.
+// Errors: kUsage if their number is not the group's size, or a forced algorithm does not fit it (Split then
+// fails likewise for unfit subgroups, and nothing is broken); kDisagreement for a malformed payload (names
+// the rank); kSystem if the kernel has no descriptor left.
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
                                                              const std::vector<ByteView>& endpoints_by_rank,

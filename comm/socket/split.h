@@ -1,4 +1,4 @@
-// Which ranks form a subgroup, and how it is called. Pure functions, the same on every rank.
+// The ranks of a subgroup, and its name. Pure functions, the same on every rank.
 #pragma once
 
 #include <cstdint>

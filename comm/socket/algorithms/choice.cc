@@ -13,7 +13,7 @@
 namespace muster::socket {
 namespace {
 
-// Where one algorithm gives way to another; measured on loopback and Unix sockets.
+// Lengths at which the best algorithm changes; measured on loopback and Unix sockets.
 
 // Up to here a message costs its latency: fewest steps win.
 constexpr size_t kShortBytes = size_t{16} * 1024;
@@ -23,27 +23,27 @@ constexpr size_t kRingBytesPerRank = size_t{16} * 1024;
 constexpr size_t kRingBlockBytes = size_t{4} * 1024;
 // From here on, for each rank, a pipelined chain beats a tree.
 constexpr size_t kChainBytesPerRank = size_t{256} * 1024;
-// So few ranks on one node exchange among themselves instead of through their first.
+// Up to this number, ranks on one node exchange data directly instead of through their first.
 constexpr int kFlatRanks = 4;
 // Up to here AllToAll forwards blocks instead of sending each to its destination.
 constexpr size_t kBruckBlockBytes = 1024;
-// More ranks than this do not each connect to all others: descriptors run out (1024 is a common limit).
+// Above this number of ranks, pairwise connections could exhaust the descriptors (1024 is a common limit).
 constexpr int kMaxPairwiseRanks = 512;
 // More nodes than this do not all connect to the root.
 constexpr int kMaxFlatNodes = 128;
 
 size_t PerRank(const Layout& layout, size_t bytes) { return bytes / static_cast<size_t>(layout.ranks); }
 
-// fits: whether the algorithm works at all
+// fits: the algorithm works on the layout
 bool Anywhere(const Layout&) { return true; }
 bool OnFewNodes(const Layout& layout) { return layout.nodes <= kMaxFlatNodes; }
 bool OnFewRanks(const Layout& layout) { return layout.ranks <= kMaxPairwiseRanks; }
 
-// Where it turns out that memory cannot be shared, the other rows remain.
+// If memory turns out not to be shared, the other rows remain.
 bool OnOneNode(const Layout& layout) { return layout.single_node() && layout.ranks > 1; }
 bool OnSharedNodes(const Layout& layout) { return layout.nodes > 1 && layout.ranks > layout.nodes; }
 
-// best: whether it is the one to take, where none of the rows before was
+// best: the row to take if no earlier row was
 bool Always(const Layout&, size_t) { return true; }
 bool Never(const Layout&, size_t) { return false; }
 bool Shared(const Layout& layout, size_t) { return layout.shares_memory; }
@@ -123,7 +123,7 @@ constexpr Row kTable[] = {
     {Operation::kAllToAll, Algorithm::kPairwise, OnFewRanks, Always},
     {Operation::kAllToAll, Algorithm::kBruck, Anywhere, Always},
 
-    // Lengths are not known alike on all ranks.
+    // A rank has only its own length.
     {Operation::kGatherBytes, Algorithm::kSharedMemory, OnOneNode, Shared},
     {Operation::kGatherBytes, Algorithm::kBinomialFlat, Anywhere, Always},
     {Operation::kGatherBytes, Algorithm::kBinomial, Anywhere, Never},

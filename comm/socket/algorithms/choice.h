@@ -1,8 +1,8 @@
-// Which algorithm an operation uses: the one place that decides, from the operation, the length and the
-// layout of the communicator, which all ranks know alike; so the choice is the same on all ranks.
+// The algorithm of an operation: this is the one place that decides, from the operation, the length and the
+// layout of the communicator. All ranks have the same values, so the choice is the same on all ranks.
 //
 // The table is in choice.cc: for each operation, the first algorithm that fits the layout and is best at that
-// length. At log level debug rank 0 says each choice once:
+// length. At log level debug rank 0 logs each choice once:
 //   AllReduce f32[1048576] (4.0 MiB) on 16 ranks, 4 nodes: ring
 #pragma once
 
@@ -45,7 +45,7 @@ inline constexpr size_t kAlgorithmCount = 16;
 
 std::string_view Name(Algorithm algorithm);  // "recursive-doubling"
 
-// What a choice knows of a communicator's ranks.
+// The layout of a communicator's ranks, for a choice.
 struct Layout {
   int ranks = 1;
   int nodes = 1;
@@ -62,31 +62,31 @@ std::string Describe(const Layout& layout);  // "16 ranks, 4 nodes"
 
 // The operations of the table, best algorithm for short data first.
 std::vector<Algorithm> AlgorithmsOf(Operation operation);
-// Whether `operation` has `algorithm` and it works on `layout`; at any length.
+// True if `operation` has `algorithm` and it works on `layout`, at any length.
 bool Fits(Operation operation, Algorithm algorithm, const Layout& layout);
-// How the tree of a tree algorithm branches.
+// The shape of the tree of a tree algorithm.
 TreeShape ShapeOf(Algorithm algorithm);
 
-// For tests and measurements: what an operation uses whatever the length, also where it is a part of another
-// one (kGatherBroadcast). The same on all ranks.
+// For tests and measurements: the algorithm of an operation at any length, also as a part of another one
+// (kGatherBroadcast). The same on all ranks.
 using ForcedAlgorithms = std::map<Operation, Algorithm>;
 
 // The choices of one communicator. Threads: one at a time.
 class Chooser {
  public:
-  // Error: kUsage where a forced algorithm does not fit; names both.
+  // Error: kUsage if a forced algorithm does not fit; names both.
   static Result<Chooser> Create(const Layout& layout, const ForcedAlgorithms& forced);
 
-  // `bytes`: all of the data for Barrier, Broadcast, Reduce and AllReduce, one rank's block for the others, 0
-  // where lengths differ by rank.
+  // `bytes`: all of the data for Barrier, Broadcast, Reduce and AllReduce; else one rank's block, or 0 if
+  // lengths differ by rank.
   Algorithm Choose(Operation operation, size_t bytes) const;
 
   // Once it is known whether the ranks of each node share memory.
   void SetSharesMemory(bool shares_memory) { layout_.shares_memory = shares_memory; }
-  // Whether it would choose otherwise if they did.
+  // True if the choice would differ with shared memory.
   bool WantsMemory(Operation operation, size_t bytes) const;
 
-  // Says at log level debug that `call` uses `algorithm`, where it has not yet been said.
+  // Logs once, at log level debug, that `call` uses `algorithm`.
   void Announce(const Call& call, Algorithm algorithm);
 
  private:

@@ -8,8 +8,8 @@
 namespace muster::socket {
 namespace {
 
-// The largest power of two that fits into a team, and the members beyond it folded into their neighbours: of
-// the first 2 * extra members the even ones hand their data to the odd ones and get the result back.
+// The largest power of two that fits into a team. Members beyond it are folded into an adjacent member: of
+// the first 2 * extra members the even ones send their data to the odd ones and receive the result.
 class Fold {
  public:
   explicit Fold(const Team& team) : team_(team) {
@@ -20,7 +20,7 @@ class Fold {
   }
 
   int core() const { return core_; }
-  int index() const { return index_; }  // within the core; -1: folded into a neighbour
+  int index() const { return index_; }  // within the core; -1: folded into the adjacent member
   int RankAt(int index) const { return team_.at(index < extra_ ? 2 * index + 1 : index + extra_); }
 
   Status In(ProgressEngine& engine, Reduction reduction, std::span<uint8_t> data) const {
@@ -63,8 +63,8 @@ std::span<uint8_t> BytesOf(std::span<uint8_t> data, Range range, size_t element)
   return data.subspan(range.begin * element, (range.end - range.begin) * element);
 }
 
-// Recursive halving: at each step this rank keeps one half of its range and gives the other away; `kept`
-// remembers the ranges for the way back.
+// Recursive halving: at each step this rank keeps one half of its range and sends the other; `kept` stores
+// the ranges for the later gather.
 Status HalveAndReduce(ProgressEngine& engine, const Fold& fold, Reduction reduction, std::span<uint8_t> data,
                       std::vector<Range>& kept) {
   const size_t element = SizeOf(reduction.type);
@@ -111,7 +111,7 @@ Range PartOf(size_t count, int parts, int part) {
   return {begin, begin + base + (i < longer ? 1 : 0)};
 }
 
-// Neighbours on a ring, and the part that is due at each step.
+// The previous and next member on a ring, and the part that is due at each step.
 struct Ring {
   explicit Ring(const Team& team) : size(team.size()), index(team.index) {
     next = team.at((index + 1) % size);
@@ -138,7 +138,7 @@ Status RecursiveDoublingAllReduce(ProgressEngine& engine, const Team& team, Redu
     for (int mask = 1; mask < fold.core(); mask *= 2) {
       const int partner = fold.RankAt(fold.index() ^ mask);
       const bool lower = (fold.index() & mask) == 0;
-      // What is being sent must not change: the result goes to the other buffer.
+      // Data being sent must not change: the result goes to the other buffer.
       engine.Send(partner, {now, data.size()});
       engine.ReceiveCombined(partner, {reduction.type, reduction.operation, now, next, data.size(), lower});
       MUSTER_CHECK(engine.Run());
@@ -168,9 +168,9 @@ Status RingAllReduce(ProgressEngine& engine, const Team& team, Reduction reducti
   const size_t count = receive.size() / element;
   const auto part = [&](int index) { return PartOf(count, ring.size, index); };
   const auto received = [&](int index) { return BytesOf(receive, part(index), element); };
-  // All steps in one round: each passes on what the one before receives, as it arrives. In its second half a
-  // part is overwritten by what has been made of it around the whole ring, so never before it has been sent.
-  // The first part that leaves has not been combined with anything yet.
+  // All steps in one round: each passes on the data that the step before receives, as it arrives. In the
+  // second half the result of a part overwrites its partial result, which has been sent by then. The first
+  // part sent is uncombined.
   const Range first = part(ring.Back(1));
   engine.Send(ring.next, send.subspan(first.begin * element, (first.end - first.begin) * element));
   const ArrivedBytes* arrival = nullptr;

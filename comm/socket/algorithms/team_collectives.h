@@ -1,7 +1,6 @@
 // Operations among the equal members of a team (topology.h); each BLOCKS as ProgressEngine::Run does. The
-// order of every reduction depends on the team and the lengths alone, and each element of a result is
-// computed from the same operands in the same order wherever it is computed: so all ranks get the same bits,
-// run after run.
+// order of every reduction depends only on the team and the lengths. Every rank computes an element from the
+// same operands in the same order. So all ranks get the same bits in every run.
 //
 // Sources: recursive doubling, Rabenseifner's algorithm and pairwise exchange after Thakur, Rabenseifner,
 // Gropp (2005); the ring after Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of

@@ -5,7 +5,7 @@
 namespace muster::socket {
 namespace {
 
-// Indexes 0..size-1 with 0 as the root. Below each index lies a contiguous run [index, SubtreeEnd).
+// Indexes 0..size-1 with 0 as the root. The subtree of each index is a contiguous run [index, SubtreeEnd).
 int ParentIndex(Shape shape, int index) {
   if (index == 0) return -1;
   if (shape == Shape::kFlat) return 0;
@@ -55,7 +55,7 @@ class RootedLayout {
   int IndexOfNode(int node) const { return (node - node_at_.front() + size()) % size(); }
   size_t Begin(int index) const { return begin_[static_cast<size_t>(index)]; }
   int Representative(int index) const { return index == 0 ? root_ : NodeAt(index).front(); }
-  // The representative, then the others by local rank.
+  // The representative, then the remaining ranks by local rank.
   std::vector<int> RanksAt(int index) const {
     std::vector<int> ranks = NodeAt(index);
     const auto found = std::ranges::find(ranks, Representative(index));

@@ -1,4 +1,4 @@
-// Who is where, as the collective algorithms see it: which ranks share a node, and trees over all ranks that
+// The places of ranks, for the collective algorithms: the ranks of each node, and trees over all ranks that
 // cross between nodes as little as possible. Pure values, the same on every rank for the same arguments.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace muster::socket {
 
-// Some ranks in an agreed order, and where this rank is among them.
+// Some ranks in an agreed order, and this rank's position.
 struct Team {
   std::vector<int> ranks;
   int index = -1;  // -1: this rank is not in it
@@ -43,9 +43,9 @@ class Topology {
   Team local_;
 };
 
-// How the parents of a list of n are chosen; the first is the root.
+// The shape of a tree over n positions; the first is the root.
 enum class Shape {
-  kFlat,      // everybody below the first: fewest steps, n-1 messages at the root
+  kFlat,      // all below the first: fewest steps, n-1 messages at the root
   kBinomial,  // log2 n steps
   kChain,     // each below the one before: for long, pipelined data
 };
@@ -55,7 +55,7 @@ struct TreeShape {
   Shape local = Shape::kFlat;
 };
 
-// One child and what hangs below it: positions [begin, end) of TreeOrder.
+// One child and its subtree: positions [begin, end) of TreeOrder.
 struct Branch {
   int rank = 0;
   size_t begin = 0;
@@ -68,14 +68,14 @@ struct Tree {
   int parent = -1;  // -1: the root
   std::vector<Branch>
       children;      // other nodes first and the largest first, so that the longest path starts earliest
-  size_t begin = 0;  // this rank's position; it and what hangs below it: [begin, end)
+  size_t begin = 0;  // this rank's position and its subtree: [begin, end)
   size_t end = 0;
 };
 
 Tree MakeTree(const Topology& topology, int root, TreeShape shape);
 // The rank at each position of that tree; the same for every shape.
 std::vector<int> TreeOrder(const Topology& topology, int root);
-// A tree over a team, whose first member is the root; positions are indexes into it.
+// A tree over a team with the first member as the root; positions are indexes into it.
 Tree MakeTeamTree(const Team& team, Shape shape);
 
 }  // namespace muster::socket

@@ -80,7 +80,7 @@ class SegmentReducer {
   std::unique_ptr<uint8_t[]> outgoing_;
 };
 
-// What TreeGatherBytes sends: u32 rank, u64 length, bytes; for every rank below.
+// The message of TreeGatherBytes: u32 rank, u64 length, bytes; for every rank below.
 void AppendEntry(WireWriter& writer, int rank, ByteView bytes) {
   writer.U32(static_cast<uint32_t>(rank));
   writer.U64(bytes.size());

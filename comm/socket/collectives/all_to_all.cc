@@ -11,7 +11,7 @@
 namespace muster::socket {
 namespace {
 
-// So many partners at once: enough to keep the kernel busy, few enough for its buffers.
+// Number of partners at a time: enough to keep the kernel busy, few enough for its buffers.
 constexpr int kPartners = 8;
 
 class Blocks {
@@ -89,7 +89,7 @@ Status RunAllToAll(const Collective& collective, ByteView send, std::span<uint8_
   const Algorithm algorithm = collective.Choose(Operation::kAllToAll, block);
   if (algorithm == Algorithm::kSharedMemory) return SharedAllToAll(*collective.memory, send, receive);
   if (algorithm == Algorithm::kBruck) return Blocks(collective, send, receive).Bruck();
-  // What arrives would overwrite what has not been sent.
+  // Arriving data would overwrite unsent data.
   Bytes copy;
   if (send.data() == receive.data()) copy.assign(send.begin(), send.end());
   return Blocks(collective, copy.empty() ? send : ByteView(copy), receive).Pairwise();

@@ -15,7 +15,7 @@ auth::Digest MacOf(const Collective& collective, Phase phase, int rank, ByteView
                             bytes);
 }
 
-// `mine`, and behind it what shows the others that it is this rank's.
+// `mine`, followed by the proof for the other ranks that it is from this rank.
 Bytes Signed(const Collective& collective, Phase phase, ByteView mine) {
   Bytes signed_bytes;
   signed_bytes.reserve(mine.size() + sizeof(auth::Digest));
@@ -31,7 +31,7 @@ Status CheckSigned(const Collective& collective, Phase phase, int from, Bytes& b
   if (collective.mac == nullptr) return {};
   const size_t size = bytes.size() - std::min(bytes.size(), sizeof(auth::Digest));
   const ByteView mac = ByteView(bytes).subspan(size);
-  const bool own = from == collective.rank();  // it has not been on any way
+  const bool own = from == collective.rank();  // it was not sent
   if (!own && !auth::EqualInConstantTime(mac, MacOf(collective, phase, from, ByteView(bytes).first(size)))) {
     return collective.engine.failures().Tampered(from, "it is not authentic");
   }
@@ -47,7 +47,7 @@ Result<Bytes> SignedBroadcast(const Collective& collective, const Tree& tree, By
   return data;
 }
 
-// Lengths are not known alike on all ranks, so the choice cannot depend on them.
+// A rank has only its own length, so the choice cannot depend on lengths.
 Tree TreeFor(const Collective& collective, Operation operation, int root) {
   return MakeTree(collective.topology, root, ShapeOf(collective.Choose(operation, 0)));
 }

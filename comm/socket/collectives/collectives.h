@@ -21,12 +21,12 @@
 
 namespace muster::socket {
 
-// Where a collective runs.
+// The context of a collective.
 struct Collective {
   ProgressEngine& engine;
   const Topology& topology;
   Chooser& chooser;
-  NodeMemory* memory = nullptr;         // what this node's ranks share; needed where the choice says so
+  NodeMemory* memory = nullptr;         // shared memory of this node's ranks; set if the choice requires it
   const auth::BytesMac* mac = nullptr;  // for byte strings; null: the connections are sealed
 
   int rank() const { return topology.rank(); }
@@ -60,8 +60,8 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
 // all_to_all.cc
 Status RunAllToAll(const Collective& collective, ByteView send, std::span<uint8_t> receive);
 
-// bytes_collectives.cc: lengths differ by rank. What has come is what was given: on connections that are not
-// sealed each byte string carries a MAC (kAuthentication, the group's failure, where it does not fit).
+// bytes_collectives.cc: lengths differ by rank. Received bytes are verified: on connections that are not
+// sealed each byte string carries a MAC (if it is wrong: kAuthentication, the group's failure).
 Result<std::vector<Bytes>> RunGatherBytes(const Collective& collective, ByteView mine, int root);
 Result<std::vector<Bytes>> RunAllGatherBytes(const Collective& collective, ByteView mine);
 Result<Bytes> RunBroadcastBytes(const Collective& collective, ByteView mine, int root);

@@ -1,4 +1,4 @@
-// What reductions mean for each type (reduce_kernels.h), around the algorithms of raw_reductions.cc.
+// The arithmetic of reductions for each type (reduce_kernels.h), around the algorithms of raw_reductions.cc.
 #include <memory>
 
 #include "comm/socket/collectives/collectives.h"
@@ -26,7 +26,7 @@ class WorkInput {
   std::unique_ptr<float[]> wide_;
 };
 
-// Where the result is computed, and how it gets to the caller.
+// The buffer in which the result is computed, and its way to the caller's.
 class WorkOutput {
  public:
   explicit WorkOutput(Buffer buffer)
@@ -56,7 +56,7 @@ std::span<uint8_t> BytesOf(const Buffer& buffer) {
 }
 size_t WorkBytes(const ConstBuffer& buffer) { return buffer.count * SizeOf(WorkType(buffer.type)); }
 
-// All of it in one place, where nothing has to travel between nodes.
+// All of it in one place, if nothing has to travel between nodes.
 Arithmetic WholeArithmetic(const Collective& collective, const ConstBuffer& send, ReduceOp operation) {
   return {send.type, operation, collective.size()};
 }

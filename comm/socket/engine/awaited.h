@@ -1,11 +1,10 @@
-// Something that other processes of this node bring about in shared memory, as ProgressEngine::Await waits
-// for it.
+// An event in shared memory that other processes of this node cause, and for which ProgressEngine::Await
+// waits.
 //
-// There is one place where a rank sleeps, the poll() of ProgressEngine: a rank that waits in shared memory
-// goes on serving everything it serves when it waits for messages, and learns of a lost peer, a failed group
-// and its deadline in the same way. A futex would be a second place that serves none of that, or a thread. So
-// a rank that goes to sleep says in shared memory for whom, and whoever that is rings its doorbell, a
-// descriptor.
+// A rank sleeps in one place only, the poll() of ProgressEngine. So a rank that waits in shared memory serves
+// the same things as one that waits for messages. It detects a lost peer, a failed group and its deadline in
+// the same way. A futex or a thread would be a second place that serves none of that. So before a rank sleeps
+// it writes in shared memory the rank that it waits for. That rank rings its doorbell, a descriptor.
 //
 // Threads: one.
 #pragma once
@@ -21,7 +20,7 @@ class Awaited {
   Awaited& operator=(const Awaited&) = delete;
   virtual ~Awaited() = default;
 
-  // Cheap: it is asked over and over while the rank spins.
+  // Cheap: it is called repeatedly while the rank spins.
   virtual bool Happened() = 0;
   // Now and then while it spins, and before it sleeps: time for work that had been put off.
   virtual void Idle() = 0;
@@ -31,7 +30,7 @@ class Awaited {
   // Readable when the doorbell has rung, until Drain.
   virtual int doorbell_fd() const = 0;
   virtual void Drain() = 0;
-  // Ranks of the communicator on this node that have yet to do something, ascending.
+  // Ranks of the communicator on this node for which it waits, ascending.
   virtual std::vector<int> WaitingFor() = 0;
 };
 

@@ -1,5 +1,5 @@
-// A blocked rank: it sleeps until something it waits for has happened, and serves everything else in the meantime. The only
-// place where the socket backend sleeps.
+// A blocked rank: it sleeps until an awaited event happens, and serves everything else in the meantime. The
+// only place where the socket backend sleeps.
 //
 // Threads: one.
 #pragma once

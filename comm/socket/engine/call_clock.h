@@ -1,5 +1,5 @@
-// The deadline of the call at work. It counts from the call's first wait: an operation that never waits need not know what
-// time it is, and reading the clock is a good part of a short one.
+// The deadline of the call at work. It counts from the call's first wait: an operation that never waits does
+// not read the clock, which is a considerable part of a short one.
 //
 // Threads: one. Nothing here blocks.
 #pragma once
@@ -22,7 +22,7 @@ class CallClock {
   // Once per call. `latest`: the deadline is no later than this, unless it has passed.
   void Start(Deadline latest);
   void Stop() { started_ = false; }
-  // This process stood still for so long, which counts for no call: a suspended job suspends all its ranks.
+  // This process was suspended for `stall`, which counts for no call: a suspended job suspends all its ranks.
   void Postpone(Duration stall) { deadline_ = Postponed(deadline_, stall); }
 
   Deadline deadline() const { return deadline_; }

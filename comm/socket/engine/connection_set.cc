@@ -36,7 +36,7 @@ void ConnectionSet::SendLeave() {
   for (const std::unique_ptr<Connection>& connection : connections_) {
     if (connection) connection->SendLeave(communicator_);
   }
-  // A peer that waits for this rank on a connection it never looked at must not take the end for a death.
+  // A peer that waits for this rank on an unused connection must not take its end for a crash.
   for (ProvenLink& link : mesh_->TakeUnused(communicator_, purpose_)) {
     Connection(std::move(link)).SendLeave(communicator_);
   }

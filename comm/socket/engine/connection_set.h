@@ -1,8 +1,9 @@
 // The connections of one communicator for one purpose, by rank. Collectives and Send/Recv have a set each,
-// and every communicator has its own: so messages on a connection can only belong to one stream of calls, and
-// no operation ever has to take in what another one will want.
+// and every communicator has its own. So messages on a connection are of one stream of calls, and no
+// operation receives messages of another one.
 //
-// Threads: all functions may be called from any thread; a Connection stays where it is until the set goes.
+// Threads: all functions may be called from any thread; a Connection stays in place until the set is
+// destroyed.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ class ConnectionSet {
 
   struct Found {
     Connection* connection = nullptr;
-    std::optional<LinkFailure> failure;  // final; neither: not yet
+    std::optional<LinkFailure> failure;  // final; neither: undecided
   };
   Found Get(int rank);
   // The connection if there is one; nothing is begun.
@@ -36,7 +37,7 @@ class ConnectionSet {
   int own_rank() const;
   Mesh& mesh() const { return *mesh_; }
 
-  // On all connections; nobody may be using them.
+  // On all connections; no thread may be using them.
   void SendLeave();
 
  private:

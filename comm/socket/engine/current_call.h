@@ -1,4 +1,4 @@
-// The call at work, and what watches it: its deadline, the failures of its peers, and what is done if it takes long.
+// The call at work, its deadline, the failures of its peers, and the actions if it takes long.
 //
 // Threads: one.
 #pragma once

@@ -1,8 +1,9 @@
-// What is wrong with a peer, or with what it sent, as an error that names both ranks. Every function that returns an error
-// has failed the group with it, and returns the group's failure (group_failure.h: BLOCKS for at most a second).
+// A fault of a peer, or of its data, as an error that names both ranks. Every function that returns an error
+// has failed the group with it, and returns the group's failure (group_failure.h: BLOCKS for at most a
+// second).
 //
-// A connection that breaks is not an error yet: the control plane may know the cause, so the group is failed `cause_grace`
-// later, or at the call's deadline.
+// A broken connection is not an error immediately: the control plane may have the cause. The group is failed
+// `cause_grace` later, or at the call's deadline.
 //
 // Threads: one.
 #pragma once

@@ -10,7 +10,7 @@
 namespace muster::socket {
 namespace {
 
-// Of a flow that has not come to its end.
+// Of a flow that has not ended.
 StreamEvent EventOf(Flow flow) {
   if (flow == Flow::kTampered) return StreamEvent::kTampered;
   return flow == Flow::kBroken ? StreamEvent::kBroken : StreamEvent::kNothing;
@@ -41,7 +41,7 @@ void PeerStream::Reset(int rank, Connection* connection) {
 
 StreamEvent PeerStream::Advance(const Call& call, std::span<uint8_t> scratch) {
   moved_ = false;
-  // Receiving first: what a broken connection still holds may say why it broke.
+  // Receiving first: data in a broken connection may name the cause.
   if (const StreamEvent event = AdvanceReceiving(call, scratch); event != StreamEvent::kNothing) return event;
   if (const StreamEvent event = AdvanceSending(); event != StreamEvent::kNothing) return event;
   return moved_ ? StreamEvent::kMoved : StreamEvent::kNothing;
@@ -117,8 +117,8 @@ Flow PeerStream::ReadInto(IncomingMessage& message) {
   return flow == Flow::kDone && got < rest.size() ? Flow::kBlocked : flow;
 }
 
-// Piece by piece, so that what has just arrived is combined while it is still in the cache and the next piece
-// arrives meanwhile. Bytes of an element that has come in part wait in partial_.
+// Piece by piece, so that a piece is combined while it is still in the cache and the next one arrives
+// meanwhile. Bytes of an incomplete element wait in partial_.
 Flow PeerStream::ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch) {
   const Combining& combine = *message.combine;
   const size_t element = SizeOf(combine.type);

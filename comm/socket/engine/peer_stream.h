@@ -1,6 +1,5 @@
-// What one rank sends to and receives from one peer in one round of an operation: two queues of messages that
-// move independently of each other, so that two ranks which send to each other at once never block each
-// other.
+// The messages between one rank and one peer in one round of an operation: two queues that move independently
+// of each other. So two ranks that send to each other at the same time never block each other.
 //
 // Threads: one. Nothing here blocks. Ownership: buffers stay the caller's until the round is done.
 #pragma once
@@ -29,12 +28,12 @@ struct Combining {
   bool own_first = true;
 };
 
-// A message that is due. Exactly one of `into`, `grow` and `combine` says where it goes.
+// A message that is due. Exactly one of `into`, `grow` and `combine` is its destination.
 struct IncomingMessage {
   std::span<uint8_t> into;
   Bytes* grow = nullptr;  // takes whatever length comes
   std::optional<Combining> combine;
-  ArrivedBytes* arrival = nullptr;  // told how much is in place, if anybody wants to know
+  ArrivedBytes* arrival = nullptr;  // receives the number of bytes in place; may be null
   size_t got = 0;                   // payload bytes
   bool begun = false;
 
@@ -45,9 +44,9 @@ enum class StreamEvent {
   kNothing,  // nothing could move
   kMoved,
   kBroken,       // the peer closed the connection, or it was reset
-  kTampered,     // what came on a sealed connection is not what the peer sent
+  kTampered,     // data from a sealed connection is not the peer's
   kLeave,        // the peer left
-  kMismatch,     // the peer's message belongs to another call: connection().header().call
+  kMismatch,     // the peer's message is for another call: connection().header().call
   kWrongLength,  // the call agrees and the length does not: a bug
   kNoMemory,     // the announced length cannot be allocated
 };
@@ -70,7 +69,7 @@ class PeerStream {
   bool WantsToSend() const { return sent_ < out_.size(); }
   bool WantsToReceive() const { return received_ < in_.size(); }
   bool done() const { return !WantsToSend() && !WantsToReceive(); }
-  // Whether the next message may go on, as far as what it follows is concerned.
+  // True if the next message may go on, as far as the message that it follows allows.
   bool MaySend() const { return WantsToSend() && out_[sent_].sent < connection_->Available(out_[sent_]); }
   // It might not when it was last tried.
   bool held() const { return held_; }
@@ -87,7 +86,7 @@ class PeerStream {
   Flow ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch);
 
   int rank_ = -1;
-  Connection* connection_ = nullptr;  // null: not yet made
+  Connection* connection_ = nullptr;  // null: not made
   std::vector<OutgoingMessage> out_;
   std::vector<IncomingMessage> in_;
   size_t sent_ = 0;

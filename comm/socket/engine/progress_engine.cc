@@ -78,7 +78,7 @@ Status ProgressEngine::Await(Awaited& awaited) {
   return status;
 }
 
-// The clock costs as much as many looks.
+// Reading the clock costs as much as many checks.
 void ProgressEngine::SpinFor(Awaited& awaited) {
   constexpr int kLooks = 32;
   std::optional<Clock::time_point> give_up;

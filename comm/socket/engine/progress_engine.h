@@ -1,17 +1,17 @@
-// The engine of the operations: rounds of messages to and from any peers, all moving at once, and the only
-// place where the socket backend waits.
+// The engine of the operations: rounds of messages to and from any peers, all moving at the same time, and
+// the only place where the socket backend waits.
 //
-// An algorithm queues what it wants to send and receive, calls Run, and has a round behind it; like MPI's
+// An algorithm queues messages to send and receive and calls Run, which returns after the round; like MPI's
 // Waitall over non-blocking calls. Run never waits for one message before it serves another, in either
-// direction, so a round is through as soon as every partner is in the round that answers it. An algorithm is
-// therefore free of deadlock if it is free of deadlock with synchronous sends: each receive has its send, and
-// rounds can be put in an order in which every rank only waits for partners in an earlier or the same round.
-// The ones here do (rounds are numbered by step, the partner of step s is in its step s); and making
-// connections adds no waits of its own (mesh.h). Steps that SendArriving joins to one round stay numbered: a
-// send waits for a receive of an earlier step only, and on each connection the steps keep their order.
+// direction. So a round ends as soon as every partner is in the round that answers it. An algorithm is free
+// of deadlock if it is free of deadlock with synchronous sends. That is: each receive has its send, and
+// rounds can be put in an order. In that order every rank only waits for partners in an earlier or the same
+// round. The ones here do: rounds are numbered by step, the partner of step s is in its step s. Making
+// connections adds no waits (mesh.h). Steps that SendArriving joins to one round stay numbered: a send waits
+// for a receive of an earlier step only, and on each connection the steps keep their order.
 //
-// While it waits, Run watches its peers, the Mesh, and the group's failure, which ends it at once; after its
-// deadline, a disagreement or a lost peer it fails the group itself. An error of Run is final.
+// While it waits, Run watches its peers, the Mesh, and the group's failure, which ends it immediately; after
+// its deadline, a disagreement or a lost peer it fails the group itself. An error of Run is final.
 //
 // Threads: one at a time. Ownership: buffers are the caller's and must stay until Run returns.
 #pragma once
@@ -49,20 +49,20 @@ class ProgressEngine {
 
   const Call& call() const { return call_.call(); }
   ConnectionSet& connections() { return connections_; }
-  // To fail the group with what an algorithm finds wrong with a peer, or with what it sent.
+  // To fail the group when an algorithm finds a fault of a peer, or of its data.
   PeerFailures& failures() { return call_.failures(); }
-  // Whether it spins before it sleeps; to be allowed if every rank turns out to have its own processor.
+  // True if it spins before it sleeps; allow it if every rank turns out to have its own processor.
   bool spins() const { return spin_; }
   void AllowSpinning() { spin_ = true; }
 
-  // Peers are ranks of this communicator, never this rank itself. What Receive and ReceiveCombined give is
-  // good for SendArriving, until Run returns.
+  // Peers are ranks of this communicator, never this rank itself. The results of Receive and ReceiveCombined
+  // are for SendArriving, and valid until Run returns.
   void Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
   const ArrivedBytes* Receive(int peer, std::span<uint8_t> into);
-  void ReceiveBytes(int peer, Bytes& into);  // of whatever length
+  void ReceiveBytes(int peer, Bytes& into);  // of any length
   const ArrivedBytes* ReceiveCombined(int peer, const Combining& combining);
-  // `payload` is what a receive of this same round writes, and goes out as it gets there: the next step of a
-  // pipeline, without waiting for the whole of the one before.
+  // `payload` is the destination of a receive of this same round, and is sent as it arrives: the next step of
+  // a pipeline, without waiting for the whole of the one before.
   void SendArriving(int peer, ByteView payload, const ArrivedBytes* arrival);
 
   // `descriptor` goes along with `payload`; only over a Unix socket. After its Run the receiver takes a duplicate from the

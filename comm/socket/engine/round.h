@@ -17,19 +17,19 @@ class Round {
  public:
   void Queue(int peer, const OutgoingMessage& message) { StreamTo(peer).Queue(message); }
   void Queue(int peer, const IncomingMessage& message) { StreamTo(peer).Queue(message); }
-  // The result is valid until Clear: how much of `message` is in place.
+  // The result is valid until Clear: the number of bytes of `message` in place.
   const ArrivedBytes* QueueObserved(int peer, IncomingMessage message);
 
   // Of the peers with messages in this round.
   std::span<PeerStream> streams() { return {streams_.data(), active_}; }
   std::span<const PeerStream> streams() const { return {streams_.data(), active_}; }
-  // For arithmetic on what arrives; empty if this round has none.
+  // For arithmetic on arriving data; empty if this round has none.
   std::span<uint8_t> scratch() { return {scratch_.get(), scratch_ ? kScratchBytes : 0}; }
 
   bool done() const;
   // Peers with a message that has not moved.
   std::vector<int> UnfinishedPeers() const;
-  // A message waits for a connection that is not there yet.
+  // A message waits for a connection.
   bool LacksConnection() const;
 
   void Clear();
@@ -42,7 +42,7 @@ class Round {
   std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
   size_t active_ = 0;
   std::unique_ptr<uint8_t[]> scratch_;
-  std::deque<ArrivedBytes> arrivals_;  // they stay where they are while it grows
+  std::deque<ArrivedBytes> arrivals_;  // elements do not move while it grows
 };
 
 }  // namespace muster::socket

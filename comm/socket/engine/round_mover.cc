@@ -23,7 +23,7 @@ Status RoundMover::AdvanceUnconnected() {
   return {};
 }
 
-// What one stream has received another one may be waiting to pass on.
+// Another stream may wait to pass on data that this stream has received.
 Status RoundMover::AdvanceHeld(bool& moved) {
   for (PeerStream& stream : round_.streams()) {
     if (stream.held() && stream.MaySend()) MUSTER_CHECK(Advance(stream, moved));

@@ -6,7 +6,7 @@ namespace muster::socket {
 namespace {
 
 constexpr Duration kPublishAfter = std::chrono::milliseconds(10);
-// A rank with more open questions than this learns nothing new from another one.
+// More open questions than this add no information.
 constexpr size_t kMaxAsked = 16;
 
 // A Send or Recv that waits.

@@ -1,8 +1,8 @@
-// What a rank does besides waiting when an operation takes long:
-//   after 10 ms without progress  it notes in the call history which ranks it waits for, for surveys
-//   after `straggler_after`       it tells the control plane, which finds out who is missing and says so
-//   after `patience`              it asks the peers it waits for (inquiry.h); a disagreement fails the group, and a
-//                                 peer on this node where nobody listens any more has gone
+// The actions of a waiting rank when an operation takes long:
+//   after 10 ms without progress  it notes in the call history the ranks that it waits for, for surveys
+//   after `straggler_after`       it notifies the control plane, which logs the missing ranks
+//   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
+//                                 the group, and a peer of this node without a listener has gone
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
@@ -23,7 +23,7 @@ namespace muster::socket {
 
 class StallMonitor {
  public:
-  // Without a call history (Send, Recv: the peer is the one) it asks nobody.
+  // Without a call history (Send, Recv: the peer is the one) it sends no inquiry.
   StallMonitor(Mesh& mesh, CallHistory* history, Duration patience)
       : mesh_(mesh), history_(history), patience_(patience) {}
   StallMonitor(const StallMonitor&) = delete;
@@ -32,19 +32,19 @@ class StallMonitor {
 
   void Begin(const Call& call);
   void End();
-  // This process stood still for so long: nothing that was planned is due yet.
+  // This process was suspended for `stall`: no planned action is due yet.
   void Postpone(Duration stall);
   void Progress() { blocked_ = false; }
 
-  // Called when this rank is about to wait; true where it is time for Attend.
+  // Called when this rank is about to wait; true if it is time for Attend.
   bool Blocked();
-  // `peers`: whom it waits for, ranks of the whole group, ascending.
+  // `peers`: the ranks that it waits for, in the whole group, ascending.
   void Attend(const std::vector<int>& peers);
   // When Attend has something to do without being woken.
   Deadline wake() const;
   // Some question is open: its answer wakes a Waker.
   bool Asking() const { return !asked_.empty(); }
-  // A peer that has gone without a word.
+  // A peer that has ended without a leave message.
   std::optional<int> Gone() const { return gone_; }
 
  private:
@@ -61,7 +61,7 @@ class StallMonitor {
   Deadline publish_at_ = Deadline::Never();
   Deadline ask_at_ = Deadline::Never();
   std::map<int, uint64_t> asked_;  // rank -> open question
-  std::set<int> done_asking_;      // asked once in this call
+  std::set<int> done_asking_;      // inquiry done in this call
   std::optional<int> gone_;
   Deadline late_at_ = Deadline::Never();
   std::shared_ptr<const ActivitySource>

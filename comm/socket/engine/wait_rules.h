@@ -1,4 +1,4 @@
-// What a rank that waits does next, as functions of values.
+// The next step of a waiting rank, as functions of values.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ inline constexpr Duration kSpinFor = std::chrono::microseconds(50);
 // Short sleeps show that the process was suspended.
 inline constexpr Duration kLongestSleep = std::chrono::seconds(1);
 
-// Whether a rank with unfinished messages to and from `peers` spins before it sleeps.
+// True if a rank with unfinished messages to and from `peers` spins before it sleeps.
 bool SpinsFor(size_t peers, bool allowed);
 
-// For how long a process stood still that slept from `slept_from`, for kLongestSleep at most, and is back at `now`. Zero: a
-// busy machine accounts for it.
+// The time for which a process was suspended that slept from `slept_from`, for kLongestSleep at most, and is
+// back at `now`. Zero: a busy machine accounts for it.
 Duration SuspendedFor(Clock::time_point slept_from, Clock::time_point now);
 
-// `deadline`, for a process that stood still for so long.
+// `deadline`, for a process that was suspended for `stall`.
 Deadline Postponed(Deadline deadline, Duration stall);
 
 enum class WaitVerdict {
@@ -31,7 +31,7 @@ enum class WaitVerdict {
 // Of a call that is not done. `report_at`: when a lost peer fails the group if the control plane has not until then.
 WaitVerdict Judge(Deadline deadline, bool lost, Deadline report_at, Clock::time_point now);
 
-// Between two looks of a rank that spins.
+// Between two checks of a rank that spins.
 inline void Relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

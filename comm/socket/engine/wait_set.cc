@@ -34,7 +34,7 @@ void WaitSet::Prepare() {
 }
 
 void WaitSet::Add(PeerStream& stream) {
-  // A rank that only sends still has to learn that its peer has gone: POLLERR and POLLHUP need no asking.
+  // A rank that only sends must also detect that its peer has gone: POLLERR and POLLHUP need no request.
   const int events = (stream.MaySend() ? POLLOUT : 0) | (stream.WantsToReceive() ? POLLIN : 0);
   polled_.push_back({stream.connection()->fd(), static_cast<short>(events), 0});
   streams_.push_back(&stream);

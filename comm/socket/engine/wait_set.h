@@ -1,5 +1,5 @@
-// The descriptors that a blocked rank waits for, in one poll(2): the group's failure, the Mesh, the peers of the round, and
-// while it waits in shared memory its doorbell and the ends of its node's connections.
+// The descriptors that a blocked rank waits for, in one poll(2): the group's failure, the Mesh, the peers of
+// the round. If it waits in shared memory also its doorbell and the ends of its node's connections.
 //
 // Threads: one; the waker is written by any.
 #pragma once
@@ -22,17 +22,17 @@ class WaitSet {
   WaitSet& operator=(const WaitSet&) = delete;
   ~WaitSet() { RemoveWaker(); }
 
-  // Connections and answers that another thread completes wake this one from now on. Not for those that are complete: look
-  // once more after it. Error: errno, kSystem.
+  // From now on, connections and answers that another thread completes wake this one. Not those that are
+  // complete: check once more after the call. Error: errno, kSystem.
   Status AddWaker();
   void RemoveWaker();
   bool has_waker() const { return waker_added_; }
 
-  // Empties the set but for the failure, the Mesh and the waker.
+  // Empties the set, except the failure, the Mesh and the waker.
   void Prepare();
   void Add(PeerStream& stream);
   void AddDoorbell(int descriptor) { polled_[kDoorbell].fd = descriptor; }
-  // Only the end of its connection counts: a peer that goes on may have sent what belongs to a later call.
+  // Only the end of its connection counts: a peer that goes on may have sent data for a later call.
   void AddEndOf(int peer, int descriptor);
 
   // BLOCKS until a descriptor is ready or `wake`. Ready descriptors; negative: errno.

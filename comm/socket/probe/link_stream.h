@@ -1,4 +1,4 @@
-// Whole messages over a non-blocking connection, each step under a deadline; what measure.h speaks.
+// Whole messages over a non-blocking connection, each step under a deadline; the transport of measure.h.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace muster::socket {
 // Threads: one. Does not own the descriptors.
 class LinkStream {
  public:
-  // `stop` is a descriptor that becomes readable when there is no use in going on (-1: none).
+  // `stop`: a descriptor that becomes readable when it is useless to go on (-1: none).
   LinkStream(int fd, int stop) : fd_(fd), stop_(stop) {}
 
   void set_deadline(Deadline deadline) { deadline_ = deadline; }
@@ -21,10 +21,10 @@ class LinkStream {
   Status Read(std::span<uint8_t> into);
   Status Write(ByteView bytes);
 
-  // What can be moved without waiting; 0 where that is nothing.
+  // Moves the bytes that need no waiting; 0 if there are none.
   Result<size_t> ReadSome(std::span<uint8_t> into);
   Result<size_t> WriteSome(ByteView bytes);
-  // BLOCKS until the connection can be read from, or written to where `write` is set.
+  // BLOCKS until the connection can be read from, or written to if `write` is set.
   Status Wait(bool write);
   // The same, for one of the two only.
   Status WaitFor(short events);

@@ -83,7 +83,7 @@ Status AnswerPings(LinkStream& link, LinkFigures& figures) {
   return {};
 }
 
-// One direction, as its sender sees it.
+// One direction, at its sender.
 class Stream {
  public:
   Stream(LinkStream& link, const MeasureOptions& options)

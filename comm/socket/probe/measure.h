@@ -1,4 +1,4 @@
-// How good is one connection between two nodes: round trip, bandwidth each way, clocks. Both ends call
+// The quality of one connection between two nodes: round trip, bandwidth each way, clocks. Both ends call
 // MeasureLink at about the same time, one of them as leader.
 //
 //     both               1 byte: here
@@ -32,10 +32,10 @@ struct LinkFigures {
 struct MeasureOptions {
   bool bandwidth = true;
   uint64_t bytes = 8 << 20;                        // each way,
-  Duration time = std::chrono::milliseconds(200);  // or as many as fit into this
+  Duration time = std::chrono::milliseconds(200);  // or the number that fits into this
   Duration patience = std::chrono::seconds(3);     // for the measurement, once both are there
   Deadline peer_comes_by = Deadline::After(std::chrono::seconds(30));
-  int stop_fd = -1;  // readable: give up
+  int stop_fd = -1;  // readable: stop
 };
 
 // BLOCKS until measured, at most until options.peer_comes_by + options.patience. Error: kPeerLost, kDeadline,

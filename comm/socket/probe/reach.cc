@@ -21,7 +21,7 @@ namespace {
 // No communicator has this number: the numbers of communicators begin at 1.
 constexpr uint64_t kProbe = 0;
 constexpr Duration kProgressEvery = std::chrono::milliseconds(250);
-// What a proof may take once the kernel has connected.
+// Time limit of a proof once the kernel has connected.
 constexpr Duration kProof = std::chrono::seconds(1);
 
 class Prober {

@@ -1,11 +1,12 @@
-// Can every one of some ranks connect to every other? For `muster check`: a pair that cannot is a result
-// here, not the group's failure, so this stands beside the communicator and uses none of its connections.
+// Tests whether each of some ranks can connect to every other one. For `muster check`: a pair that cannot is
+// a result here, not the group's failure. So it is separate from the communicator and uses none of its
+// connections.
 //
 // Every rank dials every other one, both ways, exactly as data connections are made: a listener like the
 // endpoint's, all advertised addresses side by side, membership proven (dial.h, handshake.h). Only the
 // purpose of the connection is another.
 //
-// Threads: one. Ownership: the Group outlives it; connections that are kept belong to the caller.
+// Threads: one. Ownership: the Group outlives it; kept connections are the caller's.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@ namespace muster::socket {
 struct ReachPeer {
   int rank = 0;
   EndpointAddress address;
-  bool keep = false;  // the connection is wanted afterwards; the same on both sides
+  bool keep = false;  // the connection is needed afterwards; the same on both sides
 };
 
 struct Reached {
@@ -36,7 +37,7 @@ struct Reached {
 struct ReachOptions {
   Duration connect = std::chrono::seconds(4);  // for each connection
   size_t at_once = 256;                        // connections on the way
-  // Told every quarter of a second which ranks are still waited for, one way or the other.
+  // Called every quarter of a second with the ranks still waited for, in either direction.
   std::function<void(const std::vector<int>& ranks)> progress;
 };
 

@@ -1,5 +1,5 @@
 // The loops for x86-64 processors with AVX2 and F16C (Intel since 2013, AMD since 2015). Wider vectors gain
-// nothing: what is reduced comes from memory or a socket, which is slower than this.
+// nothing: the data comes from memory or a socket, which is slower than this.
 #if defined(__x86_64__)
 #include <immintrin.h>
 

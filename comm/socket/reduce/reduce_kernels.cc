@@ -9,7 +9,7 @@
 namespace muster::socket {
 namespace {
 
-// Elements at a time where there are several passes: what the first wrote is still in the nearest cache for
+// Elements at a time if there are several passes: the results of the first are still in the nearest cache for
 // the last.
 constexpr size_t kBlock = 1024;
 

@@ -1,6 +1,6 @@
 // Element-wise arithmetic of the reductions.
 //
-// What the results are, bit for bit on every machine, whatever instructions it has (reduce_variants.h):
+// The results, bit for bit on every machine, with any instruction set (reduce_variants.h):
 //   integers   sum and prod wrap around (two's complement); avg is that sum divided by the number of ranks,
 //              cut off towards zero
 //   f32, f64   IEEE, one rounding for each combination; avg is the sum divided by the number of ranks. A sum,

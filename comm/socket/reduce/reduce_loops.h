@@ -1,9 +1,9 @@
 // The loops of the reductions, written once for the compiler to vectorise; each reduce_*.cc that includes
-// this compiles them for another instruction set, after setting it. Hence everything has internal linkage and
+// this compiles them for another instruction set, after setting it. So everything has internal linkage and
 // nothing of the standard library is called: no function may be shared between files that are compiled
 // differently.
 //
-// The same bits whatever the instruction set:
+// The same bits with any instruction set:
 //   - no step rounds but IEEE operations on single elements, and none is fused or reordered;
 //   - of a sum or product that is no number only that is kept: which operand's NaN survives would depend on
 //   the
@@ -19,7 +19,7 @@
 namespace muster::socket {
 namespace {
 
-// One file for each instruction set includes this; x != x is what a NaN looks like.
+// One file for each instruction set includes this; x != x tests for a NaN.
 // NOLINTBEGIN(misc-definitions-in-headers,misc-redundant-expression)
 
 template <typename T>
@@ -112,7 +112,7 @@ void Loop(void* out_memory, const void* left_memory, const void* right_memory, s
   const T* left = static_cast<const T*>(left_memory);
   const T* right = static_cast<const T*>(right_memory);
   // `out` is exactly one of the operands or neither, so no iteration depends on another; the compiler cannot
-  // know.
+  // prove it.
 #if defined(__clang__)
 #pragma clang loop vectorize(assume_safety)
 #else
@@ -169,7 +169,7 @@ void DivideAsDouble(T* data, size_t count, int ranks) {
   }
 }
 
-// Cut off towards zero: what is negative is raised by all but one of the divisor first.
+// Cut off towards zero: negative values are raised by all but one of the divisor first.
 template <typename T>
 void Shift(T* data, size_t count, uint64_t divisor) {
   const int places = __builtin_ctzll(divisor);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "comm/socket/reduce/reduce_variants.h"
-// Behind everything else that is included: see there.
+// After all other includes: the header has the reason.
 #include "comm/socket/reduce/reduce_loops.h"
 
 namespace muster::socket::reduce_variants {

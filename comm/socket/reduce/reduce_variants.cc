@@ -21,7 +21,7 @@ bool SystemSavesAvx() {
   return (low & 6) == 6;
 }
 
-// __builtin_cpu_supports would ask in a constructor: 50 us in a virtual machine, in every process, and most
+// __builtin_cpu_supports would run in a constructor: 50 us in a virtual machine, in every process, and most
 // never reduce.
 bool HasAvx2() {
   unsigned a = 0;

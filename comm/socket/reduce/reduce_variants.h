@@ -1,5 +1,5 @@
 // The loops of reduce_kernels.h, compiled for the instruction sets that machines have. Every variant gives
-// the same bits (reduce_loops.h says why); which one runs is decided by the processor, once.
+// the same bits (reasons: reduce_loops.h). The processor decides once which one runs.
 //
 // A table of functions and not the compiler's own multiversioning: that resolves symbols while the program is
 // still being loaded, which sanitizers and static linking do not take well.

@@ -59,7 +59,7 @@ class Agreement {
     return CollectReasons();
   }
 
-  // What can go wrong here has happened before anything is offered.
+  // All errors here happen before anything is offered.
   void Prepare() {
     for (int i = 1; i < local_.size(); ++i) {
       std::string name = ConnectionTo(local_.at(i)).PrivateDirectoryName();
@@ -113,7 +113,7 @@ class Agreement {
     if (const Status ready = Enrol(); !ready) reason_ = ready.error().message;
   }
 
-  // Writes who this rank is.
+  // Writes this rank's identity.
   Status Enrol() {
     directory_ = engine_.connections().mesh().FindDirectory(directory_name_);
     if (!directory_) return Fail(Code::kSystem, "it cannot reach the directory {}", directory_name_);
@@ -127,7 +127,7 @@ class Agreement {
     member.doorbell_length = static_cast<uint32_t>(doorbell.name().size());
     cpu_set_t processors;
     CPU_ZERO(&processors);
-    // A set that cannot be read counts as all of them: nobody spins for it.
+    // A set that cannot be read counts as all of them: then no rank spins for it.
     if (sched_getaffinity(0, sizeof processors, &processors) != 0)
       std::memset(&processors, 0xff, sizeof processors);
     std::memcpy(member.processors.data(), &processors, std::min(sizeof processors, sizeof member.processors));
@@ -166,7 +166,7 @@ class Agreement {
   std::string directory_name_;  // of the doorbells
   std::optional<net::PrivateDirectory> directory_;
   std::optional<Doorbell> doorbell_;
-  std::string reason_;  // why not; empty: all is well
+  std::string reason_;  // the reason why not; empty: it can
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
-// How the ranks of a communicator come to share memory inside their nodes, or agree not to: within the call
-// that wants it first, over its connections, so that every message of it is checked against that call.
+// The ranks of a communicator agree to share memory inside their nodes, or not to: within the first call that
+// requires it, over its connections, so that every message of it is checked against that call.
 //
 //     member -> first of its node   u8 1: this connection is up
 //     first -> member               u8 1, the file, 64 B name of the directory of the doorbells; or u8 0
-//     member -> first               why it cannot, or nothing
+//     member -> first               the reason why it cannot, or nothing
 //     first ranks among each other  the least of their verdicts
 //     first -> member               u8 verdict
 //
 // All or none: one rank that cannot (a container that shares no directory, a limit, no anonymous
-// file) makes every rank do without, and its node's first rank logs one line that says why.
+// file) makes every rank do without, and its node's first rank logs the reason in one line.
 //
 // BLOCKS as ProgressEngine::Run.
 #pragma once
@@ -25,10 +25,10 @@ namespace muster::socket {
 
 struct SharedMemoryAgreement {
   bool shared = false;                 // on all nodes, the same on every rank
-  std::unique_ptr<NodeMemory> memory;  // this node's, where it is shared and more than one rank is here
+  std::unique_ptr<NodeMemory> memory;  // this node's, if it is shared and more than one rank is here
 };
 
-// `slot_bytes`: 0, or what a test wants. An error is the call's.
+// `slot_bytes`: 0, or the value of a test. An error is the call's.
 Result<SharedMemoryAgreement> AgreeOnSharedMemory(ProgressEngine& engine, const Topology& topology,
                                                   size_t slot_bytes);
 

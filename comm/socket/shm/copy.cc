@@ -39,7 +39,7 @@ void CopyLines(uint8_t* to, const uint8_t* from, size_t lines) {
   if constexpr (uncached) _mm_sfence();
 }
 
-// Whole lines of the destination, and what is left at both ends.
+// Whole lines of the destination, and the remainders at both ends.
 void CopyLong(uint8_t* to, const uint8_t* from, size_t bytes, bool uncached) {
   const size_t misaligned = reinterpret_cast<uintptr_t>(to) % kLine;
   const size_t head = misaligned == 0 ? 0 : kLine - misaligned;

@@ -18,7 +18,7 @@ bool Doorbell::Ring(const net::SocketAddress& other) const {
   const uint8_t byte = 0;
   const ssize_t sent =
       sendto(fd(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, other.get(), other.length());
-  // Any other failure means that the other has ended.
+  // Any other failure means that the other rank has ended.
   return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM && errno != EINTR);
 }
 

@@ -1,7 +1,7 @@
-// How a rank that works wakes one that sleeps in poll(): a datagram to the sleeper's socket.
+// Wakes a rank that sleeps in poll(): a working rank sends a datagram to the sleeper's socket.
 //
-// A datagram needs no connection and no descriptor of the other: 256 ranks of a node have one descriptor each
-// where eventfds would take 256 each. The socket is in a directory that no other user can enter.
+// A datagram needs no connection and no descriptor of the other rank: 256 ranks of a node have one descriptor
+// each, against 256 each with eventfds. The socket is in a directory that no other user can enter.
 //
 // Threads: one at a time. Nothing here blocks.
 #pragma once
@@ -23,7 +23,7 @@ class Doorbell {
   int fd() const { return socket_.fd.get(); }
   const std::string& name() const { return socket_.name.socket(); }
 
-  // Whether the other will wake up; not for now if the kernel has no room. `other`: its socket's address.
+  // True if the other rank will wake up; not now if the kernel has no room. `other`: its socket's address.
   bool Ring(const net::SocketAddress& other) const;
   // At most kDrainedPerWake rings; further ones wake the poll() again.
   static constexpr int kDrainedPerWake = 64;

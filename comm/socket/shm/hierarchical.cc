@@ -31,7 +31,7 @@ Shape ShapeAmong(const Team& team, size_t bytes) {
   return bytes / static_cast<size_t>(team.size()) >= kChainBytes ? Shape::kChain : Shape::kBinomial;
 }
 
-// One rank of each node, the root's first: the root itself on its node, the first rank on the others.
+// One rank of each node, the root's first: the root itself on its node, the first rank on the other nodes.
 Team Representatives(const Topology& topology, int root) {
   const int nodes = static_cast<int>(topology.nodes().size());
   Team team;

@@ -27,9 +27,9 @@ struct Hierarchy {
 Status TreeAllReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView send,
                      std::span<uint8_t> receive);
 
-// For long data: each of the first ranks of a node, as many as the smallest node has, reduces a share of the
-// data inside its node and then with its counterparts on the other nodes, all at once: several streams fill a
-// cable that one does not.
+// For long data. k is the number of ranks on the smallest node. The first k ranks of each node each reduce a
+// share of the data inside the node, then with their counterparts on the other nodes. They do so at the same
+// time: several streams fill a cable that one does not.
 Status StreamsAllReduce(const Hierarchy& hierarchy, Reduction reduction, ByteView send,
                         std::span<uint8_t> receive);
 

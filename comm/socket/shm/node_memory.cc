@@ -52,8 +52,8 @@ Status NodeMemory::Claim(uint64_t steps) {
   return {};
 }
 
-// Who reads the call of an older step in this header must not take the new one for it: the step changes
-// first, to one that satisfies who waits for the older and not who waits for the new.
+// A reader of the call of an older step in this header must not take the new call for it. So the step changes
+// first, to a value that satisfies waits for the older step and not waits for the new one.
 void NodeMemory::Publish(ByteView inlined) {
   const uint64_t step = ++step_;
   SlotHeader& header = segment_->header(local_.index, step);
@@ -129,7 +129,7 @@ void NodeMemory::Ring(int index) {
   rings_due_ = true;
 }
 
-// What a peer has written is a name, never a path.
+// The text from a peer is a name, never a path.
 const std::optional<net::SocketAddress>& NodeMemory::AddressOf(int index) {
   std::optional<net::SocketAddress>& address = doorbells_[static_cast<size_t>(index)];
   if (address) return address;

@@ -1,20 +1,20 @@
 // One rank's place in the shared memory of its node, and the protocol in it.
 //
-// The ranks of a node go through the same steps, numbered from 1 for the life of the communicator; a call is
-// one step or more. In a step each rank publishes: it may write its slot before, and its header says step and
-// call. Others wait until it has published, compare the call with theirs, and read the slot. A rank that
-// publishes step s has read all that it wanted of the steps before; so the slot of step s may be written
-// again, for step s + kSlots, by a rank that has seen everybody publish s + 1: that is what Claim waits for,
-// and the other waits usually know it already.
+// The ranks of a node go through the same steps, numbered from 1 during the communicator's existence; a call
+// is one step or more. In a step each rank publishes: it may write its slot before, and its header contains
+// step and call. Other ranks wait until it has published, compare the call with theirs, and read the slot. A
+// rank that publishes step s has read all that it needs of the steps before. So a rank that has seen all
+// ranks publish s + 1 may write the slot of step s again, for step s + kSlots. Claim waits for that; the
+// other waits usually ensure it already.
 //
-// Every wait is for somebody to publish a step that is not later than the one this rank is in, so no circle
-// of ranks can wait for each other, within the memory and together with messages (progress_engine.h), which belong
-// to the same calls in the same order.
+// Every wait is for a rank to publish a step that is not later than that of this rank. So no circle of ranks
+// can wait for each other, within the memory and together with messages (progress_engine.h) of the same calls
+// in the same order.
 //
 // Sleeping: awaited.h. A rank that is about to sleep writes the one it waits for into its sleeper word, then
-// looks once more; one that has published looks at all sleeper words then. Each has a full fence in between,
-// so at least one of the two sees the other (Dekker). Looking is put off while a rank spins: a peer that
-// sleeps cannot be the one it waits for at that moment, or it will be looked at soon (Idle).
+// checks once more. A rank that has published then checks all sleeper words. Each has a full fence in
+// between, so at least one of the two sees the other's write (Dekker). The check is postponed while a rank
+// spins: a peer that sleeps cannot be the one it waits for at that moment, or the check comes soon (Idle).
 //
 // Threads: one at a time.
 #pragma once
@@ -39,8 +39,8 @@ namespace muster::socket {
 
 class NodeMemory final : private Awaited {
  public:
-  // `local` names the ranks of the communicator that share the segment, in its order.
-  // `directory`: where their doorbells are.
+  // `local` names the ranks of the communicator that share the segment, in its order. `directory`: of their
+  // doorbells.
   NodeMemory(ProgressEngine& engine, std::unique_ptr<Segment> segment, Doorbell doorbell,
              net::PrivateDirectory directory, Team local);
 
@@ -51,7 +51,7 @@ class NodeMemory final : private Awaited {
   int IndexOf(int rank) const;
   int RankAt(int index) const { return local_.at(index); }
   ProgressEngine& engine() const { return engine_; }
-  // Whether some rank sleeps at once when it waits: there are fewer processors than ranks. The same on all.
+  // True if a waiting rank sleeps immediately: there are fewer processors than ranks. The same on all ranks.
   bool crowded() const { return crowded_; }
 
   // Before the slots of the next `steps` steps (at most 2) are written. BLOCKS as ProgressEngine::Await, like
@@ -62,13 +62,13 @@ class NodeMemory final : private Awaited {
   // Enters the next step; `inlined`, at most kInlineBytes, travels in the header. Without a Claim nothing may
   // have been written into the slot.
   void Publish(ByteView inlined = {});
-  // Where a call ends with a Publish: whoever sleeps is woken now.
+  // If a call ends with a Publish: wakes the sleeping ranks now.
   void Flush() { RingSleepers(); }
-  // Until all, or one, have published the step this rank is in, or the one before it. Error: kDisagreement
-  // where it is in another call.
+  // Until all, or one, have published the step of this rank, or the one before it. Error: kDisagreement if it
+  // is in another call.
   Status AwaitAll(uint64_t back = 0);
   Status AwaitOne(int index, uint64_t back = 0);
-  // For who knows from another rank's word that all have published the step before the one this rank is in.
+  // For a rank that has a message that all have published the step before its own.
   void AllReachedPrevious() { all_reached_ = step_ - 1; }
 
   const uint8_t* Slot(int index, uint64_t back = 0) const { return segment_->slot(index, step_ - back); }
@@ -98,15 +98,15 @@ class NodeMemory final : private Awaited {
   const std::unique_ptr<Segment> segment_;
   const Doorbell doorbell_;
   const net::PrivateDirectory directory_;
-  std::vector<std::optional<net::SocketAddress>> doorbells_;  // of the others, once they have been rung
+  std::vector<std::optional<net::SocketAddress>> doorbells_;  // of the other ranks, once they have been rung
   const Team local_;
 
   const bool crowded_;
   uint64_t step_ = 0;         // the last one published
-  uint64_t all_reached_ = 0;  // everybody is known to have published this one
-  bool rings_due_ = false;    // something was published and the sleepers have not been looked at
+  uint64_t all_reached_ = 0;  // all ranks have published at least this one
+  bool rings_due_ = false;    // a step was published and the sleepers have not been checked
 
-  // What is being waited for: that [first_, end_) publish target_.
+  // The awaited event: [first_, end_) publish target_.
   int first_ = 0;
   int end_ = 0;
   uint64_t target_ = 0;
@@ -114,7 +114,7 @@ class NodeMemory final : private Awaited {
   int announced_ = -1;
 };
 
-// Whether every one of these ranks has a processor to itself because their sets are disjoint.
+// True if every one of these ranks has its own processor because their sets are disjoint.
 bool OwnProcessors(const Segment& segment);
 
 }  // namespace muster::socket

@@ -1,16 +1,16 @@
 // The memory that the ranks of one node share for one communicator: an anonymous file
-// (comm/system/anonymous_file.h) that has no name, so nothing of it outlives its processes however they end.
+// (comm/system/anonymous_file.h) without a name, so nothing of it remains after its processes.
 //
-//     member (one for each rank)   who it is: name of its doorbell, processors it may use
+//     member (one for each rank)   its identity: name of its doorbell, processors it may use
 //     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published
-//     header (for each slot)       the step it belongs to, the call, up to 32 bytes of data
+//     header (for each slot)       its step, the call, up to 32 bytes of data
 //     slot (kSlots for each rank)  data; written by its rank alone
 //
-// Where everything lies follows from the number of ranks and the bytes of a slot alone, and what a peer has
-// written is never used as a length or an index unchecked. A memfd is sealed: no rank can cut it off under
+// The layout follows from the number of ranks and the bytes of a slot alone. Values of peers are
+// never used unchecked as a length or an index. A memfd is sealed: no rank can truncate it under
 // another one. A forked child does not inherit the mapping. Pages of a memfd that are not touched cost nothing.
 //
-// Ownership: owns descriptor and mapping. Threads: what is shared is atomic or guarded by SlotHeader::step.
+// Ownership: owns descriptor and mapping. Threads: shared values are atomic or guarded by SlotHeader::step.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ static_assert(sizeof(SlotHeader) == kCacheLine);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 struct alignas(kCacheLine) SegmentMember {
-  uint32_t spins;  // 0: it sleeps at once when it waits
+  uint32_t spins;  // 0: it sleeps immediately when it waits
   uint32_t doorbell_length;
   std::array<char, 56> doorbell;
   std::array<uint64_t, 16> processors;  // a set of up to 1024
@@ -73,12 +73,12 @@ class Segment {
 
   const SegmentShape& shape() const { return shape_; }
   int fd() const { return fd_.get(); }
-  // Once everybody has it.
+  // Once all ranks have it.
   void CloseFd() { fd_.Reset(); }
 
   SegmentMember& member(int rank) const;
   std::atomic<uint32_t>& sleeper(int rank) const;
-  // Looked at over and over by who spins.
+  // Ranks that spin read it repeatedly.
   SlotHeader& header(int rank, uint64_t step) const {
     const size_t index = (step % kSlots) * static_cast<size_t>(shape_.ranks) + static_cast<size_t>(rank);
     return reinterpret_cast<SlotHeader*>(headers_)[index];

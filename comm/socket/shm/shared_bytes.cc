@@ -1,4 +1,4 @@
-// Everybody says its length first; then all know how many pieces follow.
+// All ranks publish their length first; then each can compute the number of pieces.
 #include <array>
 #include <cstring>
 

@@ -1,8 +1,8 @@
 // The collective operations among the ranks of one node, through their shared memory (node_memory.h).
 //
-// Long data goes in pieces that fit into a slot. Memory traffic is what a long operation costs, so every byte
-// is copied in once and out once and reduced on the way by one rank, all in the cache. The order of every
-// reduction is that of the ranks, whatever the length; all ranks get the same bits, run after run.
+// Long data goes in pieces that fit into a slot. Memory traffic is the cost of a long operation, so every
+// byte is copied in once and out once, and one rank reduces it in the cache. The order of every reduction is
+// that of the ranks, at any length; all ranks get the same bits in every run.
 //
 // All BLOCK as ProgressEngine::Await. Buffers are the caller's. Peers and roots are places in NodeMemory's
 // team. Sources: Graham and Shipman, "MPI Support for Multi-core Architectures: Optimized Shared Memory
@@ -50,7 +50,7 @@ std::span<Byte> Within(std::span<Byte> data, size_t offset, size_t width) {
   return data.subspan(begin, std::min(width, data.size() - begin));
 }
 
-// shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send` but for ReduceScatter.
+// shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send`, except in ReduceScatter.
 Status SharedAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
                        std::span<uint8_t> receive);
 // `receive` is used on the root alone.
@@ -60,7 +60,7 @@ Status SharedReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView s
 Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
                            std::span<uint8_t> receive);
 
-// shared_movement.cc. What only the root uses is empty elsewhere.
+// shared_movement.cc. Arguments that only the root uses are empty elsewhere.
 Status SharedBroadcast(NodeMemory& memory, std::span<uint8_t> data, int root);
 Status SharedGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all, int root);
 Status SharedAllGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all);

@@ -23,13 +23,13 @@ class Blocks {
   const size_t block_;
 };
 
-// The others, each rank beginning with its neighbour: they do not all read the same memory at once.
+// All other ranks, beginning with the next one: so ranks do not all read the same memory at the same time.
 template <typename Body>
 void ForOthers(const NodeMemory& memory, Body body) {
   for (int i = 1; i < memory.ranks(); ++i) body((memory.index() + i) % memory.ranks());
 }
 
-// Pieces that a rank has for each other lie in its slot in the order of the others.
+// A rank's slot has its pieces for the other ranks in rank order.
 size_t PlaceOf(int index, int owner) { return static_cast<size_t>(index < owner ? index : index - 1); }
 
 Status PublishPiece(NodeMemory& memory, ByteView piece) {
@@ -147,7 +147,7 @@ Status SharedAllToAll(NodeMemory& memory, ByteView send, std::span<uint8_t> rece
     });
     memory.Publish();
     MUSTER_CHECK(memory.AwaitAll());
-    // In place, what is overwritten here has been copied out above.
+    // In place, the data overwritten here has been copied out above.
     ForOthers(memory, [&](int peer) {
       const std::span<uint8_t> piece = Within(incoming.Of(peer), at, width);
       CopyBytes(piece.data(), memory.Slot(peer) + PlaceOf(memory.index(), peer) * width, piece.size(), false);

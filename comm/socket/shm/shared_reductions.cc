@@ -38,8 +38,7 @@ void PublishData(NodeMemory& memory, ByteView data) {
   memory.Publish();
 }
 
-// `own`: what this rank has published, where that is to be had elsewhere and not overwritten too early; or
-// null.
+// `own`: this rank's published data, if it has a second copy that is not overwritten too early; or null.
 void ReducePublished(const NodeMemory& memory, const Arithmetic& arithmetic, uint8_t* out, size_t bytes,
                      const uint8_t* own = nullptr) {
   Operands operands(memory.ranks());
@@ -48,12 +47,12 @@ void ReducePublished(const NodeMemory& memory, const Arithmetic& arithmetic, uin
   arithmetic.Apply(out, operands.all(), bytes);
 }
 
-// Everybody reads everybody's: one step.
+// All ranks read all slots: one step.
 Status DirectAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
                        std::span<uint8_t> receive) {
   MUSTER_CHECK(memory.Claim());
   PublishData(memory, send);
-  // Not out of this rank's own slot: the others have taken its lines, and reading would wait for them.
+  // Not out of this rank's own slot: the other ranks have taken its lines, and reading would wait for them.
   alignas(kCacheLine) std::array<uint8_t, kInlineBytes> copy;
   const uint8_t* own = send.data();
   if (send.data() == receive.data() && memory.index() > 0) {
@@ -66,7 +65,7 @@ Status DirectAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteVie
   return {};
 }
 
-// The first reads everybody's and publishes the result: two steps, and the others wait once.
+// The first rank reads all slots and publishes the result: two steps, and the other ranks wait once.
 Status CentralAllReduce(NodeMemory& memory, const Arithmetic& arithmetic, ByteView send,
                         std::span<uint8_t> receive) {
   MUSTER_CHECK(memory.Claim(2));
@@ -203,7 +202,7 @@ Status SharedReduceScatter(NodeMemory& memory, const Arithmetic& arithmetic, Byt
   const auto mine = [&](int part, size_t at) {
     return Within(send.subspan(static_cast<size_t>(memory.RankAt(part)) * block, block), at, width);
   };
-  // The arithmetic writes over its first operand alone: a result that belongs where another one lies is made
+  // The arithmetic may write only over its first operand: a result with another operand in its place is made
   // beside it.
   const bool in_place = index > 0 && block > 0 && mine(index, 0).data() == receive.data();
   const auto beside = in_place ? std::make_unique_for_overwrite<uint8_t[]>(std::min(width, block)) : nullptr;

@@ -60,7 +60,7 @@ Standing CallHistory::Ask(int from, const Call& theirs, std::optional<Mismatch>&
     return Standing::kElsewhere;
   }
   const Call& mine = Past(theirs.sequence);
-  if (mine.sequence != theirs.sequence) return Standing::kElsewhere;  // too long ago to know
+  if (mine.sequence != theirs.sequence) return Standing::kElsewhere;  // too old to be recorded
   if (mine != theirs) {
     mismatch = Mismatch{from, theirs, mine};
     return Standing::kDisagrees;

@@ -1,8 +1,8 @@
-// What one communicator is doing in this process: the current call, the peers it waits for, and the calls of a
-// while ago. For surveys of the control plane, and for peers that ask (inquiry.h).
+// The state of one communicator in this process: the current call, the peers it waits for, and earlier calls.
+// For surveys of the control plane, and for inquiries of peers (inquiry.h).
 //
-// Why this exists: an algorithm makes a rank talk to a few peers only. Two ranks that disagree may never
-// exchange a message, and the rank somebody waits for is rarely the one that is missing. See inquiry.h.
+// Reason: an algorithm makes a rank exchange messages with a few peers only. Two ranks that disagree may
+// never exchange a message, and the rank that another waits for is rarely the missing one.
 //
 // Threads: all functions may be called from any thread.
 #pragma once
@@ -21,14 +21,14 @@
 
 namespace muster::socket {
 
-// How a rank answers "I am in this call; are you?".
+// The answer of a rank to "I am in this call; are you?".
 enum class Standing : uint8_t {
-  kElsewhere = 0,  // not in it: not yet, no longer, or the communicator is unknown here
+  kElsewhere = 0,  // not in it (before or after), or the communicator is unknown here
   kSame = 1,       // in the same call
   kDisagrees = 2,  // in another call of that number, or it was
 };
 
-// A peer's call that is not ours.
+// A peer's call that differs from this rank's.
 struct Mismatch {
   int rank = 0;  // in the whole group
   Call theirs;
@@ -37,22 +37,21 @@ struct Mismatch {
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-// Ranks that a blocked one says it waits for.
+// Number of awaited ranks that a blocked rank reports.
 inline constexpr size_t kShownRanks = 8;
 
-// What a call is called, for people.
+// The displayed name of a call.
 OperationState StateOf(const Call& call);
 
 class CallHistory final : public ActivitySource {
  public:
-  // Enters `call`; its sequence is one more than the last. Present: somebody asked about this number while
-  // this rank was not there yet, and is in another call.
+  // Enters `call`; its sequence is one more than the last. Present: an earlier inquiry about this number came
+  // from a rank in another call.
   std::optional<Mismatch> Begin(const Call& call);
   void Waiting(std::vector<int> world_ranks);
   void End();
 
-  // `from`, a rank of the whole group, is blocked in `theirs`. `mismatch` is set where the answer is
-  // kDisagrees.
+  // `from`, a rank of the whole group, is blocked in `theirs`. `mismatch` is set if the answer is kDisagrees.
   Standing Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch);
 
   // The current call, or the last one.
@@ -70,7 +69,7 @@ class CallHistory final : public ActivitySource {
   std::atomic<bool> waiting_ = false;  // waiting_for_ is not empty; spares short calls a lock
   std::vector<int> waiting_for_;
   std::array<Call, kRemembered> history_{};  // the current one included
-  std::map<int, Call> early_;                // asked about before this rank got there
+  std::map<int, Call> early_;                // inquiries that came before this rank entered the call
 };
 
 }  // namespace muster::socket

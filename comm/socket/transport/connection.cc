@@ -56,7 +56,7 @@ Flow Connection::SendPlain(OutgoingMessage& message) {
     const size_t header_sent = std::min(message.sent, message.header.size());
     const size_t payload_sent = message.sent - header_sent;
     parts[0] = {message.header.data() + header_sent, message.header.size() - header_sent};
-    // sendmsg does not write to what it sends.
+    // sendmsg does not write to the payload.
     parts[1] = {const_cast<uint8_t*>(message.payload.data()) + payload_sent,
                 turn - message.header.size() - payload_sent};
     msghdr out{};

@@ -1,4 +1,4 @@
-// One proven data connection: messages (frame.h) out and in, without blocking; sealed where the handshake has
+// One proven data connection: messages (frame.h) out and in, without blocking; sealed if the handshake has
 // agreed on keys (record_stream.h).
 //
 // Threads: one may send while another receives. Ownership: owns the descriptor.
@@ -23,31 +23,31 @@
 namespace muster::socket {
 
 enum class Flow {
-  kDone,      // as much as was asked for
-  kBlocked,   // no more for now: the kernel's buffer, what a message follows, or the other way's turn
+  kDone,      // all requested bytes
+  kBlocked,   // no more for now: kernel's buffer, the message that it follows, or the other way's turn
   kBroken,    // closed by the peer or reset
-  kTampered,  // sealed, and what came is not what the peer sent
+  kTampered,  // sealed, and the received bytes are not the peer's
 };
 
-// How much moves one way before the other way has its turn. What is under way between two ranks then stays in
+// Bytes that move one way before the other way has its turn. Data under way between two ranks then stays in
 // the processor's cache on its way through the kernel; measured, 64 KiB and 1 MiB are both slower.
 inline constexpr size_t kTurnBytes = size_t{256} * 1024;
 
-// How many bytes of a message are in place; kAllArrived where it is complete, which for an empty one is the
-// only news.
+// The number of bytes of a message in place; kAllArrived if it is complete, which is the only event of an
+// empty one.
 using ArrivedBytes = size_t;
 inline constexpr ArrivedBytes kAllArrived = SIZE_MAX;
 
-// A message on its way out. The payload stays the caller's until it is sent.
+// A message to be sent. The payload stays the caller's until it is sent.
 struct OutgoingMessage {
   FrameBytes header{};
   ByteView payload;
   size_t sent = 0;                        // bytes of header and payload
   int descriptor = -1;                    // goes along, on a Unix socket; stays the caller's
-  const ArrivedBytes* follows = nullptr;  // no more of the payload than this may go yet; null: all of it
+  const ArrivedBytes* follows = nullptr;  // limit of the payload that may be sent now; null: all of it
 
   size_t total() const { return header.size() + payload.size(); }
-  // How far it may be sent now.
+  // The number of bytes that may be sent now.
   size_t Available() const {
     if (follows == nullptr) return total();
     return *follows == 0 ? 0 : header.size() + std::min(payload.size(), *follows);
@@ -66,7 +66,7 @@ class Connection {
 
   int fd() const { return fd_.get(); }
 
-  // How far `message` may be sent now.
+  // The number of bytes of `message` that may be sent now.
   size_t Available(const OutgoingMessage& message) const;
   Flow Send(OutgoingMessage& message);
 
@@ -77,14 +77,14 @@ class Connection {
   // Some of the payload, `got` bytes of it; kDone when `into` is full.
   Flow ReadPayload(std::span<uint8_t> into, size_t& got);
   void FinishMessage() { header_.reset(); }
-  // What came along with the last message that had a descriptor; empty: nothing.
+  // The descriptor that came with the last message that had one; empty: none.
   UniqueFd TakeDescriptor() { return std::move(descriptor_); }
   // The name of the private directory in which one end of a Unix socket is bound; empty over TCP.
   std::string PrivateDirectoryName() const;
 
-  // Whether the next thing in the kernel's buffer is a leave message; for a sender, who may not read.
+  // True if the next message in the kernel's buffer is a leave message; for a sender, which may not read.
   bool PeekLeave() const;
-  // Tells the peer that nothing will follow. Best effort: the connection is closed in any case.
+  // Notifies the peer that nothing will follow. Best effort: the connection is closed in any case.
   void SendLeave(uint64_t communicator);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxRetries = 12;
 constexpr Duration kFirstRetry = std::chrono::milliseconds(5);
 constexpr Duration kQueueRetry = std::chrono::milliseconds(20);
-// A full queue empties when its owner looks at it. Where there is another way, it is not waited for longer.
+// A full queue empties when its owner polls it. If there is an alternative, this is the limit of the wait.
 constexpr Duration kQueuePatience = std::chrono::seconds(5);
 constexpr Duration kSlowestRetry = std::chrono::milliseconds(500);
 
@@ -61,7 +61,7 @@ void Dial::StartAttempt(size_t index) {
     if (error_number != ECONNREFUSED) refused_ = false;
     // Its owner is about to make it.
     retry_ = retry_ || error_number == ENOENT;
-    // A Unix socket whose queue is full says so instead of waiting.
+    // A Unix socket with a full queue returns EAGAIN instead of waiting.
     attempt.failure = ErrnoText(error_number);
     queue_full_ = queue_full_ || error_number == EAGAIN;
     return;
@@ -171,7 +171,7 @@ void Dial::OnStageFailed() {
   if (queue_full_) {
     if (queue_by_.IsNever()) queue_by_ = Deadline::After(std::min(kQueuePatience, connect_timeout_));
     queue_was_full_ = true;
-    // Its owner may be busy with the user's program for as long as that likes.
+    // Its owner may be busy with the user's program for any time.
     if (stage_ + 1 == stages_.size() || !queue_by_.Expired()) {
       retry_at_ = Deadline::After(kQueueRetry);
       return;
@@ -232,7 +232,7 @@ void Dial::Close(Attempt& attempt) {
   attempt.fd.Reset();
 }
 
-// What the kernel already knows and nobody has looked at yet may be either.
+// A result of connect(2) that this process has not polled may be either.
 bool Dial::MayHaveReached() const {
   if (state_ == State::kConnected) return true;
   return std::ranges::any_of(attempts_, [](const Attempt& attempt) {

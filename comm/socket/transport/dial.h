@@ -1,9 +1,9 @@
-// One outbound connection: the addresses of a peer, tried side by side until one has proven to be the peer
-// and has taken the connection (handshake.h).
+// One outbound connection: tries all addresses of a peer in parallel until one has proven to be the peer and
+// has accepted the connection (handshake.h).
 //
-// Same node: its Unix socket, and if that leads nowhere, or its queue stays full, TCP. Only the wait for the
-// kernel to connect has a deadline of its own: a connected peer that does not answer is busy with the user's
-// program, and whoever waits for it has a deadline already.
+// Same node: its Unix socket, and if that fails, or its queue stays full, TCP. Only the wait for the kernel
+// to connect has its own deadline: a connected peer that does not answer is busy with the user's program, and
+// the waiting call has a deadline already.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace muster::socket {
 
-// Addresses of one peer: all of a stage at once, the next stage when the one before has failed.
+// Addresses of one peer: all of a stage at the same time, the next stage when the one before has failed.
 using DialStages = std::vector<std::vector<net::SocketAddress>>;
 
 class Dial {
@@ -39,7 +39,7 @@ class Dial {
   const LinkKey& key() const { return key_; }
   State state() const { return state_; }
   Clock::time_point began() const { return began_; }
-  // Whether an address has taken the connection, or may have.
+  // True if an address has taken the connection, or may have.
   bool MayHaveReached() const;
   // When OnTime has to be called.
   Deadline wake() const;
@@ -49,7 +49,7 @@ class Dial {
   ProvenLink TakeConnection() { return std::move(connected_); }
   // kFailed: "10.1.0.2:40001: Connection refused, 10.2.0.2:40001: No route to host".
   std::string Tried() const;
-  // kFailed: nobody listens at any address any more.
+  // kFailed: no process listens at any address.
   bool refused() const { return refused_; }
 
  private:

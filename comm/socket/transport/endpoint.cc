@@ -17,7 +17,7 @@ namespace {
 constexpr uint8_t kVersion = 3;
 constexpr size_t kLongestName = 32;
 
-// What EncodeEndpoint may have written; never a path.
+// A name that EncodeEndpoint may have written; never a path.
 bool IsSocketName(std::string_view name) {
   return name.size() <= kLongestName &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
@@ -111,7 +111,7 @@ void SocketEndpoint::OpenElsewhere() {
     auto opened = net::PrivateSocket::OpenIn(base, address_.unix_name, net::PrivateSocket::Kind::kListener);
     if (opened) unix_.push_back(*std::move(opened));
   }
-  // Not all see the first one. Of the others all choose the same, if they see the same.
+  // Not all ranks can access the first base. Ranks that can access the same bases all choose the same one.
   std::ranges::stable_partition(bases_, [&](const std::string& base) { return base != first; });
   LookForDirectories();
 }

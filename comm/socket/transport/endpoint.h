@@ -1,12 +1,11 @@
-// What a rank opens before it meets the others, and brings along as its payload: where its data connections
-// arrive.
+// A rank opens this before it meets the other ranks; its payload has the addresses of its data connections.
 //
-// Opened BEFORE the rendezvous, because its payload() goes into the hello; handed to MakeSocketCommunicator
+// Opened BEFORE the rendezvous, because its payload() goes into the hello; passed to MakeSocketCommunicator
 // after it. Nothing is accepted in between: connections of quick peers wait in the kernel's queue.
 //
-// The Unix socket is in one private directory (net/private_directory.h). If the ranks of a node turn out to
-// use different bases (containers that do not share /dev/shm), each opens the same name in all other bases as
-// well.
+// The Unix socket is in one private directory (net/private_directory.h). The ranks of a node may use
+// different bases (containers that do not share /dev/shm). Then each opens the same name in all other bases
+// as well.
 //
 // Ownership: owns its listeners and closes them with itself. Threads: one at a time. Nothing here blocks.
 #pragma once
@@ -28,16 +27,16 @@ namespace muster::socket {
 struct SocketEndpointOptions {
   // Without it no port is opened: for a group on one node.
   bool tcp = true;
-  // Where the ranks of one node have their Unix sockets, in directories of their own below these.
+  // The bases of the private directories with the Unix sockets of one node's ranks.
   std::vector<std::string> bases = net::PrivateBases();
 };
 
-// Where one rank can be reached; the decoded payload. A value.
+// The addresses of one rank; the decoded payload. A value.
 struct EndpointAddress {
   std::string unix_name;           // of a socket in a private directory; empty: none
   uint16_t port = 0;               // TCP, at each of its node's addresses; 0: none
-  uint32_t network_namespace = 0;  // that the port belongs to; 0: unknown
-  uint32_t base = 0;               // a number for the base: ranks with the same one see each other's sockets
+  uint32_t network_namespace = 0;  // of the port; 0: unknown
+  uint32_t base = 0;               // number of the base: ranks with the same one reach each other's sockets
 
   friend bool operator==(const EndpointAddress&, const EndpointAddress&) = default;
 };
@@ -48,9 +47,9 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 
 class SocketEndpoint {
  public:
-  // A TCP listener on all addresses (IPv6 and IPv4 in one socket; IPv4 alone where there is no IPv6) on a
-  // port that the kernel chooses, and a Unix socket in the first base in which that works; without any, ranks
-  // of one node use TCP. Error: kSystem.
+  // A TCP listener on all addresses (IPv6 and IPv4 in one socket; IPv4 alone without IPv6) on a port that the
+  // kernel chooses, and a Unix socket in the first base that works. Without one, ranks of one node use TCP.
+  // Error: kSystem.
   static Result<std::unique_ptr<SocketEndpoint>> Open(const SocketEndpointOptions& options = {});
 
   SocketEndpoint(const SocketEndpoint&) = delete;
@@ -65,7 +64,7 @@ class SocketEndpoint {
   // After the rendezvous, if the ranks of this node use different bases.
   void OpenElsewhere();
 
-  // Where a peer of this node has its socket; absent if this process does not see it. Remembers directories.
+  // The socket of a peer of this node; absent if this process cannot access it. Caches directories.
   std::optional<net::SocketAddress> Find(const std::string& unix_name);
   std::optional<net::PrivateDirectory> FindDirectory(const std::string& name);
 

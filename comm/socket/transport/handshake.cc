@@ -20,7 +20,7 @@ auth::MemberContext ContextOf(const GroupMember& self, const LinkKey& key, int c
                               auth::CipherSet offered, std::optional<auth::Cipher> chosen) {
   auth::MemberContext context;
   context.group_key = self.key;
-  // An answer made for one purpose must not open a connection for another, nor one with another seal.
+  // An answer made for one purpose must not open a connection for another purpose, or with another seal.
   context.group_id = fmt::format("{}/{:016x}/{}/{}/{}", self.group_id, key.communicator,
                                  static_cast<int>(key.purpose), offered, Number(chosen));
   context.connector_rank = connector;
@@ -73,7 +73,7 @@ Shake ConnectorHandshake::ReadReply(int fd) {
   return Shake::kDone;
 }
 
-// One of those that were offered; none only where none was.
+// One of the offered ciphers; 0 only if none was offered.
 bool ConnectorHandshake::Choose(uint8_t cipher) {
   if (cipher == 0) return offered_ == 0;
   cipher_ = static_cast<auth::Cipher>(cipher);
@@ -109,7 +109,7 @@ Shake AcceptorHandshake::ReadHello(int fd) {
   FieldReader reader(hello_);
   uint32_t magic = 0;
   reader(magic);
-  // Whoever speaks another protocol may wait for an answer before it has sent as much as a hello.
+  // A client of another protocol may wait for an answer before it has sent a whole hello.
   const bool begun = shake == Shake::kDone || messages_.got() >= sizeof kMagic;
   if (begun && magic != kMagic) return Reject("it does not speak muster's data protocol");
   if (shake != Shake::kDone) return shake;

@@ -1,19 +1,19 @@
-// How a fresh data connection is proven, on a non-blocking descriptor. Four messages of fixed length:
+// Proves a fresh data connection, on a non-blocking descriptor. Four messages of fixed length:
 //
-//     connector -> acceptor   u32 magic, i32 connector, i32 acceptor, u8 purpose, u64 communicator,
-//                             u8 ciphers, 32 B nonce
-//     acceptor  -> connector  u8 cipher, 32 B nonce, 32 B answer
-//     connector -> acceptor   32 B answer
-//     acceptor  -> connector  u8 1: taken
+//   connector -> acceptor   u32 magic, i32 connector, i32 acceptor, u8 purpose, u64 communicator,
+//                           u8 ciphers, 32 B nonce
+//   acceptor  -> connector  u8 cipher, 32 B nonce, 32 B answer
+//   connector -> acceptor   32 B answer
+//   acceptor  -> connector  u8 1: taken
 //
 // The answers are member_proof.h's, with purpose, communicator and both fields of ciphers bound in: a change
-// to any of them makes an answer wrong. `ciphers` is what the connector can seal with, `cipher` what the
-// acceptor has chosen of it; both are 0 where the connection stays plain (rendezvous.protect: control, and
+// to any of them makes an answer wrong. `ciphers`: those that the connector supports; `cipher`: the
+// acceptor's choice among them. Both are 0 if the connection stays plain (rendezvous.protect: control, and
 // any Unix socket).
 //
-// The last byte is there because the acceptor may give up (its deadline) while the third message travels:
-// until it has come the connector may try elsewhere, after it both sides have the connection. Nothing is read
-// beyond a message, so frames may follow immediately.
+// The reason for the last byte: the acceptor may time out while the third message travels. Until the byte has
+// come the connector may try another address; after it both sides have the connection. Nothing is read beyond
+// a message, so frames may follow immediately.
 //
 // Threads: one at a time. Nothing here blocks or owns the descriptor.
 #pragma once
@@ -39,7 +39,7 @@ enum class Purpose : uint8_t {
   kInquiry = 3,  // inquiry.h
 };
 
-// What a connection is for; a rank has at most one of each (but for inquiries).
+// The purpose of a connection; a rank has at most one of each, except inquiries.
 struct LinkKey {
   uint64_t communicator = 0;
   Purpose purpose = Purpose::kCollective;
@@ -55,15 +55,15 @@ struct GroupMember {
   int size = 0;
   GroupKey key{};
   std::string group_id;
-  auth::CipherSet ciphers = 0;  // what to seal connections with that leave this node; 0: they stay plain
+  auth::CipherSet ciphers = 0;  // ciphers for connections between nodes; 0: they stay plain
 };
 
-// What became of one step.
+// The result of one step.
 enum class Shake {
   kPending,
   kDone,
-  kClosed,    // the other end closed or the connection broke; error_number() says how (0: closed)
-  kRejected,  // the other end is not who it should be; reason() says why
+  kClosed,    // the other end closed or the connection broke; error_number() has the cause (0: closed)
+  kRejected,  // the other end is not the expected one; reason() has the cause
 };
 
 // Reads or writes messages of fixed length without blocking.
@@ -87,18 +87,18 @@ inline constexpr size_t kReplyBytes = 65;
 
 class ConnectorHandshake {
  public:
-  // `ciphers`: what to seal the connection with; 0: it stays plain, as every Unix socket does.
+  // `ciphers`: for sealing the connection; 0: it stays plain, as every Unix socket does.
   ConnectorHandshake(const GroupMember& self, const LinkKey& key, auth::CipherSet ciphers = 0);
 
   // Sends the hello; the descriptor is connected.
   Shake Start(int fd);
-  // Until the acceptor has shown that it is the peer; what follows waits for Prove, so that of several
+  // Until the acceptor has proven to be the peer. The next step waits for Prove, so that of several
   // connections to one peer exactly one is used.
   Shake ReadReply(int fd);
   Shake Prove(int fd);
   // Until the acceptor has taken the connection.
   Shake ReadTaken(int fd);
-  // After that: what it is sealed with.
+  // After that: the keys that seal it.
   std::optional<auth::DataKeys> Keys() const;
 
   int error_number() const { return messages_.error_number(); }
@@ -134,7 +134,7 @@ class AcceptorHandshake {
   // Valid after kDone.
   const LinkKey& key() const { return key_; }
   std::optional<auth::DataKeys> Keys() const;
-  // A well-formed hello of this group's size has come: not a stranger, but perhaps a peer that gave up.
+  // A well-formed hello of this group's size has come: perhaps a peer that timed out, not a foreign client.
   bool greeted() const { return greeted_; }
   int error_number() const { return messages_.error_number(); }
   const std::string& reason() const { return reason_; }

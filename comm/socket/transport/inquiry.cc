@@ -81,7 +81,7 @@ InquiryServer::~InquiryServer() {
 void InquiryServer::Receive(int from, ProvenLink link) {
   auto visitor = std::make_unique<Visitor>(Visitor{from, {}, InquiryMessages(link.keys)});
   Visitor* raw = visitor.get();
-  // Else the asker sees its connection close and does without.
+  // Otherwise the sender's connection closes, which counts as no answer.
   if (!loop_.Watch(link.fd.get(), EPOLLIN, [this, raw](uint32_t) { OnReady(raw); })) return;
   raw->fd = std::move(link.fd);
   visitors_.push_back(std::move(visitor));
@@ -96,7 +96,7 @@ void InquiryServer::OnReady(Visitor* visitor) {
     LogWarning("a question of rank {} was changed on the way; ignored", visitor->rank);
   const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
-    // Whether it arrives does not matter here: an asker that has gone has had its reasons.
+    // Delivery does not matter here: a sender that has gone does not need the answer.
     const AnswerBytes answer{static_cast<uint8_t>(responder_(visitor->rank, question->call))};
     visitor->messages.Write(visitor->fd.get(), answer);
   }

@@ -1,15 +1,14 @@
-// Asking a peer what it is doing, over a connection of its own that lives for one question. Any rank may ask
-// any other; the rule "the higher rank connects" does not hold here, because a rank may have to ask one that
-// would never connect.
+// Requests a peer's current call, over a separate connection for one question. Any rank may inquire at any
+// other: the rule "the higher rank connects" does not hold here, because the peer might never connect.
 //
-//     asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
-//     asked -> asker   u8 standing
+//   asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
+//   asked -> asker   u8 standing
 //
-// Where the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
-// an inquiry decides nothing that the connections for data would not find out themselves.
+// If the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
+// an inquiry decides nothing that the data connections would not detect themselves.
 //
-// A rank that has been blocked for a while asks the peers it waits for: if calls of the same number differ, the
-// asked rank makes that the group's failure.
+// A rank that has been blocked for a while sends inquiries to the peers it waits for: if calls of the same
+// number differ, the asked rank makes that the group's failure.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -36,7 +35,7 @@ using AnswerBytes = std::array<uint8_t, 1>;
 // Absent for a byte that is no Standing.
 std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes);
 
-// The one message that goes each way, sealed where there are keys.
+// The one message in each direction, sealed if there are keys.
 class InquiryMessages {
  public:
   explicit InquiryMessages(const std::optional<auth::DataKeys>& keys) : keys_(keys) {}
@@ -63,8 +62,8 @@ class Inquiry {
   enum class State {
     kOpen,  // not answered; the peer may be busy with the user's program
     kAnswered,
-    kRefused,  // nobody listens where the peer did: it has gone
-    kFailed,   // could not be asked
+    kRefused,  // the peer's listener is gone: the peer has ended
+    kFailed,   // no answer could be obtained
   };
 
   Inquiry(net::EventLoop& loop, std::unique_ptr<Dial> dial, const Call& call);
@@ -91,7 +90,7 @@ class Inquiry {
   InquiryMessages messages_{{}};
 };
 
-// Answers those who ask this rank.
+// Answers inquiries at this rank.
 class InquiryServer {
  public:
   // Given the asker's rank and call.

@@ -22,7 +22,7 @@ bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
   return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
 }
 
-// Whether the ranks of this node are in more than one network namespace.
+// True if the ranks of this node are in more than one network namespace.
 bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& addresses) {
   const Roster& roster = group.roster();
   const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
@@ -30,7 +30,7 @@ bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& address
                              [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
 }
 
-// The nodes whose ranks have their sockets in several bases: one may not see another's.
+// The nodes whose ranks have their sockets in several bases: one rank may lack access to another's.
 std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
   std::map<int, uint32_t> base_of_node;
   std::set<int> divided;
@@ -42,8 +42,8 @@ std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddre
   return divided;
 }
 
-// Every rank of a divided node opens its sockets in all bases before any rank looks for them, so that all
-// find the same ways.
+// Every rank of a divided node opens its sockets in all bases before any rank searches them, so that all find
+// the same addresses.
 Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
                         Duration patience) {
   if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());
@@ -107,8 +107,7 @@ Deadline Mesh::wake() const {
 void Mesh::Serve() {
   const std::lock_guard lock(mutex_);
   loop_->RunReady();
-  // After what has arrived: a deadline that passed while nobody looked must not strike a peer that was in
-  // time.
+  // After the arrived data: a deadline that passed between two calls must not end a peer that was in time.
   acceptor_.OnTime();
   for (const auto& [key, dial] : dials_) dial->OnTime();
   CallBack();
@@ -140,8 +139,7 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
     return;
   }
   if (key.peer > self_.rank) {
-    // The peer is late, or reaches this rank only where this rank does not reach it, or something else was
-    // there.
+    // The peer is late, or can be reached in one direction only, or another process was there.
     if (const auto again = call_back_at_.find(key); again != call_back_at_.end()) {
       again->second = Deadline::After(options_.call_back_after);
     }
@@ -151,13 +149,13 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   const bool nowhere = tried.empty();
   if (nowhere) tried = "it has no address that this node could reach";
   if (SharesNode(key.peer)) {
-    // In another network namespace a socket that is not seen is no sign that the peer has gone.
+    // In another network namespace a missing socket does not prove that the peer has gone.
     const bool apart =
         Apart(addresses_[static_cast<size_t>(key.peer)], addresses_[static_cast<size_t>(self_.rank)]);
     failed_.emplace(key, LinkFailure{std::move(tried), dial.refused() && !(nowhere && apart)});
     return;
   }
-  // From another node "refused" may be a firewall's word, but more often the peer has gone.
+  // From another node "refused" may come from a firewall, but more often the peer has gone.
   Clock::time_point final_at = Clock::now() + options_.called_back_within;
   if (!dial.refused()) final_at = std::max(final_at, dial.began() + options_.connect);
   unreached_.emplace(key, Unreached{LinkFailure{std::move(tried), false, true}, Deadline::At(final_at)});
@@ -203,7 +201,7 @@ void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   WakeAll();
 }
 
-// A lower rank's connection and an own one must never both be taken. One that is not wanted yet is tried
+// A lower rank's connection and an own one must never both be taken. One that is not needed yet is tried
 // again.
 bool Mesh::Wants(const LinkKey& key) const {
   if (key.purpose == Purpose::kInquiry) return true;
@@ -212,7 +210,7 @@ bool Mesh::Wants(const LinkKey& key) const {
   const auto dial = dials_.find(key);
   if (SharesNode(key.peer)) return false;
   if (dial == dials_.end()) return true;
-  // One that has just ended is settled first: what it met is what is told.
+  // A dial that has just ended is settled first: its result is the one to report.
   if (dial->second->state() != Dial::State::kTrying) return false;
   return !dial->second->MayHaveReached() && Clock::now() - dial->second->began() >= options_.call_back_after;
 }
@@ -239,7 +237,7 @@ LinkState Mesh::Take(const LinkKey& key) {
   const std::lock_guard lock(mutex_);
   if (key.peer < self_.rank && !IsPending(key)) {
     dials_.emplace(key, StartDial(key));
-    SettleDials();  // it may have failed at once
+    SettleDials();  // it may have failed immediately
   }
   if (key.peer > self_.rank && !IsPending(key) && !SharesNode(key.peer))
     call_back_at_.try_emplace(key, Deadline::After(options_.call_back_after));
@@ -314,7 +312,7 @@ void Mesh::RemoveWaker(int fd) {
 void Mesh::WakeAll() {
   const uint64_t one = 1;
   for (const int fd : wakers_) {
-    // Fails only where the counter is full, and then the waiter is awake anyway.
+    // Fails only if the counter is full, and then the waiter is awake anyway.
     [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
   }
 }

@@ -1,21 +1,21 @@
 // All data connections of this process while they are being made, shared by its communicators (Split) and
 // their threads.
 //
-// Connections are made at first use, the higher rank of a pair connecting to the lower: a full mesh of 2048
-// ranks is out of the question. No thread is started; whoever is blocked in an operation serves everybody,
-// with Serve().
+// Connections are made at first use; the higher rank of a pair connects to the lower. A full mesh of 2048
+// ranks is out of the question. No thread is started; a rank that is blocked in an operation serves all
+// peers, with Serve().
 //
-// Between nodes the way may be open in one direction only (a firewall, a route that is missing). So the lower
-// rank, where it has waited for `call_back_after`, calls back: it connects itself. The higher one alone
-// decides which connection both use: the lower one's only where its own has failed, has not got through for
-// as long, or has not begun. Where its own has failed it waits for the lower one's a while before it says so.
+// Between nodes a connection may work in one direction only (a firewall, a missing route). So the lower rank
+// calls back after it has waited for `call_back_after`: it connects itself. Only the higher one decides which
+// connection both use. It takes the lower one's if its own has failed, has not succeeded for that time, or
+// has not begun. After its own failure it waits a while for the lower one's before it reports the failure.
 //
-// Nobody can deadlock on a peer that waits elsewhere. A rank blocks in one place only (ProgressEngine::Run),
-// and there it polls this Mesh, which never waits itself: it accepts, answers handshakes and inquiries for
-// every communicator of the process, whatever the rank is waiting for. So "X waits for Y to answer its
-// handshake" ends as soon as Y is in any operation, and where Y is in none, it has yet to make the call that
-// X needs it for. Handshakes therefore add no edge to the graph of who waits for whom, and that graph, of
-// data between ranks in the same call, has no cycle (progress_engine.h).
+// No rank can deadlock on a peer that waits elsewhere. A rank blocks in one place only (ProgressEngine::Run),
+// where it polls this Mesh, which itself never waits. The Mesh accepts connections and answers handshakes and
+// inquiries for every communicator of the process, during any wait of the rank. So "X waits for Y to answer
+// its handshake" ends as soon as Y is in any operation. If Y is in none, its next call is the one that X
+// needs. So handshakes add no edge to the graph of waits between ranks. That graph, of data between ranks in
+// the same call, has no cycle (progress_engine.h).
 //
 // Threads: all functions may be called from any thread; none waits. Ownership: the Group outlives it.
 #pragma once
@@ -52,12 +52,12 @@ struct MeshOptions {
 // Why there is no connection.
 struct LinkFailure {
   std::string tried;     // addresses and reasons
-  bool refused = false;  // on this rank's own node and nobody listens any more: the peer has gone
+  bool refused = false;  // on this rank's own node, without a listener: the peer has ended
   bool apart = false;    // between two nodes: the peer has not connected to this rank either
 };
 
 struct LinkState {
-  ProvenLink link;                     // ready where it has an fd; the caller's from now on
+  ProvenLink link;                     // ready if it has an fd; the caller's from now on
   std::optional<LinkFailure> failure;  // final
 };
 
@@ -72,7 +72,7 @@ class Mesh {
 
   Group& group() const { return group_; }
   bool SharesNode(int peer) const;
-  // A private directory of this node, by its name; absent if this process does not see it.
+  // A private directory of this node, by its name; absent if this process cannot access it.
   std::optional<net::PrivateDirectory> FindDirectory(const std::string& name) const;
 
   // Readable when Serve has something to do.
@@ -81,23 +81,22 @@ class Mesh {
   Deadline wake() const;
   void Serve();
 
-  // The connection for `key`, as soon as there is one; begins to connect where that is this rank's part.
-  // Neither ready nor failed: a Waker is written to when that changes.
+  // The connection for `key`, as soon as there is one; begins to connect if that is this rank's part. Neither
+  // ready nor failed: a Waker is written to when that changes.
   LinkState Take(const LinkKey& key);
 
   // Connections of a communicator that have come and were never taken.
   std::vector<ProvenLink> TakeUnused(uint64_t communicator, Purpose purpose);
 
-  // `fd` (an eventfd) is written to whenever a connection or an inquiry has come to an end. Until
-  // RemoveWaker.
+  // `fd` (an eventfd) is written to each time a connection or an inquiry has ended. Until RemoveWaker.
   void AddWaker(int fd);
   void RemoveWaker(int fd);
 
-  // Whom to ask about the calls of a communicator of this process.
+  // The source of answers about the calls of a communicator of this process.
   void AddCallHistory(uint64_t communicator, std::shared_ptr<CallHistory> history);
   void RemoveCallHistory(uint64_t communicator);
 
-  // Asks `peer` whether it is in `call`.
+  // Sends `peer` the question whether it is in `call`.
   uint64_t Inquire(int peer, const Call& call);
   Inquiry::State Look(uint64_t inquiry) const;
   void Drop(uint64_t inquiry);

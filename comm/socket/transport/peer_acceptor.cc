@@ -14,7 +14,7 @@
 namespace muster::socket {
 namespace {
 
-// How long a listener rests after accept(2) has failed.
+// The pause of a listener after accept(2) has failed.
 constexpr Duration kRest = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -62,7 +62,7 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
     if (!fd && SaveDescriptors()) fd = net::Accept(listener.fd, &address);
     if (!fd) return Rest(listener, fd.error());
     if (!*fd) {
-      listener.ready = false;  // the kernel says when there is another one
+      listener.ready = false;  // the kernel reports the next one
       return;
     }
     complained_ = false;
@@ -78,7 +78,7 @@ void PeerAcceptor::Rest(ListeningSocket& listener, const Error& error) {
   Watch(listener, false);
 }
 
-// The other users of this node are closed when they are accepted: a Unix listener has no strangers.
+// The other users of this node are closed when they are accepted: a Unix listener has no foreign peers.
 bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
   while (listener.half_open.full()) {
     const auto victim = listener.unix_socket ? std::nullopt : listener.half_open.Victim(Clock::now());
@@ -88,7 +88,7 @@ bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
   return true;
 }
 
-// What it has sent is read first; true when it has gone.
+// Its received bytes are read first; true when it has gone.
 bool PeerAcceptor::GiveUpOne(net::HalfOpenTable::Id id, const ListeningSocket& listener,
                              const std::string& reason) {
   Newcomer* newcomer = Find(listener, id);
@@ -183,8 +183,7 @@ void PeerAcceptor::Finish(Newcomer* newcomer) {
 }
 
 void PeerAcceptor::Dismiss(Newcomer* newcomer, const std::string& reason) {
-  // A peer that found what it wanted elsewhere (another address, an answer to its question) hangs up in good
-  // faith.
+  // A peer that used another address, or has its answer already, closes the connection in the normal course.
   const bool member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
   const std::string text = fmt::format("closed a data connection from {}: {}", newcomer->address, reason);
   if (member) {

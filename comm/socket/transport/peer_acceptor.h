@@ -1,15 +1,15 @@
-// Accepts data connections on this rank's listeners, and lets each newcomer prove that it is a member of the
+// Accepts data connections on this rank's listeners; each newcomer must prove that it is a member of the
 // group.
 //
-// A stranger (silent, garbled, another user, without the group's key) is closed and logged (RejectionLog). A
-// newcomer has `handshake` to prove itself, counted only while this rank is looking: what has arrived is read
-// before a deadline is applied, because a rank may compute for an hour between two looks.
+// A foreign peer (silent, garbled, another user, without the group's key) is closed and logged
+// (RejectionLog). A newcomer has `handshake` to prove itself, counted only while this rank polls. Arrived
+// data is read before a deadline is applied, because a rank may compute for an hour between two polls.
 //
-// A flood of connections costs little: at most kAcceptsPerWake are accepted before whoever waits has its
-// turn, and after what is due in time. Each listener has at most `half_open_limit` newcomers. When it is
-// full, a silent one gives way (comm/net/half_open.h); while none does, further ones wait in the kernel's
-// queue. Strangers also give way when the process runs out of descriptors; the listeners rest for a moment
-// when there is none left to close. The group never fails for it.
+// A flood of connections costs little: at most kAcceptsPerWake are accepted before the waiting call has its
+// turn, and after the work that is due in time. Each listener has at most `half_open_limit` newcomers. When
+// it is full, a silent one gives way (comm/net/half_open.h); while none does, further ones wait in the
+// kernel's queue. Foreign peers also give way when the process runs out of descriptors; the listeners pause
+// for a moment when there is none left to close. The group never fails for it.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -35,7 +35,7 @@ namespace muster::socket {
 struct PeerAcceptorOptions {
   Duration handshake = std::chrono::seconds(5);
   size_t half_open_limit = 128;
-  // Whether a proven connection is taken; its other end learns that before it uses it. Empty: every one.
+  // True if a proven connection is taken; its other end receives that before it uses it. Empty: every one.
   std::function<bool(const LinkKey&)> wanted = {};
 };
 
@@ -98,7 +98,7 @@ class PeerAcceptor {
   const GroupMember& self_;
   const PeerAcceptorOptions options_;
   const Arrived arrived_;
-  std::list<ListeningSocket> listeners_;            // others point into it
+  std::list<ListeningSocket> listeners_;            // references to its elements exist
   std::list<std::unique_ptr<Newcomer>> newcomers_;  // by deadline
   RejectionLog rejections_{"data connections"};
   bool complained_ = false;

@@ -10,7 +10,7 @@ namespace muster::socket {
 namespace {
 
 constexpr size_t kHeaderRecord = kFrameHeaderBytes + auth::kSealOverhead;
-// As much as comes along with a header or a last record in one system call.
+// Limit of the extra bytes read with a header or a last record in one system call.
 constexpr size_t kReadAhead = 4096;
 constexpr size_t kLargest = RecordStream::kRecordBytes + auth::kSealOverhead + kReadAhead;
 
@@ -39,7 +39,7 @@ Flow RecordStream::Send(int fd, OutgoingMessage& message) {
   return message.sent == message.total() ? Flow::kDone : Flow::kBlocked;
 }
 
-// The next record of the payload, behind the header's where that is due.
+// The next record of the payload, behind the header's if that is due.
 void RecordStream::SealNext(const OutgoingMessage& message, size_t available) {
   const size_t header = message.sent == 0 ? message.header.size() : 0;
   const size_t begin = message.sent + header - message.header.size();
@@ -89,7 +89,7 @@ void RecordStream::MakeRoom(size_t bytes) {
   in_end_ = have;
 }
 
-// Until so many bytes are there; not more than `read_ahead` beyond them.
+// Until `bytes` bytes are there; at most `read_ahead` beyond them.
 Flow RecordStream::Need(int fd, size_t bytes, size_t read_ahead) {
   if (in_end_ - in_begin_ >= bytes) return Flow::kDone;
   MakeRoom(bytes);
@@ -128,7 +128,7 @@ Flow RecordStream::ReadPayload(int fd, std::span<uint8_t> into, size_t& got) {
       continue;
     }
     const size_t bytes = std::min<uint64_t>(kRecordBytes, payload_left_);
-    if (bytes == 0) return Flow::kBroken;  // nobody asks for more than was announced
+    if (bytes == 0) return Flow::kBroken;  // no caller reads more than was announced
     // Beyond the last record the next header may have come; beyond another one there is only more of the same.
     const size_t read_ahead = bytes == payload_left_ ? kReadAhead : 0;
     if (const Flow flow = Need(fd, bytes + auth::kSealOverhead, read_ahead); flow != Flow::kDone) return flow;

@@ -1,11 +1,11 @@
-// The sealed form of what a Connection sends and receives (rendezvous.protect: all). Each direction is a
-// sequence of records (comm/auth/data_seal.h), and nothing else:
+// The sealed form of a Connection's messages (rendezvous.protect: all). Each direction is a sequence of
+// records (comm/auth/data_seal.h), and nothing else:
 //
-//     a message   one record of its header (44 bytes), then its payload in records of kRecordBytes, the last
-//                 one shorter
+//   a message   one record of its header (44 bytes), then its payload in records of kRecordBytes, the last
+//               one shorter
 //
-// No length is on the wire: that of a header is fixed, and a header that has been opened says how long its
-// payload is. So whoever changes a byte cannot make the receiver wait for bytes that will not come.
+// No length is on the wire: that of a header is fixed, and an opened header contains the length of its
+// payload. So an attacker that changes a byte cannot make the receiver wait for bytes that will not come.
 //
 // Threads: one may send while another receives. The descriptor is the caller's.
 #pragma once
@@ -27,7 +27,7 @@ class RecordStream {
   // Both ends must agree on it. Measured between two processes on one machine (tests/bench): 16 KiB cost a
   // third more, 256 KiB gained nothing and would not fit the scratch memory of reductions.
   static constexpr size_t kRecordBytes = size_t{64} * 1024;
-  // A turn ends with a record, so that nothing opened is left behind where the kernel cannot announce it.
+  // A turn ends with a record, so that no opened record is left in a place that the kernel cannot announce.
   static_assert(kTurnBytes % kRecordBytes == 0);
 
   explicit RecordStream(const auth::DataKeys& keys);
@@ -36,16 +36,16 @@ class RecordStream {
 
   // As OutgoingMessage::Available, in whole records.
   static size_t Available(const OutgoingMessage& message);
-  // As Connection's. What a record holds counts as sent once all of it has been given to the kernel.
+  // As Connection's. The bytes of a record count as sent once all of it has been given to the kernel.
   Flow Send(int fd, OutgoingMessage& message);
   // A record has been sent in part.
   bool sending() const { return out_begin_ < out_end_; }
 
   Flow ReadHeader(int fd, FrameBytes& into);
-  // What the header that was read has announced; ReadPayload then gives so many bytes.
+  // The length that the header has announced; ReadPayload then gives that number of bytes.
   void BeginPayload(uint64_t bytes) { payload_left_ = bytes; }
   Flow ReadPayload(int fd, std::span<uint8_t> into, size_t& got);
-  // Whether the next thing in the kernel's buffer is a header; it stays there. For a sender.
+  // True if the next record in the kernel's buffer is a header; it stays there. For a sender.
   bool PeekHeader(int fd, FrameBytes& into);
 
  private:
