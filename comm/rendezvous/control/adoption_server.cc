@@ -130,7 +130,7 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
 }
 
 void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
-  // The answer must reach the program before it gives up.
+  // The answer must reach the program before the program's own timeout.
   const Duration patience = FromMilliseconds(survey.milliseconds) * 3 / 4;
   plane_.AskAll(patience,
                 [this, source, number = survey.number, alive = std::weak_ptr<bool>(alive_)](Surveyed answer) {

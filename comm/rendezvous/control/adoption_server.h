@@ -1,7 +1,8 @@
-// The supervisor's side of adoption: the programs that it started connect here (Unix socket, same uid), are
-// told the roster and the keys, and take part in the group's exchanges and failures through their supervisor.
+// The supervisor's side of adoption. The programs that it started connect here (Unix socket, same uid) and
+// receive the roster and the keys. They use the group's exchanges and receive its failures through their
+// supervisor.
 //
-// Lives on one EventLoop, beside the supervisor's ControlPlane.
+// Runs on one EventLoop, beside the supervisor's ControlPlane.
 #pragma once
 
 #include <sys/types.h>
@@ -28,12 +29,12 @@ class AdoptionServer {
  public:
   struct Params {
     uid_t uid = 0;
-    std::string configuration;  // handed to the programs
+    std::string configuration;  // passed to the programs
     std::string job_key;
-    std::vector<std::string> bases = net::PrivateBases();  // where the socket may be, in turn
+    std::vector<std::string> bases = net::PrivateBases();  // candidate directories of the socket, in order
     Versions versions{};
   };
-  // A program of this rank is gone that had been adopted and has not left.
+  // An adopted program of this rank has ended without leaving.
   using OnLost = std::function<void(int rank)>;
 
   // Listens from now on. `plane` must outlive it. Error: kSystem.
@@ -46,7 +47,7 @@ class AdoptionServer {
   // For MUSTER_CONTROL: the path of the socket.
   std::string path() const { return name_.path(); }
 
-  // What the control plane's events bring is passed on with these.
+  // Pass on the events of the control plane.
   void Publish(const KeyedAllGather& whole);
   void Announce(const Failure& failure);
   // Also to those that are adopted later.
@@ -55,7 +56,7 @@ class AdoptionServer {
   // From the root's service of maps, to the program of this rank.
   void Deliver(int rank, ByteView map_message);
 
-  // What the adopted programs are doing; a rank that has none is not in the answer.
+  // Reports the state of the adopted programs; a rank without one is not in the answer.
   void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
 
  private:
@@ -78,9 +79,9 @@ class AdoptionServer {
   net::PrivateName name_;
   ChildLinks programs_;
   Surveyor surveyor_;
-  // Of each program: the newest version that both speak; none if it was refused.
+  // By program: the newest common version; absent if the program was refused.
   std::map<ChildLinks::Source, std::optional<uint16_t>> versions_;
-  std::map<int, int> adopted_;  // by rank: how many so far
+  std::map<int, int> adopted_;  // by rank: number of programs adopted so far
   Deadline latest_ = Deadline::Never();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -35,7 +35,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
       own_ranks_(std::move(own_ranks)),
       events_(std::move(events)),
       failures_(links_, joined.request ? joined.request->log_file : 0,
-                // Who had left before counts as well ended.
+                // A program that had left before counts as a regular exit.
                 {[this] { leaving_.SendUnsent(); }, events_.on_failure, events_.on_everyone_knows,
                  [this](Source source) { exit_reports_.GiveUp(source); }}),
       leaving_(links_, group_.roster, own_ranks_,
@@ -106,7 +106,7 @@ void ControlPlane::OnLeft(const std::set<int>& ranks) {
 }
 
 void ControlPlane::OnReleased() {
-  // Immediately, though this process may live on: the process above waits for it.
+  // Immediately, although this process may go on: the process above waits for it.
   peers_->StopHeartbeats();
   survey_.Stop();
   job_clock_.Stop();
@@ -158,7 +158,7 @@ void ControlPlane::OnUpstreamRetired() {
 }
 
 void ControlPlane::OnUpstreamClosed(const Error& reason) {
-  // Let go of already: its end may come with its last message.
+  // Released already: the upstream process may exit directly after its last message.
   if (links_.upstream() != nullptr) LoseUpstream(peers_->LostUpstream(reason));
 }
 

@@ -1,18 +1,18 @@
-// The tree that stays after a group has formed: program -> supervisor -> leader -> root. Up go parts of keyed
-// all-gathers, failures and leave messages; down come whole all-gathers, the group's first failure and releases.
-// A process that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
-// is told, with its name.
+// The tree of a formed group: program -> supervisor -> leader -> root. Parts of keyed all-gathers, failures
+// and leave messages go up. Whole all-gathers, the group's first failure and releases come down. A process
+// that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
+// receives it, with the name.
 //
 //   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerTold,
 //         ToRoot, RanksLost
 //   down  KeyedAllGathered, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
 //         OwnerTold, JobEnd, ToRank, Tolerate
 //
-// Each concern is a part of its own: Exchanges, FailureNotifier, Leaving, ExitReports, GroupSurvey, OwnerInquiry,
-// MapRelay, JobClock, RejoinHandler, PeerWatch. This class gives each message to its part, and the loss of a process
-// to all of them.
+// One part per concern: Exchanges, FailureNotifier, Leaving, ExitReports, GroupSurvey, OwnerInquiry,
+// MapRelay, JobClock, RejoinHandler, PeerWatch. This class gives each message to its part, and the loss of a
+// process to all of them.
 //
-// Lives on one EventLoop; nothing blocks.
+// Runs on one EventLoop; nothing blocks.
 #pragma once
 
 #include <functional>
@@ -42,25 +42,25 @@ namespace muster::rendezvous {
 class ControlPlane {
  public:
   struct Events {
-    // None may destroy the ControlPlane: post that.
+    // No handler may destroy the ControlPlane directly: post that.
     std::function<void(const Failure&)> on_failure = [](const auto&) {};  // once
-    // Once, after on_failure: no rank is left that has not been told.
+    // Once, after on_failure: every remaining rank has received the failure.
     std::function<void()> on_everyone_knows = [] {};
     std::function<void()> on_released = [] {};  // once, after Leave: this process may end
     // Complete, entries in rank order.
     std::function<void(const KeyedAllGather&)> on_gathered = [](const auto&) {};
-    // What the own ranks are doing; where it is empty they are just there.
+    // State of the own ranks; if empty, only their presence is reported.
     Surveyor::ReportOwn report_own;
-    OwnerInquiry::Look whose;  // whose a connection is, as seen from here; may be empty
-    // Where nobody is above (the root): how programs ended, own ranks' included, as it becomes known.
+    OwnerInquiry::Look whose;  // owner of a connection as this node reports it; may be empty
+    // At the root, if set: exit statuses of programs, including own ranks, as they arrive.
     std::function<void(const std::vector<RankEnd>&)> on_ends = [](const auto&) {};
     std::function<void()> on_ends_told = [] {};  // once, after FinishEnds: no process waits for this one
-    std::function<void(Deadline)> on_job_end = [](Deadline) {};  // beyond this no operation is to wait
+    std::function<void(Deadline)> on_job_end = [](Deadline) {};  // no operation waits beyond this
     // From the root's service of maps, for an own rank or its program.
     std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
-    // No map is at work any longer: the last moment in which the end of a program is no failure for that.
+    // The last map has ended: from now on the end of a program is a failure again.
     std::function<void()> on_maps_over = [] {};
-    // At the root, while a map is at work: these ranks are gone, and the group goes on without them.
+    // At the root, while a map is at work: these ranks have ended, and the group goes on without them.
     std::function<void(const std::vector<int>& ranks)> on_ranks_lost = [](const auto&) {};
   };
 
@@ -74,7 +74,7 @@ class ControlPlane {
   const std::vector<int>& own_ranks() const { return own_ranks_; }
   bool is_root() const { return links_.is_root(); }
   const std::optional<Failure>& failure() const { return failures_.failure(); }
-  // Another process has told this one of the failure, and says so to people.
+  // Another process has sent the failure to this one, and reports it to users.
   bool failure_was_told() const { return failures_.was_told(); }
   bool HasLeft(int rank) const { return leaving_.protocol().HasLeft(rank); }
 
@@ -91,25 +91,26 @@ class ControlPlane {
   void LoseProgram(const Failure& failure) {
     maps_.Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
   }
-  // What this process found out. The root decides whether it was the first.
+  // This process's finding. The root decides whether it was the first.
   void Fail(const Failure& failure) { failures_.Fail(failure); }
-  // The own ranks are done. on_released follows when nobody needs this process any more: at once for most,
-  // for a leader when its node's ranks have left, for the root when all have.
+  // The own ranks are done. on_released follows when no process needs this one: for most immediately, for a
+  // leader when its node's ranks have left, for the root when all have.
   void Leave() { leaving_.Leave(); }
-  // Whose a connection to this process is, on whichever node; for the one process that serves the store.
+  // The owner of a connection to this process, on any node; for the one process that serves the store.
   void AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer) {
     inquiry_.Ask(std::move(question), std::move(on_answer));
   }
-  // How the programs of own ranks ended: before Leave, and in a failed group last of all (exit_reports.h).
+  // Exit statuses of the programs of own ranks: before Leave, and in a failed group last of all
+  // (exit_reports.h).
   void SendExitReport(std::vector<RankEnd> ends) { exit_reports_.Tell(std::move(ends)); }
   void FinishEnds(std::vector<RankEnd> ends, Duration patience) {
     exit_reports_.Finish(std::move(ends), patience);
   }
-  // Ends the control plane although others still need it; they go on without it.
+  // Ends the control plane although other processes need it; they go on without it.
   void Retire() { leaving_.Retire(); }
   // An own rank, or the program of one, has waited for liveness.straggler_after in an operation.
   void NoteLate() { survey_.NoteLate(); }
-  // What every rank is doing; `then` is called within about one and a half times `patience`.
+  // The state of every rank; `then` is called within about one and a half times `patience`.
   void AskAll(Duration patience, Surveyor::OnAnswer then) { survey_.AskAll(patience, std::move(then)); }
 
  private:

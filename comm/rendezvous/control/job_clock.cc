@@ -15,7 +15,7 @@ void JobClock::Ask(const JoinRequest& request) {
   SchedulerQuestion question;
   question.job_end = request.scheduler && request.scheduler->Unknown().job_end;
   if (!question.job_end) return;
-  // It had waited long enough to ask before.
+  // The root has sent its query already, while the group formed.
   if (const Deadline latest = request.timeouts.latest; !latest.IsNever()) {
     timer_ = links_.loop().After(Duration::zero(), [this, latest] { Tell(latest); });
     return;

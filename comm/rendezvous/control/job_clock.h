@@ -1,6 +1,6 @@
-// When the job's time is over, in a formed group whose environment does not say it: the root asks the
-// scheduler once, when the group has lived for a while (a step that is over by then has no use for it), and
-// tells all. Operations that begin from then on do not wait beyond it.
+// The end of the job's time, in a formed group whose environment lacks it. The root queries the scheduler
+// once, after a delay that short steps do not reach, and sends the time to all ranks. Later operations do not
+// wait beyond it.
 //
 //   down   JobEnd
 //
@@ -27,10 +27,10 @@ class JobClock {
   JobClock& operator=(const JobClock&) = delete;
   ~JobClock();
 
-  // The root's part: `request` is what it had joined with.
+  // The root's part. `request`: the request with which it joined.
   void Ask(const JoinRequest& request);
   void HearFromAbove(ByteView frame);
-  // Asks no more.
+  // Sends no further query.
   void Stop() { inquiry_.reset(); }
 
  private:

@@ -194,7 +194,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
         if (!decoded) return;
         adoption = *std::move(decoded);
         if (!fits()) return;
-        // At once: what follows (the group's failure) is for the new owner.
+        // Immediately: the next event (the group's failure) is for the new owner.
         const std::string name =
             fmt::format("the supervisor of {}", DescribeRank(adoption->group.roster, rank));
         group->Attach(Joined{std::make_shared<const FormedGroup>(adoption->group), std::move(stream),

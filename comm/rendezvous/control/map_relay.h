@@ -1,5 +1,5 @@
-// Carries the messages of maps between ranks and the root (comm/map), and keeps the end of a rank from being a failure
-// of the group while a map is at work: the root's service gives the rank's items to others.
+// Carries the messages of maps between ranks and the root (comm/map). While a map runs, the end of a rank is
+// no failure of the group: the root's service reassigns the rank's items.
 //
 //   up    ToRoot, RanksLost
 //   down  ToRank, Tolerate
@@ -44,13 +44,13 @@ class MapRelay {
   void HearFromAbove(ByteView frame);
   void HearFromBelow(Source source, ByteView frame);
 
-  // A map is at work: call Lose in place of a failure.
+  // A map runs: call Lose instead of reporting a failure.
   bool tolerates() const { return tolerates_; }
   void Lose(const RanksLost& lost);
   // In order.
   void Leave(const std::set<int>& ranks);
   void SetLatest(Deadline latest);
-  // At the root; elsewhere there are none.
+  // At the root; empty at other processes.
   std::vector<map::MapState> Look() const {
     return service_ ? service_->Look() : std::vector<map::MapState>();
   }

@@ -10,12 +10,12 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
-// What a process said last may still be on its way when its end is already known.
+// The last message of a process may arrive after its end is known.
 constexpr Duration kCauseGrace = std::chrono::milliseconds(50);
-// Asked whether they answer, when the root has fallen silent.
+// Number of nodes that are probed when the root is silent.
 constexpr size_t kMostAsked = 8;
 
-// One process may stand for several ranks.
+// One process may represent several ranks.
 std::vector<int> RanksOfProcess(const Roster& roster, int rank) {
   const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
   std::vector<int> ranks;
@@ -35,14 +35,14 @@ Failure LostRanks(const Roster& roster, const std::vector<int>& ranks, std::stri
 
 Failure LostProcess(const Roster& roster, const std::vector<int>& ranks, bool same_node,
                     const Error& reason) {
-  // The end of a process of this node is its own message: how its socket broke says nothing more.
+  // The end of a process of this node is its own message: the socket's error adds nothing.
   if (reason.message.empty() || (same_node && reason.code != Code::kPeerLost))
     return LostRanks(roster, ranks, "ended without leaving its group");
   return LostRanks(roster, ranks,
                    fmt::format("{} lost: {}", ranks.size() == 1 ? "was" : "were", reason.message));
 }
 
-// No rank is to blame: the programs of this node end like all others.
+// No rank is to blame: the programs of this node end like those of all nodes.
 Failure CutOff(const Roster& roster, int own_rank, std::string_view how) {
   return {{Code::kPeerLost, fmt::format("{} is cut off: {}", roster.NodeName(own_rank), how),
            "look at this node's network: its link, its routes, its firewall"},
@@ -93,7 +93,7 @@ Failure PeerWatch::LostUpstream(const Error& reason) const {
   return {{Code::kPeerLost, params_.upstream_name + " ended without leaving its group", ""}, -1, -1, ""};
 }
 
-// Where a leader has ended, the other ranks of its node are out of reach, but they are not to blame.
+// If a leader has ended, the other ranks of its node are out of reach but not to blame.
 Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason) const {
   std::vector<int> lost;
   for (const int rank : child.ranks) {
@@ -101,11 +101,11 @@ Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason
   }
   std::ranges::sort(lost);
   if (child.same_node || !reason.message.empty()) return LostProcess(roster(), lost, child.same_node, reason);
-  // Also if it had sent its own leave message: it stays for the others, which report the same.
+  // Also if it had sent its own leave message: it stays for the ranks below it, which report the same.
   return LostProcess(roster(), RanksOfProcess(roster(), child.ranks.front()), false, reason);
 }
 
-// A forked worker may hold the connection open long after its rank has died: the process itself is watched as
+// A forked worker may hold the connection open long after its rank has exited, so the process is watched as
 // well.
 void PeerWatch::WatchProcess(Source source, int fd) {
   const auto credentials = net::CredentialsOf(fd);
@@ -137,7 +137,7 @@ std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
   return peers;
 }
 
-// The verdict, at dead_after, shall rest on more than one silent peer.
+// The verdict, at dead_after, must rest on more than one silent peer.
 void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   if (!params_.links.upstream() || peer.stream != params_.links.upstream() || params_.probe_port == 0) return;
   std::vector<net::SocketAddress> others;
@@ -153,7 +153,7 @@ void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.links.loop(), others);
 }
 
-// A silent process confirms nothing: neither that it has the failure, nor, above, which one was first.
+// A silent process confirms neither that it has the failure nor, above, which failure was first.
 void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
   std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
   std::erase_if(dead, [this](const auto& one) { return params_.leaves.AllHaveLeft(one.ranks); });
@@ -178,7 +178,7 @@ Failure PeerWatch::SilentAbove(const HeartbeatMonitor::Silence& above) const {
                             probe_->asked() == 1 ? "node" : "nodes"));
 }
 
-// One node that loses most of the others at the same time is itself what all of them have in common.
+// If one node loses most other nodes at the same time, that node is the common cause.
 Failure PeerWatch::SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
                                const HeartbeatMonitor::Verdict& verdict) const {
   const std::string silent = FormatSeconds(dead.front().silent);

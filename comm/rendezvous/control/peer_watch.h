@@ -26,8 +26,8 @@ class PeerWatch {
     const LeaveProtocol& leaves;
     LivenessOptions liveness;
     int own_rank = 0;           // one of this process's
-    std::string upstream_name;  // where it is no rank of the group
-    uint16_t probe_port = 0;    // 0: the other nodes cannot be asked
+    std::string upstream_name;  // set if it is no rank of the group
+    uint16_t probe_port = 0;    // 0: the other nodes cannot be probed
   };
   struct Silent {
     Failure failure;
@@ -69,7 +69,7 @@ class PeerWatch {
   std::vector<int> upstream_ranks_;                                 // those of the process at its other end
   std::map<Source, std::unique_ptr<net::ProcessWatch>> processes_;  // kSelf: the process above
   std::unique_ptr<HeartbeatMonitor> heartbeat_;
-  std::unique_ptr<net::ReachProbe> probe_;  // while nothing is heard from above
+  std::unique_ptr<net::ReachProbe> probe_;  // while nothing arrives from above
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

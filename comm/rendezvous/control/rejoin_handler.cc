@@ -68,7 +68,7 @@ void RejoinHandler::OnFrame(ChildLinks::Source source, ByteView frame) {
   visitors_.Send(source, EncodeBare(ControlType::kLater));
 }
 
-// Ranks can be told apart by their numbers only within one world and one life of the job.
+// Rank numbers identify ranks only within one world size and one incarnation of the job.
 std::optional<Failure> RejoinHandler::Refuse(const Hello& hello) const {
   if (auto leftover = FindLeftover(request_->self, hello)) {
     return Failure{*std::move(leftover), FirstRankOf(hello), -1, ""};

@@ -1,10 +1,10 @@
-// Who comes to a group that has formed. For `muster run -- a && muster run -- b`: a rank that has finished a
-// early comes back for b while others are still at a. It is told "later" and waits on its connection, without
-// a deadline, until this group's process ends. Whoever claims a rank that is still at work is told so, and a
-// process of an earlier life of the job that it is one.
+// Processes that connect to a group that has formed. For `muster run -- a && muster run -- b`: a rank that
+// has finished a early comes back for b while other ranks are still in a. It receives "later" and waits on
+// its connection, without a deadline, until this group's process ends. A process that claims a rank still at
+// work is refused with that reason. So is a process of an earlier incarnation of the job.
 //
-// A leader listens on its node's socket all the time, the root on its ladder from the first leave message on. Lives
-// on one EventLoop.
+// A leader listens on its node's socket all the time, the root on its ladder from the first leave message on.
+// Runs on one EventLoop.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace muster::rendezvous {
 
 class RejoinHandler {
  public:
-  // Why a claim for this rank cannot be put off: it is still at work. Absent: it has left, or will soon.
+  // The reason why a claim for this rank cannot wait: it is still at work. Absent: it has left, or will soon.
   using StillHere = std::function<std::optional<Error>(int rank)>;
 
   RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
@@ -33,7 +33,7 @@ class RejoinHandler {
   // `listener`: open already, else null. If it cannot be opened, that is logged, and processes that come wait
   // until their own deadline.
   void OpenLocally(std::unique_ptr<NodeListener> listener);
-  // A process that had connected when the group formed, and had not said who it is.
+  // A process that had connected when the group formed, without a hello.
   void Take(ChildLinks::Child visitor);
   // If this is the root, and new processes find it without a LauncherKvs. Harmless when it is open.
   void OpenLadder();

@@ -14,7 +14,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// The root names who is missing; its word may arrive a little after the own clock has run out.
+// The root names the missing ranks; its message may arrive slightly after the own deadline.
 constexpr Duration kVerdictGrace = std::chrono::seconds(2);
 
 }  // namespace
@@ -42,9 +42,9 @@ ThreadedGroup::~ThreadedGroup() {
   if (kvs_) kvs_->Leave();
 }
 
-// A forked child has neither the thread nor a right to the connections.
+// A forked child has no such thread and must not use the connections.
 void ThreadedGroup::Abandon() {
-  // Its destructor would speak for the parent.
+  // Its destructor would act for the parent.
   [[maybe_unused]] const auto* kvs = new std::shared_ptr<LauncherKvs>(std::move(kvs_));
   if (!thread_.joinable()) return;
   activity().SetOnLate({});
@@ -60,7 +60,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.on_released = [this] {
     const std::lock_guard lock(mutex_);
-    // What came first counts: a failed group releases its ranks as well, once nobody is left.
+    // The first event counts: a failed group also releases its ranks, when no rank is left.
     released_ = !failure_;
     changed_.notify_all();
   };
@@ -174,7 +174,7 @@ void ThreadedGroup::Fail(const Error& error) {
 }
 
 std::string ThreadedGroup::WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) {
-  // Shared: the answer may come after this call has given up.
+  // Shared: the answer may come after this call has timed out.
   struct Answer {
     std::mutex mutex;
     std::condition_variable changed;
@@ -199,7 +199,7 @@ Status ThreadedGroup::Leave(Deadline deadline) {
   std::unique_lock lock(mutex_);
   const auto over = [this] { return released_ || failure_; };
   if (WaitFor(lock, deadline, over)) {
-    // What happens to the others after the release is no longer this rank's business.
+    // Events of other ranks after the release do not concern this rank.
     if (released_ || !failure_) return {};
     return tl::unexpected<Error>(*failure_);
   }

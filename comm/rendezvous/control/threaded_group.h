@@ -1,5 +1,4 @@
-// A Group whose control plane runs on a thread of its own. See group.h for the contract, join.h for how to
-// get one.
+// A Group whose control plane runs on its own thread. group.h has the contract; join.h creates one.
 #pragma once
 
 #include <unistd.h>
@@ -30,9 +29,9 @@ class ThreadedGroup : public Group, private RootLink {
   void Attach(Joined joined, LivenessOptions liveness);
   // Keeps the exchanges and maps of one program of a rank apart from those of the next.
   void set_incarnation(int incarnation);
-  // May be null. The launcher hears that this process is done with it when the group is destroyed.
+  // May be null. The end of the group notifies the launcher that this process has finished with it.
   void KeepLauncherKvs(std::shared_ptr<LauncherKvs> kvs) { kvs_ = std::move(kvs); }
-  // Starts the thread; from here on the loop belongs to it.
+  // Starts the thread, which then owns the loop.
   Status Serve();
 
   int rank() const override { return rank_; }

@@ -1,8 +1,8 @@
 // A place that all processes of a launch can reach (the store of torchrun, a shared directory, a launcher's
 // PMI server). The root publishes its address there; leaders look it up and dial it.
 //
-// Who can write there could send a leader elsewhere, and who can read there reads the secret: it is as
-// private as that place is. comm/auth/README.md says what that means.
+// A user with write access there could send a leader elsewhere; one with read access reads the secret. It is
+// as private as that place: comm/auth/README.md explains the consequences.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ namespace muster::rendezvous {
 
 // The root's entry in an endpoint store. A value.
 struct RootAddress {
-  std::vector<net::SocketAddress> addresses;  // where it listens, with ports
-  // Drawn for this group alone; absent where nothing needs it (munge, MUSTER_SECRET, no authentication).
+  std::vector<net::SocketAddress> addresses;  // its listening addresses, with ports
+  // Drawn for this group alone; absent if not needed (munge, MUSTER_SECRET, no authentication).
   std::optional<auth::JobSecret> secret;
 
   friend bool operator==(const RootAddress&, const RootAddress&) = default;
@@ -32,10 +32,10 @@ std::string Encode(const RootAddress& root_address);
 // Strict. Error: kDisagreement; never shows any of the secret.
 Result<RootAddress> DecodeRootAddress(std::string_view text);
 
-// One launch's entry in an endpoint store. Owned by one thread at a time; every call BLOCKS until its
-// deadline, and longer where a name has to be resolved: call it on a BlockingWorker.
+// One launch's entry in an endpoint store. Owned by one thread at a time. Every call BLOCKS until its
+// deadline, or longer if it must resolve a name: call it on a BlockingWorker.
 //
-// Errors: kConfiguration where trying again is of no use; anything else may be different the next time.
+// Errors: kConfiguration if a retry is useless; after any other error a retry may succeed.
 class EndpointStore {
  public:
   EndpointStore() = default;
@@ -45,7 +45,7 @@ class EndpointStore {
 
   // Replaces what is there: the last one counts.
   virtual Status Publish(std::string_view root_address, Deadline deadline) = 0;
-  // What is there now, maybe of a root that is gone; absent where there is nothing.
+  // The present content, possibly of a root that has ended; absent if there is none.
   virtual Result<std::optional<std::string>> LookUp(Deadline deadline) = 0;
   // Removes `root_address` if it is still there and would otherwise stay. Not all stores need it.
   virtual bool WantsWithdrawal() const { return false; }

@@ -1,9 +1,8 @@
-// From a root address in an endpoint store to a proven connection: reads the store again and again, keeps a
-// RootDialer busy with the newest root address, and starts again when another one appears: the first may
-// belong to a root that has ended.
+// From a root address in an endpoint store to a proven connection. Reads the store repeatedly and dials the
+// newest root address. Starts again when another address appears: the first may be of a root that has ended.
 //
-// Lives on one EventLoop; the endpoint store is read on a thread of its own, which may be left behind. Gives up by
-// itself only if trying again is of no use: its owner has the deadline.
+// Runs on one EventLoop; the endpoint store is read on its own thread, which may be abandoned. Stops by
+// itself only if a retry is useless: its owner has the deadline.
 #pragma once
 
 #include <functional>
@@ -25,7 +24,7 @@ class EndpointStoreSearch : public RootFinder {
   using MakeProver =
       std::function<Result<std::unique_ptr<auth::Prover>>(const std::optional<auth::JobSecret>&)>;
 
-  // One look is given up after params.handshake_timeout.
+  // One read times out after params.handshake_timeout.
   EndpointStoreSearch(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store,
                       RootDialer::Params params, MakeProver make_prover, RootDialer::OnLink on_link,
                       RootDialer::OnRejected on_rejected);
@@ -42,7 +41,7 @@ class EndpointStoreSearch : public RootFinder {
   void DropDialer();
 
   net::EventLoop& loop_;
-  std::shared_ptr<EndpointStore> endpoint_store_;  // shared with a look that is left behind
+  std::shared_ptr<EndpointStore> endpoint_store_;  // shared with an abandoned read
   RootDialer::Params params_;
   MakeProver make_prover_;
   RootDialer::OnLink on_link_;

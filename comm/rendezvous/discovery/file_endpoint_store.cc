@@ -20,7 +20,7 @@ constexpr time_t kForgotten = 7 * 24 * 3600;
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-// Who may pass through a directory only has to do without what looking at it is good for.
+// With traverse permission only: O_PATH, without the effects of opening it for reading.
 UniqueFd OpenDirectory(const std::string& path) {
   UniqueFd fd(open(path.c_str(), kDirectory));
   if (!fd && errno == EACCES) fd.Reset(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -124,7 +124,7 @@ Status FileEndpointStore::CheckOwner(int own) const {
 Result<UniqueFd> FileEndpointStore::OpenOwn() const {
   MUSTER_TRY(const UniqueFd base, OpenBase());
   UniqueFd own(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
-  // Whoever comes first makes it. That it is there already is the server's word, not a memory of the client.
+  // The first process makes it. EEXIST comes from the server, not from the client's cache.
   if (!own && errno == ENOENT) {
     if (mkdirat(base.get(), own_name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
       const int error = errno;
@@ -154,7 +154,7 @@ Status FileEndpointStore::Write(int own, std::string_view content) const {
     return Fail(Code::kSystem, "cannot write {}: {}", PathOf(name_), problem);
   };
   if (const Status written = WriteAll(fd.get(), content); !written) return drop(written.error().message);
-  // NFS sends what was written when the file is closed, and says then whether there was room for it.
+  // NFS sends written data when the file is closed, and reports only then whether there was space.
   if (close(fd.Release()) != 0) return drop(ErrnoText(errno));
   if (renameat(own, draft.c_str(), own, name_.c_str()) != 0) return drop(ErrnoText(errno));
   return {};
@@ -169,7 +169,7 @@ Status FileEndpointStore::Publish(std::string_view root_address, Deadline /*dead
 
 // Absent: there is nothing.
 Result<std::optional<std::string>> FileEndpointStore::Read(int own) const {
-  // Without O_NONBLOCK a FIFO of that name would hold us.
+  // Without O_NONBLOCK a FIFO of that name would block this process.
   const UniqueFd fd(openat(own, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::nullopt;
   if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", PathOf(name_), ErrnoText(errno));
@@ -205,7 +205,7 @@ Result<std::optional<std::string>> FileEndpointStore::LookUp(Deadline /*deadline
 void FileEndpointStore::Withdraw(std::string_view root_address) {
   const Result<UniqueFd> own = OpenOwn();
   if (!own) return;
-  // Another root's, by now, is not ours to remove.
+  // By now it is another root's: this process must not remove it.
   const auto found = Read(own->get());
   if (found && *found && **found == root_address) unlinkat(own->get(), name_.c_str(), 0);
 }

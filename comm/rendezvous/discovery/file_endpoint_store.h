@@ -1,13 +1,12 @@
 // A file in a directory that all nodes share, as an endpoint store: DIRECTORY/muster-UID/NAME.
 //
-// A new file takes the old one's place as a whole (rename), so nobody reads half of one, and what an earlier
-// run has left, killed or not, is only what was there before. The directory muster-UID has mode 0700 and the
-// files 0600; whatever belongs to somebody else, or others may read, is not believed.
+// A new file replaces the old one as a whole (rename). So no process reads half of one, and files of an
+// earlier run do no harm. The directory muster-UID has mode 0700 and the files 0600. Files of another owner,
+// or readable by other users, are ignored.
 //
-// A client of NFS may go on saying for a minute that a file is not there. So every look begins at DIRECTORY
-// itself, opened anew, which makes the client ask the server whether it has changed; and where that does not
-// help (mounted with nocto), one look in eight leaves a trace in the directory: what a client has changed
-// itself it must ask for again.
+// An NFS client may report for a minute that a file does not exist. So every read reopens DIRECTORY itself,
+// which makes the client revalidate it at the server. This does not help with the mount option nocto, so one
+// read in eight changes the directory: a client must fetch again a directory that it has changed.
 #pragma once
 
 #include <sys/types.h>
@@ -21,13 +20,13 @@
 
 namespace muster::rendezvous {
 
-// BLOCKS for as long as the file system does, whatever the deadline.
+// BLOCKS as long as the file system does, even beyond the deadline.
 class FileEndpointStore : public EndpointStore {
  public:
-  // `directory`: an absolute path. `name`: what the file is called.
+  // `directory`: an absolute path. `name`: the file name.
   FileEndpointStore(std::string directory, std::string name);
 
-  // Also removes what has been lying there for more than a week.
+  // Also removes files that are more than a week old.
   Status Publish(std::string_view root_address, Deadline deadline) override;
   Result<std::optional<std::string>> LookUp(Deadline deadline) override;
   bool WantsWithdrawal() const override { return true; }
@@ -56,7 +55,7 @@ inline constexpr size_t kLongestRootAddressFile = size_t{16} * 1024;
 // `root_address`: one line, without its end.
 std::string EncodeRootAddressFile(std::string_view root_address);
 
-// The root's address; absent where this is not a whole file. DecodeRootAddress checks it.
+// The root's address; absent if this is not a whole file. DecodeRootAddress checks it.
 std::optional<std::string> DecodeRootAddressFile(std::string_view content);
 
 }  // namespace muster::rendezvous

@@ -1,7 +1,7 @@
 // Publishes the root's address in an endpoint store, retries until that succeeds, and removes it if the store
 // requires it.
 //
-// Lives on one EventLoop; the endpoint store is written to on a thread of its own, which may be left behind.
+// Runs on one EventLoop; the endpoint store is written to on its own thread, which may be abandoned.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
 
 class RootAnnouncer {
  public:
-  // Trying again is of no use. Error: kConfiguration. May destroy the announcer.
+  // A retry is useless. Error: kConfiguration. May destroy the announcer.
   using OnHopeless = std::function<void(const Error& error)>;
 
-  // One try is given up after `patience`.
+  // One attempt times out after `patience`.
   RootAnnouncer(net::EventLoop& loop, std::unique_ptr<EndpointStore> endpoint_store, Duration patience,
                 OnHopeless on_hopeless);
   RootAnnouncer(const RootAnnouncer&) = delete;
@@ -33,10 +33,10 @@ class RootAnnouncer {
 
   // Once.
   void Announce(const RootAddress& root_address);
-  // Begins to take it down: nobody needs it any more. Does not block.
+  // Begins to remove it: no process needs it now. Does not block.
   void Withdraw();
 
-  // Why nobody can have read it yet; empty: it is up, or nothing went wrong so far.
+  // The reason why no process can have read it; empty: it is published, or nothing has failed so far.
   const std::string& Problem() const { return problem_; }
 
  private:
@@ -44,7 +44,7 @@ class RootAnnouncer {
   void OnPublished(const Status& published);
 
   net::EventLoop& loop_;
-  std::shared_ptr<EndpointStore> endpoint_store_;  // shared with a call that is left behind
+  std::shared_ptr<EndpointStore> endpoint_store_;  // shared with an abandoned call
   Duration patience_;
   OnHopeless on_hopeless_;
   net::ThreadWorker worker_;

@@ -1,4 +1,4 @@
-// A leader's search for the root, whichever way it goes about it. Destroying it ends the search.
+// A leader's search for the root, by any method. Destroying it ends the search.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ class RootFinder {
   RootFinder& operator=(const RootFinder&) = delete;
   virtual ~RootFinder() = default;
 
-  // Why it has not worked so far; empty where nothing went wrong yet.
+  // The reason why it has not succeeded; empty if nothing has failed.
   virtual std::string Problem() const = 0;
-  // One of ours by its own account turned us away, or could not prove itself.
+  // A process that claims to be in this group rejected this one, or could not prove its identity.
   virtual std::optional<Error> rejection() const = 0;
 };
 

@@ -10,10 +10,10 @@
 namespace muster::rendezvous {
 namespace {
 
-// A root that is there is found long before.
+// A running root is found long before.
 constexpr Duration kLaterPorts = std::chrono::seconds(1);
 constexpr Duration kLookUpAgain = std::chrono::seconds(1);
-// One server answers all: fifty a second are no burden to it.
+// One server answers all: fifty queries a second are no load for it.
 constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
 
 Duration Stagger(size_t crowd) {
@@ -123,7 +123,7 @@ void RootSearch::After(Duration pause, std::function<void()> step) {
   });
 }
 
-// Not at once: a name service that stumbles is up again by then.
+// Delayed: after a short outage the name service is up again by then.
 void RootSearch::LookElsewhere(const std::string& host) {
   if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
   After(kLookUpAgain + Stagger(where_.crowd), [this, host] {

@@ -1,7 +1,7 @@
-// From "the root is on that host" to a proven connection: looks names up (off the loop, again when that
-// fails) and keeps a RootDialer busy with what comes of it.
+// From the root's host name to a proven connection: resolves names (off the loop, again after a failure) and
+// passes the addresses to a RootDialer.
 //
-// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+// Runs on one EventLoop. Never stops by itself: its owner has the deadline.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,17 @@ class RootSearch : public RootFinder {
   struct Where {
     std::vector<std::string> hosts;
     std::vector<uint16_t> ports;
-    // Where set: called once if one of the hosts turns out to be this machine. Must not destroy the search.
+    // If set: called once if one of the hosts turns out to be this machine. Must not destroy the search.
     std::function<void()> on_own_host = nullptr;
-    // For a host whose name leads nowhere, or to this machine alone. Where set: called once for each, off the
-    // loop; may block. `crowd`: so many may do the same at this moment, and should not do it at once.
+    // For a host whose name does not resolve, or only to this machine. If set: called once per host, off the
+    // loop; may block. `crowd`: the number of processes that may do this now, so that they can spread their
+    // calls.
     std::function<std::vector<net::SocketAddress>(const std::string& host)> elsewhere = nullptr;
     size_t crowd = 1;
     // Tried as well if the root is not found soon at the ports above.
     std::vector<uint16_t> later_ports = {};
-    // Where the root may be if strangers hold those (RootDialer::SetFurther). Where set: called at most once,
-    // then.
+    // Further ports of the root if foreign processes hold the first ones (RootDialer::SetFurther). If set:
+    // called at most once, in that case.
     std::function<std::vector<uint16_t>()> further_ports = nullptr;
   };
 

@@ -6,7 +6,7 @@ namespace muster::rendezvous {
 namespace {
 
 // An agent may be slow once or twice on a crowded node, or about to end. A store of an older dialect never
-// answers: it hangs up each time.
+// answers: it closes each connection.
 constexpr int kMostSilences = 3;
 
 }  // namespace
@@ -23,7 +23,7 @@ Status TorchEndpointStore::Connect(Deadline deadline) {
   MUSTER_TRY(const auto addresses, net::ResolveHost(endpoint_.host, endpoint_.port));
   Error problem;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    // One address that leads nowhere must not use up the time of the others.
+    // One unreachable address must not use up the time of the remaining ones.
     const auto left = static_cast<Duration::rep>(addresses.size() - i);
     const Deadline share = deadline.IsNever() ? deadline : Deadline::After(deadline.Remaining() / left);
     auto client = tcp_store::Client::Connect(addresses[i], share);
@@ -32,7 +32,7 @@ Status TorchEndpointStore::Connect(Deadline deadline) {
       silences_ = 0;
       return {};
     }
-    // That somebody is there and says nothing is more telling than that nobody is.
+    // A silent listener is a better reason than a refused connection.
     if (problem.message.empty() || client.error().code == Code::kDisagreement) problem = client.error();
   }
   return tl::unexpected<Error>(Judge(std::move(problem)));
@@ -59,7 +59,7 @@ Status TorchEndpointStore::Publish(std::string_view root_address, Deadline deadl
 
 Result<std::optional<std::string>> TorchEndpointStore::LookUp(Deadline deadline) {
   MUSTER_CHECK(Connect(deadline));
-  // PyTorch's older server hangs up on who asks for what is not there.
+  // PyTorch's older server closes the connection on a GET of a missing key.
   MUSTER_TRY(const bool there, client_->Check(key_, deadline));
   if (!there) return std::nullopt;
   MUSTER_TRY(std::string root_address, client_->Get(key_, deadline));

@@ -12,7 +12,7 @@ namespace muster::rendezvous {
 
 class TorchEndpointStore : public EndpointStore {
  public:
-  // What takes connections and is no store is so for good after `patience` and a few tries: kConfiguration.
+  // A listener that is no store after `patience` and a few attempts will never be one: kConfiguration.
   TorchEndpointStore(Endpoint store, std::string key, Duration patience = std::chrono::seconds(2));
 
   Status Publish(std::string_view root_address, Deadline deadline) override;

@@ -1,4 +1,4 @@
-// Which endpoint store a meeting means: a store, a file, or the key-value store that the launcher keeps.
+// The endpoint store that a meeting selects: a store, a file, or the launcher's key-value store.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace muster::rendezvous {
 
-// The launcher's, where the ranks meet on it; else null. At most one of a process at a time. Does not block.
+// The launcher's, if the ranks meet on it; else null. At most one of a process at a time. Does not block.
 std::shared_ptr<LauncherKvs> OpenLauncherKvs(const Meeting& meeting);
 
 // The one that request.meeting names (FindRoot::kEndpointStore). Does no I/O before its first call.

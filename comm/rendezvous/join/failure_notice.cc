@@ -9,10 +9,10 @@
 namespace muster::rendezvous {
 namespace {
 
-// For peers to take their failure message and hang up.
+// The time for peers to read their failure message and close.
 constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 // Each process stays this long if ranks may still come: they get the failure instead of waiting for a root
-// that is gone.
+// that has ended.
 constexpr Duration kLateComers = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -60,8 +60,8 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
         [](const Error&) {});
     // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
     if (!params_.from_above && !params_.sent_up) upstream_->Send(Encode(params_.failure));
-    // A leader that stays for late ranks does that alone: above, its node counts as told. If it closed before
-    // the failure from above has come, the kernel could discard its own.
+    // A leader that stays for late ranks does so alone: above, its node counts as notified. If it closed
+    // before the failure from above has arrived, the kernel could discard its own message.
     if (params_.from_above) upstream_->CloseAfterFlush();
   }
   for (const auto& entry : children_.all()) Send(entry.first);
@@ -69,7 +69,7 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
   timer_ = loop_.At(stay_until_, [this] { StayForLateRanks(); });
 }
 
-// A process that has not been accepted does not know yet by whom.
+// A process that has not been accepted has no name of the accepting process.
 void FailureNotice::Send(ChildLinks::Source source) {
   children_.Send(source, Encode(params_.self));
   children_.Send(source, Encode(params_.failure));
@@ -128,7 +128,7 @@ void FailureNotice::StayForLateRanks() {
   timer_ = loop_.At(stay_until_, [this] { WaitForChildren(); });
 }
 
-// Children hang up when they have read it. If this process closed first, the kernel could discard it.
+// Children close when they have read it. If this process closed first, the kernel could discard it.
 void FailureNotice::WaitForChildren() {
   if (OnlyLaterRestartsAreHere()) return Finish();
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });

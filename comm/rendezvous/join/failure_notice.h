@@ -1,8 +1,8 @@
 // The end of a process whose group cannot form: the failure goes to each connected process, and to those that
-// connect while this one stays for late ranks. A process of a later restart of the job waits until this one has ended,
-// which is then soon: ranks of this incarnation come no more.
+// connect while this one stays for late ranks. A process of a later restart of the job waits until this one
+// has ended. That is soon: no further ranks of this incarnation come.
 //
-// Lives on one EventLoop.
+// Runs on one EventLoop.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ namespace muster::rendezvous {
 // Whether ranks that this process waits for may still come.
 bool OthersMayCome(const ArrivedRanks& arrived);
 
-// How long the root stays for ranks of any node, and a leader for those of its own if it knows their number:
-// without them a late rank would wait until its own deadline. Absent: it waits for no rank. At the deadline
-// no process stays.
+// The time for which the root stays for ranks of any node, and a leader for those of its node if their number
+// is known: otherwise a late rank would wait until its own deadline. Absent: it waits for no rank. At the
+// deadline no process stays.
 std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
                                    Duration until_deadline);
 

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 constexpr Duration kCollect = milliseconds(20);
 constexpr Duration kLongestCollect = milliseconds(200);
 
-// One for each other node and each rank of this one; if neither is known beforehand, as many as can be.
+// One for each other node and each rank of this one; the maximum if neither number is known.
 Status MakeRoomForAll(const ArrivedRanks& arrived, bool same_node) {
   const auto local = static_cast<size_t>(std::max(arrived.local_size, 0));
   const auto all = static_cast<size_t>(std::max(arrived.world_size, 0));
@@ -230,7 +230,7 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
 
 void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
   if (child.ranks.empty()) return;
-  // A process that gives up while the previous group still runs is no part of the next.
+  // A process that times out while the previous group still runs is no part of the next.
   if (upstream_.parked()) {
     arrived_.local -= members_.Forget(source);
     return;

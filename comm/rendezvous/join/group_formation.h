@@ -4,7 +4,7 @@
 //
 //   children --hello--> GroupFormation --hello--> upstream      roster or failure down
 //
-// Lives on one EventLoop. Has no deadline of its own: on_failed comes only from ranks.
+// Runs on one EventLoop. Has no deadline: on_failed comes only from ranks.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@
 
 namespace muster::rendezvous {
 
-// How long a leader collects ranks of its node before it sends them up in one hello: not at all if all are
-// here. `last`: how long before the last hello.
+// The time for which a leader collects ranks of its node before it sends one hello up: zero if all are here.
+// `last`: the time before the last hello.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last);
 
 class GroupFormation {
@@ -36,7 +36,8 @@ class GroupFormation {
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
     std::function<void()> on_unheard;
-    // The leader of this node has ended, or cannot prove its identity, and the root may not know it: lost_leader().
+    // The leader of this node has ended or cannot prove itself, and the root may lack this fact:
+    // lost_leader().
     std::function<void()> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;

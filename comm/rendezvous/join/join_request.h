@@ -1,4 +1,4 @@
-// What a process brings to a rendezvous, and what it has when the group is formed. See joiner.h.
+// The input of a process to a rendezvous, and its state when the group is formed. joiner.h uses both.
 #pragma once
 
 #include <sys/types.h>
@@ -24,35 +24,35 @@ namespace muster::rendezvous {
 
 struct JoinRequest {
   Meeting meeting;
-  std::string job;  // what people call this launch: "slurm:4.0:0"
-  // This process, with the ranks it stands for. One that is refused only comes to say so, and does not let
-  // itself be asked to wait longer than timeouts.rendezvous.
+  std::string job;  // name of this launch for users: "slurm:4.0:0"
+  // This process, with the ranks that it represents. A refused one only reports the refusal, and waits no
+  // longer than timeouts.rendezvous even if requested.
   ProcessInfo self;
   RendezvousOptions options;
   TimeoutOptions timeouts;
   LivenessOptions liveness;
   uid_t uid = 0;
-  // self.node is what this machine calls itself: nobody else of the launch has its addresses.
+  // self.node is the machine's own host name: no other node of the launch has its addresses.
   bool named_by_host = false;
-  // Where the processes of this node meet, in directories of their own below these (net/private_directory.h).
+  // The bases of the private directories in which the processes of this node meet (net/private_directory.h).
   std::vector<std::string> shared_directories = net::PrivateBases();
   std::optional<auth::JobSecret> secret;
-  // FindRoot::kEndpointStore without `secret`: drawn by the root, and read from its address by the others.
+  // FindRoot::kEndpointStore without `secret`: drawn by the root; other processes read it from its address.
   std::optional<auth::JobSecret> root_address_secret;
   // FindRoot::kEndpointStore on the launcher's server: this process's LauncherKvs (endpoint_store_choice.h).
   // Its owner ends it when the group is over.
   std::shared_ptr<LauncherKvs> kvs;
   std::string munge_socket;
-  // Null: nobody knows more than the environment says.
+  // Null: only the environment is known.
   std::shared_ptr<const Scheduler> scheduler;
-  // How long the root waits before it asks there.
+  // The time that the root waits before it queries the scheduler.
   Duration scheduler_patience = std::chrono::seconds(2);
   bool terminal = false;  // stderr is one
   uint64_t log_file = 0;  // LogFileNumber
   // A leader that has not shown up by then is reported by its followers themselves.
   Duration leader_patience = std::chrono::seconds(3);
-  // How long the root of a group that cannot form, and the leaders of nodes that are not whole, stay to tell
-  // those who are still on their way: the starts of a large step, or of containers, are seconds apart.
+  // The time that the root of a failed group, and leaders of incomplete nodes, stay to notify late processes:
+  // the starts of a large step, or of containers, are seconds apart.
   Duration late_nodes = std::chrono::seconds(10);
   Versions versions{};
 };
@@ -61,10 +61,10 @@ struct Joined {
   std::shared_ptr<const FormedGroup> group;    // never null; one for all that read it
   std::unique_ptr<net::FrameStream> upstream;  // null at the root
   std::unique_ptr<ChildLinks> children;        // never null
-  // What this process had asked for, where others come to it: a leader, the root. Else null.
+  // The request of this process if processes below connect to it (leader, root). Else null.
   std::shared_ptr<const JoinRequest> request;
-  std::string upstream_name;  // where it is no rank of the group: "the supervisor of rank 5 on gpu03"
-  std::unique_ptr<StatusServer> status_server{};  // a leader's, where it could be opened
+  std::string upstream_name;  // if it is no rank of the group: "the supervisor of rank 5 on gpu03"
+  std::unique_ptr<StatusServer> status_server{};  // a leader's, if it could be opened
   std::unique_ptr<NodeListener> node_listener{};  // a leader's, open: a node's ranks find it without a gap
 };
 

@@ -95,14 +95,14 @@ void Joiner::OnLeaderLost() {
   StartAgain();
 }
 
-// What this process has come to report: that it is refused, or the end of its leader.
+// The report with which this process has come: its refusal, or the end of its leader.
 std::optional<Failure> Joiner::Reported() const {
   if (request_.self.refused) return RefusalOf(request_.self);
   if (formation_.lost_leader()) return RefusalOf(*formation_.lost_leader());
   return std::nullopt;
 }
 
-// While it forms: what is missing. The group itself is described by its ControlPlane.
+// While it forms: the missing ranks. The ControlPlane describes the formed group.
 void Joiner::OpenStatusServer() {
   Result<std::unique_ptr<StatusServer>> server = StatusServer::Open(
       loop_, request_.uid, request_.self.claims.front().rank, request_.shared_directories, request_.versions);
@@ -120,7 +120,7 @@ void Joiner::OpenStatusServer() {
   });
 }
 
-// A rank below has ended, and the root does not know it: a better reason than the root's silence.
+// A rank below has ended and the root lacks this fact: a better reason than the root's silence.
 void Joiner::OnDeadline() {
   if (const auto& failure = formation_.failure_below()) return Fail(*failure);
   UnformedGroup group{.limit = request_.timeouts.rendezvous,
@@ -140,7 +140,7 @@ void Joiner::OnFormed(FormedGroup group) {
   deadline_.Stop();
   meeting_.Stop();
   root_.Close();
-  // A program of this rank may talk to it next.
+  // The next call may come from a program of this rank.
   if (request_.kvs) request_.kvs->Rest();
   // Immediately: the next messages of the children are for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
@@ -164,7 +164,7 @@ void Joiner::Fail(Failure failure, bool from_above) {
   root_.Stop();
   // Every rank is there: no other one is to come.
   if (arrived.root && formation_.roster()->complete()) root_.Close();
-  // A launcher with a server of its own ends all ranks of a launch whose leader has ended.
+  // A launcher with its own server ends all ranks of a launch whose leader has ended.
   const bool stays = !(formation_.lost_leader() && request_.kvs);
   notice_ = std::make_unique<FailureNotice>(
       loop_,

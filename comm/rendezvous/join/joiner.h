@@ -1,15 +1,14 @@
-// One process's way into its group: it ends with the roster, or with the one failure that every rank gets.
+// Joins one process to its group; the result is the roster, or the one failure that every rank receives.
 // comm/rendezvous/README.md has the rules.
 //
 //   NodeMeeting --at a leader--> RootConnection --link--> GroupFormation --> Joined, or FailureNotice
 //              \--to the leader's socket------------------/
 //
-// A process that cannot be part of the group (JoinRequest::self.refused) goes the same way, and reports that:
-// the root ends the group immediately.
+// A process that cannot be part of the group (JoinRequest::self.refused) takes the same steps and reports
+// that: the root ends the group immediately.
 //
-// Lives on one EventLoop and never blocks. Ends by itself at timeouts.rendezvous at the latest (the root's
-// clock counts for all that have reached it), except while told that this launch's previous group is still
-// running.
+// Runs on one EventLoop and never blocks. Ends by itself at timeouts.rendezvous at the latest, by the root's
+// clock once the root is reached. Exception: while this launch's previous group still runs.
 #pragma once
 
 #include <functional>
@@ -27,15 +26,15 @@
 
 namespace muster::rendezvous {
 
-// How far a process has come at its deadline.
+// The progress of a process at its deadline.
 struct UnformedGroup {
   Duration limit{};                      // timeouts.rendezvous
   bool leader = false;                   // of its node
   bool alone = false;                    // without the other ranks of its node
   std::optional<std::string> arrived{};  // at the root: "3/4 ranks; missing b: 3 (never connected)"
-  std::string upstream{};                // a connection stands; empty: none
+  std::string upstream{};                // name of the connected process; empty: no connection
   bool accepted = false;                 // by upstream
-  std::optional<Error> rejection{};      // the root, or what seemed to be it, has turned this process away
+  std::optional<Error> rejection{};      // the root, or a process taken for it, has rejected this process
   std::string problem{};                 // of the search for the root
 };
 
@@ -57,7 +56,7 @@ class Joiner {
 
   // For reports. The ranks that have arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return formation_.arrivals(); }
-  // Another process has sent the failure to this one, and reports it to people.
+  // Another process has sent the failure to this one, and reports it to users.
   bool failure_was_told() const { return notice_ && notice_->from_above(); }
   // The group cannot form; this process only stays for ranks that are still on their way. OnDone follows.
   const Failure* failure() const { return notice_ && on_done_ ? &notice_->failure() : nullptr; }

@@ -12,12 +12,12 @@ using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(1);
 constexpr Duration kLongestPause = milliseconds(100);
-// Ranks of one node start together; one that is later than this may not see the first directory.
+// Ranks of one node start together; one that is later than this may lack access to the first directory.
 constexpr Duration kOpenElsewhereAfter = milliseconds(20);
 // The kernel lists the leader's socket before it has its name in a directory, and the leader opens the other
 // directories later than the first.
 constexpr Duration kOutOfSightAfter = milliseconds(250);
-// The list is long on a busy node; a leader that is just coming needs none of it.
+// The list is long on a busy node, and not needed while a leader is just starting.
 constexpr Duration kLookAtListFrom = milliseconds(64);
 
 }  // namespace
@@ -106,11 +106,10 @@ void NodeMeeting::Listen() {
   const Result<NodeListener::Opened> opened =
       listener_->Open(by_local_rank ? NodeListener::Candidates::kOne : NodeListener::Candidates::kSeveral);
   if (!opened && request_.meeting.find_root == FindRoot::kSameNode) return events_.on_failed(opened.error());
-  // The others of this node will find no leader and go to the root as well.
+  // The other ranks of this node will find no leader and also connect to the root.
   if (!opened) LogWarning("{}; each of them connects to the root itself", opened.error().message);
   if (!opened || *opened == NodeListener::Opened::kOpen) return Lead();
-  // The process that listens there knows whether this one is early (its group is still running) or one too
-  // many.
+  // The listener there distinguishes an early process (its group is still running) from a surplus one.
   if (!Connect()) Retry([this] { Listen(); });
 }
 
@@ -140,8 +139,8 @@ void NodeMeeting::Follow() {
   }
 }
 
-// The list proves nothing. A process that imitates the entry makes this one go to the root immediately, which
-// lets it in as well.
+// The list proves nothing. A process that imitates the entry makes this one connect to the root immediately,
+// which accepts it as well.
 bool NodeMeeting::LeaderIsOutOfSight() {
   if (alone_ || pause_ < kLookAtListFrom) return false;
   if (!net::IsListedByKernel(names_.socket)) {

@@ -1,4 +1,4 @@
-// How a process meets the other ranks of its node.
+// Connects a process to the other ranks of its node.
 //
 //   follower --Unix socket--> leader
 //
@@ -6,7 +6,7 @@
 // missing. A follower that shares no directory with its leader (a container with its own /dev/shm and /tmp)
 // does so earlier; no leader is named.
 //
-// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+// Runs on one EventLoop. Never stops by itself: its owner has the deadline.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,7 @@ enum class FirstStep {
   kAlone,  // this process can meet no other of its node
 };
 
-// `claim`: the first of `ranks` ranks that the process stands for. `same_node`: the whole launch is on this
-// node.
+// `claim`: the first of the process's `ranks` ranks. `same_node`: the whole launch is on this node.
 FirstStep FirstStepOf(const RankClaim& claim, size_t ranks, bool user_ids_are_reliable, bool same_node);
 
 class NodeMeeting {
@@ -64,7 +63,7 @@ class NodeMeeting {
   // Null unless it is open.
   std::unique_ptr<NodeListener> TakeListener();
 
-  // This process cannot meet the others of its node, and has gone to the root itself.
+  // This process cannot meet the other ranks of its node, and has connected to the root itself.
   bool alone() const { return alone_; }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 // later in any case.
 std::string MungeLibraryProblem(const JoinRequest& request) {
   const Duration limit = request.timeouts.handshake;
-  // Shared: a library on a dead file system leaves the call behind.
+  // Shared: the call is abandoned if a library is on a file system that hangs.
   const auto problem = std::make_shared<std::string>();
   const auto load = [problem] {
     const Result<auth::MungeApi> api = auth::LoadMunge();

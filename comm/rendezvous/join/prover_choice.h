@@ -9,7 +9,7 @@
 
 namespace muster::rendezvous {
 
-// `worker` must outlive the prover. Error: kAuthentication with advice, where nothing can be used.
+// `worker` must outlive the prover. Error: kAuthentication with advice, if no method is usable.
 Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker);
 
 }  // namespace muster::rendezvous

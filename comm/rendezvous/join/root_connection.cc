@@ -13,7 +13,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// A group that forms has done so long before.
+// Groups normally form well within this time.
 constexpr Duration kProbePatience = std::chrono::seconds(2);
 
 // BLOCKS: runs on a worker.
@@ -70,7 +70,7 @@ RootSearch::Where WhereToSearch(const JoinRequest& request) {
   std::vector<Ladder> ladders = RootLadders(request);
   where.ports = ladders.front()(kLadderLength);
   if (ladders.size() > 1) where.later_ports = ladders[1](kLadderLength);
-  if (where.ports.size() < kLadderLength) return where;  // there are no others
+  if (where.ports.size() < kLadderLength) return where;  // the ladder has no further ports
   where.further_ports = [ladders = std::move(ladders)] {
     std::vector<std::vector<uint16_t>> whole;
     for (const Ladder& ladder : ladders) whole.push_back(ladder(kWholeLadder));
@@ -151,7 +151,7 @@ void RootConnection::BecomeRoot() {
   formation_.BecomeRoot();
 }
 
-// A group that forms has done so long before.
+// Groups normally form well within this time.
 void RootConnection::AskScheduler() {
   if (!request_.scheduler || request_.self.refused) return;
   inquiry_ = std::make_unique<SchedulerInquiry>(
@@ -172,7 +172,7 @@ void RootConnection::OnSchedulerFacts(const SchedulerFacts& facts) {
   deadline_.Set(*facts.time_left);
 }
 
-// The other nodes search the root elsewhere. This process goes there, too, and reports why it is not the
+// The other nodes search the root elsewhere. This process connects there, too, and reports why it is not the
 // root.
 void RootConnection::OnMisplaced(const Error& error) {
   if (over_) return;
@@ -224,8 +224,8 @@ void RootConnection::FailWithoutProof(const Error& reason) {
   events_.on_failed(reason);
 }
 
-// The root turns this process away; so its log, its waiting line and its error have the reason. What proves
-// nothing ends no other rank. Nothing but the hello is sent, also if the other end asks for no proof.
+// The root rejects this process, so the root's log, waiting line and error have the reason. A peer without
+// proof ends no other rank. Only the hello is sent, even if the other end requires no proof.
 void RootConnection::ShowNoProof(const Error& reason) {
   if (!request_.self.refused) request_.self.refused = reason;
   deadline_.Set(std::min(request_.timeouts.rendezvous, kRefusedPatience));
@@ -238,8 +238,8 @@ void RootConnection::ShowNoProof(const Error& reason) {
       *no_proof_, [end](auto) { end(); }, [end](const Error&) { end(); });
 }
 
-// The node where all search the root. Its leader stands for the root there until rank 0 comes: from below, or
-// to say that it runs elsewhere.
+// The node on which all search the root. Its leader acts as root until rank 0 arrives, from below or with a
+// report that it runs elsewhere.
 void RootConnection::OnOwnHost() {
   step_timer_ = loop_.After(Duration::zero(), [this] {
     if (!formation_.attached() && formation_.roster() == nullptr) BecomeRoot();

@@ -1,8 +1,8 @@
-// A leader's way to the root: it searches the root on the hosts that the meeting names, or is the root and
-// listens there. A root that waits collects facts for the error: which silent nodes it reaches, and what the
-// scheduler knows of the launch.
+// A leader's connection to the root: it searches the root on the hosts of the meeting, or is the root and
+// listens there. A root that waits collects facts for the error: the silent nodes that it reaches, and the
+// scheduler's data about the launch.
 //
-// Lives on one EventLoop. Never gives up by itself: its owner has the deadline.
+// Runs on one EventLoop. Never stops by itself: its owner has the deadline.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,14 @@
 
 namespace muster::rendezvous {
 
-// How long a process that cannot be part of the group searches for one that takes its reason: the ranks of a
-// step start seconds apart.
+// The time that a process that cannot be part of the group searches for a receiver of its reason: the ranks
+// of a step start seconds apart.
 inline constexpr Duration kRefusedPatience = std::chrono::seconds(5);
 
-// Whether the leader of `node` is the root. `leads_rank_zero`: rank 0 is the leader or has come to it.
+// Whether the leader of `node` is the root. `leads_rank_zero`: rank 0 is the leader or is connected to it.
 bool IsRoot(const Meeting& meeting, const std::string& node, bool leads_rank_zero);
 
-// Where the root is searched; empty: an endpoint store has its address.
+// The hosts on which the root is searched; empty: an endpoint store has its address.
 std::vector<std::string> RootHosts(const Meeting& meeting);
 
 // "rank 0 on gpu01", or the part of it that is known.
@@ -48,8 +48,8 @@ class RootConnection {
     std::function<void(const Error&)> on_failed;
   };
 
-  // The references must outlive it. It changes `request` by what it learns: the secret of the root's address,
-  // the job's end, and why this process cannot be the root.
+  // The references must outlive it. It updates `request`: the secret of the root's address, the job's end,
+  // and the reason why this process cannot be the root.
   RootConnection(net::EventLoop& loop, JoinRequest& request, GroupFormation& formation,
                  JoinDeadline& deadline, Events events);
   RootConnection(const RootConnection&) = delete;
@@ -70,7 +70,7 @@ class RootConnection {
   // Every rank is there: closes the listener as well.
   void Close();
 
-  // What this process waits for; empty: upstream waits.
+  // The ranks that this process waits for; empty: upstream waits.
   AwaitedRanks Awaited() const;
   // Null if there is none at present.
   const RootFinder* search() const { return search_.get(); }

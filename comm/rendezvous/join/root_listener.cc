@@ -118,7 +118,7 @@ void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
     bind_problem_.clear();
     ReportPort(*port, ladders.front());
     if (request_.meeting.find_root == FindRoot::kEndpointStore) Announce(addresses, *port);
-    // For ranks without this secret, which are told so: no member of the group depends on it.
+    // For ranks without this secret, which receive the reason here: no member of the group depends on it.
     for (size_t i = 1; i < ladders.size(); ++i) {
       if (const auto other = OpenOneOf(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
     }
@@ -163,7 +163,7 @@ void RootListener::ReportPort(uint16_t port, const Ladder& ladder) const {
 std::vector<Ladder> RootListener::LaddersToTry() const {
   if (request_.meeting.find_root == FindRoot::kEndpointStore) {
     // Other ports than the last time: a rank with the address and secret of the previous group's root must
-    // find no listener, rather than be turned away.
+    // find no listener, rather than be rejected.
     std::array<uint8_t, 16> random{};
     auth::RandomBytes(random);
     return {LadderOf(std::string(AsText(random)), request_)};
@@ -178,7 +178,7 @@ void RootListener::Announce(std::vector<net::SocketAddress> addresses, uint16_t 
   if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
   for (net::SocketAddress& address : addresses) address.set_port(port);
   RootAddress root_address{std::move(addresses), std::nullopt};
-  // What the user has made known already is nothing to write down.
+  // A secret that the user has set is not published.
   if (method_ == AuthMethod::kSecret && !request_.secret) root_address.secret = request_.root_address_secret;
   announcer_ =
       std::make_unique<RootAnnouncer>(loop_, OpenEndpointStore(request_), request_.timeouts.handshake,
@@ -186,7 +186,7 @@ void RootListener::Announce(std::vector<net::SocketAddress> addresses, uint16_t 
   announcer_->Announce(root_address);
 }
 
-// Where the name of this node says nothing; loopback where there is nothing else, for all are here then.
+// Used if the node's name gives no address. Loopback without any other: then all ranks are on this node.
 std::vector<net::SocketAddress> RootListener::AllAddresses() const {
   std::vector<net::SocketAddress> usable;
   std::vector<net::SocketAddress> loopback;

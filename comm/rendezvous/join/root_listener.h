@@ -1,9 +1,7 @@
-// Where the root listens: works out its own addresses (off the loop), binds the ladder's first free port on
-// them, and waits for one only if the whole of rendezvous.ports is taken. With a job secret it listens on one
-// port of each ladder (names.h). Where the meeting has an endpoint store, it publishes its address there. An
+// The root's listener: determines its own addresses (off the loop) and binds the ladder's first free port on
+// them. It waits for a port only if all of rendezvous.ports are taken. With a job secret it listens on one
+// port of each ladder (names.h). If the meeting has an endpoint store, it publishes its address there. An
 // AuthenticatingAcceptor passes on only proven links.
-//
-// Lives on one EventLoop.
 #pragma once
 
 #include <functional>
@@ -25,8 +23,8 @@ std::vector<Ladder> RootLadders(const JoinRequest& request);
 
 class RootListener {
  public:
-  // The others will not find it: they look on another node, or its address cannot be put up. Error:
-  // kConfiguration.
+  // The other processes will not find it: they search another node, or its address cannot be published.
+  // Error: kConfiguration.
   using OnMisplaced = std::function<void(const Error& error)>;
 
   // The references must outlive it.
@@ -37,10 +35,10 @@ class RootListener {
   ~RootListener();
 
   void Start();
-  // Takes the root's address down beside the loop; the destructor waits for that (RootAnnouncer).
+  // Removes the root's address beside the loop; the destructor waits for that (RootAnnouncer).
   void Close();
 
-  // What stands in the way, for the waiting line: no free port, or who was turned away last. Empty: nothing.
+  // The obstacle, for the waiting line: no free port, or the peer rejected last. Empty: none.
   std::string Problem() const;
 
  private:

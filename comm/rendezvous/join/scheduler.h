@@ -1,9 +1,9 @@
-// What the scheduler of the job knows and no environment says: which rank is where, what a node's address is,
-// when the job ends. comm/ knows no scheduler: bootstrap/slurm implements this.
+// The scheduler's facts that no environment has: the nodes of the ranks, a node's address, the job's end.
+// comm/ depends on no scheduler: bootstrap/slurm implements this interface.
 //
-// Asking costs a process and a question to a server that all jobs share. So a group that forms never asks:
-// only the root does, once, when it has waited for some time, and a leader that cannot resolve the root's
-// name. Whatever comes of it, forming goes on meanwhile.
+// A query costs a process, and load on a server that all jobs share. So a group that forms normally sends
+// none. Only two processes query: the root, once, after some time of waiting, and a leader that cannot
+// resolve the root's name. Forming continues meanwhile.
 #pragma once
 
 #include <map>
@@ -20,15 +20,15 @@ namespace muster::rendezvous {
 struct SchedulerQuestion {
   bool layout = false;
   bool job_end = false;
-  std::vector<std::string> nodes;  // whose addresses
+  std::vector<std::string> nodes;  // nodes whose addresses are needed
 
   bool empty() const { return !layout && !job_end && nodes.empty(); }
 };
 
 struct SchedulerFacts {
-  std::optional<Placement> placement;  // with node_of_rank; agrees with what is known of this launch
-  std::optional<Duration> time_left;   // what deadlines may use of the job's time
-  std::string time_note;               // what that does to them, for the log; may be empty
+  std::optional<Placement> placement;  // with node_of_rank; consistent with the known facts of this launch
+  std::optional<Duration> time_left;   // part of the job's time that deadlines may use
+  std::string time_note;               // effect on the deadlines, for the log; may be empty
   std::map<std::string, std::string> addresses;  // by node: numeric, or a name
 };
 
@@ -39,11 +39,11 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
   virtual ~Scheduler() = default;
 
-  // What of this launch only the scheduler knows; pure.
+  // The facts of this launch that only the scheduler has; pure.
   virtual SchedulerQuestion Unknown() const = 0;
 
-  // BLOCKS, at most until the deadline and a moment more: call it on a BlockingWorker. May be called from
-  // several threads. Error: kConfiguration where there is nothing that could be asked; else what went wrong.
+  // BLOCKS until the deadline, or slightly longer: call it on a BlockingWorker. May be called from several
+  // threads. Error: kConfiguration if there is no scheduler to query; else the cause.
   virtual Result<SchedulerFacts> Ask(const SchedulerQuestion& question, Deadline deadline) const = 0;
 };
 

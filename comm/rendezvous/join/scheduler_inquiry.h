@@ -1,6 +1,6 @@
-// One question to the scheduler, asked off the loop when some time has passed, unless it is destroyed before.
+// One query to the scheduler, sent off the loop after a delay, unless it is destroyed before.
 //
-// Lives on one EventLoop. A call that hangs is left behind.
+// Runs on one EventLoop. A call that hangs is abandoned.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace muster::rendezvous {
 
 class SchedulerInquiry {
  public:
-  // Only where something was learned; what went wrong is a line in the log. May destroy the inquiry.
+  // Called only with new facts; errors are logged. May destroy the inquiry.
   using OnFacts = std::function<void(const SchedulerFacts&)>;
 
-  // Asks nothing where `scheduler` is null or the question is empty.
+  // Sends no query if `scheduler` is null or the question is empty.
   SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
                    SchedulerQuestion question, Duration after, OnFacts on_facts);
   SchedulerInquiry(const SchedulerInquiry&) = delete;
@@ -36,10 +36,10 @@ class SchedulerInquiry {
   net::EventLoop::TimerId timer_ = 0;
 };
 
-// How long an answer may take.
+// Time limit of an answer.
 inline constexpr Duration kSchedulerPatience = std::chrono::seconds(5);
 
-// For the log: nobody who has not installed it wants to hear that it is not there.
+// At debug level if the scheduler's commands are not installed (kConfiguration).
 void LogSchedulerProblem(const Error& error);
 
 }  // namespace muster::rendezvous

@@ -90,7 +90,7 @@ void UpstreamLink::OnClosed(const Error& reason) {
     deadline_.Set(request_.timeouts.rendezvous);
     return events_.on_restart();
   }
-  // A process that has not accepted this one is no peer that died: it belonged to the previous group, just
+  // A process that has not accepted this one is no failed peer: it was in the previous group, which has just
   // ended.
   if (!accepted_) return events_.on_unheard();
   if (is_local_) return OnLeaderClosed();
@@ -98,8 +98,8 @@ void UpstreamLink::OnClosed(const Error& reason) {
   Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail), ""});
 }
 
-// The root notices the end of a leader that it has accepted. Else no other process may know it: the leader was
-// the root itself, or had not found the root yet.
+// The root notices the end of a leader that it has accepted. Else no other process may notice it: the leader
+// was the root itself, or had not found the root.
 void UpstreamLink::OnLeaderClosed() {
   Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
   if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
@@ -114,7 +114,7 @@ void UpstreamLink::LoseLeader(Error reason) {
   events_.on_leader_lost(std::move(leader));
 }
 
-// From here the stream is of no use; it must not be destroyed within its own call.
+// From here the stream is unusable; it must not be destroyed within its own call.
 void UpstreamLink::Drop() {
   loop_.Post([stream = std::shared_ptr<net::FrameStream>(std::move(stream_))] {});
 }
@@ -126,7 +126,7 @@ void UpstreamLink::OnFailure(Failure failure) {
   LoseLeader(std::move(failure.error));
 }
 
-// The root ends no rank for that leader's sake. The kernel proves its user to this process.
+// The root ends no rank because of that leader. The kernel proves its user to this process.
 bool UpstreamLink::LeaderHasNoProof(const Failure& failure) const {
   return is_local_ && accepted_ && !acceptance_.known_above && !request_.self.refused &&
          failure.error.code == Code::kAuthentication && failure.rank == acceptance_.ranks.front();

@@ -1,7 +1,7 @@
-// The process above while a group forms: the leader of this process's node, or the root. It compares versions, keeps what the
-// process above has answered, and decides what the end of the connection means.
+// The process above while a group forms: the leader of this process's node, or the root. Compares versions,
+// stores the answers from above, and interprets the end of the connection.
 //
-// Lives on one EventLoop.
+// Runs on one EventLoop.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,17 @@ namespace muster::rendezvous {
 class UpstreamLink {
  public:
   struct Events {
-    // Its clock counts from now on. `first`: those below do not know it.
+    // Its clock counts from now on. `first`: the processes below have not received it.
     std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
     // It has gone before it accepted this process.
     std::function<void()> on_unheard;
-    // The leader of this node has ended, or cannot prove its identity, and the root may not know it: as a process that cannot
-    // take part.
+    // The leader of this node has ended or cannot prove its identity, and the root may lack this fact. The
+    // argument is the leader, as a process that cannot join.
     std::function<void(ProcessInfo)> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;
-    // It belongs to this launch's previous group, which still runs. The frame is for those below as well.
+    // It is part of this launch's previous group, which still runs. The frame is for the processes below as
+    // well.
     std::function<void(ByteView frame)> on_later;
     // That group has ended.
     std::function<void()> on_restart;
@@ -44,7 +45,7 @@ class UpstreamLink {
   UpstreamLink& operator=(const UpstreamLink&) = delete;
 
   void Attach(std::unique_ptr<net::FrameStream> stream, std::string name);
-  // The next owner's. Null if there is none.
+  // The caller owns it. Null if there is none.
   std::unique_ptr<net::FrameStream> Take() { return std::move(stream_); }
   void Send(ByteView frame) {
     if (stream_) stream_->Send(frame);

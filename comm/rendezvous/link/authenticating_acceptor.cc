@@ -119,7 +119,7 @@ bool AuthenticatingAcceptor::MakeRoom(int newest) {
   return true;
 }
 
-// What it has sent is read first: it may have proven something meanwhile.
+// Received data is read first: the peer may have proven itself meanwhile.
 void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
   const bool had_been_heard = half_open_.at(id).heard;
   half_open_.at(id).stream->ReadNow();
@@ -128,7 +128,7 @@ void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
   TurnAway(id, reason);
 }
 
-// Where the own prover works through the questions of others, this peer waits without a limit.
+// While the own prover works on other peers' proofs, this peer waits without a limit.
 void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   const std::string limit = FormatDuration(params_.handshake_timeout);
   if (!own_prover) return TurnAway(id, fmt::format("it did not prove its identity within {}", limit));
@@ -139,7 +139,7 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   TurnAway(id, last_refusal_);
 }
 
-// Those who wait in the kernel's queue come in when others have proven themselves or give way.
+// Peers in the kernel's queue are accepted when earlier ones have proven themselves or give way.
 void AuthenticatingAcceptor::UpdateListening() {
   const bool full = table_.full() && !table_.Victim(Clock::now());
   for (const auto& listener : listeners_) listener->SetPaused(full);
@@ -163,7 +163,7 @@ void AuthenticatingAcceptor::Finish(Id id, auth::HandshakeResult result) {
 }
 
 void AuthenticatingAcceptor::LogStranger(const net::SocketAddress& peer, const std::string& reason) {
-  // What the handshake says names its peer already.
+  // The handshake's message names its peer already.
   const std::string name = peer.ToString();
   const bool named = reason.starts_with(name);
   rejections_.Add(LogLevel::kInfo, {{"peer", name}, {"reason", reason}},

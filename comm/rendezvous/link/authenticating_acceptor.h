@@ -1,13 +1,13 @@
-// The root's TCP side while a group forms: listens on the first free port of the ladder, and lets in only peers
-// that prove to belong to this meeting.
+// The root's TCP side while a group forms: listens on the first free port of the ladder, and accepts only
+// peers that prove to be of this meeting.
 //
-// A stranger costs a descriptor until its handshake deadline, and a log line (RejectionLog). At most
-// `most_half_open` connections prove themselves at a time. When all places are taken, a silent connection gives
-// way (comm/net/half_open.h); while none does, further ones wait in the kernel's queue. An honest leader sends
-// its first message with the connection, so it never waits for a stranger's deadline. The deadline counts the
-// peer's time alone (handshake_clock.h); the prover serves the peers' addresses in turn.
+// A foreign peer costs a descriptor until its handshake deadline, and a log line (RejectionLog). At most
+// `most_half_open` connections prove themselves at a time. When all places are taken, a silent connection
+// gives way (comm/net/half_open.h); while none does, further ones wait in the kernel's queue. A real leader
+// sends its first message with the connection, so it never waits for a foreign peer's deadline. The deadline
+// counts the peer's time alone (handshake_clock.h); the prover serves the peers' addresses round-robin.
 //
-// Lives on one EventLoop; owns its listeners and the connections that are still proving themselves.
+// Runs on one EventLoop; owns its listeners and the connections that are still proving themselves.
 #pragma once
 
 #include <cstdint>
@@ -47,12 +47,12 @@ class AuthenticatingAcceptor {
   ~AuthenticatingAcceptor();
 
   // Binds one of `ports` on all `addresses` (their own port is ignored): the first that is free on each of
-  // them. Call it again for one more port. Error: kSystem, names the ports and says why the last failed.
+  // them. Call it again for one more port. Error: kSystem, with the ports and the reason of the last failure.
   Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
   void Close();
   bool open() const { return !listeners_.empty(); }
 
-  // Who said to be one of ours and was turned away, and why, for the waiting line; empty: nobody.
+  // The last peer that claimed to be of this meeting and was rejected, with the reason; empty: none.
   const std::string& last_refusal() const { return last_refusal_; }
 
  private:
@@ -63,7 +63,7 @@ class AuthenticatingAcceptor {
     net::SocketAddress peer;
     std::unique_ptr<HandshakeClock> clock;
     bool heard = false;     // a first valid message
-    bool own_turn = false;  // the own prover is asked
+    bool own_turn = false;  // the own prover is busy with it
   };
 
   Result<std::vector<UniqueFd>> BindAll(const std::vector<net::SocketAddress>& addresses, uint16_t port);

@@ -1,7 +1,8 @@
-// How long the other end of a handshake may still take to prove itself. Only the peer's time counts: the clock
-// stops while this side's own prover is busy, because other connections may be before it in the prover's queue.
+// The remaining time in which the other end of a handshake may prove itself. Only the peer's time counts: the
+// clock stops while this side's own prover is busy, because other connections may be before it in the
+// prover's queue.
 //
-// Lives on one EventLoop.
+// Runs on one EventLoop.
 #pragma once
 
 #include <functional>

@@ -81,7 +81,7 @@ Result<NodeListener::Opened> NodeListener::OpenIn(const std::string& base, Candi
   Entrance entrance{base, std::move(acceptor), std::move(socket.name)};
   MUSTER_CHECK(entrance.acceptor->Start());
   entrances_.push_back(std::move(entrance));
-  // What killed processes of this user have left.
+  // Leftovers of killed processes of this user.
   for (const net::PrivateDirectory& directory : here) directory.Tidy(net::PrivateDirectory::Extent::kAll);
   return Opened::kOpen;
 }
@@ -107,7 +107,7 @@ Result<net::PrivateSocket> NodeListener::BindIn(const std::string& base, Opened&
   }
 }
 
-// Two bases may be one directory by two paths; the random names tell.
+// Two bases may be one directory with two paths; the random names distinguish them.
 bool NodeListener::AnotherLeadsIn(const std::vector<net::PrivateDirectory>& directories,
                                   const net::PrivateDirectory& ours) const {
   return std::ranges::any_of(directories, [&](const net::PrivateDirectory& directory) {
@@ -127,7 +127,7 @@ void NodeListener::Close() { entrances_.clear(); }
 void NodeListener::Admit(UniqueFd fd) {
   const auto credentials = net::CredentialsOf(fd.get());
   if (credentials && credentials->uid == names_.uid) {
-    const OnConnection handler = on_connection_;  // a copy: it may be replaced by what follows from it
+    const OnConnection handler = on_connection_;  // a copy: the callback may replace it
     return handler(std::move(fd), *credentials);
   }
   const uid_t uid = credentials ? credentials->uid : 0;

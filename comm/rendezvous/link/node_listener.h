@@ -1,13 +1,13 @@
-// Where the ranks of one node meet: a Unix socket of the node's leader, named by the meeting key, in a
-// directory that no other user can enter (net/private_directory.h). SO_PEERCRED proves the uid on both sides.
+// The meeting point of the ranks of one node: a Unix socket of the node's leader, named by the meeting key.
+// Its directory is closed to other users (net/private_directory.h). SO_PEERCRED proves the uid on both sides.
 //
 // The leader has the same socket in several bases (/dev/shm, /tmp, ...): containers may share only one.
 //
 // One process leads. A name exists once in a directory. A base may have several directories: a process that
-// has bound the name then looks for it in all others, and withdraws if it is in use there. Of two processes
-// that bind it in two directories, the later one looks when both have bound it: it sees the other and
-// withdraws. So at most one stays. No lock is needed, and none that a stopped process could hold for ever.
-// Other bases are searched only if several processes try to lead: /tmp may have thousands of entries.
+// has bound the name then searches all of them, and withdraws if it is in use there. Of two processes that
+// bind it in two directories, the later one searches when both have bound it: it finds the first and
+// withdraws. So at most one stays. This needs no lock, which a stopped process could hold indefinitely. Other
+// bases are searched only if several processes try to lead: /tmp may have thousands of entries.
 #pragma once
 
 #include <sys/types.h>
@@ -36,21 +36,21 @@ struct LocalNames {
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
                           const std::vector<std::string>& bases, uid_t uid);
 
-// A connection to the leader of this node, proven to be of our uid; empty if there is none in the first
+// A connection to the leader of this node, proven to be of the own uid; empty if there is none in the first
 // `bases` of the bases. Does not block.
 UniqueFd DialLocal(const LocalNames& names, size_t bases = SIZE_MAX);
 
-// The leader's side. Lives on one EventLoop; owns its sockets and removes what it made in the file system.
+// The leader's side. Runs on one EventLoop; owns its sockets and removes its files.
 class NodeListener {
  public:
   enum class Opened {
     kOpen,
     kTaken,  // by a process of our own uid: a former group that is still busy, or a second leader
   };
-  // Which processes of this node try to lead.
+  // The processes of this node that try to lead.
   enum class Candidates {
-    kOne,      // this one alone, as far as the launcher knows
-    kSeveral,  // all, because none knows its local rank; they may have different bases
+    kOne,      // this one alone, according to the launcher
+    kSeveral,  // all, because their local ranks are unknown; they may have different bases
   };
   // Only connections of our own uid get here.
   using OnConnection = std::function<void(UniqueFd fd, net::PeerCredentials credentials)>;
@@ -63,9 +63,9 @@ class NodeListener {
   // Replaces that of a former owner.
   void SetOnConnection(OnConnection on_connection) { on_connection_ = std::move(on_connection); }
 
-  // In the first base in which that works. Error: kSystem if there is none, with the reasons.
+  // In the first base that works. Error: kSystem if there is none, with the reasons.
   Result<Opened> Open(Candidates candidates);
-  // In all other bases as well, where that works. Harmless if they are open.
+  // In all other bases as well, if possible. Harmless if they are open.
   void OpenElsewhere();
   void Close();
   bool open() const { return !entrances_.empty(); }

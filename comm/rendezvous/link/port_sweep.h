@@ -1,9 +1,9 @@
-// In which order a leader tries the further ports of the ladder when strangers hold the first ones. The root
-// takes the first free port, so earlier ports are tried more often: rounds over the first 64, 128, 256, ...
-// ports, and when all have been tried over the first 64 again, with twice the time for a port to prove itself.
-// A port where a stranger answered is left out of the next round.
+// The order in which a leader tries the further ports of the ladder when foreign processes hold the first
+// ones. The root takes the first free port, so earlier ports are tried more often: rounds over the first 64,
+// 128, 256, ... ports, and when all have been tried over the first 64 again, with twice the time for a port
+// to prove itself. A port with a foreign answer is skipped in the next round.
 //
-// A value; it knows no sockets.
+// A value, without sockets.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,21 @@ class PortSweep {
   // Connections at a time.
   static constexpr size_t kAtOnce = 64;
 
-  // Between two tries. The leaders of a large group try one root: all of them together stay below some ten
-  // thousand tries a second. Faster where strangers are known to hold the first ports.
+  // The pause between two attempts. The leaders of a large group try one root: together they stay below some
+  // ten thousand attempts a second. Shorter if foreign processes hold the first ports.
   static Duration Apart(size_t leaders, bool strangers);
 
   // The next of `total` indices; absent: there are none.
   std::optional<size_t> Next(size_t total);
   void SetStranger(size_t index);
-  // What a port gets to prove itself.
+  // The time in which a port must prove itself.
   Duration patience() const { return patience_; }
 
  private:
   void StartRound(size_t total);
 
   size_t next_ = 0;
-  size_t round_ = 0;  // how many; 0: none has begun
+  size_t round_ = 0;  // number of rounds; 0: none has begun
   Duration patience_{};
   std::vector<bool> strangers_;  // of this round
   std::vector<bool> left_out_;   // those of the round before

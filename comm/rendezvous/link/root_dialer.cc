@@ -20,13 +20,13 @@ using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(5);
 constexpr Duration kLongestPause = milliseconds(200);
-// Whoever answered the wrong way is asked again, but not often.
+// A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
-// A root is seldom that late. A sweep looks like the work of a scanner.
+// A root is seldom that late. A sweep resembles a port scan.
 constexpr Duration kSweepAfter = milliseconds(15000);
 constexpr Duration kLookForStrangers = milliseconds(250);
 
-// Up to half as much again, so that a thousand leaders do not knock in step.
+// Up to half as much again, so that a thousand leaders do not connect in step.
 Duration Jittered(Duration pause) {
   std::array<uint8_t, 2> random{};
   auth::RandomBytes(random);
@@ -50,7 +50,7 @@ struct RootDialer::Attempt {
   net::EventLoop::TimerId timer = 0;
   Duration pause = kFirstPause;
   std::string problem;
-  bool answered = false;            // somebody is there
+  bool answered = false;            // the peer has answered
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
 };
@@ -96,7 +96,7 @@ void RootDialer::Sweep() {
                              [this] { Sweep(); });
 }
 
-// Of each port at one address at least: the root needs a port that is free at all of its own.
+// Each port at one address at least: the root needs a port that is free at all its addresses.
 bool RootDialer::StrangersHoldAll() const {
   std::map<uint16_t, bool> held;
   for (const auto& attempt : attempts_) {
@@ -153,7 +153,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   if (const int error = net::ConnectError(fd.get()); error != 0) {
     return Retry(attempt, ErrnoText(error), Duration::zero());
   }
-  // What went wrong before says more than that it is tried again.
+  // The previous error is more useful than the note of a retry.
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
   loop_.Cancel(attempt.timer);
@@ -178,7 +178,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   stream->Start([this, &attempt](ByteView frame) { OnFrame(attempt, frame); },
                 [this, &attempt](const Error& error) {
                   std::string problem = error.message.empty() ? "it closed the connection" : error.message;
-                  // It may have lost patience first.
+                  // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
                   Retry(attempt, std::move(problem), kStrangerPause);
@@ -238,7 +238,7 @@ std::string RootDialer::Problem() const {
   const auto trying = std::ranges::find_if(attempts_, [](const auto& a) { return bool{a->connecting}; });
   if (telling == nullptr && trying == attempts_.end()) return "";
   if (telling == nullptr) return fmt::format("{}: no answer so far", (*trying)->address.ToString());
-  // What the handshake says names its peer already.
+  // The handshake's message names its peer already.
   if (telling->problem.starts_with(telling->address.ToString())) return telling->problem;
   return fmt::format("{}: {}", telling->address.ToString(), telling->problem);
 }

@@ -1,11 +1,12 @@
-// A leader's way to the root: all addresses and ports where it may be are tried side by side, again and
-// again, until one of them proves to be the root of this meeting. Whatever else listens there (another group,
-// a stranger, silent or talking) only costs its own attempt.
+// A leader's connection to the root. Tries all its possible addresses and ports in parallel, repeatedly,
+// until one proves to be the root of this meeting. Any other listener there (another group, a foreign
+// process, silent or not) only costs its own attempt.
 //
-// The root takes the first port that is free on its node. If strangers hold all candidates, further addresses
-// are tried in turn (port_sweep.h), quickly; and slowly, if nothing has been found for a while.
+// The root takes the first port that is free on its node. If foreign processes hold all candidates, further
+// addresses are tried one by one (port_sweep.h), quickly. Without such processes, this begins after a while
+// and is slow.
 //
-// Lives on one EventLoop. Stops by itself after the first link; destroying it stops it as well.
+// Runs on one EventLoop. Stops by itself after the first link; destroying it stops it as well.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,7 @@ class RootDialer {
   };
   // Start it before returning: until then it still calls the dialer.
   using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link)>;
-  // The root itself, proven, does not want us: trying on is useless. Or ends_when_rejected.
+  // The proven root itself rejects this process: a retry is useless. Or ends_when_rejected.
   using OnRejected = std::function<void(const Error& error)>;
 
   RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link,
@@ -41,10 +42,10 @@ class RootDialer {
   RootDialer& operator=(const RootDialer&) = delete;
   ~RootDialer();
 
-  // May be called again, as names become known; what is there already stays.
+  // May be called again, as names are resolved; existing candidates stay.
   void AddCandidates(const std::vector<net::SocketAddress>& candidates);
 
-  // Where the root may be if it is at none of the candidates, in the order of likelihood.
+  // Further addresses of the root, tried after the candidates, most likely first.
   struct Further {
     std::function<size_t()> count;  // may grow
     std::function<net::SocketAddress(size_t index)> at;
@@ -52,10 +53,10 @@ class RootDialer {
   };
   void SetFurther(Further further);
 
-  // Why it has not worked so far, most telling first: "198.18.1.1:61234: the secret differs". Empty: nothing
-  // tried yet.
+  // The reason of the failure so far, the most useful first: "198.18.1.1:61234: the secret differs". Empty:
+  // nothing tried so far.
   std::string Problem() const;
-  // One of ours by its own account turned us away, or could not prove itself.
+  // A process that claims to be in this group rejected this one, or could not prove its identity.
   const std::optional<Error>& rejection() const { return rejection_; }
 
  private:

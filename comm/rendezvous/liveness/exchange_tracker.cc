@@ -7,7 +7,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// Without the part that tells one program of a rank from the next.
+// Without the part that distinguishes the programs of a rank.
 std::string_view ShortName(std::string_view exchange) { return exchange.substr(exchange.rfind('/') + 1); }
 
 }  // namespace

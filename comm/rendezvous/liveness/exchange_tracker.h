@@ -17,16 +17,16 @@ class ExchangeTracker {
   explicit ExchangeTracker(const Roster& roster) : roster_(roster) {}
   explicit ExchangeTracker(Roster&&) = delete;
 
-  // The complete exchange where this was its last contribution. What comes twice or from no rank is ignored.
+  // The complete exchange if this was its last contribution. Ignores duplicates and contributions of no rank.
   std::optional<KeyedAllGather> Contribute(const KeyedAllGather& part);
   // The first contribution of a new exchange: its clock starts now.
   bool IsUnknown(const std::string& exchange) const {
     return !exchanges_.contains(exchange) && !complete_.contains(exchange);
   }
-  // What every rank is told when an exchange has not become complete in time; absent where it has.
+  // The failure for every rank when an exchange is incomplete in time; absent if it is complete.
   std::optional<Failure> GiveUp(const std::string& exchange, Duration waited) const;
 
-  // What every rank is told when an exchange under way waits for one of `left`; absent where none does.
+  // The failure for every rank when an exchange under way waits for one of `left`; absent otherwise.
   std::optional<Failure> FindHopeless(const std::set<int>& left) const;
 
  private:

@@ -23,7 +23,7 @@ void Exchanges::Contribute(const KeyedAllGather& part) {
     timers_.erase(part.name);
     Publish(*whole);
   }
-  // What waits for nobody who has left when it begins does so only when ranks leave.
+  // An exchange that can still complete when it begins becomes hopeless only when ranks leave.
   if (is_new) CheckHopeless(leaves_.left());
 }
 

@@ -1,8 +1,6 @@
-// The last thing that a group's control plane does: how every program ended goes up to the root. A leader
-// passes on what it hears and stays until those below it have nothing more to say; the root stays for all of
-// them. Nobody waits for whoever is gone, silent or out of time.
-//
-// Part of a ControlPlane, on its EventLoop; nothing blocks.
+// The last task of a group's control plane: the exit status of every program goes up to the root. A leader
+// passes on reports until the processes below it have sent their last; the root stays for all of them. No
+// process waits for one that has ended, is silent or is out of time.
 #pragma once
 
 #include <functional>
@@ -28,14 +26,14 @@ class ExitReports {
 
   // Own ends, in a group that is well.
   void Tell(std::vector<RankEnd> ends) { Pass(std::move(ends)); }
-  // The own ends, in a failed group, once every rank knows of the failure: the programs here have all ended.
-  // Those below are waited for at most `patience`, the word from above at most 2 s more.
+  // The own exit statuses, in a failed group, once every rank has the failure: the programs here have all
+  // ended. Waits for those below at most `patience`, then for the answer from above at most 2 s.
   void Finish(std::vector<RankEnd> ends, Duration patience);
 
   void Hear(ChildLinks::Source source, ByteView frame);
-  // It is gone or silent: nobody waits for it.
+  // It has ended or is silent: no process waits for it.
   void GiveUp(ChildLinks::Source source);
-  // From above: released, or nobody is left there.
+  // From above: released, or no process is left there.
   void Released();
 
  private:
@@ -45,7 +43,7 @@ class ExitReports {
 
   TreeLinks& links_;
   const Events events_;
-  std::set<ChildLinks::Source> silent_;  // those that have said their last, or never will
+  std::set<ChildLinks::Source> silent_;  // those that have sent their last report, or never will
   bool finishing_ = false;               // the own programs have ended
   bool passed_ = false;                  // and all of those below
   bool told_ = false;

@@ -1,5 +1,5 @@
-// Which failure of the group was the first, and which processes have received it. Pure: the
-// FailureNotifier sends, and waits.
+// The first failure of the group, and the processes that have received it. Pure: the FailureNotifier sends
+// and waits.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ class FailureAgreement {
   // The group's first failure; it is sent to `below`. False: the group has failed already.
   bool Agree(Failure failure, bool from_above, std::set<Source> below);
   const std::optional<Failure>& failure() const { return failure_; }
-  // The first failure, now that the process above is lost too: what this process had found before.
+  // The first failure, now that the process above is lost too: the earlier finding of this process, if any.
   const Failure& FirstWithoutUpstream(const Failure& loss) const { return found_ ? *found_ : loss; }
   // Another process has reported the failure to this one, and reports it to the user.
   bool was_told() const { return was_told_; }

@@ -14,7 +14,7 @@ constexpr Duration kEveryoneKnowsWithin = std::chrono::seconds(5);
 }  // namespace
 
 FailureNotifier::~FailureNotifier() {
-  // An unconfirmed failure tells the processes below more than a silent end.
+  // For the processes below, an unconfirmed failure is more useful than a silent end.
   if (const Failure* own = failures_.unconfirmed()) links_.children().SendAll(Encode(*own));
   links_.loop().Cancel(confirmation_timer_);
   links_.loop().Cancel(give_up_timer_);
@@ -30,7 +30,7 @@ void FailureNotifier::Fail(const Failure& failure) {
   confirmation_timer_ = links_.loop().After(kConfirmation, [this] { Announce(*failures_.unconfirmed()); });
 }
 
-// The one place where this process learns of the group's failure.
+// The one place where this process receives the group's failure.
 void FailureNotifier::Announce(Failure failure, bool from_above) {
   if (links_.is_root()) failure.told_in = log_file_;
   std::set<Source> below;

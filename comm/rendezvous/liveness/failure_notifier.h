@@ -19,7 +19,7 @@ class FailureNotifier {
  public:
   using Source = ChildLinks::Source;
   struct Events {
-    std::function<void()> on_pass_up;  // a finding is about to go up: what precedes it must go first
+    std::function<void()> on_pass_up;  // a finding is about to go up: earlier messages must go first
     std::function<void(const Failure&)> on_failure;  // once
     std::function<void()> on_everyone_knows;         // once, after on_failure
     std::function<void(Source)> on_give_up;          // this child has not confirmed in time

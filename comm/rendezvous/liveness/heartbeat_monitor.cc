@@ -60,7 +60,7 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
     if (silent >= liveness_.dead_after) verdict.dead.push_back(silence);
   }
   Suspect(suspects);
-  // Last: it may end what the peers hang on.
+  // Last: it may destroy the peers' owners.
   if (!verdict.dead.empty()) events_.on_dead(verdict);
 }
 

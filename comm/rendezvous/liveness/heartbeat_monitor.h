@@ -1,8 +1,8 @@
-// Heartbeats between nodes: sends them, and notices who has fallen silent. A process that was itself stalled
-// (suspended, in a debugger, a machine that stood still) notices that its own clock jumped and gives
-// everybody a fresh start.
+// Heartbeats between nodes: sends them, and detects silent peers. A process that was itself stalled
+// (suspended, in a debugger, on a halted machine) detects the jump of its own clock. It then restarts the
+// timers of all peers.
 //
-// Lives on one EventLoop; costs a timer a heartbeat.
+// Runs on one EventLoop; costs a timer a heartbeat.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace muster::rendezvous {
 
 class HeartbeatMonitor {
  public:
-  // Looked at within one heartbeat: it owns nothing, and costs nothing to make.
+  // Used within one heartbeat: it owns nothing, and is cheap to make.
   struct Peer {
     net::FrameStream* stream = nullptr;
     std::span<const int> ranks;  // at least one, and no other peer's
@@ -31,17 +31,17 @@ class HeartbeatMonitor {
   };
   struct Verdict {
     std::vector<Silence> dead;  // silent for liveness.dead_after; never empty
-    int silent = 0;             // peers that are silent for suspect_after, the dead included
+    int silent = 0;             // peers that are silent for suspect_after, including failed ones
     int peers = 0;
   };
   struct Events {
-    // "ranks 4-7 on gpu03". Called for peers that fall silent or are heard again, not for each heartbeat.
+    // "ranks 4-7 on gpu03". Called for peers that fall silent or return, not for each heartbeat.
     std::function<std::string(std::span<const int> ranks)> describe;
     std::function<void(const Silence& peer)> on_suspect;  // silent for suspect_after, once; may be empty
-    std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while somebody is
+    std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while a peer is lost
   };
   using Now = std::function<Clock::time_point()>;
-  // `peers` is asked at each heartbeat, `now` once before it; the timer is the loop's.
+  // `peers` is called at each heartbeat, `now` once before it; the timer is the loop's.
   HeartbeatMonitor(
       net::EventLoop& loop, LivenessOptions liveness, std::function<std::vector<Peer>()> peers, Events events,
       Now now = [] { return Clock::now(); });

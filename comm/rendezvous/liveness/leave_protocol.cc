@@ -22,7 +22,7 @@ LeaveProtocol::Source LeaveProtocol::ChildOf(int rank) const {
 
 LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has_upstream) {
   Taken taken;
-  // Only the children of these ranks: with a thousand nodes, all would be looked at a thousand times.
+  // Only the children of these ranks: with a thousand nodes, all would be scanned a thousand times.
   std::set<Source> sources;
   for (const int rank : ranks) {
     if (rank < 0 || rank >= roster_.size() || !left_.insert(rank).second) continue;
@@ -64,7 +64,7 @@ LeaveProtocol::End LeaveProtocol::MayEnd(bool has_upstream) const {
   return children_.empty() ? End::kNow : End::kWhenChildrenAreGone;
 }
 
-// A leader does not know whether a rank of its node has left that is connected to the root.
+// A leader has no information on leaving ranks of its node that are connected to the root.
 bool LeaveProtocol::KnowsOf(int rank) const {
   if (rank < 0 || rank >= roster_.size()) return false;
   if (is_root_ || roster_.NodeOf(rank) != roster_.NodeOf(own_ranks_.front())) return true;

@@ -1,5 +1,5 @@
-// Which ranks have left the group, which leave messages the process above has not received yet, and whether this
-// process may exit. Pure: Leaving sends, and waits.
+// The ranks that have left the group, the leave messages that the process above has not received, and whether
+// this process may exit. Pure: Leaving sends, and waits.
 #pragma once
 
 #include <map>
@@ -46,7 +46,7 @@ class LeaveProtocol {
   bool released() const { return released_; }
 
   const std::set<int>& left() const { return left_; }
-  // Behind which connection from below the rank is; kSelf: none.
+  // The connection from below that leads to the rank; kSelf: none.
   Source ChildOf(int rank) const;
   bool HasLeft(int rank) const { return left_.contains(rank); }
   bool AllHaveLeft(const std::vector<int>& ranks) const;

@@ -7,9 +7,9 @@
 namespace muster::rendezvous {
 namespace {
 
-// How long a leader collects the leave messages of its node.
+// The time for which a leader collects the leave messages of its node.
 constexpr Duration kCollectLeaves = std::chrono::milliseconds(5);
-// For peers to hang up.
+// The time for peers to close.
 constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 
 LeaveProtocol::Children RanksBehind(ChildLinks& children) {
@@ -60,8 +60,8 @@ void Leaving::SendUnsent() {
 
 void Leaving::Retire() {
   links_.children().SendAll(EncodeBare(ControlType::kRetired));
-  // Above they count as gone: nobody could tell how they end, and this process's end must not look like
-  // theirs.
+  // Above they count as ended: no process could report their exit, and this process's end must not be taken
+  // for theirs.
   protocol_.TakeOrphans();
   SendUnsent();
 }
@@ -73,7 +73,7 @@ void Leaving::CheckReleased() {
     case LeaveProtocol::End::kNow:
       return Release();
     case LeaveProtocol::End::kWhenChildrenAreGone:
-      // Those who were released hang up; going before that could take the message from them.
+      // Released processes close; an earlier exit could lose the message to them.
       if (release_timer_ == 0) release_timer_ = links_.loop().After(kLeaveGrace, [this] { Release(); });
   }
 }

@@ -1,4 +1,4 @@
-// How ranks leave the group, and when this process may exit: sends what leave_protocol.h decides.
+// Ranks that leave the group, and the exit of this process: sends the decisions of leave_protocol.h.
 //
 //   up    Leave       down  Released, Retired
 //

@@ -1,4 +1,4 @@
-// What the loss of ranks means for a formed group. Pure: the ControlPlane acts.
+// The effect of lost ranks on a formed group. Pure: the ControlPlane acts.
 #pragma once
 
 namespace muster::rendezvous {
@@ -7,7 +7,7 @@ enum class Loss {
   kNone,       // all of the ranks had left
   kFailure,    // of the group
   kKnown,      // the group has failed already
-  kTolerated,  // a map is at work: its service gives the items of the ranks to others
+  kTolerated,  // a map runs: its service reassigns the items of the ranks
 };
 
 struct LossFacts {
@@ -24,7 +24,7 @@ struct ReportedLossFacts {
   bool map_at_work = false;
   bool map_missed_them = false;  // a map has lost all of them before
 };
-// kFailure: the maps were over before the process below had learned of it.
+// kFailure: the maps ended before the process below was informed.
 Loss JudgeReportedLoss(const ReportedLossFacts& facts);
 
 }  // namespace muster::rendezvous

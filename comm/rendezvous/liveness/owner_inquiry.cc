@@ -12,7 +12,7 @@ using std::chrono::seconds;
 // Those below answer in well under a millisecond, or they are stopped.
 constexpr Duration kCollectFor = seconds(3);
 constexpr Duration kAnswerWithin = seconds(5);
-// Of questions that others pass through here: more are from a peer that has lost its way.
+// Limit of forwarded questions: more come only from a faulty peer.
 constexpr size_t kMostOnTheirWay = 65536;
 
 bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == OwnerKind::kProgram; }

@@ -1,11 +1,11 @@
-// Finds out whose a connection to the group's store is, on whichever node it comes from.
+// Finds the owner of a connection to the group's store, on any node.
 //
 //   up     the question, from the supervisor that serves the store to the root; answers
 //   down   the question, to the one node that it names; the answer
 //
-// Each process of that node looks at its own programs, a leader asks its followers as well. The answer that
-// says most is taken: a program of the group, a stranger, the same user, nobody. Part of a ControlPlane, on
-// its EventLoop; nothing blocks. A question is given up after a few seconds: then it is nobody's.
+// Each process of that node checks its own programs; a leader forwards the question to its followers. The
+// most specific answer counts (the order of OwnerKind). Part of a ControlPlane, on its EventLoop; nothing
+// blocks. A question times out after a few seconds: then the connection has no owner.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ class OwnerInquiry {
   OwnerInquiry& operator=(const OwnerInquiry&) = delete;
   ~OwnerInquiry();
 
-  // `on_answer` is called once, at once or later, unless this ends before. The question's id is set here.
+  // `on_answer` is called once, immediately or later, unless this ends before. The question's id is set here.
   void Ask(OwnerQuestion question, OnAnswer on_answer);
   void HearFromAbove(ByteView frame);
   void HearFromBelow(ChildLinks::Source source, ByteView frame);
@@ -48,7 +48,7 @@ class OwnerInquiry {
     net::EventLoop::TimerId timer = 0;
   };
   struct Collected {
-    ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, who is above
+    ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, upstream
     OwnerAnswer best;
     std::set<ChildLinks::Source> waits_for;
     net::EventLoop::TimerId timer = 0;
@@ -63,7 +63,7 @@ class OwnerInquiry {
   const Params params_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Asked> asked_;                   // own questions
-  std::map<uint64_t, ChildLinks::Source> passed_up_;  // others' questions, on their way to the root
+  std::map<uint64_t, ChildLinks::Source> passed_up_;  // forwarded questions, on their way to the root
   std::map<uint64_t, Collected> collected_;           // questions that came from above, or are the root's
 };
 

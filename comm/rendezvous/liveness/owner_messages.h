@@ -1,5 +1,5 @@
-// Whose a connection is: the question of who serves the group's store, and the answer. Two messages of the
-// control plane (messages.h has the others).
+// The owner of a connection: the question of the process that serves the group's store, and the answer. Two
+// messages of the control plane (messages.h has the remaining ones).
 #pragma once
 
 #include <sys/types.h>
@@ -13,19 +13,19 @@
 namespace muster::rendezvous {
 
 struct OwnerQuestion {
-  uint64_t id = 0;          // the asker's; one process of a group asks
+  uint64_t id = 0;          // set by the sender; one process of a group sends questions
   std::string client_host;  // numeric
   uint16_t client_port = 0;
   std::string server_host;
   uint16_t server_port = 0;
-  int node = -1;  // index into Roster::nodes: the only one that is asked; -1: none
+  int node = -1;  // index into Roster::nodes: the only node that receives it; -1: none
 
   friend bool operator==(const OwnerQuestion&, const OwnerQuestion&) = default;
 };
 
-// In the order of how much they say.
+// From the least to the most specific.
 enum class OwnerKind : uint8_t {
-  kNobody,    // there is no such connection on the node, or none any more
+  kNobody,    // no such connection on the node, or closed meanwhile
   kUser,      // the group's user, but no program of the group
   kStranger,  // another user
   kProgram,   // a program of the group
@@ -36,7 +36,7 @@ struct OwnerAnswer {
   OwnerKind kind = OwnerKind::kNobody;
   uid_t uid = 0;            // unless kNobody
   int rank = -1;            // of kProgram
-  uint32_t generation = 0;  // of kProgram: how many programs of this rank came before that used the store
+  uint32_t generation = 0;  // of kProgram: number of earlier programs of this rank that used the store
 
   friend bool operator==(const OwnerAnswer&, const OwnerAnswer&) = default;
 };

@@ -16,7 +16,7 @@ ChildLinks::Source ChildLinks::Add(std::unique_ptr<net::FrameStream> stream, std
   return source;
 }
 
-// The handlers are looked up when they are needed: the owner changes when the group is formed.
+// The handlers are read at each call: the owner changes when the group is formed.
 void ChildLinks::Listen(Source source, net::FrameStream& stream) {
   stream.Start(
       [this, source](ByteView frame) {

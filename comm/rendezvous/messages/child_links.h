@@ -1,7 +1,8 @@
 // The connections from below: at a leader those of its node's other ranks, at the root those of the leaders
-// as well, at a supervisor that of its program. Keeps who is behind which, and speaks to one or all.
+// as well, at a supervisor that of its program. Stores the ranks behind each connection, and sends to one or
+// all.
 //
-// Lives on one EventLoop. Owns the streams. A handler may remove any child.
+// Runs on one EventLoop. Owns the streams. A handler may remove any child.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ namespace muster::rendezvous {
 class ChildLinks {
  public:
   using Source = uint64_t;
-  // The process itself, where it counts among those that are heard.
+  // The process itself, if it counts as a sender.
   static constexpr Source kSelf = 0;
 
   struct Child {
     std::unique_ptr<net::FrameStream> stream;
     std::string name;               // for messages: "pid 4711 on this node", "198.18.1.3:51234"
     bool same_node = false;         // over a Unix socket
-    std::vector<int> ranks{};       // that it speaks for
+    std::vector<int> ranks{};       // that it represents
     std::set<std::string> nodes{};  // of those ranks, as its hellos name them
   };
   using OnFrame = std::function<void(Source source, ByteView frame)>;

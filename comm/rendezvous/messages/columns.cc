@@ -17,9 +17,9 @@ constexpr size_t kShortestRepeated = 3;
 
 // ---- texts
 constexpr unsigned kTextBits = 2;
-constexpr uint64_t kLiteral = 0;    // how much is as in the one before, and the rest
+constexpr uint64_t kLiteral = 0;    // length of the prefix shared with the previous text, and the remainder
 constexpr uint64_t kSame = 1;       // as the one before
-constexpr uint64_t kSuccessor = 2;  // the one before, with one of its numbers counted up; which of them
+constexpr uint64_t kSuccessor = 2;  // the previous text with one number counted up; its index
 
 constexpr size_t kLongestNumber = 18;  // digits
 
@@ -60,7 +60,7 @@ bool CountUp(std::string& text, uint64_t which) {
   return true;
 }
 
-// Which number of `before` is to be counted up to make `text`.
+// The number of `before` to count up in order to make `text`.
 std::optional<uint64_t> WhichCounts(std::string_view before, std::string_view text) {
   const auto differs = static_cast<size_t>(std::ranges::mismatch(before, text).in1 - before.begin());
   if (differs == before.size() || !IsDigit(before[differs])) return std::nullopt;
@@ -174,7 +174,7 @@ std::vector<int> ColumnReader::Numbers(size_t count) {
   values.reserve(count);
   int64_t value = 0;
   const auto step = [&](uint64_t by) {
-    // Beyond an int it stays beyond, instead of coming round.
+    // Beyond an int it stays beyond, instead of wrapping around.
     constexpr int64_t kFurthest = int64_t{1} << 40;
     value = std::clamp(value + std::clamp(UnZigZag(by), -kFurthest, kFurthest), -kFurthest, kFurthest);
     if (!std::in_range<int>(value)) ok_ = false;

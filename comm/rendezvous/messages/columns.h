@@ -1,7 +1,8 @@
-// Sequences of numbers and of texts in few bytes, if each is like the one before: 100,000 ranks of a regular layout differ in
-// little else than a counter. Lengths are not part of a column: its reader knows how many items follow.
+// Sequences of numbers and of texts in few bytes, if each resembles its predecessor: 100,000 ranks of a
+// regular layout differ mostly in a counter. A column does not contain its length: its reader has the number
+// of items.
 //
-// Reading takes bytes from outside: it is strict, and nothing grows beyond what the reader allows.
+// Reads bytes from outside: it is strict, and nothing grows beyond the reader's limit.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ class ColumnWriter {
   Bytes bytes_;
 };
 
-// Texts one behind the other.
+// A sequence of texts.
 struct TextColumn {
   std::string all;
   std::vector<size_t> ends;
@@ -55,7 +56,7 @@ class ColumnReader {
 
  private:
   std::string_view Raw(size_t length);
-  // How many items the next group has; it fails for more than `left`.
+  // Number of items in the next group; fails for more than `left`.
   size_t GroupSize(uint64_t size, size_t left);
 
   std::string_view rest_;

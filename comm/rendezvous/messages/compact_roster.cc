@@ -9,11 +9,11 @@
 namespace muster::rendezvous {
 namespace {
 
-// A few bytes may stand for many: more than these are malformed.
+// A few bytes may represent many items: more than these are malformed.
 constexpr uint64_t kMostMembers = 1U << 20;
 constexpr size_t kMostText = size_t{128} << 20;
 
-// The payloads of ranks with one place on their nodes are alike. The order of ranks by that place, then by rank.
+// The order of ranks by place on their node, then by rank: ranks with one place have similar payloads.
 std::vector<size_t> ByLocalRank(const std::vector<int>& local_ranks) {
   std::vector<size_t> order(local_ranks.size());
   const auto is_usual = [&](int local) { return local >= 0 && std::cmp_less(local, local_ranks.size()); };

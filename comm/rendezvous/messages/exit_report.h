@@ -1,4 +1,4 @@
-// How the programs of a group ended, as their supervisors saw it, on its way up to the root: for the summary
+// The exit statuses of a group's programs, from their supervisors, on the way up to the root: for the summary
 // and the report of `muster run`. The message Ended of README.md.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace muster::rendezvous {
 // Why a program ended when it did.
 enum class EndCause : uint8_t {
   kItself,      // it exited or crashed
-  kTerminated,  // it was told to (SIGTERM) because the group had failed
+  kTerminated,  // it received SIGTERM because the group had failed
   kKilled,      // SIGTERM was not enough: SIGKILL after run.grace
   kNotStarted,  // it never ran
 };
 
-// What the kernel says of memory that ran out meanwhile.
+// The kernel's counters of memory that ran out meanwhile.
 enum class OutOfMemory : uint8_t {
   kNo,    // nothing, or nothing is known
   kNode,  // it killed a process on this node for it
@@ -30,7 +30,7 @@ struct RankEnd {
   int rank = 0;
   EndCause cause = EndCause::kItself;
   OutOfMemory out_of_memory = OutOfMemory::kNo;
-  int exit_code = 0;   // meaningful where signal is 0
+  int exit_code = 0;   // valid if signal is 0
   int signal = 0;      // 0: it exited by itself
   Duration resolve{};  // from the command's start to knowing the rank
   Duration join{};     // from there to the formed group
@@ -41,7 +41,7 @@ struct RankEnd {
 
 struct ExitReport {
   std::vector<RankEnd> ends;
-  bool last = false;  // the sender and all below it have nothing more to say
+  bool last = false;  // the sender and all processes below it have sent their last report
 
   friend bool operator==(const ExitReport&, const ExitReport&) = default;
 };

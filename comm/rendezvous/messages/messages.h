@@ -1,6 +1,6 @@
-// What the processes of a group say to each other on the control plane, and its bytes (README.md draws
-// the frames). Each message is one frame: its type in one byte, then its fields. Decoding takes bytes from
-// outside: it is strict, and nothing is allocated before its length was checked.
+// The messages of a group's processes on the control plane, and their bytes (README.md draws the frames).
+// Each message is one frame: its type in one byte, then its fields. Decodes bytes from outside: it is strict,
+// and nothing is allocated before its length was checked.
 #pragma once
 
 #include <algorithm>
@@ -19,33 +19,33 @@
 namespace muster::rendezvous {
 
 enum class ControlType : uint8_t {
-  kHello = 1,      // up: who is here
-  kAccepted,       // down: heard; by whom, and how long the root still waits
+  kHello = 1,      // up: the processes and ranks that have arrived
+  kAccepted,       // down: received; the accepting process, and the time that the root still waits
   kLater,          // down: these ranks' previous group is still running; wait here until this connection ends
   kRoster,         // down: the group is formed
-  kFailure,        // up: what a rank found; down: the group's first failure
-  kFailureKnown,   // up: everybody below knows the failure
-  kEveryoneKnows,  // down: every rank knows the failure
+  kFailure,        // up: a rank's finding; down: the group's first failure
+  kFailureKnown,   // up: all processes below have the failure
+  kEveryoneKnows,  // down: every rank has the failure
   kKeyedAllGather,    // up: contributions of ranks
-  kKeyedAllGathered,  // down: everybody's
+  kKeyedAllGathered,  // down: all contributions
   kLeave,             // up: these ranks are done
   kReleased,          // down: every rank is done; the control plane may end
   kRetired,           // down: the control plane ends here although not every rank is done
   kHeartbeat,         // both ways
-  kAdopt,             // a program to its supervisor: may I be this rank?
+  kAdopt,             // a program to its supervisor: claims this rank
   kAdopted,           // the supervisor's answer
-  kSurvey,            // both ways: what are the ranks doing? (survey_messages.h)
-  kSurveyed,          // both ways: what they are doing
-  kLate,              // up: somebody below has waited long in an operation
+  kSurvey,            // both ways: requests the ranks' state (survey_messages.h)
+  kSurveyed,          // both ways: the ranks' state
+  kLate,              // up: a rank below has waited long in an operation
   kGroupStatus,       // to `muster status`
-  kOwnerAsked,        // up to the root, then down: whose is this connection? (owner_messages.h)
+  kOwnerAsked,        // up to the root, then down: requests the owner of a connection (owner_messages.h)
   kOwnerTold,         // the answer, back the same way
-  kEnded,             // up: how programs ended (exit_report.h)
+  kEnded,             // up: exit statuses of programs (exit_report.h)
   kJobEnd,            // down: when the job's time is over
   kVersions,          // both ways, inside a node: the protocol versions of the sender (versions.h)
   kToRoot,            // up: a rank's message to the root's service of maps (comm/map)
   kToRank,            // down: the answer
-  kTolerate,          // down: whether a map is at work, so that the end of a rank is no failure
+  kTolerate,          // down: a map runs or has ended; while it runs, the end of a rank is no failure
   kRanksLost,         // up: ranks that ended meanwhile
 };
 
@@ -55,8 +55,8 @@ inline constexpr size_t kLongestMessage = size_t{256} << 20;
 // The type of a frame; absent for an empty or unknown one.
 std::optional<ControlType> ControlTypeOf(ByteView frame);
 
-// What all ranks of a group must have in common. Compared field by field, so that an error can name what
-// differs.
+// Properties that all ranks of a group must have in common. Compared field by field, so that an error can
+// name the difference.
 struct Agreement {
   int world_size = 0;
   std::string launcher;
@@ -77,14 +77,14 @@ struct RankClaim {
   friend bool operator==(const RankClaim&, const RankClaim&) = default;
 };
 
-// One process and the ranks it stands for (usually one).
+// One process and the ranks that it represents (usually one).
 struct ProcessInfo {
   std::string node;
   int pid = 0;  // 0: it has ended, and a process that was connected to it reports that
   Agreement agreement;
   std::vector<RankClaim> claims;
-  // Why it cannot be part of the group: it only comes so that nobody waits for it. What every rank is told,
-  // so it names this one; the agreement does not count.
+  // The reason why it cannot be part of the group. It comes only so that no rank waits for it. Every rank
+  // receives this reason, so the text names the process; the agreement does not count.
   std::optional<Error> refused = std::nullopt;
 
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
@@ -99,7 +99,7 @@ struct Hello {
 
 // The answer to a Hello.
 struct Acceptance {
-  uint64_t remaining_milliseconds = 0;  // how long the root still waits
+  uint64_t remaining_milliseconds = 0;  // time for which the root still waits
   std::vector<int> ranks;               // of the process that sends this
   std::string node;                     // its own
   bool known_above = false;  // the root, another process, has accepted it: its end is noticed there
@@ -107,21 +107,21 @@ struct Acceptance {
   friend bool operator==(const Acceptance&, const Acceptance&) = default;
 };
 
-// Why a group ended, as every rank is told.
+// The reason for the end of a group, as every rank receives it.
 struct Failure {
   Error error;
-  int rank = -1;            // whose fault; -1: nobody's in particular
-  int exit_status = -1;     // what its program ended with, as a shell sees it; -1: not known
+  int rank = -1;            // the rank at fault; -1: none in particular
+  int exit_status = -1;     // exit status of its program, as a shell shows it; -1: not known
   std::string stderr_tail;  // the last lines of its program's stderr
-  bool as_told = false;     // somebody told it to end: the group is not to start again
-  uint64_t told_in = 0;     // the file where the root tells it (LogFileNumber); 0: none is known
+  bool as_told = false;     // it ended on request: the group must not start again
+  uint64_t told_in = 0;     // the root's log file with the report (LogFileNumber); 0: none is known
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
 struct KeyedAllGather {
   std::string name;
-  uint64_t timeout_milliseconds = 0;           // how long its first contributor waits for all
+  uint64_t timeout_milliseconds = 0;           // time for which its first contributor waits for all
   std::vector<std::pair<int, Bytes>> entries;  // rank, bytes
 
   friend bool operator==(const KeyedAllGather&, const KeyedAllGather&) = default;
@@ -130,23 +130,23 @@ struct KeyedAllGather {
 struct FormedGroup {
   Roster roster;
   GroupKey key{};
-  int root_rank = 0;  // the rank, or the first of the ranks, whose process is the root
+  int root_rank = 0;  // the rank, or the first of the ranks, of the root process
 
   friend bool operator==(const FormedGroup&, const FormedGroup&) = default;
 };
 
-// What a supervisor tells the program that it started.
+// The data that a supervisor sends to the program that it started.
 struct Adoption {
   FormedGroup group;
   int rank = 0;
-  int incarnation = 0;        // how many programs of this rank came before
+  int incarnation = 0;        // number of earlier programs of this rank
   std::string configuration;  // the supervisor's effective configuration, as YAML
   std::string job_key;
 
   friend bool operator==(const Adoption&, const Adoption&) = default;
 };
 
-// What a service at the root and a rank say to each other; `content` is a view into the frame.
+// A message between a service at the root and a rank; `content` is a view into the frame.
 struct RankMessage {
   int rank = 0;
   ByteView content;
@@ -179,7 +179,7 @@ Bytes EncodeTolerate(bool on);
 Bytes Encode(const RanksLost& lost);
 Bytes EncodeBare(ControlType type);  // for those without fields
 
-// How time travels: what is left of a deadline, and that again as a duration, however much it is.
+// Time in messages: the rest of a deadline, and a duration from any such value.
 uint64_t MillisecondsLeft(Deadline deadline);
 Duration FromMilliseconds(uint64_t milliseconds);
 

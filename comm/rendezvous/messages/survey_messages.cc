@@ -57,7 +57,7 @@ void RequireRanks(auto& wire, const auto& items, size_t size) {
 }
 
 void Fields(auto& wire, Is<ProcessState> auto& process) {
-  // A letter that people will see.
+  // A letter for display.
   wire(process.pid, Between(process.state, '!', '~'), process.milliseconds, process.cpu_milliseconds,
        process.where);
 }

@@ -1,9 +1,9 @@
-// The control plane's messages about what the ranks are doing (ControlType kSurvey to kGroupStatus). As
+// The control plane's messages about the state of the ranks (ControlType kSurvey to kGroupStatus). As
 // messages.h: strict, and nothing is allocated before its length was checked.
 //
-//   down  Survey: report what you and those below you do       up  Surveyed: their reports
-//   up    Survey: ask everybody                                down  Surveyed: everybody's reports
-//   up    Late: somebody below has waited long in an operation
+//   down  Survey: report your state and that of all below      up  Surveyed: their reports
+//   up    Survey: request all reports                          down  Surveyed: all reports
+//   up    Late: a rank below has waited long in an operation
 //   `muster status` to a leader: Survey                        its answer: GroupStatus
 #pragma once
 
@@ -23,17 +23,17 @@ namespace muster::rendezvous {
 inline constexpr uint16_t kVersionWithMaps = 3;
 
 enum class RankState : uint8_t {
-  kSilent = 0,  // nobody could say: its process does not answer
-  kInGroup,     // a process of the group; `operations` says what it does
-  kProgram,     // a program under `muster run` that is not, or not yet, in the group itself
+  kSilent = 0,  // no report: its process does not answer
+  kInGroup,     // a process of the group; `operations` has its state
+  kProgram,     // a program under `muster run` that is not (or not yet) in the group itself
   kEnded,       // such a program, which has ended
   kLeft,        // it has left
-  kOwnGroup,    // as kProgram; it has used the store, where PyTorch forms a group of its own
+  kOwnGroup,    // as kProgram; it has used the store, with which PyTorch forms its own group
 };
 
-// What the kernel says about a rank's process.
+// The kernel's data about a rank's process.
 struct ProcessState {
-  int pid = 0;                    // as its node sees it; 0: not known
+  int pid = 0;                    // in its node's PID namespace; 0: not known
   char state = '?';               // R running, S sleeping, D in the kernel, T stopped, Z ended
   uint64_t milliseconds = 0;      // since its start
   uint64_t cpu_milliseconds = 0;  // of all its threads
@@ -45,25 +45,25 @@ struct ProcessState {
 struct RankReport {
   int rank = 0;
   RankState state = RankState::kSilent;
-  int exit_status = -1;  // kEnded: as a shell sees it
+  int exit_status = -1;  // kEnded: as a shell shows it
   ProcessState process;
   std::vector<OperationState> operations;
-  std::string stack;  // where it was asked for: text of several lines, also why there is none
+  std::string stack;  // if requested: text of several lines, or the reason why there is none
 
   friend bool operator==(const RankReport&, const RankReport&) = default;
 };
 
 struct Survey {
   uint64_t number = 0;        // the asker's own
-  uint64_t milliseconds = 0;  // how long it will wait
-  std::vector<int> stacks;    // ranks whose stack is wanted
+  uint64_t milliseconds = 0;  // time for which it will wait
+  std::vector<int> stacks;    // ranks whose stack is requested
 
   friend bool operator==(const Survey&, const Survey&) = default;
 };
 
 struct Surveyed {
   uint64_t number = 0;
-  bool complete = true;  // false: the root did not answer, so only those near by were asked
+  bool complete = true;  // false: the root did not answer, so only the nearest processes reported
   std::vector<RankReport> reports;
   std::vector<map::MapState> maps = {};  // from the root
 
@@ -73,11 +73,11 @@ struct Surveyed {
 struct GroupStatus {
   std::string job;       // "slurm:4.0:0"
   std::string group_id;  // empty while it forms
-  std::string forming;   // what it waits for; empty once it is formed
+  std::string forming;   // the ranks for which it waits; empty once it is formed
   std::string failure;   // the group's failure
   bool complete = true;
   int root_rank = 0;
-  int answering_rank = 0;  // of the process that was asked: its node is the asker's
+  int answering_rank = 0;  // of the process that answered: its node is the client's
   std::vector<std::string> nodes;
   std::vector<int> node_of_rank;
   std::vector<RankReport> reports;  // by rank

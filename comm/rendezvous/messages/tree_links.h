@@ -1,6 +1,6 @@
 // The connections of a process in the tree of its formed group: the one above, and those below.
 //
-// Lives on one EventLoop.
+// Runs on one EventLoop.
 #pragma once
 
 #include <memory>

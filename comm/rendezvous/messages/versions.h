@@ -1,5 +1,5 @@
-// The first message on a connection inside a node, in both directions: the protocol versions that a process
-// speaks, and its release. Its layout is the same in all releases; a later release may add fields.
+// The first message on a connection inside a node, in both directions: the process's protocol versions and
+// its release. Its layout is the same in all releases; a later release may add fields.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ Bytes Encode(const Versions& versions);
 // Takes a whole frame of its type. Fields after the known ones are ignored. Error: kInternal "malformed ...".
 Result<Versions> DecodeVersions(ByteView frame);
 
-// The newest version that both processes speak. Error: kDisagreement; `ours` and `theirs` name the processes.
+// The newest common version. Error: kDisagreement; `ours` and `theirs` name the processes.
 struct Speaker {
   std::string_view name;
   Versions versions;
 };
 Result<uint16_t> CommonVersion(const Speaker& ours, const Speaker& theirs);
 
-// For the ranks of one group: both must speak the same newest version.
+// For the ranks of one group: both must have the same newest version.
 Status CheckSameVersion(const Speaker& ours, const Speaker& theirs);
 
 }  // namespace muster::rendezvous

@@ -1,11 +1,11 @@
-// Where the processes of one launch can leave each other word, kept by the launcher (PMI, PMIx). One for each
-// process, for as long as it belongs to its group: an mpirun that has been spoken to wants to hear of the
-// end, or takes it for an accident.
+// A key-value store for the processes of one launch, kept by the launcher (PMI, PMIx). One for each process,
+// as long as it is in its group: after a first message, mpirun takes an exit without a final message for an
+// abort.
 //
 // Threads: any, one call at a time; calls wait for each other. Every call BLOCKS until its deadline at most.
-// The destructor tells the launcher that this process is done and BLOCKS for kKvsLeaveTime at most.
+// The destructor sends the launcher the final message and BLOCKS for kKvsLeaveTime at most.
 //
-// Errors: kConfiguration where trying again is of no use; anything else may be different the next time.
+// Errors: kConfiguration if a retry is useless; after any other error a retry may succeed.
 #pragma once
 
 #include <memory>
@@ -27,17 +27,17 @@ class LauncherKvs {
   LauncherKvs& operator=(const LauncherKvs&) = delete;
   virtual ~LauncherKvs() = default;
 
-  // Puts `text` up under `name`, or replaces what is there. Printable, without blanks, '=' and ';'.
+  // Stores `text` under `name`, or replaces what is there. Printable, without blanks, '=' and ';'.
   virtual Status Publish(const std::string& name, const std::string& text, Deadline deadline) = 0;
-  // Absent where nothing is there yet.
+  // Absent if there is no entry.
   virtual Result<std::optional<std::string>> LookUp(const std::string& name, Deadline deadline) = 0;
-  // What is said to the launcher from now on may be said by a program of this rank: BLOCKS until no call is
-  // out, for kKvsLeaveTime at most; calls fail until Wake.
+  // From now on a program of this rank may use the launcher's connection: BLOCKS until no call is under way,
+  // for kKvsLeaveTime at most; calls fail until Wake.
   virtual void Rest() {}
   virtual void Wake() {}
-  // Tells the launcher that this process is done with it. BLOCKS for kKvsLeaveTime at most, also where a
-  // call is still out. Once; afterwards every call fails. The destructor does it as well, but who waits for
-  // the last owner may wait for a thread that the end of the process cuts short.
+  // Sends the launcher the final message of this process. BLOCKS for kKvsLeaveTime at most, even if a call is
+  // under way. Once; every later call fails. The destructor does the same, but the last owner may be a thread
+  // that the end of the process stops.
   virtual void Leave() = 0;
   // For messages: "the PMI server of mpiexec".
   virtual std::string Describe() const = 0;

@@ -14,7 +14,7 @@
 #include "comm/system/timed_lock.h"
 
 namespace muster::rendezvous {
-// The same questions in the words of each version, and what answers them.
+// The names of the same requests and their answers in each version.
 struct PmiKvs::Vocabulary {
   Words publish;
   Words unpublish;
@@ -42,7 +42,7 @@ const PmiKvs::Vocabulary& PmiKvs::VocabularyOf(PmiVersion version) {
 
 namespace {
 
-// Hydra says rc=0 beside info=ok, Slurm's PMI-1 info alone, PMI-2 rc alone.
+// Hydra sends rc=0 beside info=ok, Slurm's PMI-1 info alone, PMI-2 rc alone.
 bool Succeeded(const PmiMessage& answer) {
   const std::string_view info = answer.Get("info");
   const std::string_view code = answer.Get("rc");
@@ -63,7 +63,7 @@ bool RunsIn(void* library) { return Says(library, "MPI_Initialized") && !Says(li
 // server, and ends the connection itself. Does not block.
 bool MpiIsRunning() {
   if (RunsIn(RTLD_DEFAULT)) return true;
-  // What Python has loaded (mpi4py) is not seen from here by symbol alone.
+  // Libraries that Python has loaded (mpi4py) cannot be found by symbol alone.
   for (const char* name : std::array{"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"}) {
     void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
@@ -86,7 +86,7 @@ void PmiKvs::Leave() {
   const Deadline deadline = Deadline::After(kKvsLeaveTime);
   const auto lock = LockUntil(mutex_, deadline.when());
   if (!lock || broken_) return;
-  // Where a program has ended the connection before us, there is nobody left to hear it.
+  // If a program has ended the connection before this call, no server receives it.
   const Words& words = VocabularyOf(access_.version).finalize;
   if (spoken_ && !mpi_was_here_ && !MpiIsRunning()) {
     [[maybe_unused]] const auto ended = Transact(access_.version, words.question, {}, words.answer, deadline);
@@ -105,7 +105,7 @@ void PmiKvs::Rest() {
 
 std::string PmiKvs::Describe() const { return fmt::format("the PMI server at PMI_FD={}", access_.fd); }
 
-// A server that has nobody called it so says no more than that it failed: the name is free in either case.
+// A server without such an entry reports only that it failed: the name is free in either case.
 Status PmiKvs::Publish(const std::string& name, const std::string& text, Deadline deadline) {
   const Vocabulary& words = VocabularyOf(access_.version);
   MUSTER_CHECK(Ask(words.unpublish, {{words.name, name}}, deadline));
@@ -129,7 +129,7 @@ Result<PmiMessage> PmiKvs::Ask(const Words& words, const Fields& fields, Deadlin
   return Transact(access_.version, words.question, fields, words.answer, deadline);
 }
 
-// A number that somebody has closed may be that of another file by now.
+// A descriptor that other code has closed may refer to another file by now.
 bool PmiKvs::IsThere() const { return net::LocalAddress(access_.fd).family() == AF_UNIX; }
 
 Status PmiKvs::Begin(Deadline deadline) {
@@ -159,7 +159,7 @@ Status PmiKvs::Greet(Deadline deadline) {
   return {};
 }
 
-// Answers come in the order of the questions, those to questions that were given up as well.
+// Answers come in the order of the requests, including those to requests that timed out.
 Status PmiKvs::HearWhatIsOwed(Deadline deadline) {
   for (; !owed_.empty(); owed_.pop_front()) MUSTER_CHECK(Receive(owed_.front(), deadline));
   return {};
@@ -218,7 +218,7 @@ tl::unexpected<Error> PmiKvs::Silent() const {
   return Fail(Code::kDeadline, "{} has not answered in time", Describe());
 }
 
-// It has ended, or somebody of this rank has told it the end.
+// The server has ended, or another program of this rank has finalized the connection.
 tl::unexpected<Error> PmiKvs::HungUp() {
   broken_ = Error{Code::kConfiguration, fmt::format("{} has closed the connection", Describe()),
                   "set rendezvous.method: tcp or file; this server serves one muster run of each rank, "

@@ -1,16 +1,15 @@
-// A PMI server as a LauncherKvs: MPICH's Hydra, srun --mpi=pmi2. A client of the wire protocol, over the descriptor
-// that the launcher left open (PMI_FD).
+// A PMI server as a LauncherKvs: MPICH's Hydra, srun --mpi=pmi2. A client of the wire protocol, over the
+// inherited descriptor (PMI_FD).
 //
-// Uses the names that the server keeps for MPI_Publish_name (publish, unpublish, look up) and not its
-// key-value space: that one is only to be read after a barrier of all processes, and a barrier can say
-// nothing of who has not come. So only those speak that have something to say or to ask.
+// Uses the names that the server keeps for MPI_Publish_name (publish, unpublish, look up), not its key-value
+// space. That one is readable only after a barrier of all processes, and a barrier cannot report missing
+// ranks. So only processes with a request send messages.
 //
-// Hydra lets one connection be begun again, so that an MPI program below a supervisor of ours finds its
-// server as if nobody had been there; the end ("finalize"), which it wants to hear, is the end of the
-// connection. srun takes one beginning alone, and a second one, in the older version of the protocol, leaves
-// slurmstepd waiting for ever: programs do not inherit its connection, so that MPI in them fails at once. MPI
-// in this very process has begun before us or will begin after us, and ends by
-// itself.
+// Hydra accepts a second init on a connection, so an MPI program below a muster supervisor finds its server
+// unused. The final message ("finalize"), which Hydra requires, ends the connection. srun accepts one init
+// only: a second one, in the older version of the protocol, blocks slurmstepd forever. So programs do not
+// inherit its connection, and MPI in them fails immediately. MPI in this same process has called init before,
+// or will call it later, and finalizes by itself.
 #pragma once
 
 #include <atomic>

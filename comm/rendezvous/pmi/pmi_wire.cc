@@ -47,7 +47,7 @@ Result<PmiMessage> Decode(std::string_view text, char between) {
   return message;
 }
 
-// Where the first message begins and ends, and what to take off; nothing: not all of it is here.
+// Begin and end of the first message, and the length to remove; absent: it is incomplete.
 struct Span {
   size_t begin;
   size_t end;

@@ -1,10 +1,10 @@
 // The two wire protocols of PMI, as messages and bytes; no I/O.
 //
-//   PMI-1   cmd=lookup_name service=NAME\n                    fields apart by blanks, one message a line
-//   PMI-2   "45    cmd=name-lookup;name=NAME;"                six digits say how long; each field ends in ';'
+//   PMI-1   cmd=lookup_name service=NAME\n                    blanks between fields, one message a line
+//   PMI-2   "45    cmd=name-lookup;name=NAME;"                length in six digits; each field ends in ';'
 //
-// Every connection begins with a line of PMI-1 that says which one follows. Sources: RFC 13 of Flux (PMI-1),
-// the PMI-2 page of MPICH's wiki, and what Hydra (MPICH 4.0) and Slurm 22.05 really send.
+// Every connection begins with a line of PMI-1 that names the version. Sources: RFC 13 of Flux (PMI-1), the
+// PMI-2 page of MPICH's wiki, and captures of Hydra (MPICH 4.0) and Slurm 22.05.
 #pragma once
 
 #include <map>
@@ -24,13 +24,13 @@ struct PmiMessage {
   // Of two fields of one name the first counts.
   std::map<std::string, std::string, std::less<>> fields;
 
-  // Empty where there is none.
+  // Empty if there is none.
   std::string_view Get(std::string_view field) const;
 
   friend bool operator==(const PmiMessage&, const PmiMessage&) = default;
 };
 
-// Longer ones are none of PMI's.
+// Longer messages are not PMI.
 inline constexpr size_t kLongestPmiMessage = 8 * 1024;
 
 // Whole, as it goes over the connection. Names and values are not empty, printable, and have none of the
@@ -38,8 +38,8 @@ inline constexpr size_t kLongestPmiMessage = 8 * 1024;
 std::string EncodePmi(PmiVersion version, std::string_view command,
                       const std::vector<std::pair<std::string_view, std::string_view>>& fields);
 
-// Takes the first whole message off the front of what was received; absent: more has to come. Error:
-// kDisagreement; what follows cannot be understood either.
+// Takes the first whole message from the front of `received`; absent: it is incomplete. Error: kDisagreement;
+// the following bytes are not readable either.
 Result<std::optional<PmiMessage>> TakePmi(PmiVersion version, std::string& received);
 
 }  // namespace muster::rendezvous

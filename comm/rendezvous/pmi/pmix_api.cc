@@ -14,8 +14,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// Of the header its types and constants only: what it calls macros are functions of the library since
-// release 5.
+// Uses only types and constants of the header: its macros are functions of the library since release 5.
 struct Functions {
   Symbols symbols;
   decltype(&PMIx_Init) init = symbols.Need("PMIx_Init");
@@ -67,7 +66,7 @@ pmix_info_t NoLongerThan(int seconds) {
   return info;
 }
 
-// What was fetched before is looked at again: a root that is gone may have said something else.
+// Fetches again: a root that has ended may have published another value.
 pmix_info_t Anew() {
   auto info = Blank<pmix_info_t>();
   CopyText(info.key, PMIX_GET_REFRESH_CACHE);

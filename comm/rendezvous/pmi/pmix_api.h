@@ -1,4 +1,4 @@
-// libpmix as muster uses it: what it needs of the library, opened at run time. Nothing else knows of pmix.h.
+// The part of libpmix that muster uses, opened at run time. No other code depends on pmix.h.
 //
 // Source: PMIx Standard 4 (pmix.h), as in OpenPMIx 3 to 5 (libpmix.so.2).
 #pragma once
@@ -17,10 +17,10 @@
 
 namespace muster::rendezvous {
 
-// A connection to the PMIx server of this node. Every call BLOCKS, some for as long as the server likes: call
-// them where they can be abandoned (comm/system/abandonable_calls.h). Threads: any, at the same time.
+// A connection to the PMIx server of this node. Every call BLOCKS, some without a limit: call them so that
+// they can be abandoned (comm/system/abandonable_calls.h). Threads: any, at the same time.
 //
-// Errors: kConfiguration where the server or the library cannot do it at all; else kSystem.
+// Errors: kConfiguration if the server or the library does not support it; else kSystem.
 class PmixApi {
  public:
   PmixApi() = default;
@@ -32,7 +32,7 @@ class PmixApi {
   virtual Status Init() = 0;
   virtual void Finalize() = 0;
 
-  // The names that the server keeps for MPI_Publish_name, seen by this launch alone. A server that has none
+  // The names that the server keeps for MPI_Publish_name, visible to this launch only. A server without them
   // (Slurm's): false, or absent.
   virtual Result<bool> Publish(const std::string& name, const std::string& text) = 0;
   struct Found {
@@ -42,22 +42,21 @@ class PmixApi {
   virtual Result<Found> LookUp(const std::string& name) = 0;
   virtual void Unpublish(const std::string& name) = 0;
 
-  // What this process says of itself, and what rank 0 of this launch has said so, fetched from its node's
-  // server: waits for it for so many seconds; absent where it has not been said.
+  // A value of this process, and a value of rank 0 of this launch, fetched from its node's server. The fetch
+  // waits for it for the given seconds; absent without a value.
   virtual Status Say(const std::string& name, const std::string& text) = 0;
   virtual Result<std::optional<std::string>> AskRankZero(const std::string& name, int seconds) = 0;
 
-  // What the server says of this process and its launch.
+  // The server's data about this process and its launch.
   virtual Result<PmixPlace> GetPlace() = 0;
 };
 
-// Loads libpmix.so.2. BLOCKS for as long as the file system does. Error: kConfiguration, says what was tried.
+// Loads libpmix.so.2. BLOCKS as long as the file system does. Error: kConfiguration, with the attempts.
 Result<std::shared_ptr<PmixApi>> LoadPmix();
 
-// Asks the PMIx server of this process for the facts that the environment lacks: the size of its launch, and
-// its place on the node. Connects, asks and ends the connection. BLOCKS until the deadline at most; a call
-// that does not come back is left behind on a thread of its own. Error: kConfiguration where there is no
-// library or no server, kDeadline.
+// Queries the PMIx server of this process for the facts that the environment lacks: the size of its launch,
+// and its place on the node. Connects, queries and disconnects. BLOCKS until the deadline at most; a call
+// that hangs is abandoned on its own thread. Errors: kConfiguration without a library or a server, kDeadline.
 Result<PmixPlace> AskPmixServer(Deadline deadline,
                                 std::function<Result<std::shared_ptr<PmixApi>>()> load = LoadPmix);
 

@@ -6,7 +6,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// A server that is asked to wait for somebody has a moment left to answer.
+// A server that must wait for a value has this time left to answer.
 constexpr std::chrono::seconds kTimeToAnswer(2);
 
 }  // namespace
@@ -45,7 +45,7 @@ Status PmixKvs::Publish(const std::string& name, const std::string& text, Deadli
   MUSTER_TRY(const auto api, Api(deadline));
   const auto done = std::make_shared<Status>();
   const auto publish = [done, api, name, text] {
-    // Whatever an earlier root has left.
+    // A leftover of an earlier root.
     api->Unpublish(name);
     const Result<bool> published = api->Publish(name, text);
     if (!published) *done = tl::unexpected<Error>(published.error());

@@ -1,12 +1,11 @@
 // A PMIx server as a LauncherKvs: Open MPI's mpirun, srun --mpi=pmix.
 //
-// No call waits for all processes, so that the root can say who has not come. Where the server keeps names
-// for MPI_Publish_name, the root's address is one of them; Slurm's has none: there it is a value of rank 0's, fetched
-// from its node on demand (a "direct modex"). Needs none of PMIx's events, which Slurm's server does not have
-// either.
+// No call waits for all processes, so the root can name the missing ones. If the server keeps names for
+// MPI_Publish_name, the root's address is one of them; Slurm's has none: there it is a value of rank 0,
+// fetched from its node on demand (a "direct modex"). Uses no PMIx events, which Slurm's server lacks.
 //
-// Each rank of a launch has one: mpirun takes a process that has not begun for an accident, once another one
-// of its node has.
+// Each rank of a launch has one: once a process has called init, mpirun takes others of its node without init
+// for aborted.
 #pragma once
 
 #include <atomic>
@@ -25,8 +24,8 @@ class PmixKvs : public LauncherKvs {
  public:
   using Load = std::function<Result<std::shared_ptr<PmixApi>>()>;
 
-  // Begins at once, on a thread of its own; does not block. PMIx takes no deadline that it keeps: each call
-  // has such a thread, and is left behind where it does not come back.
+  // Begins immediately, on its own thread; does not block. PMIx does not keep to deadlines: each call has its
+  // own thread, which is abandoned if it hangs.
   explicit PmixKvs(Load load = LoadPmix);
   ~PmixKvs() override;
 
@@ -43,7 +42,7 @@ class PmixKvs : public LauncherKvs {
 
   AbandonableCalls calls_;
   std::atomic<bool> left_ = false;
-  const std::shared_ptr<Begun> begun_;  // belongs to the first call until that has come back
+  const std::shared_ptr<Begun> begun_;  // used by the first call until that has returned
 };
 
 }  // namespace muster::rendezvous

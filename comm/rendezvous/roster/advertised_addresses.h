@@ -1,4 +1,4 @@
-// Which of a node's addresses the roster has, so that other nodes reach it.
+// The addresses of a node in the roster, with which other nodes reach it.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace muster::rendezvous {
 
-// Which addresses of this node other nodes are told for data connections. `pattern`: rendezvous.interface (a
+// The addresses of this node that other nodes use for data connections. `pattern`: rendezvous.interface (a
 // name, a glob, a CIDR): all addresses of this node that match, never loopback, link-local or a network that
-// exists on every node alike. Absent: `proven`, the local addresses that a connection between nodes already
-// used. Error: kConfiguration if the pattern matches nothing; it lists what there is, and names `node`, because
+// every node has. Absent: `proven`, the local addresses that a connection between nodes already used. Error:
+// kConfiguration if the pattern matches nothing; it lists the available addresses, and names `node`, because
 // every rank of the group receives it.
 Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
                                                       const std::optional<std::string>& pattern,

@@ -25,7 +25,7 @@ std::string_view ValueOf(const Settings& settings, std::string_view key) {
   return found == settings.end() ? "the default" : found->second;
 }
 
-// The text holds only what differs from the defaults, so a key may be on one side alone.
+// The text holds only non-default values, so a key may be on one side alone.
 std::string_view FirstDifference(const Settings& a, const Settings& b) {
   for (const auto& [key, value] : a) {
     if (ValueOf(b, key) != value) return key;

@@ -1,4 +1,4 @@
-// What makes two ranks unfit for one group, as an error that names both sides. Pure.
+// The differences that exclude two ranks from one group, as an error that names both sides. Pure.
 #pragma once
 
 #include <optional>
@@ -21,14 +21,14 @@ struct Claimant {
 };
 Error ClaimedTwice(int rank, const Claimant& first, const Claimant& second);
 
-// What every rank is told of a process that cannot be part of the group.
+// The failure for every rank if a process cannot be part of the group.
 Failure RefusalOf(const ProcessInfo& member);
 
-// Whose refusal it is; -1 where nothing is claimed.
+// The rank for a refusal; -1 if the hello claims none.
 int FirstRankOf(const Hello& hello);
 
-// A leftover of an earlier incarnation of the job among those who say hello: to be refused alone, because it
-// must not take the new group down with it. Error: kDisagreement.
+// A leftover of an earlier incarnation of the job among the processes of a hello. It is refused alone,
+// because the new group must not fail with it. Error: kDisagreement.
 std::optional<Error> FindLeftover(const ProcessInfo& mine, const Hello& hello);
 
 }  // namespace muster::rendezvous

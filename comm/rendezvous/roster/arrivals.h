@@ -1,4 +1,4 @@
-// Which ranks have come to a process while a group forms. Values.
+// The ranks that have arrived at a process while a group forms. Values.
 #pragma once
 
 #include <map>
@@ -17,11 +17,11 @@ struct Arrival {
   friend bool operator==(const Arrival&, const Arrival&) = default;
 };
 
-// As the root saw them, by rank. For reports.
+// The root's record, by rank. For reports.
 using Arrivals = std::map<int, Arrival>;
 
-// How many ranks have come, of those that a process waits for: the root for all, a leader for those of its
-// node.
+// The number of arrived ranks, among those that a process waits for: all at the root, those of its node at a
+// leader.
 struct ArrivedRanks {
   bool root = false;
   bool leader = false;  // of its node; the root is one, too

@@ -1,4 +1,4 @@
-// The processes that the hellos of this process speak for: itself and those below it. Pure.
+// The processes in the hellos of this process: itself and those below it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class HelloMembers {
   void Add(Source source, const Hello& hello);
   // No part of the group. Returns the number of its ranks.
   int Forget(Source source);
-  // A leader that this process reports in its place, as a process that cannot take part. The first counts.
+  // A leader that this process reports in its place, as a process that cannot join. The first counts.
   void SetLostLeader(ProcessInfo leader);
   const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
 
-  // The lost leader first: the root may have a seat for this process, behind that leader.
+  // The lost leader first: the root may have a place for this process, behind that leader.
   std::vector<ProcessInfo> Own() const;
   const Below& below() const { return below_; }
   bool HasRankZero() const;

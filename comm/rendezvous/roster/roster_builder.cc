@@ -13,7 +13,7 @@ namespace {
 // A line must stay readable when half of a thousand nodes are missing.
 constexpr size_t kNodesNamed = 16;
 
-// They repeat where two nodes have one name, so they are no ranges.
+// They repeat if two nodes have one name, so they are no ranges.
 std::string FewOf(const std::vector<int>& numbers) {
   constexpr size_t kMost = 32;
   const size_t named = std::min(numbers.size(), kMost);
@@ -103,7 +103,7 @@ Result<Roster> RosterBuilder::MakeRoster() const {
   return roster;
 }
 
-// Where a launcher does not say the local rank, the order of the ranks on the node is the local order.
+// If a launcher does not set the local rank, the order of the ranks on the node is the local order.
 Status RosterBuilder::CheckLocalRanks(Roster& roster) const {
   std::vector<std::vector<int>> on_node(roster.nodes.size());
   for (int rank = 0; rank < roster.size(); ++rank)

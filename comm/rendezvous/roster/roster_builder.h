@@ -1,5 +1,5 @@
-// The root's picture of a group that is forming: who is here, who is missing and where, who does not fit.
-// Pure: the root feeds it with what arrives and asks it what to say.
+// The root's picture of a group that is forming: present ranks, missing ranks with their nodes, and
+// disagreements. Pure: the root passes arrivals to it and takes the texts from it.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class RosterBuilder {
   // `self`: the root's own process, with its claims.
   RosterBuilder(ProcessInfo self, Placement placement);
 
-  // What has become known since: who is missing is named by it. One for another world size is not taken.
+  // A layout that became known later: missing ranks are named by it. Ignored for another world size.
   void SetPlacement(Placement placement);
 
-  // Whether the root reaches a node of the placement that nothing was heard of.
+  // Whether the root reaches a node of the placement from which nothing has arrived.
   void SetReached(const std::string& node, bool reached) { reached_[node] = reached; }
   std::vector<std::string> SilentNodes() const;
 
@@ -38,12 +38,12 @@ class RosterBuilder {
   // leader takes its node's other ranks with it, but it alone is named: it is the process that ended.
   std::optional<Failure> Remove(Source source);
 
-  // For the roster: how other nodes reach the root's own node.
+  // For the roster: the addresses with which other nodes reach the root's own node.
   void SetAddresses(const std::string& node, std::vector<std::string> addresses);
 
   bool complete() const { return here_ == world_size(); }
-  // The roster without group id. Call when complete. Error: kDisagreement where local ranks are not 0..k-1 on
-  // a node.
+  // The roster without group id. Call when complete. Error: kDisagreement if local ranks are not 0..k-1 on a
+  // node.
   Result<Roster> MakeRoster() const;
 
   // "118/128 ranks; missing gpu03: 24-31 (no contact with the node, which gpu01 cannot reach); gpu07: 57
@@ -66,7 +66,7 @@ class RosterBuilder {
   };
   struct MissingOnNode {
     std::string node;
-    std::vector<int> ranks;  // empty where the layout is not known
+    std::vector<int> ranks;  // empty if the layout is not known
     int count = 0;
   };
 

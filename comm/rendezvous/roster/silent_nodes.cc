@@ -16,7 +16,7 @@ constexpr size_t kMostNodes = 16;
 constexpr Duration kAnswerWithin = milliseconds(1500);
 constexpr Duration kLookAgain = seconds(10);
 
-// BLOCKS: runs on the worker. What leads back to this machine says nothing about another.
+// BLOCKS: runs on the worker. Addresses of this machine prove nothing about another.
 std::vector<net::SocketAddress> Resolve(const std::string& node, uint16_t port) {
   auto addresses = net::ResolveHost(node, port).value_or(std::vector<net::SocketAddress>{});
   std::erase_if(addresses, [](const net::SocketAddress& address) { return address.IsLoopback(); });

@@ -1,8 +1,8 @@
-// While a group forms: can the root reach the nodes that it has heard nothing of? One that it reaches, and
-// that does not come, may not reach the root (a firewall, a route that leads one way only), or nothing runs
-// there; one that it does not reach is down or cut off.
+// Checks, while a group forms, whether the root can reach the nodes that are silent. A reachable node without
+// ranks: they cannot reach the root (a firewall, a one-way route), or none runs there. An unreachable node is
+// down or cut off.
 //
-// Looks after some seconds, at a few nodes, and again from time to time. Lives on one EventLoop; names are
+// Checks after some seconds, at a few nodes, and repeats from time to time. Runs on one EventLoop; names are
 // resolved off it.
 #pragma once
 
@@ -23,7 +23,7 @@ class SilentNodes {
   using Which = std::function<std::vector<std::string>()>;
   using Tell = std::function<void(const std::string& node, bool reached)>;
 
-  // Looks first after `patience`. `port`: any; that nobody listens there is an answer.
+  // First check after `patience`. `port`: any; a refused connection is an answer.
   SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell);
   SilentNodes(const SilentNodes&) = delete;
   SilentNodes& operator=(const SilentNodes&) = delete;

@@ -11,17 +11,17 @@
 
 namespace muster::rendezvous {
 
-// How long after the beginning report number `report` is due (from 0). Pure.
+// The time from the beginning to report number `report` (from 0). Pure.
 Duration WhenToReport(bool terminal, int report);
 
 struct AwaitedRanks {
   std::string text;          // "118/128 ranks; missing gpu03: 24-31 (...)"
-  std::vector<int> missing;  // for the log event; empty where it is not known
+  std::vector<int> missing;  // for the log event; empty if not known
 };
 
 class WaitReporter {
  public:
-  // `describe` is asked for what is being waited for each time a line is due; an empty text is not printed.
+  // Calls `describe` each time a line is due; an empty text is not printed.
   WaitReporter(net::EventLoop& loop, bool terminal, std::function<AwaitedRanks()> describe);
   WaitReporter(const WaitReporter&) = delete;
   WaitReporter& operator=(const WaitReporter&) = delete;
@@ -42,7 +42,7 @@ class WaitReporter {
   bool line_open_ = false;
 };
 
-// Until when a process waits for its group. Lives on one EventLoop.
+// The end of a process's wait for its group. Runs on one EventLoop.
 class JoinDeadline {
  public:
   JoinDeadline(net::EventLoop& loop, std::function<void()> on_end)

@@ -5,7 +5,7 @@
 namespace muster::rendezvous {
 namespace {
 
-// More than that says nothing new.
+// More frequent messages add nothing.
 constexpr Duration kBetweenLates = std::chrono::seconds(1);
 constexpr uint64_t kSurveyMilliseconds = 2000;
 

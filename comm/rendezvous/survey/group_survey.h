@@ -23,7 +23,7 @@ class GroupSurvey {
     Surveyor::Surroundings at;
     int root_rank = 0;
     std::string job;
-    std::unique_ptr<StatusServer> server;                    // null: `muster status` does not ask here
+    std::unique_ptr<StatusServer> server;                    // null: no server of `muster status` here
     Duration straggler_after{};                              // zero: stragglers are not logged
     std::function<const std::optional<Failure>&()> failure;  // the group's
     StragglerWatch::OnHopeless on_hopeless;
@@ -40,7 +40,7 @@ class GroupSurvey {
   void NoteLate();
   void HearFromAbove(ByteView frame) { surveyor_.HearFromAbove(frame); }
   void HearFromBelow(ChildLinks::Source source, ByteView frame) { surveyor_.HearFromBelow(source, frame); }
-  // Answers `muster status` no more, and logs no more stragglers.
+  // Stops the answers to `muster status` and the log lines about stragglers.
   void Stop();
 
  private:

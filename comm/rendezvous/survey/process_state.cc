@@ -56,7 +56,7 @@ std::optional<ProcessState> LookAtProcess(pid_t pid) {
   auto state = ParseProcessStat(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)), SecondsSinceBoot());
   if (!state) return std::nullopt;
   const auto where = ReadProcFile(fmt::format("/proc/{}/wchan", pid));
-  // "0": it is not asleep, or that is not told.
+  // "0": it is not asleep, or the kernel hides it.
   if (where && *where != "0") state->where = std::string(Trim(*where));
   return state;
 }

@@ -1,4 +1,4 @@
-// What /proc says about one process. Protocol source: proc(5).
+// The data in /proc about one process. Format: proc(5).
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace muster::rendezvous {
 
-// Absent where there is no such process, or /proc hides it. Does not block; a few small files.
+// Absent if there is no such process, or /proc hides it. Does not block; a few small files.
 std::optional<ProcessState> LookAtProcess(pid_t pid);
 
-// What the text of /proc/PID/stat says, given the clock ticks of a second and the seconds since the machine
-// started. Absent for anything else.
+// Parses the text of /proc/PID/stat, with the clock ticks per second and the seconds since the machine
+// started. Absent for any other text.
 std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t ticks_per_second,
                                              double uptime_seconds);
 

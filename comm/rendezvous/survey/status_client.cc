@@ -108,7 +108,7 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
       asked.silent.push_back(visit->pid);
       continue;
     }
-    // Several nodes may share one network namespace: the same group, asked twice.
+    // Several nodes may share one network namespace: the same group may answer twice.
     const std::string& id = visit->status->group_id;
     const bool known = !id.empty() && std::ranges::count(asked.groups, id, &GroupStatus::group_id) > 0;
     if (!known) asked.groups.push_back(*std::move(visit->status));

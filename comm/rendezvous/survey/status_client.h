@@ -1,5 +1,4 @@
-// The asking side of status_server.h: finds the groups that have a leader on this node and asks them what they
-// are doing.
+// The client of status_server.h: finds the groups that have a leader on this node and requests their state.
 #pragma once
 
 #include <sys/types.h>
@@ -25,11 +24,11 @@ std::optional<StatusSocket> ParseStatusSocket(std::string_view name);
 
 struct AskedGroups {
   std::vector<GroupStatus> groups;  // each once, in the order of the sockets
-  std::vector<int> silent;          // processes of leaders that did not answer in time, as their names say
-  std::vector<Error> refused;       // leaders that speak no common version
+  std::vector<int> silent;          // processes of leaders that did not answer in time, from their names
+  std::vector<Error> refused;       // leaders without a common version
 };
-// What each leader of this user on this node answers (in this network namespace). `bases`: where their
-// sockets may be. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
+// The answer of each leader of this user on this node (in this network namespace). `bases`: candidate
+// directories of their sockets. BLOCKS until all have answered, at most until the deadline. Error: kSystem.
 Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                                         const std::vector<std::string>& bases, Deadline deadline,
                                         const Versions& versions = {});

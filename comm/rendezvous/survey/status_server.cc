@@ -49,13 +49,13 @@ void StatusServer::Admit(UniqueFd fd) {
     return rejections_.Add(LogLevel::kWarning, {{"uid", uid}},
                            fmt::format("refused a status request of uid {}", uid));
   }
-  // More at once are no people.
+  // More visitors at one time are not users.
   if (visitors_.all().size() >= kMostVisitors) return;
   visitors_.Add(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestQuestion),
                 fmt::format("pid {}", credentials->pid), true);
 }
 
-// The visitor compares the versions, and leaves if it does not speak this one.
+// The visitor compares the versions, and leaves without a common one.
 void StatusServer::OnFrame(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kVersions) {
     if (const auto theirs = DecodeVersions(frame))

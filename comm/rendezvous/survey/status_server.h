@@ -1,8 +1,8 @@
-// Where `muster status` asks: a Unix socket of a node's leader in a directory that no other user can enter
-// (net/private_directory.h). A step of its own cannot know the meeting key of another: the name starts with
-// kStatusSocketPrefix, and whoever asks lists the directories.
+// The server of `muster status`: a Unix socket of a node's leader in a directory that no other user can enter
+// (net/private_directory.h). A separate step cannot derive another's meeting key, so the name starts with
+// kStatusSocketPrefix, and the client lists the directories.
 //
-// Opened when a process begins to lead its node, handed from the Joiner to the ControlPlane. Lives on one
+// Opened when a process begins to lead its node; the Joiner passes it to the ControlPlane. Runs on one
 // EventLoop.
 #pragma once
 
@@ -36,7 +36,7 @@ class StatusServer {
   // May reply later, or never.
   using Answer = std::function<void(const Survey& survey, Reply reply)>;
 
-  // `bases`: where the socket may be, in turn. `rank`: one of this process's, for the name. Error: kSystem.
+  // `bases`: directories to try, in order. `rank`: one of this process's, for the name. Error: kSystem.
   static Result<std::unique_ptr<StatusServer>> Open(net::EventLoop& loop, uid_t uid, int rank,
                                                     const std::vector<std::string>& bases,
                                                     const Versions& versions = {});
@@ -56,7 +56,7 @@ class StatusServer {
   Versions versions_;
   Answer answer_;
   ChildLinks visitors_;
-  std::map<ChildLinks::Source, uint16_t> newest_;  // the version that both speak
+  std::map<ChildLinks::Source, uint16_t> newest_;  // the newest common version
   RejectionLog rejections_{"connections to the status socket"};
   std::unique_ptr<net::Acceptor> acceptor_;
   net::PrivateName name_;

@@ -28,7 +28,7 @@ StragglerWatch::StragglerWatch(net::EventLoop& loop, const Roster& roster, Durat
 
 StragglerWatch::~StragglerWatch() { loop_.Cancel(timer_); }
 
-// The ranks that wait for the same one say so within moments of each other.
+// The ranks that wait for the same one report it within moments of each other.
 void StragglerWatch::OnLate() {
   ask_again_ = asking_;
   if (asking_) return;

@@ -1,10 +1,10 @@
-// The root's: says in the log who is missing in an operation that others wait long in. Stragglers are no
-// failures, so this only speaks; but who has left the group will never come, and that is one.
+// The root's: logs the ranks that are missing in an operation in which other ranks wait long. A straggler is
+// no failure, so this only logs. A rank that has left the group will never come: that is a failure.
 //
 // One line for each operation, when it has waited for `after`, and again each time the wait has doubled (at
-// most ten minutes later). Asks nobody while nobody waits long.
+// most ten minutes later). Sends no survey while no rank waits long.
 //
-// Lives on one EventLoop; nothing blocks.
+// Runs on one EventLoop; nothing blocks.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace muster::rendezvous {
 class StragglerWatch {
  public:
   using OnReports = std::function<void(const std::vector<RankReport>& reports)>;
-  // Gets everybody's reports, later.
+  // Gets all reports, later.
   using Ask = std::function<void(OnReports)>;
   // An operation that can never end, since this call's `left` are gone.
   using OnHopeless = std::function<void(const WaitingCall& call)>;
@@ -39,7 +39,7 @@ class StragglerWatch {
   void AskIn(Duration delay);
   void AskNow();
   void Take(const std::vector<RankReport>& reports);
-  // How long to wait before looking again.
+  // The pause before the next survey.
   Duration Tell(const WaitingCall& call);
 
   net::EventLoop& loop_;
@@ -47,9 +47,9 @@ class StragglerWatch {
   const Duration after_;
   Ask ask_;
   OnHopeless on_hopeless_;
-  std::map<std::string, uint64_t> next_;  // by operation: the wait at which it is told again, milliseconds
+  std::map<std::string, uint64_t> next_;  // by operation: the wait at which it is logged again, milliseconds
   bool asking_ = false;
-  bool ask_again_ = false;  // somebody was late meanwhile
+  bool ask_again_ = false;  // a rank was late meanwhile
   Clock::time_point last_asked_{};
   Clock::time_point next_ask_{};
   net::EventLoop::TimerId timer_ = 0;

@@ -43,7 +43,7 @@ std::string DescribeProcess(const RankReport& report) {
   return "silent";
 }
 
-// Where a late rank was seen, the same words for all that are in the same place.
+// The last position of a late rank; the same text for all in the same position.
 std::string WhereIs(const RankReport& report, uint64_t communicator) {
   switch (report.state) {
     case RankState::kSilent:
@@ -85,7 +85,7 @@ class Analysis {
     WaitingCall& call = calls_[KeyOf(operation)];
     if (call.waiting.empty() || operation.milliseconds > call.call.milliseconds) call.call = operation;
     call.waiting.push_back(report.rank);
-    // Whoever has just begun to wait may be served in a moment.
+    // A rank that has just begun to wait may be served in a moment.
     if (operation.milliseconds < least_) return;
     std::set<int>& awaited = awaited_[KeyOf(operation)];
     awaited.insert(operation.waiting_for.begin(), operation.waiting_for.end());
@@ -105,7 +105,7 @@ class Analysis {
   }
 
  private:
-  // The members of a part of the group are those who speak of it, or are waited for in it.
+  // The members of a part of the group are the ranks that report it, or are waited for in it.
   void FindLate(WaitingCall& call, const std::set<int>& awaited) const {
     std::map<std::string, std::vector<int>> late;
     for (const auto& [rank, report] : by_rank_) {
@@ -114,7 +114,7 @@ class Analysis {
           (call.call.collective && (call.call.communicator == kWorldCommunicator ||
                                     LastOn(*report, call.call.communicator, false) != nullptr ||
                                     LastOn(*report, call.call.communicator, true) != nullptr));
-      // Who has left and is not waited for had done its part before.
+      // A rank that has left and is not waited for had done its part before.
       const bool done = report->state == RankState::kLeft && !awaited.contains(rank);
       if (!takes_part || done || (call.call.collective && HasArrived(*report, call.call))) continue;
       late[WhereIs(*report, call.call.communicator)].push_back(rank);

@@ -1,4 +1,4 @@
-// Who is missing in an operation that others wait in, from everybody's reports. Pure.
+// The ranks missing in an operation in which other ranks wait, from all reports. Pure.
 #pragma once
 
 #include <string>
@@ -19,26 +19,26 @@ struct WaitingCall {
     friend bool operator==(const Late&, const Late&) = default;
   };
   OperationState call;       // of the rank that has waited longest
-  std::vector<int> waiting;  // who is in it, ascending
-  std::vector<Late> late;    // empty: all that are known to take part are in it
-  std::vector<int> left;     // of those that are late: who has left and will never come
+  std::vector<int> waiting;  // the ranks in it, ascending
+  std::vector<Late> late;    // empty: all known members are in it
+  std::vector<int> left;     // of those that are late: ranks that have left and will never come
 
   friend bool operator==(const WaitingCall&, const WaitingCall&) = default;
 };
 
-// Operations in which some rank has waited for at least so long; the longest wait first.
+// Operations in which some rank has waited for at least `at_least`; the longest wait first.
 std::vector<WaitingCall> FindWaitingCalls(const std::vector<RankReport>& reports, Duration at_least);
 
 // "AllReduce #42 f32[1024] waits 31 s for rank 5 (gpu02), last seen in Barrier #41".
 std::string Describe(const Roster& roster, const WaitingCall& call);
 
-// Who has not come to collective number `sequence` of that communicator, which `rank` waits in: "rank 5
-// (gpu02), last seen in Barrier #41"; who is in another one of that number: "rank 5 (gpu02), in Barrier #42".
-// Empty where all are in it.
+// The ranks missing in collective number `sequence` of that communicator, in which `rank` waits: "rank 5
+// (gpu02), last seen in Barrier #41"; or in another one of that number: "rank 5 (gpu02), in Barrier #42".
+// Empty if all are in it.
 std::string DescribeMissing(const Roster& roster, const std::vector<RankReport>& reports, int rank,
                             uint64_t communicator, uint64_t sequence);
 
-// What a rank is doing, in a few words: "in AllReduce #42 f32[1024]", "in the program, last in Barrier #41".
+// The state of a rank in a few words: "in AllReduce #42 f32[1024]", "in the program, last in Barrier #41".
 std::string DescribeState(const RankReport& report);
 
 // "0.4 s", "31 s", "12 m", "3.5 h".

@@ -9,12 +9,12 @@
 namespace muster::rendezvous {
 namespace {
 
-// Nobody who asks waits longer.
+// Limit of a survey's wait.
 constexpr uint64_t kLongest = 60000;
 // For the answer to travel.
 constexpr Duration kGrace = std::chrono::milliseconds(500);
 
-// What is left for those below.
+// The time that remains for the processes below.
 uint64_t Below(uint64_t milliseconds) { return std::min(milliseconds, kLongest) * 3 / 4; }
 
 Surveyor::Reports InGroup(const std::vector<int>& ranks) {
@@ -52,7 +52,7 @@ void Surveyor::AskAll(const Survey& survey, OnAnswer then) {
   if (!at_.send_up(Encode(question.survey))) AskNearBy(number);
 }
 
-// The root is silent: what can be known is known here.
+// The root is silent: report the ranks known here.
 void Surveyor::AskNearBy(uint64_t number) {
   auto node = questions_.extract(number);
   if (node.empty()) return;
@@ -128,7 +128,7 @@ void Surveyor::Take(uint64_t number, const Reports& reports) {
   if (found == rounds_.end()) return;
   Round& round = found->second;
   for (const RankReport& report : reports) {
-    // Each rank is reported once, and by whoever was asked for it.
+    // Each rank is reported once, by the process that was responsible for it.
     if (round.awaited.erase(report.rank) > 0) round.reports[report.rank] = report;
   }
   if (round.awaited.empty()) Finish(number);
@@ -145,7 +145,7 @@ void Surveyor::Finish(uint64_t number) {
   round.then(std::move(answer));
 }
 
-// Its node's leader can still see what the kernel says about it.
+// Its node's leader can still read the kernel's data about it.
 RankReport Surveyor::Silent(int rank) const {
   RankReport report;
   report.rank = rank;
@@ -158,7 +158,7 @@ RankReport Surveyor::Silent(int rank) const {
   return report;
 }
 
-// Ranks behind nobody who could be asked.
+// Ranks without a connection that could report.
 void Surveyor::AddAbsent(Reports& reports) const {
   std::set<int> present;
   for (const RankReport& report : reports) present.insert(report.rank);

@@ -1,9 +1,8 @@
-// Asks the ranks of a group what they are doing, and answers for this process when others ask. The question
-// goes from whoever has it up to the root, from there down to every process; each hop waits a little shorter
-// than the one above, so that a rank that does not answer is reported as silent by whoever is next to it, and
-// the answer comes in time.
+// Surveys the state of a group's ranks, and answers surveys for this process. The request goes up to the
+// root, then down to every process. Each hop waits a little shorter than the one above. So the process next
+// to a silent rank reports it as silent, and the answer comes in time.
 //
-// Lives on one EventLoop, beside a ControlPlane; nothing blocks.
+// Runs on one EventLoop, beside a ControlPlane; nothing blocks.
 #pragma once
 
 #include <functional>
@@ -21,7 +20,7 @@ namespace muster::rendezvous {
 class Surveyor {
  public:
   using Reports = std::vector<RankReport>;
-  // Gives the reports of this process's own ranks, at once or within the survey's time.
+  // Gives the reports of this process's own ranks, immediately or within the survey's time.
   using ReportOwn = std::function<void(const Survey& survey, std::function<void(Reports)> reply)>;
   struct Surroundings {
     const Roster& roster;
@@ -31,7 +30,7 @@ class Surveyor {
     std::function<bool(int rank)> has_left;
     bool is_root = false;
     ReportOwn report_own;                                        // empty: the own ranks are in the group
-    std::function<std::vector<map::MapState>()> maps = nullptr;  // the root's; empty: there are none
+    std::function<std::vector<map::MapState>()> maps = nullptr;  // the root's; empty: there are no maps
   };
   using OnAnswer = std::function<void(Surveyed answer)>;
 
@@ -40,8 +39,8 @@ class Surveyor {
   Surveyor& operator=(const Surveyor&) = delete;
   ~Surveyor();
 
-  // Everybody's reports, by rank. `then` is called within one and a half times survey.milliseconds and half a
-  // second; survey.number is not used.
+  // All reports, by rank. `then` is called within one and a half times survey.milliseconds and half a second;
+  // survey.number is not used.
   void AskAll(const Survey& survey, OnAnswer then);
 
   // The reports of this process and those below alone.

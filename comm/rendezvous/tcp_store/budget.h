@@ -1,4 +1,4 @@
-// How much memory something may take, in bytes, and how much of it is taken.
+// A memory limit in bytes, and its use.
 #pragma once
 
 #include <cstdint>

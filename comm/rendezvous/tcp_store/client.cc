@@ -12,7 +12,7 @@
 namespace muster::tcp_store {
 namespace {
 
-// How long a server may take to confirm that it has given up a wait: it is known to be there.
+// Time limit for a server to confirm a cancelled wait: the server is known to run.
 constexpr Duration kCancelTime = std::chrono::seconds(10);
 constexpr size_t kReadAtOnce = 64 * 1024;
 constexpr size_t kSentAtOnce = 1024 * 1024;
@@ -60,10 +60,10 @@ Result<std::unique_ptr<Client>> Client::Connect(const net::SocketAddress& addres
       silent ? "is stopped" : "rejects this process");
 }
 
-// VALIDATE, and four times a question that every dialect from 2.2 on answers (not PING: a server before 2.5
-// would hang up). An older store takes these nine bytes for SET and the length of a key. Were they fewer it
-// would wait for the rest, and serve nobody meanwhile; a key of that length it cannot hold: it hangs up at
-// once.
+// VALIDATE, and four times a request that every dialect from 2.2 on answers (not PING: a server before 2.5
+// would close the connection). An older store takes these nine bytes for SET and the length of a key. With
+// fewer bytes it would wait for the missing ones and serve no other client. It cannot hold a key of that
+// length, so it closes the connection immediately.
 Status Client::Greet(Deadline deadline) {
   constexpr int kQuestions = 4;
   constexpr std::string_view kWhat = "greet it";
@@ -101,7 +101,7 @@ Result<bool> Client::Check(std::string_view key, Deadline deadline) {
 Result<Answer> Client::Call(const Request& request, std::string_view what, Deadline deadline) {
   MUSTER_CHECK(Send(request, what, deadline));
   Result<Answer> answer = Receive(request.operation, what, deadline);
-  // Half an answer is left: what comes next could not be told from it.
+  // Half an answer remains: the next answer would not be distinguishable from it.
   if (!answer) fd_.Reset();
   return answer;
 }
@@ -115,7 +115,7 @@ Status Client::WaitFor(const Request& request, std::string_view what, Deadline d
   return tl::unexpected<Error>(answer.error());
 }
 
-// The wait may have ended just before: then that is said first.
+// The wait may have ended just before: then that answer comes first.
 Status Client::CancelWait(std::string_view what) {
   const Deadline deadline = Deadline::After(kCancelTime);
   MUSTER_CHECK(Send({Operation::kCancelWait, {}}, what, deadline));

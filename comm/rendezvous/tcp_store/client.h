@@ -1,11 +1,11 @@
 // A client of a store: PyTorch's own (a torchrun agent's, 2.2 or later) or muster's.
 //
-// Owns its connection; one thread at a time. Each call BLOCKS until its answer or its deadline. Keys are as
-// PyTorch's programs name them: what they find under "x" is here "x" as well (on the wire "/x").
+// Owns its connection; one thread at a time. Each call BLOCKS until its answer or its deadline. Keys are
+// those of PyTorch's programs: their key "x" is "x" here as well (on the wire "/x").
 //
-// Errors: kDeadline names the store, what was asked and how long it took; kSystem where the connection broke;
-// kDisagreement where what listens is no store that muster can talk to. After any of them but a time-out of
-// Get while the key is not there the connection is closed, and every later call fails.
+// Errors: kDeadline names the store, the request and its duration; kSystem if the connection broke;
+// kDisagreement if the listener is no store that muster can use. Each of them closes the connection, and
+// every later call fails. Exception: a time-out of Get without the key.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace muster::tcp_store {
 
-// What a store answers. The text is a view of the input.
+// The answer of a store. The text is a view of the input.
 struct Answer {
   int64_t number = 0;     // a status, a count
   std::string_view text;  // the value, for kGet
@@ -39,7 +39,7 @@ Result<std::optional<Answer>> DecodeAnswer(ByteView input, Operation operation, 
 
 class Client {
  public:
-  // Tried once; the answer to a question that every dialect from 2.2 on knows shows that it is a store.
+  // One attempt; the answer to a request that every dialect from 2.2 on has shows that it is a store.
   static Result<std::unique_ptr<Client>> Connect(const net::SocketAddress& address, Deadline deadline);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

@@ -3,7 +3,7 @@
 namespace muster::tcp_store {
 namespace {
 
-// What an entry takes beside its key and value: the node of the table, two strings, the allocator's own.
+// The memory of an entry beside its key and value: the node of the table, two strings, the allocator's own.
 constexpr uint64_t kEntry = 128;
 
 uint64_t Weight(std::string_view key, std::string_view value) { return kEntry + key.size() + value.size(); }

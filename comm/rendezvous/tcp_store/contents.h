@@ -1,8 +1,8 @@
-// What a store holds: values by key, and queues of values by key. The two do not know each other: a queue is
+// The contents of a store: values by key, and queues of values by key. The two are independent: a queue is
 // not counted, listed or deleted as a key.
 //
-// Pure; one thread. Memory comes out of the Budget; an Error where it does not suffice (kDisagreement) leaves
-// everything as it was.
+// Pure; one thread. Memory comes out of the Budget; an Error if it does not suffice (kDisagreement) leaves
+// everything unchanged.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace muster::tcp_store {
 
-// For hash tables of strings that are looked up by views.
+// For hash tables of strings with lookup by views.
 struct TextHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }

@@ -1,18 +1,19 @@
-// The connections to a store that are not admitted yet: how many there may be, and which question about them
-// is asked next.
+// The connections to a store that are not admitted yet: their limit, and the order of the questions about
+// them.
 //
-// A client is *silent* until it has sent its greeting, then *waiting* until the question whose it is has been
-// asked, then *asked*. Programs greet at once; strangers may never do. Three rules follow:
+// A client is *silent* until it has sent its greeting, then *waiting* until the question about its owner is
+// sent, then *asked*. Programs greet immediately; foreign clients may never greet. Three rules follow:
 //
 // - Silent clients give way: at the limit, the oldest silent one of the host that has most of them.
-// - Questions are asked in turns, one host after the other, so that a host with many waiting clients delays no
-//   other host. Each host's clients are asked in the order of their greetings: a program waits behind the
-//   strangers of its own node, but it is asked.
-// - Nobody is refused for lack of room: further connections wait in the kernel until a client leaves. Except for
-//   a host that has not answered for a while: its clients, beyond a limit, would keep all others waiting.
+// - Questions are sent in turns, one host after the other, so that a host with many waiting clients delays no
+//   other host. Questions about one host's clients follow the order of their greetings: a program waits
+//   behind the foreign clients of its own node, but not forever.
+// - No client is refused at the limit: further connections wait in the kernel until a client leaves.
+//   Exception: a host that has not answered for a while. Its clients, beyond a limit, would block all other
+//   hosts.
 //
-// A question counts as open until it is answered, also when its client has hung up. The descriptor of a client
-// that hangs up is free immediately.
+// A question counts as open until it is answered, even if its client has closed the connection. The client's
+// descriptor is free immediately.
 //
 // Pure; one thread.
 #pragma once
@@ -34,7 +35,7 @@ class Entrance {
     size_t clients = 192;   // that are not admitted
     size_t questions = 64;  // that are open
     size_t questions_of_host = 8;
-    // Of a host that has answered no question for so long.
+    // Of a host that has answered no question for this time.
     size_t clients_of_mute_host = 64;
     Duration mute_after = std::chrono::seconds(3);
   };
@@ -54,9 +55,9 @@ class Entrance {
   // Ids are given in the order of arrival. A refused client has not come in; an evicted one has left.
   Arrival Arrive(ClientId id, const std::string& host, Clock::time_point now);
   void Greeted(ClientId id);
-  // It was admitted, or its connection has ended. Harmless for who is not here.
+  // It was admitted, or its connection has ended. Harmless for any other id.
   void Leave(ClientId id);
-  // The next question to ask; absent where nobody waits or too many are open.
+  // The next question to send; absent if no client waits or too many are open.
   std::optional<Question> NextQuestion(Clock::time_point now);
   void Answered(const std::string& host, Clock::time_point now);
 
@@ -72,7 +73,7 @@ class Entrance {
     size_t clients = 0;
     size_t silent = 0;
     size_t questions = 0;
-    Clock::time_point answered{};  // or when the first open question was asked
+    Clock::time_point answered{};  // or time of the first open question
     std::deque<ClientId> waiting;
   };
   using Hosts = std::map<std::string, Host>;

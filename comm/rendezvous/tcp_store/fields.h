@@ -1,5 +1,5 @@
-// The fields of the protocol's messages: appending them to bytes, and walking over those of a message that
-// has perhaps not wholly arrived. Integers are little-endian; a text is a u64 length and as many bytes.
+// The fields of the protocol's messages: appends them to bytes, and reads those of a message that may be
+// incomplete. Integers are little-endian; a text is a u64 length and that number of bytes.
 #pragma once
 
 #include <bit>
@@ -35,7 +35,7 @@ class FieldScanner {
     std::string_view In(ByteView input) const { return AsText(input.subspan(start, length)); }
   };
 
-  // False: not there yet; to be tried again with an input that has grown.
+  // False: incomplete; try again with more input.
   template <typename T>
   bool Integer(ByteView input, T& value) {
     if (input.size() - position_ < sizeof value) return false;
@@ -44,7 +44,7 @@ class FieldScanner {
     return true;
   }
 
-  // Error: kDisagreement where it is longer than `limit`; `what` names it.
+  // Error: kDisagreement if it is longer than `limit`; `what` names it.
   Result<bool> Text(ByteView input, uint64_t limit, std::string_view what, Place& place) {
     const size_t start = position_;
     uint64_t length = 0;

@@ -1,5 +1,5 @@
-// The keys of one program, and what one of its clients sees of them: all keys that are not a process group's,
-// and the process-group keys of the client's own round (rounds.h has the rule).
+// The keys of one program, and the view of one client: all keys that are not a process group's, and the
+// process-group keys of the client's own round (rounds.h has the rule).
 //
 // Pure; one thread.
 #pragma once
@@ -18,7 +18,7 @@ namespace muster::tcp_store {
 
 class ProgramKeys {
  public:
-  // `memory` must outlive this and all clients. `ranks`: how many have rounds; 0: no key is special.
+  // `memory` must outlive this and all clients. `ranks`: number of ranks with rounds; 0: no key is special.
   ProgramKeys(const Limits& limits, Budget& memory, int ranks)
       : limits_(limits), memory_(memory), has_rounds_(ranks > 0), rounds_(ranks), lasting_(limits, memory) {}
   ProgramKeys(const ProgramKeys&) = delete;
@@ -44,7 +44,7 @@ class ProgramKeys {
 
 class ClientView {
  public:
-  // `keys` must outlive this. `rank`: whose program the client is; a negative one sees the latest round.
+  // `keys` must outlive this. `rank`: of the client's program; a negative one has the latest round.
   ClientView(ProgramKeys& keys, ClientId id, int rank);
   ClientView(const ClientView&) = delete;
   ClientView& operator=(const ClientView&) = delete;

@@ -32,7 +32,7 @@ enum class Operation : uint8_t {
 };
 inline constexpr size_t kOperations = 19;
 
-// What a client says first. In the dialects before 2.2 the same bytes would begin a SET with a key of 1 GB or
+// The first message of a client. Before dialect 2.2 the same bytes would begin a SET with a key of 1 GB or
 // more.
 inline constexpr uint32_t kValidationNumber = 0x3C85F7CE;
 
@@ -41,8 +41,8 @@ inline constexpr uint8_t kNotReady = 1;
 inline constexpr uint8_t kStopWaiting = 0;  // the answers to kWait and kBarrier, and to kCancelWait
 inline constexpr uint8_t kWaitCanceled = 1;
 
-// In bytes where nothing else is said. Checked before anything is allocated. Those of a key, a value and the
-// number of keys are PyTorch's own; it has none for the rest.
+// In bytes unless noted. Checked before anything is allocated. Those of a key, a value and the number of keys
+// are PyTorch's own; it has no other limits.
 struct Limits {
   uint64_t key = 8 * 1024;
   uint64_t value = 8 * 1024 * 1024;

@@ -7,8 +7,8 @@ namespace {
 
 constexpr size_t kTextsKept = 64;
 
-// What follows the operation's byte: k a key, v a value, i an i64, n a u32. Counted: a u64 first, then the
-// fields as often as it says.
+// The fields after the operation's byte: k a key, v a value, i an i64, n a u32. Counted: a u64 count first,
+// then the fields that number of times.
 struct Shape {
   const char* fields;
   bool counted = false;
@@ -136,7 +136,7 @@ void RequestDecoder::Restart() {
   next_field_ = nullptr;
   rounds_left_ = 0;
   head_scanned_ = false;
-  // What one huge request needed is not kept for all the small ones after it.
+  // The memory of one huge request is not kept for the small ones after it.
   if (places_.capacity() > kTextsKept) {
     places_ = {};
     request_.texts = {};

@@ -19,7 +19,7 @@ struct Request {
   // Keys and values in the order of the wire: key; key, value; key, expected, desired; key, key, ...;
   // key, value, key, value, ...
   std::vector<std::string_view> texts;
-  // What is added, the world of a barrier, the number of a ping or of validation.
+  // The number to add, the world size of a barrier, the number of a ping or of validation.
   int64_t number = 0;
 
   friend bool operator==(const Request&, const Request&) = default;
@@ -28,14 +28,14 @@ struct Request {
 // Appends to `out`. The number of texts must fit the operation.
 void Encode(const Request& request, Bytes& out);
 
-// Decodes one request after the other out of a growing input. Nothing is copied, and what was looked at is
-// not looked at again when more has come.
+// Decodes one request after the other out of a growing input. Copies nothing, and does not scan bytes again
+// when more have come.
 class RequestDecoder {
  public:
   explicit RequestDecoder(const Limits& limits) : limits_(limits) {}
 
-  // `input` begins where the request does, and with what it held at the last call. True: it is whole, and
-  // request() and size() say what it is. Error: kDisagreement; the connection makes no sense any more.
+  // `input` begins with the request, and with the bytes of the last call. True: it is complete, and request()
+  // and size() describe it. Error: kDisagreement; the connection is unusable.
   Result<bool> Scan(ByteView input);
   const Request& request() const { return request_; }  // valid as long as the input
   size_t size() const { return scanner_.position(); }
@@ -50,7 +50,7 @@ class RequestDecoder {
 
   const Limits limits_;
   FieldScanner scanner_;
-  const char* fields_ = nullptr;  // of one round; null: nothing known yet
+  const char* fields_ = nullptr;  // of one round; null: none found so far
   const char* next_field_ = nullptr;
   uint64_t rounds_left_ = 0;
   bool head_scanned_ = false;

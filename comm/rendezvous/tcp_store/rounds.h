@@ -2,9 +2,9 @@
 //
 //   for i in range(3): init_process_group(); all_reduce(); destroy_process_group()
 //
-// PyTorch gives every default process group the same keys ("default_pg/..."). With a store that lives as long
-// as the program, the second group reads the addresses of the first, and cannot connect. So the keys of
-// process groups belong to a *round*, and each rank counts its rounds for itself. The rule:
+// PyTorch gives every default process group the same keys ("default_pg/..."). With a store that exists as
+// long as the program, the second group reads the addresses of the first, and cannot connect. So each key of
+// a process group is in a *round*, and each rank counts its rounds for itself. The rule:
 //
 //   1. A connection is in a round from its first process-group key on, until it closes.
 //   2. A rank whose connections of round N have all closed enters round N + 1 with the next such connection,
@@ -13,17 +13,18 @@
 //
 // The reasons:
 //
-// - Each rank counts alone, because ranks are not equally fast: one is in round N + 1 while others still have
-//   connections of round N open and read its keys. To wait for the slowest could block for ever.
-// - Rule 2 asks for every rank, because a rank may try alone before the others come (init_process_group with a
-//   short timeout, in a loop): it must find them where they will look, in the first round. A process group
-//   connects all ranks, so that no rank completes a round which another has not entered. It follows that ranks
-//   are never more than one round apart, hence rule 3.
-// - Only keys of process groups have rounds. All others live as long as the program: a rank may publish a value
-//   over a short connection, probe the store, or open a second client, and the value is there for all ranks.
-// - A rank that ends early does not come back: the keys of its last round stay for the others.
-// - A process that holds a connection of the round keeps its rank in that round: a second process group that was
-//   not destroyed, or a forked worker, which has a copy of the descriptor.
+// - Each rank counts alone, because ranks are not equally fast: one is in round N + 1 while other ranks still
+//   have connections of round N open and read its keys. A wait for the slowest could block forever.
+// - Rule 2 requires every rank, because a rank may try alone before the others (init_process_group with a
+//   short timeout, in a loop): the others must find it in the first round. A process group connects all
+//   ranks, so no rank completes a round that another has not entered. So ranks are never more than one round
+//   apart: rule 3.
+// - Only keys of process groups have rounds. Other keys last as long as the program: a rank may publish a
+//   value over a short connection, probe the store, or open a second client, and the value is there for all
+//   ranks.
+// - A rank that ends early does not come back: the keys of its last round stay for the other ranks.
+// - A process that holds a connection of the round keeps its rank in that round: a second process group that
+//   was not destroyed, or a forked worker, which has a copy of the descriptor.
 //
 // Programs that follow one another (`sh -c 'a && b'`) share nothing at all: bootstrap/store/store_users.h.
 #pragma once
@@ -36,8 +37,8 @@ namespace muster::tcp_store {
 
 using Round = uint32_t;
 
-// Whether this is a key of init_process_group's, as it is on the wire: "/default_pg/0//cpu//0/1"; before
-// PyTorch 2.4 "//worker/attempt_0/default_pg/...".
+// True for a key of init_process_group, in its wire form: "/default_pg/0//cpu//0/1"; before PyTorch 2.4
+// "//worker/attempt_0/default_pg/...".
 //
 // Source: torch/distributed/distributed_c10d.py and rendezvous.py of PyTorch 2.2 to 2.13.
 bool IsProcessGroupKey(std::string_view key);

@@ -137,7 +137,7 @@ void Server::OnClosed(ClientId id, const Error& reason) {
   entrance_.Leave(id);
   loop_.Cancel(found->second.handshake);
   sessions_.erase(found);
-  // A client's end, however sudden, is no event of the store's; what the store itself objects to is.
+  // The end of a client's connection, even if sudden, is not logged; a refusal by the store itself is.
   if (reason.code != Code::kSystem && !was_admitted) Refuse(peer, reason);
   if (was_admitted && !reason.message.empty()) {
     Log(reason.code == Code::kSystem ? LogLevel::kDebug : LogLevel::kWarning,

@@ -1,9 +1,9 @@
 // A TCPStore-compatible server: PyTorch's clients from 2.2 on connect to it as to their own.
 //
-// Lives on one EventLoop; owns the listener and all connections; nothing blocks. The protocol has no
-// authentication: whoever reaches the address may read and write, unless the screen or the gate turns him
-// away. The gate also says which keys a client sees: clients of different spaces share the address and nothing
-// else. Strangers, however many, take a bounded number of descriptors, log lines and questions
+// Runs on one EventLoop; owns the listener and all connections; nothing blocks. The protocol has no
+// authentication: any client that reaches the address may read and write, unless the screen or the gate
+// rejects it. The gate also selects the space of keys of a client: clients of different spaces share only the
+// address. Any number of foreign clients uses a bounded number of descriptors, log lines and questions
 // (entrance.h), and an admitted client never gives way to them.
 #pragma once
 
@@ -28,28 +28,28 @@ namespace muster::tcp_store {
 // One program's keys.
 using Space = uint64_t;
 
-// Who a client is.
+// The identity of a client.
 struct Member {
   Space space = 0;
   int rank = -1;  // of 0..ServerOptions::ranks-1; -1: none
 };
 
 struct ServerOptions {
-  // Calls `verdict` once, at once or later, on the loop's thread: with who the client is, or with an Error
-  // that turns it away. What the client sends meanwhile waits in the kernel.
+  // Calls `verdict` once, immediately or later, on the loop's thread: with the client's identity, or with an
+  // Error that rejects it. Bytes that the client sends meanwhile wait in the kernel.
   using Verdict = std::function<void(Result<Member>)>;
   using Gate = std::function<void(const net::SocketAddress& peer, Verdict verdict)>;
-  // An Error turns away whoever has just connected. Called for each connection: it must be quick.
+  // An Error rejects the new connection. Called for each connection: it must be quick.
   using Screen = std::function<Status(const net::SocketAddress& peer)>;
 
   Limits limits;
   uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits
   uint64_t buffers = uint64_t{1} << 30;           // bytes of unfinished requests and untaken answers
-  size_t most_clients = 65536;                    // who comes later waits in the kernel's queue
-  Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and said VALIDATE
+  size_t most_clients = 65536;                    // further ones wait in the kernel's queue
+  Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and sent VALIDATE
   Entrance::Limits entrance;                      // `clients` is lowered to a quarter of most_clients
-  Screen screen;                                  // may be empty: everybody may say VALIDATE
-  Gate gate;           // asked once a client has said VALIDATE; may be empty: everybody, to space 0
+  Screen screen;                                  // may be empty: every client may send VALIDATE
+  Gate gate;           // called once a client has sent VALIDATE; may be empty: accepts all, to space 0
   std::string advice;  // for users of a PyTorch before 2.2, in the log
   int ranks = 0;       // that have rounds (rounds.h); 0: process groups share their keys
 };
@@ -65,9 +65,9 @@ class Server {
   Status Start();
   const net::SocketAddress& address() const { return address_; }
 
-  // Closes all connections and forgets all keys.
+  // Closes all connections and deletes all keys.
   void Clear();
-  // Nobody will come to these spaces any more: each is forgotten when its last client has gone.
+  // No further client will use these spaces: each is deleted when its last client has gone.
   void DropBelow(Space first);
   size_t clients() const { return sessions_.size(); }
   size_t keys() const;
@@ -95,7 +95,7 @@ class Server {
   const net::SocketAddress address_;
   Budget memory_;
   Spaces spaces_;
-  Space first_space_ = 0;  // those before are not needed any more
+  Space first_space_ = 0;  // earlier ones are not needed
   Budget buffers_;
   SessionHost host_;
   Entrance entrance_;

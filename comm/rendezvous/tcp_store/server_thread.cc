@@ -18,7 +18,7 @@ Result<std::unique_ptr<ServerThread>> ServerThread::Start(UniqueFd listener, Ser
 ServerThread::~ServerThread() {
   if (!thread_.joinable()) return;
   if (getpid() != owner_) {
-    // A forked child has neither the thread nor a right to the connections.
+    // A forked child has no such thread and must not use the connections.
     thread_.detach();
     [[maybe_unused]] const auto* server = server_.release();
     [[maybe_unused]] const auto* loop = loop_.release();

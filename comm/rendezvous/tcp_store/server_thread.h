@@ -1,6 +1,7 @@
-// A Server on a thread of its own, for a process that has other things to do.
+// A Server on its own thread, for a process that has other things to do.
 //
-// All methods belong to the thread that started it. The gate and the log are called from the server's thread.
+// Only the thread that started it may call the methods. The gate and the log are called from the server's
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +26,7 @@ class ServerThread {
   const net::SocketAddress& address() const { return server_->address(); }
   // Server::DropBelow, soon.
   void DropBelow(Space first);
-  // Where a gate's answers are left for the server's thread.
+  // The mailbox through which a gate's answers reach the server's thread.
   const std::shared_ptr<net::Mailbox>& mailbox() const { return loop_->mailbox(); }
 
  private:

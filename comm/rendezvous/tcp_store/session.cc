@@ -10,11 +10,11 @@
 namespace muster::tcp_store {
 namespace {
 
-// A turn ends after so many requests, or when so many bytes of answers wait.
+// A turn ends after this number of requests, or when this number of bytes of answers waits.
 constexpr int kRequestsInTurn = 512;
 constexpr size_t kAnswersInTurn = 256 * 1024;
 constexpr size_t kSentAtOnce = 1024 * 1024;
-// Buffers of this size belong to every client and are not counted.
+// Every client has buffers of this size, which are not counted.
 constexpr size_t kFreeBuffer = 64 * 1024;
 // VALIDATE: the operation and a number.
 constexpr size_t kGreeting = 1 + sizeof(uint32_t);
@@ -25,7 +25,7 @@ Error NotAClient() {
   return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does", {}};
 }
 
-// Capacity is given back where it was for something unusually large.
+// Frees capacity that an unusually large message needed.
 void Empty(Bytes& bytes) {
   if (bytes.capacity() > kFreeBuffer) Bytes().swap(bytes);
   bytes.clear();
@@ -115,7 +115,7 @@ void Session::Read() {
   if (!yielded_) TakeTurn(input_, true);
 }
 
-// What was left over from the last turn.
+// The remainder of the last turn.
 void Session::Resume() {
   yielded_ = false;
   TakeTurn(input_, true);
@@ -135,7 +135,7 @@ void Session::TakeTurn(ByteView input, bool is_kept) {
   if (const Status counted = CountBuffers(); !counted) Close(counted.error());
 }
 
-// How many bytes of `input` are done with.
+// The number of bytes of `input` that were processed.
 Result<size_t> Session::ApplyAll(ByteView input) {
   size_t used = 0;
   for (int requests = 0; used < input.size(); ++requests) {
@@ -178,7 +178,7 @@ void Session::Wake() {
 void Session::SendAnswers() {
   if (host_.answers.empty()) return;
   const size_t sent = output_.empty() ? SendSome(host_.answers) : 0;
-  // Who never takes all that waits must not make the part that is sent grow for ever.
+  // A client that never reads everything must not make the part already sent grow without limit.
   if (output_sent_ > output_.size() / 2) {
     output_.erase(output_.begin(), output_.begin() + static_cast<ptrdiff_t>(output_sent_));
     output_sent_ = 0;
@@ -194,13 +194,13 @@ void Session::Flush() {
   output_sent_ = 0;
 }
 
-// How much of it is done with. One call: a fast reader of a long answer is not to keep the others waiting.
+// The number of bytes sent. One call: a fast reader of a long answer must not delay other clients.
 size_t Session::SendSome(ByteView bytes) {
   if (bytes.empty()) return 0;
   const ssize_t count =
       send(fd_.get(), bytes.data(), std::min(bytes.size(), kSentAtOnce), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count >= 0) return static_cast<size_t>(count);
-  // A broken connection is noticed when it is read from, after what the client said last.
+  // A broken connection is noticed when it is read, after the client's last message.
   return errno == EAGAIN || errno == EINTR ? 0 : bytes.size();
 }
 

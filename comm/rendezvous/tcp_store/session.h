@@ -1,7 +1,7 @@
 // One client's connection to the store: reads requests, has them applied, sends the answers.
 //
-// Lives on one EventLoop; owns its descriptor. Nothing blocks. A client that does not take its answers is not
-// read from until it does, and one turn of any client is short: nobody is delayed by another.
+// Runs on one EventLoop; owns its descriptor. Nothing blocks. A client that does not take its answers is not
+// read from until it does, and one turn of any client is short: no client delays another.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace muster::tcp_store {
 
-// What the sessions of one server share; outlives them.
+// The state that the sessions of one server share; outlives them.
 struct SessionHost {
   net::EventLoop& loop;
   Limits limits;
-  Budget& buffers;  // what clients have sent or are to be sent beyond a little
-  // It has said VALIDATE: it may be started now or later.
+  Budget& buffers;  // bytes received from or queued for clients, beyond a small free amount
+  // The client has sent VALIDATE: it may be started now or later.
   std::function<void(ClientId)> greeted;
   // Owed kStopWaiting; never the caller itself.
   std::function<void(ClientId)> wake;
@@ -45,7 +45,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // Reads the greeting, and no byte more; then only watches whether the client hangs up. Error: kSystem; it
+  // Reads the greeting, and no byte more; then only watches whether the client closes it. Error: kSystem; it
   // is not closed then.
   Status AwaitGreeting();
   // Serves the client, which is of this program and rank. `keys` must outlive the session, or until it is
@@ -53,7 +53,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Start(ProgramKeys& keys, int rank);
   // The client's wait is over.
   void Wake();
-  // An empty message where the client ended it between two requests.
+  // An empty message if the client ended it between two requests.
   void Close(const Error& reason);
 
   bool open() const { return static_cast<bool>(fd_); }

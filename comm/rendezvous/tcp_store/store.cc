@@ -80,7 +80,7 @@ Status Store::Set(const Request& request, std::vector<ClientId>& woken) {
 }
 
 Status Store::Append(const Request& request, std::vector<ClientId>& woken) {
-  // Else nobody could GET it any more.
+  // Otherwise no client could GET it.
   if (Value(Key(request)).size() + request.texts[1].size() > limits_.message)
     return AnswerTooLong(limits_.message);
   MUSTER_CHECK(contents_.Append(Key(request), request.texts[1]));
@@ -88,8 +88,8 @@ Status Store::Append(const Request& request, std::vector<ClientId>& woken) {
   return {};
 }
 
-// Where the key is missing but something was expected, PyTorch answers as if it had been found, and wakes
-// those that wait for it. Its clients know no better, so that is how it stays.
+// If the key is missing but a value was expected, PyTorch answers as if it had been found, and wakes those
+// that wait for it. Its clients do not detect this, so this server does the same.
 Status Store::CompareSet(const Request& request, Bytes& answer, std::vector<ClientId>& woken) {
   const std::string_view expected = request.texts[1];
   const std::string_view desired = request.texts[2];
@@ -145,7 +145,7 @@ Status Store::Wait(ClientId client, const Request& request, Bytes& answer) {
   return waits_.Add(client, missing_);
 }
 
-// Who waits for the counter of a barrier is not woken by its steps, only by its end.
+// A client that waits for the counter of a barrier is woken only by the barrier's end, not by its steps.
 Status Store::Barrier(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken) {
   const std::string_view key = Key(request);
   MUSTER_TRY(const int64_t count, Increase(key, 1));

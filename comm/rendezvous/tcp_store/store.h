@@ -1,7 +1,7 @@
 // The store itself, without connections: applies one request after the other, as PyTorch's libuv server does.
 //
-// Pure; one thread. Where PyTorch's server gives up a connection (ADD to a value that is no number), so does
-// this: an Error (kDisagreement) means that the client has to go.
+// Pure; one thread. It closes a connection in the same cases as PyTorch's server (ADD to a value that is no
+// number): an Error (kDisagreement) means that the client's connection must close.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Store {
   Status Apply(ClientId client, const Request& request, Bytes& answer, std::vector<ClientId>& woken);
   // The client has gone.
   void Forget(ClientId client) { waits_.Remove(client); }
-  // No keys and no queues any more; who waits goes on waiting.
+  // Deletes all keys and queues; waiting clients go on waiting.
   void Clear() { contents_.Clear(); }
 
   // The answer to LIST_KEYS, of several stores together.
@@ -63,9 +63,9 @@ class Store {
   std::vector<std::string_view> missing_;
 };
 
-// A counter, which is decimal text in the store: a client may SET one. As strtoll(text, nullptr, 10), which
-// is what PyTorch's server reads it with: blanks, a sign, digits, then whatever. Absent where there is no
-// digit or where it does not fit.
+// A counter, which is decimal text in the store: a client may SET one. As strtoll(text, nullptr, 10), with
+// which PyTorch's server reads it: blanks, a sign, digits, then anything. Absent without a digit or on
+// overflow.
 std::optional<int64_t> LeadingInteger(std::string_view text);
 
 }  // namespace muster::tcp_store

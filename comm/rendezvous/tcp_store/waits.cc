@@ -3,7 +3,7 @@
 namespace muster::tcp_store {
 namespace {
 
-// What a waiter and its place take; and an entry of the table beside its key.
+// The memory of a waiter and its place, and of an entry of the table beside its key.
 constexpr uint64_t kWaiter = 96;
 constexpr uint64_t kEntry = 128;
 

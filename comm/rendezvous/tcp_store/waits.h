@@ -1,4 +1,4 @@
-// Which clients wait for which keys. Pure; one thread. Memory comes out of the Budget.
+// The clients that wait for keys. Pure; one thread. Memory comes out of the Budget.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class Waits {
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
 
-  // For all of `keys` (at least one), each as often as it is named. In place of what the client waited for
-  // before. Error: kDisagreement, and then the client waits for nothing.
+  // For all of `keys` (at least one), each with its number of repetitions. Replaces the client's earlier
+  // wait. Error: kDisagreement, and then the client waits for nothing.
   Status Add(ClientId client, std::span<const std::string_view> keys);
   void Remove(ClientId client);
 
-  // The key is there: whoever waited for it alone, or for it last, is appended to `woken`, first come first.
+  // The key exists: each client that waits only for it is appended to `woken`, in order of arrival.
   void Satisfy(std::string_view key, std::vector<ClientId>& woken);
   // There is one thing for one client: as Satisfy, until one is woken.
   void SatisfyOne(std::string_view key, std::vector<ClientId>& woken);
@@ -36,7 +36,7 @@ class Waits {
   size_t clients() const { return waits_.size(); }
 
  private:
-  // A client that waits for a key: which of its keys this is.
+  // A client that waits for a key: the index of this one among its keys.
   struct Waiter {
     ClientId client = 0;
     size_t place = 0;
@@ -45,7 +45,7 @@ class Waits {
   using Queues = std::unordered_map<std::string, Queue, TextHash, std::equal_to<>>;
   struct Wait {
     size_t missing = 0;
-    // By key; null where it is there. Elements of the table do not move.
+    // By key; null if it exists. Elements of the table do not move.
     struct Place {
       Queues::value_type* queue = nullptr;
       Queue::iterator waiter;
