@@ -1,4 +1,4 @@
-// A host and a port as a person writes them: "gpu01:61000", "10.1.2.3:61000", "[fe80::1]:61000".
+// A host and a port as users write them: "gpu01:61000", "10.1.2.3:61000", "[fe80::1]:61000".
 #pragma once
 
 #include <cstdint>

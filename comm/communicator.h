@@ -97,7 +97,7 @@ struct CallOptions {
   void* stream = nullptr;           // cudaStream_t, for device memory
 };
 
-// An operation on elements as its caller asks for it.
+// An operation on elements, as a caller requests it.
 struct OperationRequest {
   Operation operation = Operation::kBarrier;
   ConstBuffer send = {};

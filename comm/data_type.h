@@ -1,4 +1,4 @@
-// Element types and reductions of the collectives, with what both backends need to know about them.
+// Element types and reductions of the collectives, with the properties that both backends need.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace muster {
 enum class DataType : uint8_t { kI8, kU8, kI32, kI64, kU64, kF16, kBF16, kF32, kF64 };
 enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kAvg };
 
-// IEEE half precision and bfloat16 as they lie in memory; arithmetic happens in float.
+// IEEE half precision and bfloat16 in their memory format; arithmetic happens in float.
 struct Half {
   uint16_t bits = 0;
 };

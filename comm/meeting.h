@@ -1,6 +1,6 @@
-// How the ranks of one launch can find each other, as far as the environment and the configuration say it. A
-// value, worked out by bootstrap/join, the same on every rank of a launch (but for node_mark
-// and pmi), used by comm/rendezvous.
+// The way for the ranks of one launch to find each other, according to the environment and the configuration.
+// A value, made by bootstrap/join, the same on every rank of a launch (except node_mark and pmi), used by
+// comm/rendezvous.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Which ranks run where, as far as it is known before anyone has connected.
+// The nodes of ranks, as far as known before any connection.
 struct Placement {
   struct Node {
     std::string name;
@@ -27,30 +27,31 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// How leaders find the root.
+// The method by which leaders find the root.
 enum class FindRoot {
   kSameNode,       // all ranks are on one node: its leader is the root and no port is opened
   kFirstNode,      // the root is the leader on placement.nodes[0]; port ladder there
   kHost,           // the root is rank 0's leader, on the node called `host`; port ladder there
   kSearch,         // the root is rank 0's leader, on one of placement.nodes: port ladder on each
   kEndpoint,       // the root is rank 0's leader and listens exactly at `endpoint`
-  kEndpointStore,  // the root is rank 0's leader, and says where it listens: see below
+  kEndpointStore,  // the root is rank 0's leader, and publishes its address: see below
 };
 
 struct Meeting {
-  // What all processes of this launch surely share (uid, cluster, job, step, het leader; a run id and
-  // endpoint). Names sockets and seeds ports; not secret.
+  // Properties that all processes of this launch surely share (uid, cluster, job, step, het leader; a run id
+  // and endpoint). Names sockets and seeds ports; not secret.
   std::string key;
   // key plus what must agree: restart count, job start time, launcher, world size. Compared in the hello.
   std::string job_key;
-  // Whether all processes of the launch count its restarts alike, so that job_key has the count.
+  // True if all processes of the launch count its restarts in the same way, so that job_key has the count.
   bool restart_is_shared = true;
-  // What tells this launch from others of the same key on this node; differs from node to node. May be empty.
+  // Distinguishes this launch from others of the same key on this node; differs from node to node. May be
+  // empty.
   std::string node_mark;
   FindRoot find_root = FindRoot::kSameNode;
   std::string host;
   std::optional<Endpoint> endpoint;
-  // Where a kEndpointStore root says where it listens; one of them.
+  // The store in which a kEndpointStore root publishes its address; one of them.
   std::optional<Endpoint> torch_store;   // a TCPStore that is there already
   std::optional<std::string> directory;  // that all nodes share
   std::optional<PmiAccess> pmi;          // the launcher's PMI server, as this process reaches it

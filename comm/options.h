@@ -1,4 +1,4 @@
-// What the configuration says to the communication side. Plain values with the documented defaults
+// The configuration of the communication side. Plain values with the documented defaults
 // (configs/REFERENCE.md); the YAML names are the field names. Filled by bootstrap/config.
 #pragma once
 
@@ -48,8 +48,8 @@ struct TimeoutOptions {
   Duration barrier = std::chrono::minutes(30);
   Duration shutdown = std::chrono::seconds(30);
   bool cap_at_job_end = true;
-  // Operations do not wait beyond this moment; once it has passed it counts no more. Not configured: worked
-  // out from the job's end.
+  // Operations do not wait beyond this moment; once it has passed it has no effect. Not configured: derived
+  // from the job's end.
   Deadline latest = Deadline::Never();
 
   friend bool operator==(const TimeoutOptions&, const TimeoutOptions&) = default;
@@ -66,7 +66,7 @@ struct LivenessOptions {
 
 struct NcclOptions {
   bool share_device = false;             // two ranks of a node may use one GPU
-  std::optional<std::string> interface;  // as rendezvous.interface, which it is where absent
+  std::optional<std::string> interface;  // as rendezvous.interface, which is its default
   NcclDebug debug = NcclDebug::kWarn;    // NCCL_DEBUG
   std::optional<std::string> algorithm;  // NCCL_ALGO
   std::optional<std::string> protocol;   // NCCL_PROTO

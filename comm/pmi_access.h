@@ -1,4 +1,4 @@
-// How this process reaches the PMI server of its launcher. A value.
+// Access of this process to the PMI server of its launcher. A value.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace muster {
 
 enum class PmiVersion : uint8_t { kOne, kTwo };
 
-// What the launcher said to this process.
+// The launcher's settings for this process.
 struct PmiAccess {
   int fd = -1;  // PMI_FD
   PmiVersion version = PmiVersion::kOne;

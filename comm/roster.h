@@ -1,4 +1,4 @@
-// The final table of a group: which rank runs where. A value, the same on every rank.
+// The final table of a group: the node and place of each rank. A value, the same on every rank.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct Roster {
   struct Member {
     int node = 0;        // index into nodes
     int local_rank = 0;  // 0..k-1 on its node
-    int pid = 0;         // as its own node sees it
-    Slice payload;       // what the member brought along, opaque to the rendezvous (its data endpoint)
+    int pid = 0;         // in its node's PID namespace
+    Slice payload;       // the member's own data, opaque to the rendezvous (its data endpoint)
 
     friend bool operator==(const Member&, const Member&) = default;
   };
@@ -40,7 +40,7 @@ struct Roster {
   friend bool operator==(const Roster&, const Roster&) = default;
 };
 
-// "rank 5 on gpu03": how every message names a rank. Safe for ranks outside the roster.
+// "rank 5 on gpu03": the name of a rank in every message. Safe for ranks outside the roster.
 std::string DescribeRank(const Roster& roster, int rank);
 
 // "rank 5 on gpu03", "ranks 4-7 on gpu03, 9 on gpu04": grouped by node, in the roster's order.

@@ -50,7 +50,7 @@ void ActivityTable::SetOnLate(std::function<void()> on_late) {
   on_late_ = std::move(on_late);
 }
 
-// Under the lock: after SetOnLate has returned, what was set before is not called any more.
+// Under the lock: after SetOnLate has returned, the earlier function is not called.
 void ActivityTable::ReportLate() const {
   const std::lock_guard lock(mutex_);
   if (on_late_) on_late_();

@@ -1,7 +1,7 @@
-// What this process is doing in its group's operations: written by the backend, read by the control plane,
-// which tells it to whoever asks (`muster status`, the log's lines about stragglers).
+// This process's state in its group's operations: the backend writes it, the control plane reads it for
+// reports (`muster status`, the log's lines about stragglers).
 //
-// Threads: all functions may be called from any thread; none waits for anything but a short lock.
+// Threads: all functions may be called from any thread; none waits for anything except a short lock.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ namespace muster {
 // The communicator of the whole group.
 inline constexpr uint64_t kWorldCommunicator = 1;
 
-// One operation as its rank sees it. A value.
+// The state of one operation on its rank. A value.
 struct OperationState {
   uint64_t communicator = 0;
   bool collective = true;        // false: Send or Recv; `waiting_for` holds the peer
   bool active = false;           // in it now; else it was the communicator's last
   std::string operation;         // "AllReduce"; empty: none so far
   uint64_t sequence = 0;         // counts the communicator's collectives, or the calls between two ranks
-  std::string elements;          // "f32[1024]"; empty where there are none
-  uint64_t milliseconds = 0;     // since it began; where it is not active, since it ended
+  std::string elements;          // "f32[1024]"; empty if there are none
+  uint64_t milliseconds = 0;     // since it began; if it is not active, since it ended
   std::vector<int> waiting_for;  // ranks of the group, the first few; known once it has waited for a moment
 
   friend bool operator==(const OperationState&, const OperationState&) = default;
@@ -38,7 +38,7 @@ std::string Describe(const OperationState& operation);
 // "AllReduce #42".
 std::string ShortName(const OperationState& operation);
 
-// Somebody who performs operations, one at a time.
+// A performer of operations, one at a time.
 class ActivitySource {
  public:
   ActivitySource() = default;
@@ -59,7 +59,7 @@ class ActivityTable {
   // An operation that waits longer than this calls ReportLate once; zero: never.
   void set_straggler_after(Duration after) { straggler_after_ = after.count(); }
   Duration straggler_after() const { return Duration(straggler_after_); }
-  // Called by ReportLate, in its thread; must not wait. An empty function: nobody wants to know any more.
+  // Called by ReportLate, in its thread; must not wait. An empty function ends the calls.
   void SetOnLate(std::function<void()> on_late);
   void ReportLate() const;
 

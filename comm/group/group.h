@@ -1,8 +1,8 @@
-// A formed group as one of its processes sees it: the roster, the control plane and the keys. What a
-// Communicator and the supervisor stand on. Made by comm/rendezvous/control/join.h (or adopted from a supervisor).
+// A formed group, for one of its processes: the roster, the control plane and the keys. The base of a
+// Communicator and of the supervisor. Made by comm/rendezvous/control/join.h (or adopted from a supervisor).
 //
-// Threads: all functions may be called from any thread. Only KeyedAllGather, WhoIsMissing and Leave block, at most
-// until their deadline.
+// Threads: all functions may be called from any thread. Only KeyedAllGather, WhoIsMissing and Leave block, at
+// most until their deadline.
 #pragma once
 
 #include <array>
@@ -37,22 +37,22 @@ class Group {
   virtual const Roster& roster() const = 0;
   virtual const GroupKey& key() const = 0;
 
-  // Every rank gives bytes and gets everybody's, indexed by rank; over the control plane, for small things
-  // (addresses, versions, ids). `name` must be new each time and the same on every rank. Error: the group's
-  // failure, or kDeadline naming the ranks that have not called it.
+  // Every rank gives bytes and receives those of all ranks, indexed by rank; over the control plane, for
+  // small data (addresses, versions, ids). `name` must be new each time and the same on every rank. Error:
+  // the group's failure, or kDeadline naming the ranks that have not called it.
   virtual Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine,
                                                     Deadline deadline) = 0;
 
-  // Readable (poll POLLIN) as soon as the group has failed, and for ever after. Owned by the Group.
+  // Readable (poll POLLIN) as soon as the group has failed, and from then on. Owned by the Group.
   virtual int failure_fd() const = 0;
   // The first failure of the group, the same sentence on every rank; absent while all is well.
   virtual std::optional<Error> failure() const = 0;
-  // Makes `error` the group's failure on every rank, unless it already has one. For what this rank found out
-  // itself (a mismatched collective, a passed deadline). Does not wait.
+  // Makes `error` the group's failure on every rank, unless it already has one. For errors that this rank
+  // detects itself (a mismatched collective, a passed deadline). Does not wait.
   virtual void Fail(const Error& error) = 0;
 
-  // Who has not come to collective number `sequence` of a communicator (activity.h), in words: "rank 5
-  // (gpu02), last seen in Barrier #41". Empty where all are in it, or nobody can be asked. BLOCKS for about
+  // The ranks missing in collective number `sequence` of a communicator (activity.h), as text: "rank 5
+  // (gpu02), last seen in Barrier #41". Empty if all are in it, or no process can answer. BLOCKS for about
   // `patience`.
   virtual std::string WhoIsMissing(uint64_t /*communicator*/, uint64_t /*sequence*/, Duration /*patience*/) {
     return {};
@@ -61,7 +61,7 @@ class Group {
   // Leaves the group: from now on the end of this process is not a failure. Waits until that is known if it must
   // be.
   //
-  // Error: the group's failure, where it has one: the work was not done together to the end.
+  // Error: the group's failure, if it has one: the work was not done together to the end.
   virtual Status Leave(Deadline deadline) = 0;
 
   // To the root of the group; null in a world of one. Owned by the Group.
@@ -69,11 +69,11 @@ class Group {
   // Numbers the maps of this process (comm/map): ranks begin them in the same order.
   uint32_t TakeMapNumber() { return next_map_++; }
 
-  // Where the backend says what this rank is doing.
+  // The table in which the backend reports this rank's operations.
   ActivityTable& activity() { return activity_; }
 
-  // Operations do not wait beyond this, where the group has learned when its job ends; once it has passed it
-  // counts no more. May become known at any time.
+  // Operations do not wait beyond this, if the end of the job is known; once it has passed it has no effect.
+  // It may become known at any time.
   Deadline latest() const { return Deadline::At(Clock::time_point(Clock::duration(latest_.load()))); }
 
  protected:

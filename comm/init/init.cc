@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// What every rank told of its data plane; views into the payloads.
+// Every rank's report of its data plane; views into the payloads.
 struct Told {
   std::vector<ByteView> endpoints;
   bool gpu = false;            // a rank may have one
@@ -37,7 +37,7 @@ Result<Told> ReadPayloads(const Roster& roster, const std::vector<ByteView>& pay
   return told;
 }
 
-// The same on every rank: what is configured is compared in the hello, and what was told is known to all.
+// The same on every rank: the hello compares the configuration, and all ranks have the reports.
 bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
   return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && somebody_may_have_one);
 }

@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// How the data plane is made. A value; the defaults never look for a GPU.
+// Options of the data plane. A value; the defaults never probe for a GPU.
 struct DataOptions {
   TimeoutOptions timeouts;
   Backend backend = Backend::kSocket;
@@ -24,36 +24,33 @@ struct DataOptions {
   NcclOptions nccl;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
-  bool nccl_calls_block = false;        // NCCL_COMM_BLOCKING is set; it is taken away
+  bool nccl_calls_block = false;        // NCCL_COMM_BLOCKING is set; it is unset
   nccl::GpuSurroundings gpu = nccl::RealSurroundings({}, "");
 };
 
 struct DataPlane {
   std::unique_ptr<Communicator> communicator;
-  std::vector<nccl::GpuHello> gpus;  // by rank; empty where nobody had a reason to look
+  std::vector<nccl::GpuHello> gpus;  // by rank; empty if no rank had a reason to probe
 };
 
-// What this rank tells the others of its data plane: where it can be reached, and whether it may have a GPU,
-// as far as files say it.
+// This rank's report of its data plane: its addresses, and whether it may have a GPU, according to files.
 Bytes DataPayload(const socket::SocketEndpoint& endpoint, const DataOptions& options);
 
-// Makes `endpoint`'s addresses known to all ranks over the control plane, then builds the communicator.
-// BLOCKS until every rank of the group has got here and, where there are GPUs, NCCL has started, at most
-// until the one deadline for all of it; TakeNcclWhereAgreed's errors are among this one's. kDisagreement
-// if `backend` is nccl and some ranks, but not all, take host memory only. `group` must outlive the
-// communicator.
+// Sends `endpoint`'s addresses to all ranks over the control plane, then builds the communicator. BLOCKS
+// until every rank of the group has arrived here and, if there are GPUs, NCCL has started; one deadline is
+// for all of it. Errors include TakeNcclWhereAgreed's. kDisagreement if `backend` is nccl and some ranks, but
+// not all, take host memory only. `group` must outlive the communicator.
 Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                     const DataOptions& options, Deadline deadline);
 
-// The same where every rank brought DataPayload() to the rendezvous: the roster has it all, and where nobody
-// has a GPU nobody is asked or waited for again. Error: kDisagreement, names a rank that brought something
-// else.
+// The same if every rank sent DataPayload() in the rendezvous: the roster has all reports, and without any
+// GPU there is no further exchange. Error: kDisagreement, names a rank that sent another payload.
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline);
 
-// Nothing is opened, nothing blocks, unless device memory may be passed (not host_only) and `backend` is nccl,
-// or auto where there may be a GPU: then as TakeNcclWhereAgreed, so that a program with device memory works
-// here as with many ranks.
+// Nothing is opened, nothing blocks, unless device memory may be passed (not host_only) and `backend` is
+// nccl, or auto if there may be a GPU: then as TakeNcclWhereAgreed, so that a program with device memory
+// works here as with many ranks.
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline);
 
 }  // namespace muster

@@ -1,5 +1,5 @@
-// What the caller of an operation may get wrong. Every error is kUsage, found before anything is sent: it
-// stays on this rank and breaks nothing.
+// Checks of an operation's arguments. Every error is kUsage, found before anything is sent: it stays on this
+// rank and breaks nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ bool HasPeer(Operation operation);  // Send and Recv
 // The buffers of a request as this rank uses them.
 struct RequestBuffers {
   std::string_view own_name;
-  ConstBuffer own;  // as many elements on each rank
+  ConstBuffer own;  // the same number of elements on each rank
   std::string_view other_name = {};
   std::optional<ConstBuffer> other = {};  // `factor` times the elements; absent if this rank uses one buffer
   size_t factor = 1;
 };
 RequestBuffers BuffersOf(const OperationRequest& request, int rank, int size);
 
-// All but the timeout, and what the buffers are. `buffers` are those of the request.
+// Checks all except the timeout and the contents of the buffers. `buffers` are those of the request.
 Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size);
-// The same with `check(operation, name, buffer)`, of each buffer: whether a backend can use it.
+// The same with `check(operation, name, buffer)` of each buffer: whether a backend can use it.
 template <typename Check>
 Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffers, int rank, int size,
                     const Check& check) {
@@ -35,12 +35,12 @@ Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffe
   return CheckRequest(request, buffers, rank, size);
 }
 
-// Host memory that is there.
+// Host memory, not null unless empty.
 Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer);
 Status CheckRoot(Operation operation, int root, int size);
 // Another rank of this communicator.
 Status CheckPeer(Operation operation, int peer, int rank, int size);
-// Positive where given.
+// Positive if given.
 Status CheckTimeout(Operation operation, const CallOptions& options);
 // The same type, and `many` has `factor` times the elements of `one`.
 Status CheckPair(Operation operation, std::string_view one_name, const ConstBuffer& one,

@@ -25,7 +25,7 @@ bool HasElements(Operation operation) {
   }
 }
 
-// What Describe leaves out for brevity.
+// Details that Describe omits for brevity.
 std::string Detail(const Call& call, const Call& other) {
   std::string detail;
   if (call.reduce != other.reduce) detail += fmt::format(" {}", Name(call.reduce));

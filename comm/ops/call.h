@@ -1,5 +1,5 @@
-// One operation as one rank is in it: what all ranks of a communicator must agree on, and how messages show
-// it.
+// One operation on one rank: the values on which all ranks of a communicator must agree, and their text in
+// messages.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ struct Call {
   uint64_t sequence = 0;
   Operation operation = Operation::kBarrier;
   DataType type = DataType::kU8;
-  ReduceOp reduce = ReduceOp::kSum;  // kSum where nothing is reduced
+  ReduceOp reduce = ReduceOp::kSum;  // kSum if nothing is reduced
   int32_t root = -1;                 // in the communicator's numbering; -1: none
-  uint64_t count = 0;                // elements; 0 where the ranks' lengths may differ
+  uint64_t count = 0;                // elements; 0 if the ranks' lengths may differ
 
   friend bool operator==(const Call&, const Call&) = default;
 };
 
 // "AllReduce #42 f32[1024]", "Barrier #42", "GatherBytes #42".
 std::string Describe(const Call& call);
-// "f32[1024]"; empty where the ranks' lengths may differ or there are none.
+// "f32[1024]"; empty if the ranks' lengths may differ or there are none.
 std::string DescribeElements(const Call& call);
 
-// Whether a message sent within `theirs` belongs to `mine`: the same call, or the Send for this Recv.
+// True if a message sent within `theirs` is for `mine`: the same call, or the Send for this Recv.
 bool Match(const Call& mine, const Call& theirs);
 
 // kDisagreement "rank 3 on gpu01 is in AllReduce #42 f32[1024], rank 5 on gpu02 in Barrier #42": the lower
-// rank first, so that both sides say the same. Root and reduction are shown where only they tell the two
-// apart.
+// rank first, so that both sides report the same. Root and reduction are shown if they are the only
+// difference.
 Error Disagreement(const Roster& roster, int rank, const Call& call, int other_rank, const Call& other_call);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// How a call on a communicator begins, whatever carries it: what both backends do alike.
+// The beginning of a call on a communicator: the steps common to both backends.
 #pragma once
 
 #include <mutex>
@@ -15,10 +15,10 @@ namespace muster {
 Call CallOf(Operation operation, const ConstBuffer& elements = {}, int root = -1,
             ReduceOp reduce = ReduceOp::kSum);
 
-// One collective at a time: kUsage where another one holds `collective`; does not wait.
+// One collective at a time: kUsage if another one holds `collective`; does not wait.
 Result<std::unique_lock<std::mutex>> EnterAlone(Operation operation, std::mutex& collective);
 
-// Whether calls may go on at all. Error: what broke the communicator, which the group's failure does now.
+// Whether calls may go on at all. Error: the error that broke the communicator, or the group's failure.
 Status CheckUsable(FirstError& broken, const Group& group);
 
 }  // namespace muster
