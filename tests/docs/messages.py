@@ -1,5 +1,7 @@
-"""The hints that muster gives, from its source, and the troubleshooting pages that must have each."""
+"""The hints that muster gives, from its source, and the troubleshooting pages that must have each. The messages that these pages
+show, and the source that must have each."""
 
+import errno
 import glob
 import os
 import re
@@ -117,3 +119,70 @@ def pattern_of(hint):
 def missing_hints():
     text = plain(pages())
     return [f"{hint}  ({path})" for hint, path in sorted(hints().items()) if not pattern_of(hint).search(text)]
+
+
+# ---- the messages of the pages
+
+# The values in a message. Every pair of words between them must be a pair of the source.
+ERRORS = "|".join(re.escape(os.strerror(number)) for number in errno.errorcode)
+VALUE = re.compile(
+    rf'"[^"]*"|{ERRORS}|\b(?:local )?(?:ranks?|items?) (?:[\d,-]+|\w\b)(?: on [\w,-]+)?|\w+\[[^]]*\]|\b\d\S*(?: s\b)?|\b(?:ranks?|item)\b'
+)
+NAMES = {"munge", "muster", "nccl", "pmi", "secret", "send", "slurm", "torch-env"}
+HOLE = "{}"
+SHOWN = [
+    (re.compile(r"^```text\n(.*?)^```", re.M | re.S), re.compile(r"^.+$", re.M)),
+    (re.compile(r"^##+ [a-z-].*?(?= \{:|$)", re.M), re.compile(r"[^#]+")),
+    (re.compile(r"^\| (?!message|finding|command|words|line).*\|$", re.M), re.compile(r"`([^`]+)`")),
+]
+
+
+def runs(text):
+    """Neighbouring words, with HOLE for values; a mark ends a run."""
+    found = [[]]
+    for token in re.findall(r"\{\}|[\w'.=/:$#*-]+|\S", VALUE.sub(f" {HOLE} ", PLACEHOLDER.sub(f" {HOLE} ", text.replace("`", "")))):
+        word = token.rstrip(".:")
+        if word == HOLE or word in NAMES:
+            found[-1].append(HOLE)
+        elif re.fullmatch(r"[a-z][a-z'-]*", word):
+            found[-1].append(word)
+        else:
+            found.append([])
+        if word != token:
+            found.append([])
+    return [run for run in found if run]
+
+
+def windows(run, size):
+    return {tuple(run[at : at + size]) for at in range(len(run) - size + 1)}
+
+
+class Phrases:
+    """Up to three words in a row, of the source's literals. At a value another literal may go on."""
+
+    def __init__(self, literals):
+        self.known = set()
+        for literal in literals:
+            for run in runs(literal.replace("{{", "(").replace("}}", ")")):
+                self.known.update(*(windows([HOLE, *run, HOLE], size) for size in (2, 3, 4)))
+
+    def has(self, words):
+        joined = any({(*words[:at], HOLE), (HOLE, *words[at:])} <= self.known for at in range(1, len(words)))
+        return HOLE in words or words in self.known or joined
+
+
+def stale(text, phrases):
+    """The messages of a page with words that no message of the source has in this order."""
+    for block, part in SHOWN:
+        for shown in block.findall(text):
+            for message in part.findall(shown):
+                wrong = [" ".join(words) for run in runs(message) for words in windows(run, min(3, len(run))) if len(words) > 1 and not phrases.has(words)]
+                if wrong:
+                    yield f"{message.strip()}  (not in the source: {', '.join(sorted(wrong))})"
+
+
+def stale_messages():
+    phrases = Phrases(unescaped(literal.group(0)) for _, text in sources() for literal in LITERAL.finditer(text))
+    if list(stale("## nothing to run: no CMD\n", phrases)) or not list(stale("## nothing was to run\n", phrases)):
+        return ["it does not find what is stale"]
+    return list(stale(pages(), phrases))
