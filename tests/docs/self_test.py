@@ -5,6 +5,7 @@ import types
 
 import blocks
 import options
+import questions
 import transcript
 import words
 
@@ -93,4 +94,4 @@ def of_options():
 
 
 def problems():
-    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options()] if not right] + words.self_test()
+    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options()] if not right] + words.self_test() + questions.self_test()
