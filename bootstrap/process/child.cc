@@ -1,6 +1,7 @@
 #include "bootstrap/process/child.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,9 +16,26 @@ namespace {
 constexpr int kNotFound = 127;
 constexpr int kNotStartable = 126;
 
+const char* LimitHint(int error_number) {
+  switch (error_number) {
+    case EAGAIN:
+      return "raise the limit on processes: ulimit -u, or pids.max of the job's cgroup";
+    case EMFILE:
+      return "raise the limit on open files: ulimit -Hn";
+    default:
+      return "";
+  }
+}
+
 StartFailure NoProcess(std::string_view what, int error_number) {
-  return {Error{Code::kSystem, fmt::format("cannot {}: {}", what, ErrnoText(error_number)), ""}, error_number,
-          ExitStatus(Code::kSystem)};
+  return {Error{Code::kSystem, fmt::format("cannot {}: {}", what, ErrnoText(error_number)),
+                LimitHint(error_number)},
+          error_number, ExitStatus(Code::kSystem)};
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& outcome) {
@@ -32,16 +50,21 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number)),
               ""};
   const bool absent = outcome.error_number == ENOENT;
+  const bool forbidden = outcome.error_number == EACCES;
   const bool is_path = name.find('/') != std::string::npos;
   const bool is_python = name.ends_with(".py");
   if (absent && is_path && access(name.c_str(), F_OK) == 0) {
     error.hint = "correct the first line of the file: the interpreter that it names does not exist";
   } else if (absent && name.find(' ') != std::string::npos) {
     error.hint = "it is one word with spaces; leave out the quotes around it: " + name;
-  } else if (is_python && (absent ? !is_path : outcome.error_number == EACCES)) {
+  } else if (is_python && (absent ? !is_path : forbidden)) {
     error.hint = "start it with Python: python " + name;
   } else if (absent && !is_path) {
     error.hint = "add its directory to PATH, or write its path";
+  } else if (forbidden && IsDirectory(name)) {
+    error.hint = "it is a directory; write the path of a program";
+  } else if (forbidden) {
+    error.hint = "make it executable (chmod +x), on a file system that is not mounted with noexec";
   }
   return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
 }

@@ -64,12 +64,14 @@ void RestoreSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// As execvp: goes on if a file is absent, and keeps the error of one that may not be started.
+// As execvp: goes on if a file is absent, and keeps the error of one that may not be started. As shells: a
+// directory of PATH that this user may not search counts as one without the program.
 int TryCandidates(ExecPlan& plan) {
   int result = ENOENT;
+  const bool search = plan.request.candidates.size() > 1;
   for (char* const* file = plan.candidates.data(); *file != nullptr; ++file) {
     // A check is cheaper than an execve that fails, and most of PATH fails.
-    if (access(*file, F_OK) != 0 && errno == ENOENT) continue;
+    if (access(*file, F_OK) != 0 && (errno == ENOENT || (search && errno == EACCES))) continue;
     execve(*file, plan.arguments.data(), plan.environment.data());
     if (errno == ENOEXEC) {
       plan.shell_arguments[1] = *file;

@@ -4,13 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/bootstrap/process/finish_child.h"
 
@@ -93,8 +97,10 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
             "start it with Python: python " + python},
            {"", ENOENT, 127, "cannot start \"\": No such file or directory",
             "add its directory to PATH, or write its path"},
-           {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied", ""},
-           {"/", EACCES, 126, "cannot start \"/\": Permission denied", ""},
+           {plain, EACCES, 126, "cannot start \"" + plain + "\": Permission denied",
+            "make it executable (chmod +x), on a file system that is not mounted with noexec"},
+           {"/", EACCES, 126, "cannot start \"/\": Permission denied",
+            "it is a directory; write the path of a program"},
            {no_interpreter, ENOENT, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
             "correct the first line of the file: the interpreter that it names does not exist"},
        }) {
@@ -123,6 +129,57 @@ TEST(Child, GoesOnLookingWhereAFileMayNotBeStarted) {
   const auto refused = Child::Start(Program({"true"}, {"PATH=" + directory + ":/no/such"}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().exit_status, 126);
+}
+
+// The error of a start by a thread that has no rights of root. No error: there was none.
+Error StartedByAnOrdinaryUser(const ChildOptions& options) {
+  Error error;
+  std::thread([&] {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0) syscall(SYS_setresuid, kNobody, kNobody, kNobody);  // of this thread alone
+    const auto child = Child::Start(options);
+    if (!child) error = child.error().error;
+  }).join();
+  return error;
+}
+
+TEST(Child, CountsADirectoryThatMayNotBeSearchedAsOneWithoutTheProgram) {
+  const std::string directory = PathOf("private");
+  mkdir(directory.c_str(), 0);
+  EXPECT_EQ(StartedByAnOrdinaryUser(Program({"no-such-program"}, {"PATH=" + directory + ":/usr/bin"})),
+            (Error{Code::kSystem, "cannot start \"no-such-program\": No such file or directory",
+                   "add its directory to PATH, or write its path"}));
+}
+
+// Until the end of its life.
+class Limit {
+ public:
+  Limit(int resource, rlim_t value) : resource_(resource) {
+    getrlimit(resource_, &before_);
+    const rlimit low{value, before_.rlim_max};
+    EXPECT_EQ(setrlimit(resource_, &low), 0);
+  }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+  ~Limit() { setrlimit(resource_, &before_); }
+
+ private:
+  const int resource_;
+  rlimit before_{};
+};
+
+TEST(Child, NamesTheLimitThatIsReached) {
+  {
+    const Limit limit(RLIMIT_NPROC, 0);
+    EXPECT_EQ(StartedByAnOrdinaryUser(Program({"true"}, {})),
+              (Error{Code::kSystem, "cannot start another process: Resource temporarily unavailable",
+                     "raise the limit on processes: ulimit -u, or pids.max of the job's cgroup"}));
+  }
+  const Limit limit(RLIMIT_NOFILE, 3);
+  const auto child = Child::Start(Program({"true"}, {}));
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().error, (Error{Code::kSystem, "cannot make a pipe: Too many open files",
+                                        "raise the limit on open files: ulimit -Hn"}));
 }
 
 TEST(Child, RunsAScriptWithoutAFirstLineAsAShellDoes) {
