@@ -6,7 +6,7 @@ import blocks
 import transcript
 from session import Failed, Session
 
-PATIENCE_S = 90
+PATIENCE_S = 240
 
 
 class Page:
