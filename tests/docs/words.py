@@ -7,8 +7,8 @@ MOST_WORDS = 25
 RULES = [
     (r"(?:^|[.!:] )(?:Who|Whoever|Whose|What|Whatever)\b[^?]*$", "1: a subject in place of a clause with who, what or whose"),
     (
-        r"\b(?:muster|[Ss]lurm|PyTorch|srun|torchrun|NCCL|[Ii]t|[Rr]ank \w+|[Tt]he \w+) (?:says?|tells?|hears?|believes?|looks?|speaks?|thinks?|wants?)\b",
-        "2: logs, reports, receives, trusts, checks",
+        r"\b(?:muster|[Ss]lurm|PyTorch|srun|torchrun|NCCL|[Ii]t|[Rr]ank \w+|[Tt]he \w+) (?:says?|tells?|hears?|believes?|looks?|speaks?|thinks?|wants?|asks?|knows?)\b",
+        "2: logs, reports, queries, receives, trusts, checks",
     ),
     (r"(?:^|[.!] )Where\b[^?]*$", "3: if or when"),
     (r"\b(?:[Nn]obody|[Ss]omebody|[Ee]verybody|[Ee]veryone|[Aa]nyone|[Ss]omeone|[Aa]nybody)\b", "4: rank, process, node, user"),
@@ -18,6 +18,7 @@ RULES = [
 BAD = [
     "Who hears nothing ends.",
     "The log tells which.",
+    "It asks Slurm.",
     "Where it is missing, it fails.",
     "Nobody waits.",
     "It says goodbye.",
@@ -48,7 +49,7 @@ def paragraphs(text):
         elif re.match(r"\s*\|", line):
             found += [(number, plain(cell)) for cell in line.strip().strip("|").split(" | ")]
             front = False
-        elif not line.strip() or re.match(r"(#|    |\s*!!!|\s*\?\?\?|\s*===|\s*<)", line) and not re.match(r"\s+[-*\d]", line) and not front:
+        elif not line.strip() or re.match(r"(#|    |\s*!!!|\s*\?\?\?|\s*===|\s*<)", line) and not re.match(r"\s+([-*]|\d+\.) ", line) and not front:
             front = False
             found += [(number, plain(line.strip().lstrip("#")))] if line.startswith("#") else []
         elif front and not re.match(r"\s*([-*]|\d+\.) ", line):
