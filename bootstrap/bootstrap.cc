@@ -62,8 +62,7 @@ Result<Communicator*> Init(const InitOptions& options) {
           "call Init in the process that was launched, or exec a program of its own");
     }
     if (!SameOptions(process.options, options)) {
-      return Fail(Code::kConfiguration,
-                  "a second muster::Init asks for another configuration than the first");
+      return Fail(Code::kConfiguration, "a second muster::Init has another configuration than the first");
     }
     return process.communicator.get();
   }

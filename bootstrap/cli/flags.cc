@@ -77,7 +77,8 @@ void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
     command.add_option(name, value, what)->check(NumberFrom(least, kMost))->type_name("N");
   };
   add("--rank", flags->rank, 0,
-      "the rank of this process, from 0, for a starter that muster does not know; wins over every launcher; "
+      "the rank of this process, from 0, for a starter that muster does not support; wins over every "
+      "launcher; "
       "with --world-size");
   add("--world-size", flags->world_size, 1, "the number of ranks; with --rank");
   add("--local-rank", flags->local_rank, 0, "the rank of this process on its node, from 0");
@@ -88,7 +89,7 @@ void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
 }
 
 void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   command
       .add_option("--max-restarts", *most,
                   "start the whole group again after a failed program, at most N times (default 0)")
@@ -98,7 +99,7 @@ void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
 
 void AddDryRunFlags(CLI::App& command, const std::shared_ptr<bool>& dry_run,
                     const std::shared_ptr<bool>& json) {
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   CLI::Option* dry = command.add_flag("--dry-run", *dry_run,
                                       "print the ranks, their environment and their meeting; start nothing");
   command.add_flag("--json", *json, "with --dry-run: print one JSON object")->needs(dry);

@@ -172,7 +172,7 @@ CommandText AddLaunchCommand(CLI::App& command, Run& run) {
   AddOutputFlags(command, flags);
   AddReportFlag(command, flags);
   const auto launch = std::make_shared<LaunchFlags>();
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   command
       .add_option("-n,--ranks,--nproc-per-node", launch->ranks,
                   "the number of ranks on this machine, or on each machine of --hosts")

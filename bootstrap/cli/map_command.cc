@@ -113,7 +113,7 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
 }
 
 void AddMapFlags(CLI::App& command, const std::shared_ptr<MapFlags>& flags) {
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   const auto add = [&](const char* name, std::string& value, const char* what, const char* type) {
     command.add_option(name, value, what)->type_name(type);
   };

@@ -16,8 +16,8 @@ namespace {
 
 constexpr CommandText kText = {
     .details =
-        R"(Prints the rank, the number of ranks and the launcher of this process, the variables that they follow from, and the
-reason against each other launcher. It uses no network. If a PMIx server alone knows the rank, it asks that server on this node.)",
+        R"(Prints the rank, the number of ranks and the launcher of this process, with their variables, and the reason against each
+other launcher. It uses no network. If only a PMIx server has the rank, it queries that server on this node.)",
     .examples = R"_(srun -N2 -n4 muster resolve
 eval "$(muster resolve --export)"   # the rank as shell variables
 muster resolve --env-file captured.env --json   # the environment of another process)_",

@@ -40,7 +40,7 @@ CommandText AddRunCommand(CLI::App& command, Run& run) {
   AddLaunchFlags(command, flags);
   AddReportFlag(command, flags);
   const auto wanted = std::make_shared<Supervised>();
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   command
       .add_option("--nproc-per-node", wanted->ranks_per_node,
                   "start N ranks of CMD here, if the launcher starts one process on each node")
@@ -62,7 +62,7 @@ CommandText AddOnceCommand(CLI::App& command, Run& run) {
   const auto flags = AddConfigFlags(command);
   AddLaunchFlags(command, flags);
   const auto wanted = std::make_shared<Supervised>();
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   const auto per_node = std::make_shared<bool>(false);
   command.add_flag("--per-node", *per_node, "run CMD in the first process of each node");
   command.add_option("CMD", wanted->command, "the program and its arguments, after --")->required();

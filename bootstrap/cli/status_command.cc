@@ -27,7 +27,7 @@ using std::chrono::seconds;
 constexpr CommandText kText = {
     .details =
         R"(Prints what the ranks of the running groups on this node are doing: the operation, since when, and the ranks that it
-waits for. Of a map: the items that are done, failed and at work, the slowest items, and how busy the ranks are. It asks
+waits for. Of a map: the items that are done, failed and at work, the slowest items, and how busy the ranks are. It queries
 one process of each group, its leader on this node; the programs are not disturbed. The groups are those of `muster run` and of
 programs that link muster, of the same user. A rank that does not answer within 2 s is reported as silent.)",
     .examples = R"(srun --overlap --jobid=4711 -N1 -n1 muster status

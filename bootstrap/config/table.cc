@@ -81,8 +81,8 @@ constexpr auto kKeys = std::to_array<Key>({
           "a directory that all nodes share, in which the root publishes its address: for rendezvous.method: "
           "file"),
     Plain("rendezvous.slurm_helper", MUSTER_FIELD(rendezvous.slurm_helper), kOwn,
-          "the program that asks Slurm for what the environment lacks; null: muster-slurm, beside muster or "
-          "in PATH; none: Slurm is not asked"),
+          "the program that queries Slurm for facts that the environment lacks; null: muster-slurm, beside "
+          "muster or in PATH; none: Slurm is not queried"),
     Choice("rendezvous.auth", MUSTER_FIELD(rendezvous.auth), kGroupWide, kAuthMethods,
            "how ranks prove their identity; auto: munge if it runs, else secret; none: not at all"),
     Choice("rendezvous.protect", MUSTER_FIELD(rendezvous.protect), kGroupWide, kProtections,

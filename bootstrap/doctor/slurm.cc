@@ -55,9 +55,8 @@ Finding JudgeSlurm(const SlurmFacts& facts) {
     finding.health = Health::kNote;
     finding.found += fmt::format("; {}", facts.helper.error().message);
     finding.cost =
-        "for steps with an unusual distribution of tasks, muster cannot ask which rank is where, nor when "
-        "the job "
-        "ends: those messages name fewer nodes";
+        "for steps with an unusual distribution of tasks, muster lacks the node of each rank and the end of "
+        "the job: its messages name fewer nodes";
     finding.remedy = "install the muster-slurm that was built for this release of Slurm beside muster";
   }
   return finding;

@@ -151,7 +151,7 @@ tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environm
   const Result<PmixPlace> place = rendezvous::AskPmixServer(Deadline::After(config.timeouts.resolve));
   if (!place) {
     Error& error = resolved.error().error;
-    error.message += fmt::format(", and its PMIx server cannot be asked: {}", place.error().message);
+    error.message += fmt::format(", and its PMIx server cannot be queried: {}", place.error().message);
     return resolved;
   }
   options.pmix = *place;

@@ -179,7 +179,7 @@ Outcome Resolver::RunForced(std::string_view name) {
     if (entry.role() == LauncherRole::kSlurm && allocation_) return Refuse(NotLaunched());
     const Code code = entry.role() == LauncherRole::kFlags ? Code::kUsage : Code::kNotLaunched;
     return Refuse({code,
-                   fmt::format("launcher {} was asked for, but {}{}", name,
+                   fmt::format("launcher {} was requested, but {}{}", name,
                                absent->reason.substr(0, 3) == "no " ? "there is " : "", absent->reason),
                    {}});
   }

@@ -133,7 +133,7 @@ std::string StatusText(const rendezvous::GroupStatus& status) {
                                 FormatNodes(status.nodes), job);
   if (!status.failure.empty()) out += fmt::format("\nthe group has failed: {}\n", status.failure);
   if (!status.complete) {
-    out += fmt::format("\nthe root, {}, does not answer: only this node was asked\n",
+    out += fmt::format("\nthe root, {}, does not answer: only this node was queried\n",
                        DescribeRank(RosterOf(status), status.root_rank));
   }
   AddTable(out, status);

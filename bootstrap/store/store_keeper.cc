@@ -116,7 +116,7 @@ Result<tcp_store::Member> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& a
     case rendezvous::OwnerKind::kNobody:
       break;
   }
-  return Fail(Code::kAuthentication, "no node of the group knows its owner");
+  return Fail(Code::kAuthentication, "no node of the group has its owner");
 }
 
 void StoreKeeper::TakeNote(int rank, uint32_t generation) {

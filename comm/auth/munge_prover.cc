@@ -36,7 +36,7 @@ Status CheckCredential(const MungeProverOptions& options, ByteView payload, Byte
 }
 
 // The answer until the worker has computed it.
-tl::unexpected<Error> NotRun() { return Fail(Code::kInternal, "munge was not asked"); }
+tl::unexpected<Error> NotRun() { return Fail(Code::kInternal, "munge was not used"); }
 
 class MungeProver final : public Prover {
  public:

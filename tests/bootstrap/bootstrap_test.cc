@@ -59,7 +59,7 @@ TEST(Init, ASecondCallWithOtherOptionsIsRefused) {
               const Result<Communicator*> second = Init({std::nullopt, {"timeouts.collective=1h"}});
               if (second) return 2;
               const Error expected{Code::kConfiguration,
-                                   "a second muster::Init asks for another configuration than the first", ""};
+                                   "a second muster::Init has another configuration than the first", ""};
               return second.error() == expected ? 0 : 3;
             }));
 }

@@ -136,9 +136,9 @@ void JudgeSpeed(const Evidence& evidence, Verdict& verdict) {
     const std::string& name = NameOf(evidence, static_cast<int>(node));
     verdict.warnings.push_back(
         {"clock_skew",
-         fmt::format("the clock of {} is {} {} the others", name,
+         fmt::format("the clock of {} is {} {} the other clocks", name,
                      ShowNanoseconds(std::llabs(links.median.clock_ahead_ns)), ahead ? "ahead of" : "behind"),
-         "MUNGE refuses what is more than 300 s off; is NTP running there?",
+         "check that NTP runs there: MUNGE refuses an offset above 300 s",
          {name}});
   }
 }

@@ -7,7 +7,7 @@
 namespace muster::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kGroups = {kWhatToRun, kMeeting, kSettings, kOutput, kAdvanced};
+constexpr std::array<std::string_view, 5> kGroups = {kProgram, kMeeting, kSettings, kOutput, kAdvanced};
 
 constexpr const char* kHelpText = "print this page and exit";
 constexpr const char* kColourText =

@@ -37,7 +37,7 @@ struct CommandRow {
 };
 
 // Groups of options, for CLI::App::option_defaults()->group(), in the order of a page.
-inline constexpr const char* kWhatToRun = "What to run";
+inline constexpr const char* kProgram = "Program";
 inline constexpr const char* kMeeting = "Ranks and addresses";
 inline constexpr const char* kSettings = "Settings";
 inline constexpr const char* kOutput = "Output";

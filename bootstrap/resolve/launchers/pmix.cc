@@ -113,7 +113,7 @@ constexpr OuterVariable kPerRank[] = {
     {"PMIX_RANK", Becomes::kNothing, "PMIx"},
     {"PMIX_NAMESPACE", Becomes::kNothing, "PMIx: server's job"},
     {"PMIX_ID", Becomes::kNothing, "PMIx: process"},
-    {"PMIX_SERVER_*", Becomes::kNothing, "PMIx: a server that knows one process, not these"},
+    {"PMIX_SERVER_*", Becomes::kNothing, "PMIx: a server of one process, not of these"},
     {"PMIX_DSTORE_*", Becomes::kNothing, "PMIx: server's shared memory"},
 };
 

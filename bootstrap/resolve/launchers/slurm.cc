@@ -213,7 +213,7 @@ constexpr OuterVariable kPerRank[] = {
     {"SLURM_NTASKS_PER_GPU", Becomes::kNothing, "Slurm: tasks of a GPU"},
     {"SLURM_NTASKS_PER_SOCKET", Becomes::kNothing, "Slurm: tasks on a socket"},
     {"SLURM_TASK_PID", Becomes::kNothing, "Slurm: process of the task"},
-    {"SLURM_MPI_TYPE", Becomes::kNothing, "Slurm: an MPI server that knows one process, not these"},
+    {"SLURM_MPI_TYPE", Becomes::kNothing, "Slurm: an MPI server of one process, not of these"},
     {"SLURM_PMIX_MAPPING_SERV", Becomes::kNothing, "Slurm: which PMIx rank is where"},
     {"SLURM_PMIXP_*", Becomes::kNothing, "Slurm: its PMIx server"},
 };

@@ -139,7 +139,7 @@ Status CheckExtraVariables(const std::map<std::string, std::string>& extra) {
   for (const auto& [name, value] : extra) {
     if (!Contains(kTorchTuple, name) && !Contains(tuple, name)) continue;
     return WithHint(Fail(Code::kConfiguration, "run.env sets {}, which muster sets itself", name),
-                    "leave it out; a program that wants another name for it can be given one by a shell");
+                    "leave it out; a shell can give the program another name for it");
   }
   return {};
 }

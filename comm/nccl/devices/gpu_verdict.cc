@@ -13,7 +13,7 @@ GpuVerdict None(std::string problem) {
 std::string DriverProblem(CudaApi& cuda) {
   int driver = 0;
   if (const CudaResult result = cuda.DriverVersion(&driver); result != CudaResult::kSuccess) {
-    return fmt::format("the CUDA driver cannot be asked: {}", cuda.Explain(result));
+    return fmt::format("the CUDA driver cannot be queried: {}", cuda.Explain(result));
   }
   if (driver == 0) return "no CUDA driver (libcuda.so.1)";
   // Within one major version any driver of it will do.

@@ -118,7 +118,7 @@ void AdoptionServer::RefuseUnversioned(ChildLinks::Source source) {
 
 void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
   if (std::ranges::count(plane_.own_ranks(), rank) == 0) {
-    LogWarning("a program asked to be rank {}, which is not one of this supervisor's", rank);
+    LogWarning("a program requested to be rank {}, which is not one of this supervisor's", rank);
     return programs_.Remove(source);
   }
   programs_.Find(source)->ranks = {rank};

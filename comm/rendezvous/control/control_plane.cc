@@ -152,7 +152,7 @@ void ControlPlane::OnUpstreamRetired() {
   if (maps_.tolerates()) return LoseUpstream(peers_->LostUpstream({}));
   // Those below stay: their own node goes on being watched.
   LogEvent(LogLevel::kWarning, "retired", {},
-           "the group's control plane has ended; a rank that dies is no longer detected");
+           "the group's control plane has ended; the end of a rank is not detected from now on");
   DropUpstream();
   leaving_.CheckReleased();
 }

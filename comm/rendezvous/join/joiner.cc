@@ -106,7 +106,7 @@ std::optional<Failure> Joiner::Reported() const {
 void Joiner::OpenStatusServer() {
   Result<std::unique_ptr<StatusServer>> server = StatusServer::Open(
       loop_, request_.uid, request_.self.claims.front().rank, request_.shared_directories, request_.versions);
-  if (!server) return LogDebug("muster status cannot ask here: {}", server.error().message);
+  if (!server) return LogDebug("muster status has no answer here: {}", server.error().message);
   status_server_ = *std::move(server);
   status_server_->SetAnswer([this](const Survey&, const StatusServer::Reply& reply) {
     GroupStatus status;

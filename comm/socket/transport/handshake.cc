@@ -117,7 +117,7 @@ Shake AcceptorHandshake::ReadHello(int fd) {
   reader(key_.peer, acceptor, Between(key_.purpose, Purpose::kCollective, Purpose::kInquiry),
          key_.communicator, offered_, theirs_);
   if (!reader.ok()) return Reject("it does not speak muster's data protocol");
-  if (acceptor != self_.rank) return Reject(fmt::format("it looks for rank {}", acceptor));
+  if (acceptor != self_.rank) return Reject(fmt::format("it expects rank {}", acceptor));
   if (key_.peer < 0 || key_.peer >= self_.size || key_.peer == self_.rank)
     return Reject(fmt::format("it claims to be rank {}", key_.peer));
   cipher_ = auth::ChooseCipher(offered_, ciphers_);

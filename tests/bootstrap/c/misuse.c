@@ -83,7 +83,7 @@ static muster_comm* start(void) {
   EXPECT_OK(muster_init(MUSTER_ABI_VERSION, &options, &again));
   EXPECT(comm != NULL && again == comm);
   EXPECT_ERROR(muster_init(MUSTER_ABI_VERSION, NULL, &again), MUSTER_CONFIGURATION,
-               "a second muster::Init asks for another configuration than the first");
+               "a second muster::Init has another configuration than the first");
   EXPECT(muster_collective_timeout_ns() == (int64_t)7200 * 1000000000);
   EXPECT(strcmp(muster_launcher(), "none") == 0);
   return comm;

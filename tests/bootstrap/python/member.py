@@ -285,7 +285,7 @@ def settings(comm):
     try:
         muster.init(timeouts={"collective": "3h"})
     except muster.ConfigurationError as error:
-        assert error.message == "a second muster::Init asks for another configuration than the first"
+        assert error.message == "a second muster::Init has another configuration than the first"
     else:
         raise AssertionError("two configurations")
 

@@ -232,7 +232,7 @@ TEST(Forced, TorchEnvReadsTorchrunsVariablesAndNeedsNoLocalRank) {
 TEST(Forced, ButAbsent) {
   const Refusal refusal = MustRefuse(Fixture("srun-block/0"), {.launcher = "torchrun"});
   EXPECT_EQ(refusal.error.code, Code::kNotLaunched);
-  EXPECT_EQ(refusal.error.message, "launcher torchrun was asked for, but there is no TORCHELASTIC_RUN_ID");
+  EXPECT_EQ(refusal.error.message, "launcher torchrun was requested, but there is no TORCHELASTIC_RUN_ID");
 }
 
 TEST(Forced, ButUnknown) {

@@ -49,7 +49,7 @@ TEST(StatusText, SaysWhatIsMissing) {
   status.failure = "rank 3 on gpu01 failed: exit 3";
   const std::string text = StatusText(status);
   EXPECT_THAT(text, HasSubstr("the group has failed: rank 3 on gpu01 failed: exit 3\n"));
-  EXPECT_THAT(text, HasSubstr("the root, rank 0 on gpu01, does not answer: only this node was asked\n"));
+  EXPECT_THAT(text, HasSubstr("the root, rank 0 on gpu01, does not answer: only this node was queried\n"));
   rendezvous::GroupStatus forming;
   forming.job = "slurm:4.0:0";
   forming.forming = "3/4 ranks; missing gpu02: 3 (never connected)";

@@ -188,7 +188,7 @@ bare_refused() {
   fresh
   expect_code 65 step --mpi=pmix -N1 -n1 "$here/bare_pmix" "${@:2}" muster run -- true 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" "*error: PMIX_RANK=0 is a rank (PMIX_NAMESPACE=slurm.pmix.*), but the $(
-    )size of its world is unknown, and its PMIx server cannot be asked: $1*"
+    )size of its world is unknown, and its PMIx server cannot be queried: $1*"
 }
 without_libpmix=(unshare --mount sh -c 'mount --bind /dev/null "$(realpath /usr/lib/x86_64-linux-gnu/libpmix.so.2)" && exec "$@"' sh)
 dead_pmix=(sh -c 'for name in 2 21 3 4 41; do export "PMIX_SERVER_URI$name=pmix-server.1;tcp4://127.0.0.1:1"; done; exec "$@"' sh)
@@ -211,7 +211,7 @@ bare_server_hangs() {
   wait "$pid"
   expect 'exit code' "$(cat "$dir/ranks/0")" 65
   expect_like message "$(cat "$dir/err")" \
-    '*the size of its world is unknown, and its PMIx server cannot be asked: the PMIx server of this node has not answered in time*'
+    '*the size of its world is unknown, and its PMIx server cannot be queried: the PMIx server of this node has not answered in time*'
 }
 
 # 256 ranks; with --long also what the same takes with the ladder: three of each in turn.

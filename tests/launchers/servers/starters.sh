@@ -79,7 +79,7 @@ forced_none() {
 forced_absent() {
   fresh
   expect_code 64 step -N1 -n1 muster run --launcher torchrun -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*launcher torchrun was asked for, but there is no TORCHELASTIC_RUN_ID*'
+  expect_like message "$(cat "$dir/err")" '*launcher torchrun was requested, but there is no TORCHELASTIC_RUN_ID*'
   expect_code 78 step -N1 -n1 muster run --launcher sulrm -- true 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" '*there is no launcher called "sulrm"*'
 }

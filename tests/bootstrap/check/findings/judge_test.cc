@@ -109,7 +109,7 @@ TEST(Judge, WarnsOfAClockThatIsOff) {
   evidence.links[1].median.clock_ahead_ns = -2'000'000'001;
   evidence.links[2].median.clock_ahead_ns = 2'000'000'000;
   EXPECT_THAT(Messages(Judge(evidence).warnings),
-              ElementsAre("clock_skew: the clock of gpu02 is 2.0 s behind the others"));
+              ElementsAre("clock_skew: the clock of gpu02 is 2.0 s behind the other clocks"));
 }
 
 TEST(Judge, WarnsOfFewOpenFiles) {

@@ -19,7 +19,7 @@ CommandText AddExample(CLI::App& command, Run& run) {
   static std::vector<std::string> words;
   command.option_defaults()->group(kOutput);
   command.add_option("-o,--output", file, "write the result there")->type_name("FILE");
-  command.option_defaults()->group(kWhatToRun);
+  command.option_defaults()->group(kProgram);
   command.add_flag_callback(
       "--fast", [] {}, "take the short way");
   command.add_option("CMD", words, "the program")->required();
@@ -40,7 +40,7 @@ TEST(CommandPage, HasUsageGroupsStatusesAndExamples) {
             "\n"
             "  CMD                     the program\n"
             "\n"
-            "What to run\n"
+            "Program\n"
             "  --fast                  take the short way\n"
             "\n"
             "Output\n"

@@ -57,7 +57,7 @@ TEST(ExamineGpu, SaysWhatIsWrongWithTheDriver) {
   cuda.driver = 12'080;
   EXPECT_EQ(ProblemOf(cuda), "the driver is for CUDA 12.8, /fake/libcudart.so.13 for CUDA 13.0");
   cuda.driver_answer = kNotReadyYet;
-  EXPECT_EQ(ProblemOf(cuda), "the CUDA driver cannot be asked: system not yet initialized");
+  EXPECT_EQ(ProblemOf(cuda), "the CUDA driver cannot be queried: system not yet initialized");
 }
 
 TEST(ExamineGpu, ANewerDriverWillDo) {

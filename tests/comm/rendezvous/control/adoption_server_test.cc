@@ -136,7 +136,8 @@ TEST_F(AdoptionServerTest, ARankOfAnotherSupervisorIsRefused) {
       (Error{Code::kBadEnvironment,
              fmt::format("the supervisor at MUSTER_CONTROL={} does not know rank 1", servers[0]->path()),
              ""}));
-  EXPECT_THAT(log.Text(), HasSubstr("a program asked to be rank 1, which is not one of this supervisor's"));
+  EXPECT_THAT(log.Text(),
+              HasSubstr("a program requested to be rank 1, which is not one of this supervisor's"));
 }
 
 // Also while a map is at work.

@@ -283,8 +283,9 @@ TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
   group->Kill(0);
   loop.For(milliseconds(100));
   for (const size_t i : {1, 2, 3, 4}) EXPECT_TRUE(rank(i).failures.empty());
-  EXPECT_THAT(log.Text(),
-              HasSubstr("the group's control plane has ended; a rank that dies is no longer detected"));
+  EXPECT_THAT(
+      log.Text(),
+      HasSubstr("the group's control plane has ended; the end of a rank is not detected from now on"));
   // Nobody is left to wait for, but the own node.
   rank(4).plane().Leave();
   EXPECT_TRUE(Released(4));

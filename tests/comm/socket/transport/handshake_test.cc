@@ -192,7 +192,7 @@ TEST_F(HandshakeTest, SaysWhoIsNotWelcome) {
   GroupMember outsider = high_;
   outsider.rank = 8;
   const Case cases[] = {
-      {high_, {42, Purpose::kCollective, 3}, "it looks for rank 3"},
+      {high_, {42, Purpose::kCollective, 3}, "it expects rank 3"},
       {outsider, to_low_, "it claims to be rank 8"},
       {low_, to_low_, "it claims to be rank 2"},
       {high_, {42, static_cast<Purpose>(9), 2}, "it does not speak muster's data protocol"}};
