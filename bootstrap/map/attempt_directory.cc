@@ -95,7 +95,12 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
 
 Status AttemptDirectory::MoveToResults() const {
   const std::string result = output_ + "/" + name_;
-  if (const int error = Replace(path_, result); error != 0) return Cannot("rename to", result, error);
+  if (const int error = Replace(path_, result); error != 0) {
+    if (error != ENOENT || access(path_.c_str(), F_OK) == 0) return Cannot("rename to", result, error);
+    return WithHint(
+        Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
+        "leave the rest to the run of this map that began later, if there is one; else start it again");
+  }
   Remove();  // the former content, after an exchange
   std::error_code ignored;
   fs::remove_all(output_ + "/.failed/" + name_, ignored);

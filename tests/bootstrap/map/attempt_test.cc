@@ -191,6 +191,15 @@ TEST_F(Attempts, WithoutADirectoryAreAnErrorOfTheRank) {
   EXPECT_THAT(end.error().message, HasSubstr("cannot make the directory"));
 }
 
+// As by the next run, if this one was stopped and wakes.
+TEST_F(Attempts, WhoseDirectoryWasRemovedAreAnErrorOfTheRank) {
+  const Commands commands(R"(rm -r "$MUSTER_ITEM_DIR")");
+  const auto end = commands.Run();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message, "the directory " + commands.folder.File("out/.attempts/run/i0.1.5") +
+                                     " was removed while its program ran");
+}
+
 TEST_F(Attempts, AreNotBegunWithoutTheirProgram) {
   Commands commands("true");
   EXPECT_TRUE(CheckProgram(commands.plan, commands.slot));

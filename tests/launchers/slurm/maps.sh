@@ -80,6 +80,31 @@ second_run() {
   expect_items 40
 }
 
+# As on Lustre or NFS without locks: a run at work shows by its segment, which changes. A root that is stopped does not; when it wakes
+# after the next run, nothing of it counts.
+without_locks() {
+  local first root command=("$here/without_locks" muster map --output out --items items.txt
+    -- sh -c 'echo $PPID >"{pwd}/root.new"; mv "{pwd}/root.new" "{pwd}/root"; until [ -e "{pwd}/go" ]; do sleep 0.05; done; echo {item}')
+  forty
+  cd "$dir" || return
+  step -N1 -n1 -w gpu01 "${command[@]}" 2>"$dir/first" &
+  first=$!
+  until_true 30 test -e root
+  root=$(<root)
+  expect_code 64 step -N1 -n1 -w gpu02 "${command[@]}" 2>"$dir/second"
+  expect_like 'who is at work' "$(<"$dir/second")" "*another run is at work on the journal $dir/out/journal: process $root on gpu01*"
+  kill -STOP "$root"
+  touch go
+  step -N2 --ntasks-per-node=1 -w 'gpu[02-03]' "${command[@]}" 2>"$dir/next"
+  expect_like 'the run before' "$(<"$dir/next")" "*000001.segment: its run did not close it (process $root on gpu01*"
+  expect_items 40
+  kill -CONT "$root"
+  expect_code 71 wait "$first"
+  expect_like 'the root that wakes' "$(<"$dir/first")" "*the directory $dir/out/.attempts/*/q1.1.0 was removed while its program ran (leave *"
+  expect_items 40
+  expect 'output' "$(cat out/q*/stdout | sort -V | xargs)" "$(seq -f 'q%g' 40 | xargs)"
+}
+
 # The programs of a node that has no space fail one after the other: not a fault of their items.
 full_disk() {
   forty
@@ -176,6 +201,7 @@ check_maps() {
   check 'map: a rank that is killed' goes_on
   check 'map: resumed by more ranks' resumed
   check 'map: a second run on one journal' second_run
+  check 'map: a file system without locks' without_locks
   check 'map: no space is left' full_disk
   check 'map: import muster' resident
   check 'map: in muster status' seen_at_work
