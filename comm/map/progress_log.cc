@@ -25,10 +25,9 @@ std::string FormatTime(double time) {
 }  // namespace
 
 std::string DescribeProgress(const Progress& progress, Duration since) {
-  const uint64_t done = progress.committed + progress.poisoned;
-  std::string text = fmt::format("map: {} of {} items done", done, progress.items);
-  if (progress.poisoned > 0) text += fmt::format(", {} of them given up", progress.poisoned);
-  const uint64_t now = done - progress.resumed;
+  std::string text = fmt::format("map: {} of {} items done", progress.committed, progress.items);
+  if (progress.poisoned > 0) text += fmt::format(", {} failed", progress.poisoned);
+  const uint64_t now = progress.committed + progress.poisoned - progress.resumed;
   const double time = std::chrono::duration<double>(since).count();
   if (now == 0 || time <= 0) return text;
   const double rate = static_cast<double>(now) / time;
@@ -56,8 +55,10 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
   terminal_ = isatty(STDERR_FILENO) == 1;
   next_ = kFirstLine;
   if (progress.resumed == 0) return;
+  const std::string failed =
+      progress.poisoned > 0 ? fmt::format(", {} failed", progress.poisoned) : std::string();
   LogEvent(LogLevel::kInfo, "map_resumed", {{"items", progress.items}, {"done", progress.resumed}},
-           "map: {} of {} items were done by earlier runs", progress.resumed, progress.items);
+           "map: {} of {} items were done by earlier runs{}", progress.committed, progress.items, failed);
 }
 
 void ProgressLog::Tell(const Progress& progress, Clock::time_point now,

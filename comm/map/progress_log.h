@@ -10,7 +10,7 @@
 
 namespace muster::map {
 
-// "map: 118 of 400 items done, 2 given up; 3.2 a second, about 1 min 28 s left". `since`: duration of this
+// "map: 118 of 400 items done, 2 failed; 3.2 a second, about 1 min 28 s left". `since`: duration of this
 // run.
 std::string DescribeProgress(const Progress& progress, Duration since);
 

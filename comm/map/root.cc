@@ -342,13 +342,19 @@ std::vector<NodeShare> Root::NodeShares() const {
 void Root::CheckTime() {
   if (latest_.IsNever() || ledger_->items().closed() || ledger_->items().progress().left() == 0) return;
   if (!ledger_->Limit(latest_.Remaining() - kSlack)) return;
-  const uint64_t left =
-      ledger_->items().closed() ? ledger_->items().progress().left() : ledger_->items().held_back();
+  const uint64_t left = ledger_->items().closed() ? ledger_->items().progress().left() - AtWork()
+                                                  : ledger_->items().held_back();
   if (left == 0) return;
   LogEvent(LogLevel::kWarning, "map_time_is_up", {{"left", left}}, "the job ends soon: {}, {} are left",
            ledger_->items().closed() ? "no further item of the map is begun"
                                      : "no further item of some classes is begun",
            left);
+}
+
+uint64_t Root::AtWork() const {
+  uint64_t at_work = 0;
+  for (const RankShare& share : ledger_->Shares(Clock::now())) at_work += share.at_work;
+  return at_work;
 }
 
 // ---- the end

@@ -76,6 +76,7 @@ class Root {
   void TellDurable();
   void Dispatch();
   void CheckTime();
+  uint64_t AtWork() const;
   void CheckSilent();
   void CheckLeft();
   std::vector<NodeShare> NodeShares() const;

@@ -124,6 +124,9 @@ TEST(MapEnd, SaysHowMuchIsLeft) {
   EXPECT_THAT(DescribeEnd(End(7, 0, 3)),
               ElementsAre("the time is up: 7 of 10 items are done (3 by earlier runs), 3 are left: the same "
                           "command continues with them"));
+  EXPECT_THAT(DescribeEnd(End(0, 2, 2)).back(),
+              testing::StartsWith(
+                  "the time is up: 0 of 10 items are done, 2 failed (2 by earlier runs), 8 are left"));
 }
 
 TEST(MapEnd, NamesTheItemsThatFailed) {

@@ -192,6 +192,8 @@ EOF
   expect_items 6
   expect 'scores' "$(cat "$dir"/out/model=*,task=*/scores.json | sort | uniq -c | xargs)" '6 {accuracy: 1}'
   expect 'runs' "$(find "$dir/out/journal" -name '*.segment' | wc -l)" 3
+  # The last job begins all that is left.
+  expect 'jobs that end too soon' "$(grep -o 'no further item of the map is begun, [0-9]* are left' "$dir/log" | grep -o '[0-9]*' | xargs)" '4 2'
 }
 
 check_maps() {
