@@ -32,7 +32,7 @@ In CMD, run.env and --expect, {NAME} is a field of the item. Every item also has
 {attempt} {slot} {rank} {local_rank} {node}; {{ and }} are braces. {pwd} is the directory in which muster was started.
 CMD receives MUSTER_ITEM, MUSTER_ITEM_KEY, MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR and MUSTER_SLOT.)",
     .exit_status = R"(0 all items are committed
-79 items failed after --retries; they are named
+79 items failed after --retries; they are named, and --retry-failed attempts them again
 80 the time is up and items are left)",
 };
 
@@ -42,6 +42,7 @@ struct MapFlags {
   std::string journal;
   std::string output;
   std::string retries;
+  bool retry_failed = false;
   std::string timeout;
   std::string slots;
   std::vector<std::string> expected;
@@ -59,6 +60,7 @@ Result<join::StartOptions> AskedFor(const SharedFlags& shared, const MapFlags& f
   set("map.journal", flags.journal);
   set("map.output", flags.output);
   set("map.retries", flags.retries);
+  set("map.retry_failed", flags.retry_failed ? "true" : "");
   set("map.timeout", flags.timeout);
   set("map.slots", flags.slots);
   const std::string list = config::Joined(flags.expected, ", ", config::JsonQuoted);
@@ -122,6 +124,8 @@ void AddMapFlags(CLI::App& command, const std::shared_ptr<MapFlags>& flags) {
   add("--journal", flags->journal, "the journal to continue from (map.journal; default OUTPUT/journal)",
       "DIR");
   add("--retries", flags->retries, "further attempts at an item that failed (map.retries; default 2)", "N");
+  command.add_flag("--retry-failed", flags->retry_failed,
+                   "attempt again the items that earlier runs gave up (map.retry_failed)");
   add("--timeout", flags->timeout, "end an attempt that takes longer than TIME (map.timeout)", "TIME");
   add("--slots", flags->slots,
       "the number of items that a rank works on at a time, or {count: N, gpus: K, cores: C} (map.slots)",

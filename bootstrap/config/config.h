@@ -76,6 +76,7 @@ struct MapOptions {
   std::optional<std::string> output;      // a directory; absent: muster-map
   std::optional<std::string> journal;     // absent: OUTPUT/journal
   int retries = 2;
+  bool retry_failed = false;        // what earlier runs gave up
   std::optional<Duration> timeout;  // of one item
   std::vector<std::string> expect;  // FILE or FILE:JSON.PATH, with placeholders
   MapSlots slots;

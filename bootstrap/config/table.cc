@@ -179,6 +179,8 @@ constexpr auto kKeys = std::to_array<Key>({
           "the journal, from which a later run continues; null: the directory journal in map.output"),
     Plain("map.retries", MUSTER_FIELD(map.retries), kGroupWide,
           "further attempts at an item that failed, before it is given up"),
+    Plain("map.retry_failed", MUSTER_FIELD(map.retry_failed), kGroupWide,
+          "whether the items that earlier runs of the journal gave up are attempted again"),
     Time(
         "map.timeout", MUSTER_FIELD(map.timeout), kGroupWide, kShortestTimeout,
         "the limit for one attempt: SIGTERM then, SIGKILL after run.grace, and the attempt has failed; null: "

@@ -31,6 +31,7 @@ std::string Numbers(const Outcome& outcome) {
   std::string text = fmt::format("{} of {} items are done", outcome.committed, outcome.items);
   if (outcome.poisoned > 0) text += fmt::format(", {} failed", outcome.poisoned);
   if (outcome.resumed > 0) text += fmt::format(" ({} by earlier runs)", outcome.resumed);
+  if (outcome.poisoned > 0 && Left(outcome) == 0) text += "; --retry-failed attempts them again";
   if (const uint64_t left = Left(outcome); left > 0)
     text += fmt::format(", {} are left: the same command continues with them", left);
   return text;

@@ -141,6 +141,7 @@ Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
   plan.identity = {plan.items->size(), plan.items->keys(), DigestOfWords(plan.command),
                    ShellLine(plan.command)};
   plan.options.retries = config.map.retries;
+  plan.options.retry_poisoned = config.map.retry_failed;
   plan.options.classes = plan.items->classes();
   // Until then the program may be at work.
   if (config.map.timeout) plan.options.timeout = *config.map.timeout + config.run.grace;

@@ -83,6 +83,24 @@ TEST_F(MapCommand, GoesOnWithWhatIsLeft) {
   EXPECT_EQ(ContentOf(File("ran")).size(), 6u) << "the items that had ended were run again";
 }
 
+TEST_F(MapCommand, AttemptsFailedItemsAgainIfAsked) {
+  const std::vector<std::string> command = {"--", "sh", "-c",
+                                            "echo {index} >>@/ran; test {index} != 1 -o -e @/mended"};
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--items", "@/items.txt", "--output", "@/out", "--retries", "0"});
+    words.insert(words.end(), command.begin(), command.end());
+    return Run(words);
+  };
+  EXPECT_EQ(run({}), 79);
+  EXPECT_THAT(muster_->Err(),
+              HasSubstr("2 of 3 items are done, 1 failed; --retry-failed attempts them again"));
+  std::ofstream(File("mended")) << "";
+  EXPECT_EQ(run({}), 79);
+  EXPECT_THAT(muster_->Err(), HasSubstr("map: 2 of 3 items were done by earlier runs, 1 failed"));
+  EXPECT_EQ(run({"--retry-failed"}), 0) << muster_->Err();
+  EXPECT_EQ(ContentOf(File("ran")), "0\n1\n2\n1\n");
+}
+
 TEST_F(MapCommand, RefusesAnotherMapsJournal) {
   ASSERT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "true"}), 0) << muster_->Err();
   EXPECT_EQ(Run({"--items", "@/items.txt", "--output", "@/out", "--", "true", "{item}"}), 76)

@@ -66,7 +66,7 @@ TEST(ToJson, IsOneObjectWithSections) {
       R"("nccl":{"share_device":false,"interface":null,"debug":"warn","algorithm":null,"protocol":null,"abort_timeout":"10s"},)"
       R"("run":{"command":["a", "b \"c\""],"env":{},"grace":"10s","stop_on_failure":true,"store":"muster","stdin":"auto","label":false,)"
       R"("log_dir":null,"report":null,"expect":[],"threads":"auto"},)"
-      R"("map":{"items":null,"class":null,"command":[],"output":null,"journal":null,"retries":2,"timeout":null,"expect":[],)"
+      R"("map":{"items":null,"class":null,"command":[],"output":null,"journal":null,"retries":2,"retry_failed":false,"timeout":null,"expect":[],)"
       R"("slots":{"count": 1, "gpus": 0, "cores": 0}},)"
       R"("log":{"level":"info","format":"text","time":"auto","file":null}})"
       "\n");

@@ -77,6 +77,7 @@ constexpr KeyCase kKeyCases[] = {
     {"map.output", "null", "out", "out"},
     {"map.journal", "null", "/shared/j", "/shared/j"},
     {"map.retries", "2", "0", "0"},
+    {"map.retry_failed", "false", "true", "true"},
     {"map.timeout", "null", "90", "1m30s"},
     {"map.expect", "[]", "['scores.json:acc']", "[scores.json:acc]"},
     {"map.slots", "{count: 1, gpus: 0, cores: 0}", "{cores: 8, count: 2}", "{count: 2, gpus: 0, cores: 8}"},

@@ -137,7 +137,7 @@ TEST(MapEnd, NamesTheItemsThatFailed) {
       DescribeEnd(end),
       ElementsAre("item a failed (3 attempts; rank 3 on gpu01): exit 1 (files: /o/.failed/a): KeyError: 'x'",
                   "item b failed (3 attempts; rank 4 on gpu02): exit 2 (files: /o/.failed/b)",
-                  "8 of 10 items are done, 2 failed"));
+                  "8 of 10 items are done, 2 failed; --retry-failed attempts them again"));
   end.outcome.poisoned = 5;
   EXPECT_EQ(DescribeEnd(end)[2], "and 3 more items failed");
 }
