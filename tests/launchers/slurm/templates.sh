@@ -28,15 +28,29 @@ mpi_template() {
   template pmix 'sum 6 of 4' "$files/mpi_sum"
 }
 
-# evaluation RANKS: with a tiny model; scores and samples are those of one process.
-evaluation() {
-  local sbatch_flags=(--ntasks-per-node=$(($1 / 2)))
+# evaluation_here: with a tiny model; scores and samples are those of one process.
+evaluation_here() {
   fresh
   cd "$files/evaluation" || return
   ln -sfn "$top/configs" configs
   HARNESS=lmms_eval submit_template eval "$dir/scores" "${letters[@]:2}"
   finished
   python check_run.py "$dir/scores" 1
+}
+
+# evaluation RANKS
+evaluation() {
+  local sbatch_flags=(--ntasks-per-node=$(($1 / 2)))
+  evaluation_here
+}
+
+# A job has two minutes, and all batches together need four on two ranks.
+evaluation_in_jobs() {
+  local patience=900 restarts sbatch_flags=(--time=2 --ntasks-per-node=1)
+  export SECONDS_A_BATCH=8
+  evaluation_here
+  restarts=$(ctl scontrol show job "$job" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p')
+  [[ $restarts -ge 2 ]] || fail "it was queued again $restarts times: $(tail -n 50 "$dir/out")"
 }
 
 # evaluation_again CODE: in its first life the time is up after some batches; the second one does none, and exits with CODE.
@@ -112,7 +126,10 @@ check_templates() {
   [[ -e $files/mpi_sum ]] || check 'MPI: a program' mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
   check 'sbatch templates: under 15 lines' short
   check 'eval.sbatch: 2 ranks' evaluation 2
-  [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'eval.sbatch: 4 ranks' evaluation 4
+  if [[ ${MUSTER_TESTS_LONG-} ]]; then
+    check 'eval.sbatch: 4 ranks' evaluation 4
+    check 'eval.sbatch: several jobs' evaluation_in_jobs
+  fi
   check 'eval.sbatch: the time is up' evaluation_goes_on
   check 'eval.sbatch: the time is up, and nothing was done' evaluation_stops
   # evaluations.sh has DDP.
