@@ -40,7 +40,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                  [this](Source source) { exit_reports_.GiveUp(source); }}),
       leaving_(links_, group_.roster, own_ranks_,
                {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); }}),
-      exchanges_(links_, group_.roster, leaving_.protocol(),
+      exchanges_(links_, group_.roster, leaving_.protocol(), own_ranks_.size(),
                  {events_.on_gathered, [this](const Failure& failure) { Fail(failure); }}),
       exit_reports_(links_, {events_.on_ends, events_.on_ends_told}),
       survey_(loop, {{group_.roster, links_.children(), own_ranks_,

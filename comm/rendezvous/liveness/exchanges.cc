@@ -1,16 +1,26 @@
 #include "comm/rendezvous/liveness/exchanges.h"
 
 namespace muster::rendezvous {
+namespace {
+
+// How long the root may not know that some ranks wait.
+constexpr Duration kCollect = std::chrono::milliseconds(5);
+
+}  // namespace
+
+Exchanges::Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol& leaves, size_t own_ranks,
+                     Events events)
+    : links_(links), leaves_(leaves), events_(std::move(events)), tracker_(roster), ranks_here_(own_ranks) {
+  for (const auto& [source, child] : links.children().all()) ranks_here_ += child.ranks.size();
+}
 
 Exchanges::~Exchanges() {
   for (const auto& [name, timer] : timers_) links_.loop().Cancel(timer);
+  for (const auto& [name, collected] : collected_) links_.loop().Cancel(collected.timer);
 }
 
 void Exchanges::Contribute(const KeyedAllGather& part) {
-  if (!links_.is_root()) {
-    links_.SendUp(Encode(part, ControlType::kKeyedAllGather));
-    return;
-  }
+  if (!links_.is_root()) return Collect(part);
   const bool is_new = tracker_.IsUnknown(part.name);
   if (is_new) {
     const Duration limit = FromMilliseconds(part.timeout_milliseconds);
@@ -25,6 +35,22 @@ void Exchanges::Contribute(const KeyedAllGather& part) {
   }
   // An exchange that can still complete when it begins becomes hopeless only when ranks leave.
   if (is_new) CheckHopeless(leaves_.left());
+}
+
+// The parts of all ranks here are one message. No exchange is complete earlier without the wait: it needs all of them.
+void Exchanges::Collect(const KeyedAllGather& part) {
+  const auto [found, first] = collected_.try_emplace(part.name);
+  Collected& collected = found->second;
+  if (first) collected.part = {part.name, part.timeout_milliseconds, {}};
+  collected.part.entries.insert(collected.part.entries.end(), part.entries.begin(), part.entries.end());
+  if (collected.part.entries.size() >= ranks_here_) return PassUp(part.name);
+  if (first) collected.timer = links_.loop().After(kCollect, [this, name = part.name] { PassUp(name); });
+}
+
+void Exchanges::PassUp(const std::string& name) {
+  const auto collected = collected_.extract(name);
+  links_.loop().Cancel(collected.mapped().timer);
+  links_.SendUp(Encode(collected.mapped().part, ControlType::kKeyedAllGather));
 }
 
 void Exchanges::CheckHopeless(const std::set<int>& left) {

@@ -25,8 +25,8 @@ class Exchanges {
   };
 
   // `roster` and `leaves` must outlive this.
-  Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol& leaves, Events events)
-      : links_(links), leaves_(leaves), events_(std::move(events)), tracker_(roster) {}
+  Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol& leaves, size_t own_ranks,
+            Events events);
   Exchanges(const Exchanges&) = delete;
   Exchanges& operator=(const Exchanges&) = delete;
   ~Exchanges();
@@ -39,12 +39,21 @@ class Exchanges {
   void CheckHopeless(const std::set<int>& left);
 
  private:
+  // On the way up.
+  struct Collected {
+    KeyedAllGather part;
+    net::EventLoop::TimerId timer = 0;
+  };
+  void Collect(const KeyedAllGather& part);
+  void PassUp(const std::string& name);
   void Publish(const KeyedAllGather& whole);
 
   TreeLinks& links_;
   const LeaveProtocol& leaves_;
   const Events events_;
   ExchangeTracker tracker_;  // the root's
+  size_t ranks_here_;        // of this process and of those below
+  std::map<std::string, Collected> collected_;
   std::map<std::string, net::EventLoop::TimerId> timers_;
 };
 
