@@ -60,7 +60,7 @@ all_but_one() {
   said=$(words "$work/$1_free"/*.err)
   # Where the port is one of the first eight there is nothing to say.
   [[ -z $said ]] || expect_like 'what was said' "$said" \
-    "muster: rank 0 on gpu01: warning: the first * ports of this launch are taken; the root listens on port $4"
+    "muster: rank 0 on gpu01: warning: the first * ports of this launch are taken; listening on port $4"
   nothing_left "$1_free"
 }
 

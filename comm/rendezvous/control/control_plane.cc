@@ -91,6 +91,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
   }
   peers_ = std::make_unique<PeerWatch>(
       PeerWatch::Params{links_, group_, leaving_.protocol(), liveness, own_ranks_.front(),
+                        joined.upstream_rank >= 0 ? joined.upstream_rank : group_.root_rank,
                         std::move(joined.upstream_name), probe_port},
       PeerWatch::Events{[this](Source source) { OnProcessEnded(source); },
                         [this](const PeerWatch::Silent& silent) { OnSilent(silent); }});
@@ -209,8 +210,8 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
 
 void ControlPlane::OnChildClosed(Source source, const ChildLinks::Child& child, const Error& reason) {
   Forget(source);
-  switch (
-      JudgeLoss({leaving_.protocol().AllHaveLeft(child.ranks), failure().has_value(), maps_.tolerates()})) {
+  switch (JudgeLoss({leaving_.protocol().AllHaveLeft(child.ranks), failure().has_value(),
+                     maps_.tolerates() && !peers_->HasNodesBehind(child)})) {
     case Loss::kNone:
       return leaving_.CheckReleased();
     case Loss::kKnown:
@@ -260,7 +261,11 @@ void ControlPlane::OnProcessEnded(Source source) {
 void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
   if (silent.above) return LoseUpstream(silent.failure);
   const bool names_a_rank = silent.failure.rank >= 0;
-  if (JudgeLoss({false, failure().has_value(), maps_.tolerates(), names_a_rank}) == Loss::kTolerated) {
+  const bool alone = std::ranges::none_of(silent.below, [this](Source source) {
+    return peers_->HasNodesBehind(*links_.children().Find(source));
+  });
+  if (JudgeLoss({false, failure().has_value(), maps_.tolerates() && alone, names_a_rank}) ==
+      Loss::kTolerated) {
     for (const Source source : silent.below) {
       auto node = links_.children().all().extract(source);
       if (node.empty()) continue;

@@ -59,8 +59,12 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
     upstream_ranks_ = UpstreamRanks();
     if (upstream_same_node_) WatchProcess(kUpstream, params_.links.upstream()->fd());
   }
-  for (const auto& [source, child] : params_.links.children().all()) {
+  for (auto& [source, child] : params_.links.children().all()) {
     if (child.same_node) WatchProcess(source, child.stream->fd());
+    // For RanksOnItsNode.
+    std::ranges::stable_partition(child.ranks, [this, node = roster().NodeOf(child.ranks.front())](int rank) {
+      return roster().NodeOf(rank) == node;
+    });
   }
   if (OtherNodes().empty()) return;
   heartbeat_ = std::make_unique<HeartbeatMonitor>(
@@ -74,7 +78,7 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
 
 // Local rank 0 leads. Without known local ranks the first process does: its pid is compared.
 std::vector<int> PeerWatch::UpstreamRanks() const {
-  if (!upstream_same_node_) return RanksOfProcess(roster(), params_.group.root_rank);
+  if (!upstream_same_node_) return RanksOfProcess(roster(), params_.upstream_rank);
   const std::vector<int> on_node = roster().RanksOn(roster().NodeOf(params_.own_rank));
   const auto credentials = net::CredentialsOf(params_.links.upstream()->fd());
   for (const int rank : on_node) {
@@ -93,10 +97,17 @@ Failure PeerWatch::LostUpstream(const Error& reason) const {
   return {{Code::kPeerLost, params_.upstream_name + " ended without leaving its group", ""}, -1, -1, ""};
 }
 
-// If a leader has ended, the other ranks of its node are out of reach but not to blame.
+// The process at the other end comes first, then the ranks of its node; those of the nodes behind it follow.
+std::span<const int> PeerWatch::RanksOnItsNode(const ChildLinks::Child& child) const {
+  const auto behind = std::ranges::find_if(
+      child.ranks, [&](int rank) { return roster().NodeOf(rank) != roster().NodeOf(child.ranks.front()); });
+  return {child.ranks.begin(), behind};
+}
+
+// If a leader has ended, the other ranks of its node, and the nodes behind it, are out of reach but not to blame.
 Failure PeerWatch::LostChild(const ChildLinks::Child& child, const Error& reason) const {
   std::vector<int> lost;
-  for (const int rank : child.ranks) {
+  for (const int rank : RanksOnItsNode(child)) {
     if (!params_.leaves.HasLeft(rank)) lost.push_back(rank);
   }
   std::ranges::sort(lost);
@@ -129,10 +140,10 @@ std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
   peers.reserve(params_.links.children().all().size() + 1);
   if (params_.links.upstream() && !upstream_same_node_)
     peers.push_back(
-        {params_.links.upstream(), {&params_.group.root_rank, 1}, params_.links.upstream()->last_received()});
+        {params_.links.upstream(), {&params_.upstream_rank, 1}, params_.links.upstream()->last_received()});
   for (const auto& [source, child] : params_.links.children().all()) {
     if (child.same_node) continue;
-    peers.push_back({child.stream.get(), child.ranks, child.stream->last_received()});
+    peers.push_back({child.stream.get(), RanksOnItsNode(child), child.stream->last_received()});
   }
   return peers;
 }
@@ -143,7 +154,7 @@ void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   std::vector<net::SocketAddress> others;
   for (size_t node = 0; node < roster().nodes.size() && others.size() < kMostAsked; ++node) {
     const auto number = static_cast<int>(node);
-    if (number == roster().NodeOf(params_.own_rank) || number == roster().NodeOf(params_.group.root_rank))
+    if (number == roster().NodeOf(params_.own_rank) || number == roster().NodeOf(params_.upstream_rank))
       continue;
     const std::vector<std::string>& addresses = roster().nodes[node].addresses;
     if (addresses.empty()) continue;
@@ -153,10 +164,18 @@ void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
   probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.links.loop(), others);
 }
 
+// A leader stays for the nodes behind it.
+bool PeerWatch::NeededByNone(const HeartbeatMonitor::Silence& silence) const {
+  for (const auto& [source, child] : params_.links.children().all()) {
+    if (child.stream.get() == silence.stream) return params_.leaves.AllHaveLeft(child.ranks);
+  }
+  return params_.leaves.AllHaveLeft(silence.ranks);
+}
+
 // A silent process confirms neither that it has the failure nor, above, which failure was first.
 void PeerWatch::OnSilent(const HeartbeatMonitor::Verdict& verdict) {
   std::vector<HeartbeatMonitor::Silence> dead = verdict.dead;
-  std::erase_if(dead, [this](const auto& one) { return params_.leaves.AllHaveLeft(one.ranks); });
+  std::erase_if(dead, [this](const auto& one) { return NeededByNone(one); });
   if (dead.empty()) return;
   if (params_.links.upstream() && dead.front().stream == params_.links.upstream())
     return events_.on_silent({SilentAbove(dead.front()), true, {}});

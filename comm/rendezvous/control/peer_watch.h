@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class PeerWatch {
     const LeaveProtocol& leaves;
     LivenessOptions liveness;
     int own_rank = 0;           // one of this process's
+    int upstream_rank = 0;      // one of the process above, if that is on another node
     std::string upstream_name;  // set if it is no rank of the group
     uint16_t probe_port = 0;    // 0: the other nodes cannot be probed
   };
@@ -50,10 +52,16 @@ class PeerWatch {
   // The failure that the end of a connection is. No message in `reason`: the process has ended.
   Failure LostUpstream(const Error& reason) const;
   Failure LostChild(const ChildLinks::Child& child, const Error& reason) const;
+  // Whether leaders of other nodes are behind a child.
+  bool HasNodesBehind(const ChildLinks::Child& child) const {
+    return RanksOnItsNode(child).size() < child.ranks.size();
+  }
 
  private:
   const Roster& roster() const { return params_.group.roster; }
   std::vector<int> UpstreamRanks() const;
+  std::span<const int> RanksOnItsNode(const ChildLinks::Child& child) const;
+  bool NeededByNone(const HeartbeatMonitor::Silence& silence) const;
   void WatchProcess(Source source, int fd);
   void OnProcessEnded(Source source);
   std::vector<HeartbeatMonitor::Peer> OtherNodes() const;

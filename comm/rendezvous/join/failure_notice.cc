@@ -19,7 +19,7 @@ constexpr Duration kLateComers = std::chrono::milliseconds(500);
 
 // A leader that received the failure before it sent its node's hello has left with its node.
 bool OthersMayCome(const ArrivedRanks& arrived) {
-  if (!arrived.root) return arrived.leader && !arrived.WholeNodeIsHere();
+  if (!arrived.root) return arrived.leader && !arrived.WholeSubtreeIsHere();
   // If the nodes are known, they count: ranks that disagree on the size of the world may claim any number.
   if (arrived.WholeNodeIsHere() && arrived.nodes > 0) return arrived.told_nodes.size() + 1 < arrived.nodes;
   return arrived.local + arrived.remote < arrived.world_size;
@@ -27,7 +27,7 @@ bool OthersMayCome(const ArrivedRanks& arrived) {
 
 std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
                                    Duration until_deadline) {
-  const bool knows_whom = arrived.root || arrived.local_size >= 0;
+  const bool knows_whom = arrived.root || (arrived.local_size >= 0 && arrived.below >= 0);
   if (!knows_whom || !OthersMayCome(arrived) || failure == Code::kDeadline || late_nodes == Duration::zero())
     return std::nullopt;
   return std::clamp(until_deadline, Duration::zero(), late_nodes);
@@ -48,21 +48,23 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
       params_(std::move(params)),
       upstream_(std::move(upstream)),
       children_(children),
-      on_done_(std::move(on_done)) {
+      on_done_(std::move(on_done)),
+      speaks_for_late_nodes_(params_.arrived.below != 0 && OthersMayCome(params_.arrived)) {
   children_.SetHandlers(
       [this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
       [this](ChildLinks::Source, const ChildLinks::Child& child, const Error&) { OnChildClosed(child); });
   if (upstream_) {
     upstream_->Start(
         [this](ByteView frame) {
-          if (ControlTypeOf(frame) == ControlType::kFailure) upstream_->CloseAfterFlush();
+          if (ControlTypeOf(frame) == ControlType::kFailure && !speaks_for_late_nodes_)
+            upstream_->CloseAfterFlush();
         },
         [](const Error&) {});
     // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
     if (!params_.from_above && !params_.sent_up) upstream_->Send(Encode(params_.failure));
     // A leader that stays for late ranks does so alone: above, its node counts as notified. If it closed
     // before the failure from above has arrived, the kernel could discard its own message.
-    if (params_.from_above) upstream_->CloseAfterFlush();
+    if (params_.from_above && !speaks_for_late_nodes_) upstream_->CloseAfterFlush();
   }
   for (const auto& entry : children_.all()) Send(entry.first);
   stay_until_ = Clock::now() + (OthersMayCome(params_.arrived) ? kLateComers : Duration::zero());
@@ -88,6 +90,7 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
     ChildLinks::Child& child = *children_.Find(source);
     params_.arrived.Count(*hello, child.same_node);
     for (const ProcessInfo& member : hello->members) child.nodes.insert(member.node);
+    if (upstream_ && speaks_for_late_nodes_ && !child.same_node) upstream_->Send(frame);
   }
   Send(source);
 }
@@ -137,6 +140,7 @@ void FailureNotice::WaitForChildren() {
 void FailureNotice::Finish() {
   if (!on_done_) return;
   loop_.Cancel(timer_);
+  if (upstream_) upstream_->CloseAfterFlush();
   std::exchange(on_done_, nullptr)();
 }
 

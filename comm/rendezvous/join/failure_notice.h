@@ -70,6 +70,8 @@ class FailureNotice {
   std::unique_ptr<net::FrameStream> upstream_;
   ChildLinks& children_;
   std::function<void()> on_done_;
+  // Of the tree below: for the root they have the failure when the connection to this process ends.
+  const bool speaks_for_late_nodes_;
   std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
   net::EventLoop::TimerId timer_ = 0;

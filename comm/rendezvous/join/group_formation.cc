@@ -20,13 +20,13 @@ using std::chrono::milliseconds;
 constexpr Duration kCollect = milliseconds(20);
 constexpr Duration kLongestCollect = milliseconds(200);
 
-// One for each other node and each rank of this one; the maximum if neither number is known.
-Status MakeRoomForAll(const ArrivedRanks& arrived, bool same_node) {
+// One for each leader and each rank of this node; the maximum if neither number is known.
+Status MakeRoomForAll(const ArrivedRanks& arrived, size_t leaders, bool same_node) {
   const auto local = static_cast<size_t>(std::max(arrived.local_size, 0));
   const auto all = static_cast<size_t>(std::max(arrived.world_size, 0));
   const std::string what = fmt::format("the root of {} ranks", all);
   if ((arrived.nodes > 0 || same_node) && local > 0) {
-    return MakeRoomForDescriptors(std::min(all, arrived.nodes + local), what);
+    return MakeRoomForDescriptors(std::min(all, leaders + local), what);
   }
   if (const Status room = MakeRoomForDescriptors(all, what); !room) {
     return RaiseDescriptorLimit().map([](auto) {});
@@ -46,8 +46,9 @@ std::string DrawGroupId() {
 
 // Longer for each hello if the number of ranks is known: then all of them are sure to come.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last) {
-  if (arrived.WholeNodeIsHere()) return Duration::zero();
-  return arrived.local_size >= 0 ? std::clamp(2 * last, kCollect, kLongestCollect) : kCollect;
+  if (arrived.WholeSubtreeIsHere()) return Duration::zero();
+  return arrived.local_size >= 0 && arrived.below >= 0 ? std::clamp(2 * last, kCollect, kLongestCollect)
+                                                       : kCollect;
 }
 
 GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline,
@@ -55,6 +56,7 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
     : loop_(loop),
       request_(request),
       events_(std::move(events)),
+      place_(PlaceInTree(request.meeting, request.self.node, request.fan_out)),
       members_(request.self),
       upstream_(
           loop, request, deadline,
@@ -70,6 +72,7 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
   arrived_.world_size = request.self.agreement.world_size;
   arrived_.nodes = request.meeting.placement.nodes.size();
   arrived_.local_size = request.self.claims.front().local_size;
+  arrived_.below = place_.ranks_below;
   arrived_.local = static_cast<int>(request.self.claims.size());
   children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
                          [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
@@ -116,16 +119,17 @@ void GroupFormation::ScheduleHello() {
 
 void GroupFormation::SendHello() {
   if (!attached()) return;
-  Hello hello;
-  hello.members = members_.TakeUnsent();
-  if (hello.members.empty()) return;
+  std::vector<Hello> hellos = members_.TakeUnsent();
+  if (hellos.empty()) return;
   if (const std::string host = upstream_.LocalHost(); !host.empty()) {
     Result<std::vector<std::string>> advertised =
         AddressesToAdvertise(request_.self.node, request_.options.interface, {host});
     if (!advertised) return Fail(advertised.error());
-    hello.addresses = *std::move(advertised);
+    for (Hello& hello : hellos) {
+      if (hello.members.back().node == request_.self.node) hello.addresses = *advertised;
+    }
   }
-  upstream_.Send(Encode(hello));
+  for (const Hello& hello : hellos) upstream_.Send(Encode(hello));
 }
 
 // Each child receives it once, also if the node's ranks go up in several hellos: 64 ranks that wake up for
@@ -200,12 +204,19 @@ void GroupFormation::OnFailureBelow(Failure failure) {
   upstream_.Send(Encode(*failure_below_));
 }
 
+bool GroupFormation::MayBeBelow(const Hello& hello) const {
+  return !hello.members.empty() &&
+         IsAbove(request_.meeting, request_.self.node, hello.members.front().node, request_.fan_out);
+}
+
 void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_.self, hello)) {
     LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
     return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
   }
   ChildLinks::Child* child = children_->Find(source);
+  const bool first = child->ranks.empty();
+  if (first && !root_ && !child->same_node && !MayBeBelow(hello)) return children_->Remove(source);
   arrived_.Count(hello, child->same_node);
   bool rank_zero = false;
   for (const ProcessInfo& member : hello.members) {
@@ -216,7 +227,9 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
       rank_zero = rank_zero || claim.rank == 0;
     }
   }
-  children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
+  // Not the leader of another node before the root knows this process: until then nothing is lost with it.
+  if (first && (root_ || child->same_node || accepted()))
+    children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
   if (upstream_.parked()) children_->Send(source, EncodeBare(ControlType::kLater));
   // Ranks of this node go up with this process if the root turns out to be elsewhere.
   if (!root_ || child->same_node) members_.Add(source, hello);
@@ -232,14 +245,19 @@ void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::
   if (child.ranks.empty()) return;
   // A process that times out while the previous group still runs is no part of the next.
   if (upstream_.parked()) {
-    arrived_.local -= members_.Forget(source);
+    (child.same_node ? arrived_.local : arrived_.remote) -= members_.Forget(source);
     return;
   }
   if (root_) {
     if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
     return;
   }
-  OnFailureBelow(EndedWhileForming(child.ranks, request_.self.node));
+  if (child.same_node) return OnFailureBelow(EndedWhileForming(child.ranks, request_.self.node));
+  // It takes those behind it along, but it alone has ended.
+  const ProcessInfo& speaker = members_.SpeakerOf(source);
+  std::vector<int> ranks;
+  for (const RankClaim& claim : speaker.claims) ranks.push_back(claim.rank);
+  OnFailureBelow(EndedWhileForming(std::move(ranks), speaker.node));
 }
 
 // ---- at the root
@@ -250,7 +268,8 @@ void GroupFormation::BecomeRoot() {
   // A rank below has ended before.
   if (failure_below_) return events_.on_failed(*failure_below_, false);
   // Not before it listens: processes that come receive the reason.
-  const Status room = MakeRoomForAll(arrived_, request_.meeting.find_root == FindRoot::kSameNode);
+  const Status room = MakeRoomForAll(arrived_, place_.children > 0 ? place_.children + 1 : arrived_.nodes,
+                                     request_.meeting.find_root == FindRoot::kSameNode);
   if (!room) return Fail(room.error());
   for (const auto& [source, member] : members_.below()) {
     if (over_) return;
@@ -298,12 +317,14 @@ void GroupFormation::Form(FormedGroup group, ByteView frame) {
   for (auto& [source, child] : children_->all()) {
     if (child.ranks.empty()) continue;
     // Those of other nodes are in the root's roster, which has compared them.
-    const auto second = child.same_node ? members_.FindSecondClaim(source) : std::nullopt;
-    if (second) {
-      LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
-      child.stream->Send(Encode(Failure{*second, child.ranks.front(), -1, ""}));
-      child.ranks.clear();
-      continue;
+    if (!root_ || child.same_node) {
+      if (const auto second = members_.FindSecondClaim(source, group.roster)) {
+        LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
+        child.stream->Send(Encode(Failure{*second, child.ranks.front(), -1, ""}));
+        child.ranks.clear();
+        continue;
+      }
+      child.ranks = members_.RanksIn(source, group.roster);
     }
     child.stream->Send(frame);
   }

@@ -76,6 +76,9 @@ class GroupFormation {
   Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
   bool attached() const { return upstream_.attached(); }
   const std::string& upstream_name() const { return upstream_.name(); }
+  // One of the process above; -1: it has not accepted this one.
+  int upstream_rank() const { return upstream_.rank(); }
+  const TreePlace& place() const { return place_; }
   // A leader that this process reports in its place.
   const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
   // The first; it goes to each upstream.
@@ -106,6 +109,7 @@ class GroupFormation {
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
   void CompareWithChild(ChildLinks::Source source, ByteView frame);
   void OnFailureBelow(Failure failure);
+  bool MayBeBelow(const Hello& hello) const;
   void OnHello(ChildLinks::Source source, const Hello& hello);
   void ScheduleHello();
   void SendHello();
@@ -117,6 +121,7 @@ class GroupFormation {
   Events events_;
   std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
   ArrivedRanks arrived_;
+  const TreePlace place_;
   HelloMembers members_;  // below: the children's; at the root those of this node
   UpstreamLink upstream_;
   std::optional<Root> root_;

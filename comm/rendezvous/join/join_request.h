@@ -13,6 +13,7 @@
 #include "comm/net/private_directory.h"
 #include "comm/options.h"
 #include "comm/rendezvous/join/scheduler.h"
+#include "comm/rendezvous/join/tree.h"
 #include "comm/rendezvous/link/node_listener.h"
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
@@ -54,6 +55,8 @@ struct JoinRequest {
   // The time that the root of a failed group, and leaders of incomplete nodes, stay to notify late processes:
   // the starts of a large step, or of containers, are seconds apart.
   Duration late_nodes = std::chrono::seconds(10);
+  // Of the tree of leaders (tree.h). 0: all leaders connect to the root.
+  size_t fan_out = kFanOut;
   Versions versions{};
 };
 
@@ -66,6 +69,7 @@ struct Joined {
   std::string upstream_name;  // if it is no rank of the group: "the supervisor of rank 5 on gpu03"
   std::unique_ptr<StatusServer> status_server{};  // a leader's, if it could be opened
   std::unique_ptr<NodeListener> node_listener{};  // a leader's, open: a node's ranks find it without a gap
+  int upstream_rank = -1;                         // of the process above, on another node; -1: the root's
 };
 
 }  // namespace muster::rendezvous

@@ -18,6 +18,9 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
   } else if (group.rejection) {
     error = *group.rejection;
     error.message = fmt::format("the root, {}, was not joined within {}: {}", root, limit, error.message);
+  } else if (!group.upstream.empty() && group.below_a_leader) {
+    error.message = fmt::format("the root, {}, did not answer within {}; {} waits for it as well", root,
+                                limit, group.upstream);
   } else if (!group.upstream.empty()) {
     error.message = fmt::format("{} accepted the connection and sent nothing for {}", group.upstream, limit);
   } else if (group.leader || RootHosts(meeting) != std::vector{node}) {
@@ -43,15 +46,12 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .on_unheard = [this] { meeting_.Retry([this] { StartAgain(); }); },
            .on_leader_lost = [this] { OnLeaderLost(); },
            .can_prove = [this] { return root_.CanProve(); },
-           .on_restart = [this] { StartAgain(); },
+           .on_restart = [this] { OnRestart(); },
            .on_rank_zero = [this] { root_.BecomeRoot(); },
            .on_formed = [this](auto group) { OnFormed(std::move(group)); },
            .on_failed = [this](auto failure, bool from_above) { Fail(std::move(failure), from_above); }}),
       root_(loop, request_, formation_, deadline_,
-            {.on_link =
-                 [this](auto link) {
-                   Attach(std::move(link), DescribeRoot(request_.meeting, request_.self.node));
-                 },
+            {.on_link = [this](auto link, std::string name) { Attach(std::move(link), std::move(name)); },
              .on_failed = [this](const Error& error) { FailWith(error); }}),
       meeting_(
           loop, request_,
@@ -90,6 +90,11 @@ void Joiner::StartAgain() {
   meeting_.Start();
 }
 
+void Joiner::OnRestart() {
+  root_.BeginAtParent();
+  StartAgain();
+}
+
 void Joiner::OnLeaderLost() {
   deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
   StartAgain();
@@ -126,7 +131,8 @@ void Joiner::OnDeadline() {
   UnformedGroup group{.limit = request_.timeouts.rendezvous,
                       .leader = formation_.leader(),
                       .alone = meeting_.alone(),
-                      .accepted = formation_.accepted()};
+                      .accepted = formation_.accepted(),
+                      .below_a_leader = root_.below_a_leader() && (formation_.leader() || meeting_.alone())};
   if (formation_.roster() != nullptr) group.arrived = root_.Awaited().text;
   if (formation_.attached()) group.upstream = formation_.upstream_name();
   if (const RootFinder* search = root_.search()) {
@@ -142,6 +148,7 @@ void Joiner::OnFormed(FormedGroup group) {
   root_.Close();
   // The next call may come from a program of this rank.
   if (request_.kvs) request_.kvs->Rest();
+  const int upstream_rank = formation_.upstream_rank();
   // Immediately: the next messages of the children are for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
   on_done(Joined{std::make_shared<const FormedGroup>(std::move(group)),
@@ -150,7 +157,8 @@ void Joiner::OnFormed(FormedGroup group) {
                  formation_.leader() ? std::make_shared<const JoinRequest>(request_) : nullptr,
                  {},
                  std::move(status_server_),
-                 meeting_.TakeListener()});
+                 meeting_.TakeListener(),
+                 upstream_rank});
 }
 
 void Joiner::Fail(Failure failure, bool from_above) {

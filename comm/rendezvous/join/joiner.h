@@ -34,6 +34,7 @@ struct UnformedGroup {
   std::optional<std::string> arrived{};  // at the root: "3/4 ranks; missing b: 3 (never connected)"
   std::string upstream{};                // name of the connected process; empty: no connection
   bool accepted = false;                 // by upstream
+  bool below_a_leader = false;           // upstream is a leader between this process and the root
   std::optional<Error> rejection{};      // the root, or a process taken for it, has rejected this process
   std::string problem{};                 // of the search for the root
 };
@@ -65,6 +66,7 @@ class Joiner {
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
   void Lead();
   void StartAgain();
+  void OnRestart();
   void OnLeaderLost();
   std::optional<Failure> Reported() const;
   void OpenStatusServer();

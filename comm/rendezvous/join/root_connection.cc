@@ -1,6 +1,7 @@
 #include "comm/rendezvous/join/root_connection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
@@ -92,12 +93,22 @@ RootConnection::RootConnection(net::EventLoop& loop, JoinRequest& request, Group
       events_(std::move(events)),
       munge_worker_(loop.mailbox()) {}
 
+RootConnection::~RootConnection() {
+  loop_.Cancel(step_timer_);
+  loop_.Cancel(above_timer_);
+}
+
+void RootConnection::StopSearch() {
+  loop_.Cancel(std::exchange(above_timer_, 0));
+  search_.reset();
+}
+
 void RootConnection::Stop() {
   over_ = true;
   loop_.Cancel(step_timer_);
   inquiry_.reset();
   reporter_.reset();
-  search_.reset();
+  StopSearch();
 }
 
 void RootConnection::Close() {
@@ -115,6 +126,7 @@ Result<auth::Prover*> RootConnection::GetProver() {
 
 void RootConnection::Go() {
   if (IsRoot(request_.meeting, request_.self.node, formation_.HasRankZero())) return BecomeRoot();
+  if (formation_.leader() && formation_.place().children > 0) ListenForChildren();
   Search();
 }
 
@@ -131,13 +143,7 @@ void RootConnection::BecomeRoot() {
   if (meeting.find_root != FindRoot::kSameNode) {
     const Result<auth::Prover*> prover = GetProver();
     if (!prover) return FailWithoutProof(prover.error());
-    listener_ = std::make_unique<RootListener>(
-        loop_, request_, **prover,
-        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
-          formation_.AddChild(std::move(link), peer.ToString(), false);
-        },
-        [this](const Error& error) { OnMisplaced(error); });
-    listener_->Start();
+    Listen(**prover, [this](const Error& error) { OnMisplaced(error); });
     if (meeting.placement.nodes.size() > 1) {
       silent_ = std::make_unique<SilentNodes>(
           loop_, std::min(kProbePatience, request_.timeouts.rendezvous / 4),
@@ -149,6 +155,23 @@ void RootConnection::BecomeRoot() {
   Report();
   AskScheduler();
   formation_.BecomeRoot();
+}
+
+void RootConnection::Listen(auth::Prover& prover, RootListener::OnMisplaced on_misplaced) {
+  listener_ = std::make_unique<RootListener>(
+      loop_, request_, prover,
+      [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer) {
+        formation_.AddChild(std::move(link), peer.ToString(), false);
+      },
+      std::move(on_misplaced));
+  listener_->Start();
+}
+
+// A leader that does not find this one tries the next.
+void RootConnection::ListenForChildren() {
+  if (listener_ || request_.self.refused) return;
+  if (const Result<auth::Prover*> prover = GetProver())
+    Listen(**prover, [](const Error& error) { LogDebug("{}", error.message); });
 }
 
 // Groups normally form well within this time.
@@ -206,6 +229,12 @@ void RootConnection::Search() {
   }
   const Result<auth::Prover*> prover = GetProver();
   if (!prover) return ShowNoProof(prover.error());
+  if (below_a_leader()) {
+    where.hosts = {formation_.place().above[tried_]};
+    if (!next_above_)
+      next_above_ = Clock::now() + std::min(request_.leader_patience, deadline_.when().Remaining() / 4);
+    above_timer_ = loop_.At(*next_above_, [this] { TryNextAbove(); });
+  }
   if (request_.scheduler) {
     where.elsewhere = [scheduler = request_.scheduler](const std::string& host) {
       return AddressesByScheduler(*scheduler, host);
@@ -214,8 +243,33 @@ void RootConnection::Search() {
   search_ = std::make_unique<RootSearch>(
       loop_, std::move(where), params, **prover,
       [this](std::unique_ptr<net::FrameStream> link) { OnLink(std::move(link)); },
-      [this](const Error& error) { events_.on_failed(error); });
+      [this](const Error& error) { OnRejected(error); });
   Report();
+}
+
+// By a process of this launch. The root reports why.
+void RootConnection::OnRejected(const Error& error) {
+  if (!below_a_leader()) return events_.on_failed(error);
+  loop_.Cancel(above_timer_);
+  above_timer_ = loop_.After(Duration::zero(), [this] { TryNextAbove(); });
+}
+
+void RootConnection::TryNextAbove() {
+  LogDebug("{} does not accept this process; trying the next above it", DescribeAbove());
+  StopSearch();
+  ++tried_;
+  next_above_.reset();
+  Search();
+}
+
+void RootConnection::BeginAtParent() {
+  tried_ = 0;
+  next_above_.reset();
+}
+
+std::string RootConnection::DescribeAbove() const {
+  if (below_a_leader()) return fmt::format("the leader of {}", formation_.place().above[tried_]);
+  return DescribeRoot(request_.meeting, request_.self.node);
 }
 
 // As the root. A rank of its node that has a proof can be the root in its place.
@@ -229,6 +283,7 @@ void RootConnection::FailWithoutProof(const Error& reason) {
 void RootConnection::ShowNoProof(const Error& reason) {
   if (!request_.self.refused) request_.self.refused = reason;
   deadline_.Set(std::min(request_.timeouts.rendezvous, kRefusedPatience));
+  tried_ = formation_.place().above.size();
   no_proof_ = auth::MakeNoneProver();
   const auto end = [this, reason] { events_.on_failed(reason); };
   search_ = std::make_unique<RootSearch>(
@@ -260,7 +315,7 @@ void RootConnection::SearchEndpointStore(const RootDialer::Params& params) {
 
 void RootConnection::OnLink(std::unique_ptr<net::FrameStream> link) {
   loop_.Cancel(step_timer_);
-  events_.on_link(std::move(link));
+  events_.on_link(std::move(link), DescribeAbove());
 }
 
 // The root, and one line of each node that searches it.
@@ -278,7 +333,7 @@ AwaitedRanks RootConnection::Awaited() const {
   }
   if (!search_) return {};
   const std::string problem = search_->Problem();
-  return {fmt::format("for the root, {}{}{}", DescribeRoot(request_.meeting, request_.self.node),
+  return {fmt::format("for {}{}{}{}", below_a_leader() ? "" : "the root, ", DescribeAbove(),
                       problem.empty() ? "" : "; ", problem),
           {}};
 }

@@ -1,5 +1,6 @@
 // A leader's connection to the root: it searches the root on the hosts of the meeting, or is the root and
-// listens there. A root that waits collects facts for the error: the silent nodes that it reaches, and the
+// listens there. In a tree of leaders (tree.h) it searches the leader above it, and listens as well if
+// others are below it. A root that waits collects facts for the error: the silent nodes that it reaches, and the
 // scheduler's data about the launch.
 //
 // Runs on one EventLoop. Never stops by itself: its owner has the deadline.
@@ -44,7 +45,8 @@ RootSearch::Where WhereToSearch(const JoinRequest& request);
 class RootConnection {
  public:
   struct Events {
-    std::function<void(std::unique_ptr<net::FrameStream>)> on_link;  // to the root
+    // To the root, or to the leader above.
+    std::function<void(std::unique_ptr<net::FrameStream>, std::string name)> on_link;
     std::function<void(const Error&)> on_failed;
   };
 
@@ -54,16 +56,18 @@ class RootConnection {
                  JoinDeadline& deadline, Events events);
   RootConnection(const RootConnection&) = delete;
   RootConnection& operator=(const RootConnection&) = delete;
-  ~RootConnection() { loop_.Cancel(step_timer_); }
+  ~RootConnection();
 
   // Searches the root, or becomes it.
   void Go();
   void Search();
   void BecomeRoot();
+  // The processes above are those of another group.
+  void BeginAtParent();
   // Whether this process could prove its identity to the root, or as the root.
   bool CanProve() { return GetProver().has_value(); }
 
-  void StopSearch() { search_.reset(); }
+  void StopSearch();
   void StopReporting() { reporter_.reset(); }
   // The listener stays open, for late ranks.
   void Stop();
@@ -74,11 +78,18 @@ class RootConnection {
   AwaitedRanks Awaited() const;
   // Null if there is none at present.
   const RootFinder* search() const { return search_.get(); }
+  // Whether the process above, searched or connected, is a leader between this one and the root.
+  bool below_a_leader() const { return tried_ + 1 < formation_.place().above.size(); }
 
  private:
   Result<auth::Prover*> GetProver();
   void ShowNoProof(const Error& reason);
   void FailWithoutProof(const Error& reason);
+  void Listen(auth::Prover& prover, RootListener::OnMisplaced on_misplaced);
+  void ListenForChildren();
+  std::string DescribeAbove() const;
+  void OnRejected(const Error& error);
+  void TryNextAbove();
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
   void OnMisplaced(const Error& error);
@@ -100,7 +111,10 @@ class RootConnection {
   std::unique_ptr<SilentNodes> silent_;
   std::unique_ptr<SchedulerInquiry> inquiry_;
   std::unique_ptr<WaitReporter> reporter_;
+  size_t tried_ = 0;  // of formation_.place().above, without the one that is tried
+  std::optional<Clock::time_point> next_above_;
   net::EventLoop::TimerId step_timer_ = 0;
+  net::EventLoop::TimerId above_timer_ = 0;
   bool over_ = false;
 };
 

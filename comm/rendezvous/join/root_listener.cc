@@ -154,9 +154,9 @@ void RootListener::ReportPort(uint16_t port, const Ladder& ladder) const {
     const std::vector<uint16_t> ports = ladder(kWholeLadder);
     const auto tried = static_cast<size_t>(std::ranges::find(ports, port) - ports.begin());
     LogEvent(LogLevel::kWarning, "no_port", {{"port", port}, {"taken", tried}},
-             "the first {} ports of this launch are taken; the root listens on port {}", tried, port);
+             "the first {} ports of this launch are taken; listening on port {}", tried, port);
   }
-  LogEvent(LogLevel::kDebug, "listening", {{"port", port}}, "the root listens on port {}", port);
+  LogEvent(LogLevel::kDebug, "listening", {{"port", port}}, "listening on port {}", port);
 }
 
 // The first counts.

@@ -53,6 +53,8 @@ class UpstreamLink {
 
   bool attached() const { return stream_ != nullptr; }
   const std::string& name() const { return name_; }
+  // -1: it has not accepted this process.
+  int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
   // The local address that the connection uses; empty if it does not leave the node.

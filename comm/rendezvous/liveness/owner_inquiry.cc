@@ -66,8 +66,7 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source ask
   if (collected_.size() >= kMostOnTheirWay || collected_.contains(id)) return;
   Collected& collected = collected_[id];
   collected.asker = asker;
-  const bool is_here = !params_.links.is_root() || question.node == params_.node;
-  if (params_.look && is_here) collected.best = params_.look(question);
+  if (params_.look && question.node == params_.node) collected.best = params_.look(question);
   collected.best.id = id;
   if (!Decides(collected.best.kind)) {
     for (const ChildLinks::Source source : ChildLinksFor(question)) collected.waits_for.insert(source);
@@ -78,12 +77,11 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source ask
   for (const ChildLinks::Source source : collected.waits_for) params_.links.children().Send(source, frame);
 }
 
-// Below a leader all are on its node.
 std::vector<ChildLinks::Source> OwnerInquiry::ChildLinksFor(const OwnerQuestion& question) const {
   const auto on_node = [&](int rank) { return params_.roster.NodeOf(rank) == question.node; };
   std::vector<ChildLinks::Source> sources;
   for (const auto& [source, child] : params_.links.children().all()) {
-    if (!params_.links.is_root() || std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
+    if (std::ranges::any_of(child.ranks, on_node)) sources.push_back(source);
   }
   return sources;
 }

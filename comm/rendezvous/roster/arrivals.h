@@ -31,8 +31,11 @@ struct ArrivedRanks {
   int local = 0;                       // of them have come, with the process's own
   int remote = 0;                      // have come from other nodes
   std::set<std::string> told_nodes{};  // other nodes that have received the group's failure
+  int below = 0;  // ranks on the nodes below this one in the tree of leaders; -1: unknown
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
+  // And those below it.
+  bool WholeSubtreeIsHere() const { return WholeNodeIsHere() && below >= 0 && remote >= below; }
   void Count(const Hello& hello, bool same_node) {
     for (const ProcessInfo& member : hello.members) {
       if (member.pid == 0) continue;

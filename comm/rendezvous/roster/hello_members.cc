@@ -1,14 +1,25 @@
 #include "comm/rendezvous/roster/hello_members.h"
 
 #include <algorithm>
-#include <map>
 
 #include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
+namespace {
+
+bool IsMember(const Roster& roster, const ProcessInfo& process, const RankClaim& claim) {
+  return claim.rank >= 0 && claim.rank < roster.size() &&
+         roster.members[static_cast<size_t>(claim.rank)].pid == process.pid &&
+         roster.NodeName(claim.rank) == process.node;
+}
+
+}  // namespace
 
 void HelloMembers::Add(Source source, const Hello& hello) {
-  for (const ProcessInfo& member : hello.members) below_.emplace_back(source, member);
+  for (const ProcessInfo& member : hello.members) {
+    below_.emplace_back(source, member);
+    if (member.node != self_.node) addresses_.try_emplace(member.node, hello.addresses);
+  }
 }
 
 int HelloMembers::Forget(Source source) {
@@ -40,25 +51,45 @@ bool HelloMembers::HasRankZero() const {
          std::ranges::any_of(below_, [&](const auto& entry) { return has(entry.second); });
 }
 
-std::vector<ProcessInfo> HelloMembers::TakeUnsent() {
-  std::vector<ProcessInfo> unsent;
-  if (sent_ == 0) unsent = Own();
-  for (sent_ = std::max<size_t>(sent_, 1); sent_ <= below_.size(); ++sent_)
-    unsent.push_back(below_[sent_ - 1].second);
+std::vector<Hello> HelloMembers::TakeUnsent() {
+  std::vector<Hello> unsent;
+  if (sent_ == 0) unsent.push_back({{}, Own()});
+  for (sent_ = std::max<size_t>(sent_, 1); sent_ <= below_.size(); ++sent_) {
+    const ProcessInfo& member = below_[sent_ - 1].second;
+    if (!unsent.empty() && unsent.back().members.back().node == member.node) {
+      unsent.back().members.push_back(member);
+      continue;
+    }
+    const auto addresses = addresses_.find(member.node);
+    unsent.push_back(
+        {addresses == addresses_.end() ? std::vector<std::string>{} : addresses->second, {member}});
+  }
   return unsent;
 }
 
-std::optional<Error> HelloMembers::FindSecondClaim(Source source) const {
-  std::map<int, std::pair<Source, const ProcessInfo*>> first;
-  for (const RankClaim& claim : self_.claims) first.emplace(claim.rank, std::pair(ChildLinks::kSelf, &self_));
-  for (const auto& [from, member] : below_) {
-    for (const RankClaim& claim : member.claims) {
-      const auto& [other, process] = first.emplace(claim.rank, std::pair(from, &member)).first->second;
-      if (from == source && other != source)
-        return ClaimedTwice(claim.rank, {process->pid, process->node}, {member.pid, member.node});
-    }
+const ProcessInfo& HelloMembers::SpeakerOf(Source source) const {
+  return std::ranges::find(below_, source, &Below::value_type::first)->second;
+}
+
+std::optional<Error> HelloMembers::FindSecondClaim(Source source, const Roster& roster) const {
+  const ProcessInfo& speaker = SpeakerOf(source);
+  for (const RankClaim& claim : speaker.claims) {
+    if (claim.rank < 0 || claim.rank >= roster.size() || IsMember(roster, speaker, claim)) continue;
+    const int pid = roster.members[static_cast<size_t>(claim.rank)].pid;
+    return ClaimedTwice(claim.rank, {pid, roster.NodeName(claim.rank)}, {speaker.pid, speaker.node});
   }
   return std::nullopt;
+}
+
+std::vector<int> HelloMembers::RanksIn(Source source, const Roster& roster) const {
+  std::vector<int> ranks;
+  for (const auto& [from, member] : below_) {
+    if (from != source) continue;
+    for (const RankClaim& claim : member.claims) {
+      if (IsMember(roster, member, claim)) ranks.push_back(claim.rank);
+    }
+  }
+  return ranks;
 }
 
 }  // namespace muster::rendezvous

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,20 +34,27 @@ class HelloMembers {
   const Below& below() const { return below_; }
   bool HasRankZero() const;
 
-  // Those that the present process above has not received. Own() comes first.
-  std::vector<ProcessInfo> TakeUnsent();
+  // Those that the present process above has not received, by node: a hello has one node's addresses. Own() comes first; its
+  // addresses are for the caller to fill in.
+  std::vector<Hello> TakeUnsent();
   // There is another process above.
   void SendAllAgain() { sent_ = 0; }
 
-  // Why a process below is no part of the group that has formed: another process, which came before it, has its rank. Its
-  // hello was on the way to the root when the group formed.
-  std::optional<Error> FindSecondClaim(Source source) const;
+  // The process at the other end: the first of its hello.
+  const ProcessInfo& SpeakerOf(Source source) const;
+
+  // Why the process at the other end is no part of the group that has formed: another process has its rank. Its hello was on
+  // the way to the root when the group formed.
+  std::optional<Error> FindSecondClaim(Source source, const Roster& roster) const;
+  // The ranks behind a connection, without those of such processes.
+  std::vector<int> RanksIn(Source source, const Roster& roster) const;
 
  private:
   const ProcessInfo& self_;
   std::optional<ProcessInfo> lost_leader_;
   Below below_;
-  size_t sent_ = 0;  // 1 for Own(), and one for each below
+  std::map<std::string, std::vector<std::string>> addresses_;  // of other nodes
+  size_t sent_ = 0;                                            // 1 for Own(), and one for each below
 };
 
 }  // namespace muster::rendezvous

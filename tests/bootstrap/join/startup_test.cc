@@ -37,6 +37,16 @@ TEST(MakeJoinRequest, TakesNoRestartFromTheNameOfALaunch) {
   EXPECT_EQ(MustRequest(named("x restart=1")).self.agreement.restart, 0);
 }
 
+TEST(MakeJoinRequest, AMapHasNoTreeOfLeaders) {
+  const Environment environment = Live(Torchrun(3, 4, 1, 2, 1, 2));
+  const auto resolution = resolve::Resolve(environment, {});
+  ASSERT_TRUE(resolution);
+  StartOptions asked;
+  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution, {})->fan_out, rendezvous::kFanOut);
+  asked.group_only = true;
+  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution, {})->fan_out, 0);
+}
+
 // One process that stands for several ranks is a process of the same job.
 TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
   const std::string end = "SLURM_JOB_END_TIME=" + std::to_string(time(nullptr) + 300) + "\n";

@@ -72,6 +72,7 @@ rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& p
   request.timeouts.rendezvous = launch.rendezvous;
   request.liveness = launch.liveness;
   request.uid = process.uid;
+  request.fan_out = launch.fan_out;
   return request;
 }
 

@@ -15,6 +15,9 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Another sequence, so that a seed's faults are what they were before there were trees.
+constexpr uint64_t kTrees = uint64_t{4} << 32;
+
 Machines MakeMachines(Random& random) {
   Machines machines;
   machines.turn = microseconds(random.Between(1, 30));
@@ -95,6 +98,20 @@ void AddSuccessor(Random& random, Scenario& scenario) {
   }
 }
 
+// A third has a tree of leaders, from three nodes on.
+void MakeTrees(Scenario& scenario) {
+  Random random(scenario.seed ^ kTrees);
+  if (!random.Chance(0.33)) return;
+  for (Launch& launch : scenario.launches) {
+    launch.find_root = FindRoot::kFirstNode;
+    launch.knows_placement = true;
+    launch.fan_out = static_cast<size_t>(random.Between(2, 4));
+  }
+  // One launch, started again.
+  if (scenario.launches.back().follows >= 0)
+    scenario.launches.back().fan_out = scenario.launches.front().fan_out;
+}
+
 Fault::Kind KindOf(Random& random, int nodes) {
   using enum Fault::Kind;
   constexpr std::array kOfProcesses = {kKill,        kKill,          kKillAtCall, kKillAtCall, kKillAtCall,
@@ -136,6 +153,7 @@ Scenario MakeScenario(uint64_t seed) {
     AddProcesses(random, scenario, i);
   }
   if (launches == 1 && random.Chance(0.15)) AddSuccessor(random, scenario);
+  if (scenario.nodes > 2) MakeTrees(scenario);
   // A third runs undisturbed.
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
@@ -204,10 +222,12 @@ std::string Describe(const Scenario& scenario) {
                   FormatDuration(scenario.machines.latency), scenario.processes.size());
   for (const Launch& launch : scenario.launches) {
     text += fmt::format(
-        "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}\n",
+        "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}, "
+        "fan-out {}\n",
         launch.key, launch.follows < 0 ? "" : " again", launch.world_size, static_cast<int>(launch.find_root),
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
-        launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after));
+        launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after),
+        launch.fan_out);
   }
   for (const Fault& fault : scenario.faults) text += "  " + Describe(scenario, fault) + "\n";
   return text;

@@ -8,6 +8,7 @@
 
 #include "comm/meeting.h"
 #include "comm/options.h"
+#include "comm/rendezvous/join/tree.h"
 #include "tests/simulation/machine/world.h"
 
 namespace muster::simulation {
@@ -38,6 +39,7 @@ struct Launch {
   Duration pause{};   // between rounds
   Duration gather{};  // the deadline of a round
   std::vector<int> node_of_rank;
+  size_t fan_out = rendezvous::kFanOut;  // of the tree of leaders
   int follows = -1;  // index into Scenario::launches: the same launch, started again after that one
 };
 

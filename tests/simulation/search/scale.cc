@@ -46,6 +46,7 @@ struct Leader {
   Time gathered{};
   Time told{};
   Duration computed{};  // until it had formed
+  int descriptors = 0;  // when it had formed, or knew the failure
   Error error;
 };
 
@@ -53,6 +54,7 @@ struct Cluster {
   int nodes = 0;
   int ranks = 0;  // of each
   Scenario scenario{};
+  Placement placement{};
   World world;
   std::deque<Leader> leaders{};
   std::shared_ptr<const rendezvous::FormedGroup> group{};
@@ -100,8 +102,9 @@ rendezvous::JoinRequest RequestOf(Cluster& cluster, int number, Process& process
   rendezvous::JoinRequest request = RequestOf(cluster.scenario, plan, outcome);
   for (int local = 0; local < cluster.ranks; ++local)
     request.self.claims[static_cast<size_t>(local)].payload = PayloadOf(process.node, local);
+  request.meeting.placement.nodes = cluster.placement.nodes;
   // The others have no need of it, and this machine has not the memory.
-  if (number == 0) request.meeting.placement = PlacementOf(cluster.scenario.launches.front());
+  if (number == 0) request.meeting.placement.node_of_rank = cluster.placement.node_of_rank;
   return request;
 }
 
@@ -136,6 +139,11 @@ class NodeProcess {
       me_.formed = cluster_.world.now();
       ++cluster_.formed;
       me_.computed = me_.process->computed;
+      me_.descriptors = me_.process->OpenDescriptors();
+      // It is of no use from here on, and this machine has not the memory.
+      auto request = std::make_shared<rendezvous::JoinRequest>(*joined->request);
+      request->meeting.placement = {};
+      joined->request = std::move(request);
       if (!cluster_.group) {
         cluster_.group = joined->group;
         cluster_.roster_bytes = Encode(*joined->group).size();
@@ -163,6 +171,7 @@ class NodeProcess {
   void Note(const Error& error) {
     const Unmetered harness;
     me_.told = cluster_.world.now();
+    me_.descriptors = std::max(me_.descriptors, me_.process->OpenDescriptors());
     ++cluster_.told;
     me_.error = error;
   }
@@ -216,10 +225,11 @@ void StartAll(Cluster& cluster, int absent_one_in) {
   Launch launch;
   launch.key = "launch";
   launch.world_size = cluster.world_size();
-  launch.find_root = FindRoot::kHost;
+  launch.find_root = FindRoot::kFirstNode;
   launch.knows_placement = false;
   launch.rendezvous = absent_one_in > 0 ? seconds(20) : kLimit;
   for (int rank = 0; rank < launch.world_size; ++rank) launch.node_of_rank.push_back(rank / cluster.ranks);
+  cluster.placement = PlacementOf(launch);
   cluster.scenario.launches.push_back(launch);
   cluster.leaders.resize(static_cast<size_t>(cluster.nodes));
   for (int number = 0; number < cluster.nodes; ++number) {
@@ -256,11 +266,15 @@ bool PrintForming(const Cluster& cluster, const Usage& root) {
   const Leader& first = cluster.leaders.front();
   Duration last{};
   Duration computed{};
+  Duration busiest{};
+  int descriptors = 0;
   ptrdiff_t peak = 0;
   for (const Leader& leader : cluster.leaders) {
     last = std::max(last, leader.formed);
     if (&leader == &first) continue;
     computed += leader.computed;
+    busiest = std::max(busiest, leader.computed);
+    descriptors = std::max(descriptors, leader.descriptors);
     peak = std::max(peak, leader.process->account.peak);
   }
   if (cluster.formed < cluster.nodes) {
@@ -271,9 +285,10 @@ bool PrintForming(const Cluster& cluster, const Usage& root) {
   Print("forming", fmt::format("all after {:.3f} s", Seconds(last)));
   Print("  root", fmt::format("{}, {} descriptors, {:.1f} MiB at most", Describe(root),
                               first.process->OpenDescriptors(), MiB(first.process->account.peak)));
-  Print("  others",
-        fmt::format("{:.2f} ms computed each, {:.2f} s all together; {:.1f} MiB at most",
-                    1e3 * Seconds(computed) / std::max(1, cluster.nodes - 1), Seconds(computed), MiB(peak)));
+  Print("  others", fmt::format("{:.2f} ms computed each, {:.1f} ms at most, {:.2f} s all together; {} "
+                                "descriptors, {:.1f} MiB at most",
+                                1e3 * Seconds(computed) / std::max(1, cluster.nodes - 1),
+                                1e3 * Seconds(busiest), Seconds(computed), descriptors, MiB(peak)));
   Print("  roster", fmt::format("{} bytes, {:.1f} a rank", cluster.roster_bytes,
                                 static_cast<double>(cluster.roster_bytes) / cluster.world_size()));
   return true;
@@ -335,10 +350,11 @@ int RunAbsent(int nodes, int ranks) {
   const Leader& root = cluster.leaders.front();
   Duration last{};
   for (const Leader& leader : cluster.leaders) last = std::max(last, leader.told);
-  Print("absent 1 in " + std::to_string(kAbsentOneIn),
-        fmt::format(" {} of {} know {:.3f} s after the deadline; root: {}, {:.1f} MiB at most", cluster.told,
-                    present, Seconds(last - cluster.scenario.launches.front().rendezvous),
-                    Describe(Of(*root.process)), MiB(root.process->account.peak)));
+  Print(
+      "absent 1 in " + std::to_string(kAbsentOneIn),
+      fmt::format(" {} of {} know {:.3f} s after the deadline; root: {}, {} descriptors, {:.1f} MiB at most",
+                  cluster.told, present, Seconds(last - cluster.scenario.launches.front().rendezvous),
+                  Describe(Of(*root.process)), root.descriptors, MiB(root.process->account.peak)));
   Print("", fmt::format("{} bytes: {}", root.error.message.size(), root.error.message));
   return cluster.told == present ? 0 : 1;
 }

@@ -44,6 +44,13 @@ TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
                "the group did not form within 1s, and rank 0 on b fell silent", kHint},
            Row{"b", [](UnformedGroup& group) { group.upstream = "the leader of a"; },
                "the leader of a accepted the connection and sent nothing for 1s", kHint},
+           Row{"b",
+               [](UnformedGroup& group) {
+                 group.upstream = "the leader of c";
+                 group.below_a_leader = true;
+               },
+               "the root, rank 0 on b, did not answer within 1s; the leader of c waits for it as well",
+               kHint},
            Row{"b", [](UnformedGroup& group) { group.leader = true; },
                "the root, rank 0 on b, did not answer within 1s", kFormedHint},
            Row{"b",

@@ -143,8 +143,8 @@ TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
   Start();
   DialAt("127.0.0.1", {ladder[kLadderLength + 1]});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
-  EXPECT_EQ(log.Text(), fmt::format("muster: warning: the first 9 ports of this launch are taken; the root "
-                                    "listens on port {}\n",
+  EXPECT_EQ(log.Text(), fmt::format("muster: warning: the first 9 ports of this launch are taken; "
+                                    "listening on port {}\n",
                                     ladder[kLadderLength + 1]));
 }
 

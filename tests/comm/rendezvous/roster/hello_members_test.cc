@@ -17,9 +17,11 @@ ProcessInfo Process(int pid, int rank) {
   return info;
 }
 
-std::vector<int> PidsOf(const std::vector<ProcessInfo>& members) {
+std::vector<int> PidsOf(const std::vector<Hello>& hellos) {
   std::vector<int> pids;
-  for (const ProcessInfo& member : members) pids.push_back(member.pid);
+  for (const Hello& hello : hellos) {
+    for (const ProcessInfo& member : hello.members) pids.push_back(member.pid);
+  }
   return pids;
 }
 
@@ -66,20 +68,43 @@ TEST(HelloMembers, RankZeroIsThisProcessOrOneBelow) {
 
 // The simulation found it: the second hello was on the way to the root when the group formed, and the second process got the
 // roster like the first.
-TEST(HelloMembers, TheSecondOfTwoClaimsIsTheProcessThatCameLater) {
+TEST(HelloMembers, AProcessWhoseRankAnotherHasInTheRosterIsTheSecond) {
   const ProcessInfo self = Process(10, 0);
   HelloMembers members(self);
   members.Add(1, {{}, {Process(11, 1)}});
   members.Add(2, {{}, {Process(12, 2)}});
   members.Add(3, {{}, {Process(13, 1)}});
   members.Add(4, {{}, {Process(14, 0)}});
-  EXPECT_FALSE(members.FindSecondClaim(1));
-  EXPECT_FALSE(members.FindSecondClaim(2));
-  ASSERT_TRUE(members.FindSecondClaim(3));
-  EXPECT_EQ(members.FindSecondClaim(3)->code, Code::kDisagreement);
-  EXPECT_EQ(members.FindSecondClaim(3)->message,
+  ProcessInfo elsewhere = Process(12, 2);
+  elsewhere.node = "gpu03";
+  members.Add(5, {{}, {elsewhere}});
+  Roster roster;
+  roster.nodes = {{"gpu02", {}}};
+  for (const int pid : {10, 11, 12}) roster.members.push_back({0, pid - 10, pid, {}});
+  EXPECT_FALSE(members.FindSecondClaim(1, roster));
+  EXPECT_FALSE(members.FindSecondClaim(2, roster));
+  ASSERT_TRUE(members.FindSecondClaim(3, roster));
+  EXPECT_EQ(members.FindSecondClaim(3, roster)->code, Code::kDisagreement);
+  EXPECT_EQ(members.FindSecondClaim(3, roster)->message,
             "rank 1 is claimed twice: by pid 11 on gpu02 and by pid 13 on gpu02");
-  EXPECT_TRUE(members.FindSecondClaim(4));
+  EXPECT_TRUE(members.FindSecondClaim(4, roster));
+  EXPECT_TRUE(members.FindSecondClaim(5, roster));
+  // Behind the leader of another node: that leader refuses it.
+  members.Add(1, {{}, {Process(15, 2)}});
+  EXPECT_FALSE(members.FindSecondClaim(1, roster));
+  EXPECT_THAT(members.RanksIn(1, roster), ElementsAre(1));
+}
+
+TEST(HelloMembers, EachNodeHasAHelloWithItsAddresses) {
+  const ProcessInfo self = Process(10, 0);
+  HelloMembers members(self);
+  ProcessInfo elsewhere = Process(20, 3);
+  elsewhere.node = "gpu03";
+  members.Add(1, {{}, {Process(11, 1)}});
+  members.Add(2, {{"10.0.0.3"}, {elsewhere}});
+  EXPECT_THAT(members.TakeUnsent(),
+              ElementsAre(Hello{{}, {self, Process(11, 1)}}, Hello{{"10.0.0.3"}, {elsewhere}}));
+  EXPECT_EQ(members.SpeakerOf(2), elsewhere);
 }
 
 }  // namespace

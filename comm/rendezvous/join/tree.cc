@@ -1,0 +1,80 @@
+#include "comm/rendezvous/join/tree.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace muster::rendezvous {
+namespace {
+
+// A level more for a few nodes would cost more than it saves.
+bool IsStar(size_t nodes, size_t fan_out) { return fan_out == 0 || nodes <= fan_out + fan_out / 7; }
+
+// Only with the root on the first node does the list lead to it.
+std::optional<size_t> NumberOf(const Meeting& meeting, const std::string& node) {
+  const std::vector<Placement::Node>& nodes = meeting.placement.nodes;
+  const auto found = std::ranges::find(nodes, node, &Placement::Node::name);
+  if (meeting.find_root != FindRoot::kFirstNode || found == nodes.end()) return std::nullopt;
+  return static_cast<size_t>(found - nodes.begin());
+}
+
+}  // namespace
+
+LeaderTree::LeaderTree(size_t nodes, size_t fan_out)
+    : nodes_(nodes), fan_out_(IsStar(nodes, fan_out) ? std::max<size_t>(nodes, 1) : fan_out) {}
+
+std::vector<size_t> LeaderTree::Above(size_t node) const {
+  std::vector<size_t> above;
+  if (node == 0) return above;
+  const size_t parent = Parent(node);
+  above.push_back(parent);
+  if (parent == 0) return above;
+  // Of those beside the parent the first ones have children. The children of an absent node spread over them.
+  const size_t first = FirstChild(Parent(parent));
+  size_t beside = 0;
+  while (beside < fan_out_ && Children(first + beside) > 0) ++beside;
+  if (beside > 1) {
+    const size_t choice = first + (node - 1) % fan_out_ % (beside - 1);
+    above.push_back(choice < parent ? choice : choice + 1);
+  }
+  for (size_t next = parent; next != 0;) above.push_back(next = Parent(next));
+  return above;
+}
+
+size_t LeaderTree::Children(size_t node) const {
+  const size_t first = FirstChild(node);
+  return first < nodes_ ? std::min(fan_out_, nodes_ - first) : 0;
+}
+
+std::vector<size_t> LeaderTree::Below(size_t node) const {
+  std::vector<size_t> below;
+  const auto add_children = [&](size_t parent) {
+    for (size_t i = 0; i < Children(parent); ++i) below.push_back(FirstChild(parent) + i);
+  };
+  add_children(node);
+  for (size_t i = 0; i < below.size(); ++i) add_children(below[i]);
+  return below;
+}
+
+TreePlace PlaceInTree(const Meeting& meeting, const std::string& node, size_t fan_out) {
+  const std::vector<Placement::Node>& nodes = meeting.placement.nodes;
+  const std::optional<size_t> number = NumberOf(meeting, node);
+  if (!number) return {};
+  const LeaderTree tree(nodes.size(), fan_out);
+  TreePlace place;
+  for (const size_t above : tree.Above(*number)) place.above.push_back(nodes[above].name);
+  place.children = tree.Children(*number);
+  for (const size_t below : tree.Below(*number)) {
+    const int tasks = nodes[below].tasks;
+    place.ranks_below = tasks > 0 && place.ranks_below >= 0 ? place.ranks_below + tasks : -1;
+  }
+  return place;
+}
+
+bool IsAbove(const Meeting& meeting, const std::string& node, const std::string& child, size_t fan_out) {
+  const std::optional<size_t> above = NumberOf(meeting, node);
+  const std::optional<size_t> below = NumberOf(meeting, child);
+  if (!above || !below) return false;
+  return std::ranges::count(LeaderTree(meeting.placement.nodes.size(), fan_out).Above(*below), *above) > 0;
+}
+
+}  // namespace muster::rendezvous
