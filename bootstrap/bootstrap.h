@@ -55,10 +55,11 @@ struct InitOptions {
 //     kInternal        a bug in muster
 Result<Communicator*> Init(const InitOptions& options = {});
 
-// The tuple that Init resolved; null before Init has succeeded, and after Shutdown. Any thread.
+// The tuple that Init resolved; null before Init has succeeded, and after Shutdown. Any thread; waits while Init,
+// BeginMap or Shutdown runs. Valid until Shutdown. A forked child has its parent's.
 const RankTuple* InitializedTuple();
 
-// The timeouts of that group's configuration; null before Init has succeeded, and after Shutdown. Any thread.
+// The timeouts of that group's configuration; otherwise as InitializedTuple.
 const TimeoutOptions* InitializedTimeouts();
 
 // Makes "rank R on NODE REASON" (kPeerLost) the failure of the whole group, unless it has one: calls that

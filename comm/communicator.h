@@ -3,7 +3,8 @@
 //
 // Every call blocks until this rank's part is done, a peer is lost, ranks turn out to disagree, or its
 // deadline passes: the call's own timeout, else the one from the configuration (timeouts.barrier for Barrier,
-// timeouts.collective for the rest). The timeout of a call is more than 0. A signal does not end a wait.
+// timeouts.collective for the rest). The timeout of a call is more than 0. The deadline is no later than the job's
+// end, if that is known and still ahead (timeouts.cap_at_job_end). A signal does not end a wait.
 //
 //     kUsage           an argument, a timeout of 0 or less, a second collective at the same time, or a forked
 //                      child; found before anything is sent, on this rank alone, and nothing is broken
@@ -179,7 +180,8 @@ class Communicator {
 
   // Calls on device memory between them are queued as one, so that a Send and a Recv of the same rank do not
   // wait for each other. Call both in one thread, with only such calls in between, and end a group that was begun
-  // whatever its calls return. kUsage: a group has begun already, or none has. Nothing changes for host memory.
+  // whatever its calls return. BeginGroup does not block. kUsage: a group has begun already, or none has. Nothing
+  // changes for host memory.
   virtual Status BeginGroup() { return {}; }
   virtual Status EndGroup() { return {}; }
   // BLOCKS until all work that was queued on device memory is done. Check this result before reading buffers: after

@@ -1,4 +1,5 @@
-// The final table of a group: the node and place of each rank. A value, the same on every rank.
+// The final table of a group: the node and place of each rank. A value, the same on every rank. Its functions take
+// a rank of 0..size()-1 and an index into nodes; no other number is checked.
 #pragma once
 
 #include <optional>

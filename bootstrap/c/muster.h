@@ -15,23 +15,25 @@
  *
  * Errors. A function that can fail returns NULL, or an error: a code, one sentence that names its subject
  * (rank, node, variable, path, timeout), and what to do about it. The error is the caller's:
- * muster_error_free. Nothing is thrown, nothing is printed but muster's log (configuration: log), and nothing
- * ends the process. After any error but MUSTER_USAGE from a call on a communicator that communicator is
- * broken: every later call returns the first error.
+ * muster_error_free. The object that the call should have made is then NULL. Nothing is thrown, nothing is printed but
+ * muster's log (configuration: log), and nothing ends the process. After any error but MUSTER_USAGE from a call on a
+ * communicator that communicator is broken: every later call returns the first error.
  *
  * Ownership. Buffers stay the caller's and may be used again when the call returns. The world belongs to
- * muster, until muster_shutdown; a communicator of muster_split is the caller's: muster_comm_free. A returned
- * string lives as long as the object of the call.
+ * muster, until muster_shutdown; a communicator of muster_split is the caller's: muster_comm_free. A string about a
+ * communicator lives until that is freed, at most until muster_shutdown. One about the process lives until
+ * muster_shutdown, names of codes and versions for ever.
  *
  * Threads. One call at a time on one communicator, else MUSTER_USAGE; muster_send and muster_recv with different
  * peers may run beside it. Communicators are independent of each other. muster_init and muster_shutdown: one
  * thread. The functions that only return facts may be called from any thread, and muster_abandon may be called
- * while other calls wait.
+ * while other calls wait. Facts of the process wait while muster_init, muster_map_begin or muster_shutdown runs.
  *
  * Blocking. Every call on a communicator waits until this rank's part is done, a peer is lost, ranks turn out
  * to disagree, or its timeout passes. Timeouts are nanoseconds; MUSTER_TIMEOUT_DEFAULT (anything below 0) is
  * that of the configuration: timeouts.barrier for muster_barrier, timeouts.collective for the rest; 0 is
- * MUSTER_USAGE. A signal does not end a wait.
+ * MUSTER_USAGE. No call waits beyond the job's end, if that is known and still ahead (timeouts.cap_at_job_end). A
+ * signal does not end a wait.
  *
  * Codes of a call on a communicator:
  *
@@ -44,14 +46,15 @@
  *   MUSTER_SYSTEM          the operating system refused (memory, descriptors)
  *   MUSTER_INTERNAL        a bug in muster
  *
- * All but MUSTER_USAGE fail the whole group, on all ranks.
+ * All but MUSTER_USAGE fail the whole group, on all ranks. Maps have rules of their own, at their functions.
  *
  * Units. Counts are elements of `type`, sizes are bytes, ranks are 0..size-1 of the communicator they are
  * used with. All memory is host memory. A count or size of 0 is legal: its buffer may be NULL, and the call still
  * takes part.
  *
- * Fork. A forked child has no group: every call in it returns MUSTER_USAGE, and the functions that only return
- * facts return -1 or NULL. exec is fine.
+ * Fork. A child that is forked while there is a group has none: calls on its objects and muster_init return
+ * MUSTER_USAGE, facts of a communicator are -1 or NULL, muster_shutdown, muster_comm_free and muster_map_free do
+ * nothing. Facts of the process are the parent's. exec is fine.
  */
 #ifndef MUSTER_H_
 #define MUSTER_H_
@@ -141,20 +144,22 @@ typedef struct muster_options {
  *   MUSTER_PEER_LOST        a rank ended while the group was forming
  *   MUSTER_DISAGREEMENT     ranks differ in world size, configuration or version
  *   MUSTER_AUTHENTICATION   a peer could not prove its identity
- *   MUSTER_SYSTEM           the operating system refused */
+ *   MUSTER_SYSTEM           the operating system refused
+ *   MUSTER_INTERNAL         a bug in muster */
 MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_options* options,
                                           muster_comm** world);
 
-/* Leaves the group and frees the communicators of muster_split; waits for at most timeouts.shutdown. Without
- * it the end of this process is a failure of the group. Communicators may still be passed to any function
- * here, which then returns MUSTER_USAGE. Does nothing if there is no group, and in a forked child. Error: the
- * failure of the group, if it has failed or fails during this wait. */
+/* Leaves the group, and ends the communicators of muster_split and the maps; waits for at most timeouts.shutdown.
+ * Without it the end of this process is a failure of the group. Communicators and maps may still be passed to any
+ * function here, which then returns MUSTER_USAGE, -1 or NULL; those of muster_split and muster_map_begin remain to be
+ * freed. Does nothing if there is no group, and in a forked child. Error: the failure of the group, if it has failed
+ * or fails during this wait. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
- * call that waits, on every rank, returns it, and so does every later one. `reason`: "was interrupted". For a
- * thread that ends the wait of another thread. Does not wait; does nothing while muster_init, muster_map_begin or
- * muster_shutdown runs. */
+ * call that waits, on every rank, returns it, and so does every later one. `reason`: "was interrupted"; NULL: "gave
+ * up". For a thread that ends the wait of another thread. Does not wait; does nothing without a group, in a forked
+ * child, and while muster_init, muster_map_begin or muster_shutdown runs. */
 MUSTER_EXPORT void muster_abandon(const char* reason);
 
 typedef enum muster_log_level MUSTER_ANY_NUMBER {
@@ -170,7 +175,8 @@ typedef enum muster_log_level MUSTER_ANY_NUMBER {
  * standard error, without a time. Does nothing in a forked child of a process with a group. */
 MUSTER_EXPORT void muster_log(muster_log_level level, const char* message);
 
-/* The rank of this process, and its place. -1, or NULL, of a communicator that has been freed. */
+/* The rank of this process, and its place. -1, or NULL: of NULL, after muster_shutdown, in a forked child, and of a
+ * rank, node or index that does not exist. */
 MUSTER_EXPORT int muster_rank(const muster_comm* comm);
 MUSTER_EXPORT int muster_size(const muster_comm* comm);
 MUSTER_EXPORT int muster_local_rank(
@@ -188,7 +194,7 @@ MUSTER_EXPORT const char* muster_group_id(
     const muster_comm* comm); /* 32 hexadecimal digits; "" in a world of one */
 MUSTER_EXPORT const char* muster_backend(const muster_comm* comm); /* "socket" */
 
-/* Of the process: NULL, or -1, before muster_init and after muster_shutdown. */
+/* Facts of the process: NULL, or -1, before muster_init and after muster_shutdown. */
 MUSTER_EXPORT const char* muster_launcher(void); /* "slurm", "torchrun", "muster", ..., "none" */
 MUSTER_EXPORT const char* muster_job_key(void);  /* "slurm:4.0:0" */
 /* timeouts.collective, as the group's configuration has it. */
@@ -270,7 +276,8 @@ MUSTER_FALLIBLE muster_error* muster_reduce_scatter(muster_comm* comm, const voi
 MUSTER_FALLIBLE muster_error* muster_all_to_all(muster_comm* comm, const void* send, void* receive,
                                                 size_t count, muster_type type, int64_t timeout_ns);
 
-/* Matched in order between each pair of ranks; type and count must agree on both sides. */
+/* Matched in order between each pair of ranks; type and count must agree on both sides, else MUSTER_DISAGREEMENT.
+ * `to` or `from` is another rank: this rank itself is MUSTER_USAGE. */
 MUSTER_FALLIBLE muster_error* muster_send(muster_comm* comm, const void* data, size_t count, muster_type type,
                                           int to, int64_t timeout_ns);
 MUSTER_FALLIBLE muster_error* muster_recv(muster_comm* comm, void* data, size_t count, muster_type type,
@@ -311,12 +318,14 @@ MUSTER_FALLIBLE muster_error* muster_broadcast_bytes(muster_comm* comm, const vo
  *   if (error == NULL) error = muster_map_finish(map, &outcome);
  *   muster_map_free(map);
  *
- * All functions but muster_map_begin and muster_map_free may be called by several threads at a time.
+ * muster_map_next, _commit, _fail, _give_back and _stop may be called by several threads at a time; the others by one,
+ * and muster_map_free when no other call on the map runs.
  *
- *   MUSTER_USAGE   an argument, an item that this rank does not have, a result of more than 4 MiB, a forked child
- *   MUSTER_SYSTEM  the journal cannot be read or written
+ *   MUSTER_USAGE         an argument, a forked child, after muster_shutdown; a later run has taken the journal over
+ *   MUSTER_SYSTEM        the journal cannot be read or written
+ *   MUSTER_DISAGREEMENT  a rank that came later has another map
  *
- * and the group's failure. */
+ * and the group's failure, which alone breaks communicators. */
 
 typedef struct muster_map muster_map;
 
@@ -331,7 +340,7 @@ typedef enum muster_map_format MUSTER_ANY_NUMBER {
 } muster_map_format;
 
 typedef struct muster_map_options {
-  uint64_t items;
+  uint64_t items; /* 0 is legal: the map is over when it has begun */
   /* 32 bytes: the BLAKE2b-256 of all keys in the order of the items, of each its length (64 bits, little-endian) and its
    * bytes. NULL: the items have numbers, but no keys. A journal of other keys is refused. */
   const unsigned char* keys_digest;
@@ -339,7 +348,7 @@ typedef struct muster_map_options {
   const char* work;
   const char* journal; /* a directory that the root's node can write; NULL: results live as long as the map */
   int retries;         /* tries after the first, before an item is given up: 0 to 30 */
-  int64_t timeout_ns;  /* of one item; 0: none. A process that takes longer is ended with status 75 */
+  int64_t timeout_ns;  /* of one item; 0 or less: none. A process that takes longer is ended with status 75 */
   int retry_given_up;  /* not 0: items that an earlier run gave up are tried again */
   int slots;           /* items that this rank works on at a time; may differ by rank; at least 1 */
   /* `items` bytes: the class of each item, 0 to 63. Items of a class take about equally long: near the job's end, no item
@@ -366,7 +375,8 @@ typedef struct muster_map_outcome {
  * journal, at most timeouts.collective (MUSTER_DEADLINE). One map of a process at a time.
  *
  *   MUSTER_DISAGREEMENT  another rank, or the journal, has another map
- *   MUSTER_USAGE         an option; another run is at work on the journal; another map of this process is at work
+ *   MUSTER_USAGE         an argument or option; a communicator of muster_split; a forked child; another run is at work
+ *                        on the journal; another map of this process is at work
  *   MUSTER_SYSTEM        the journal cannot be read or written
  *
  * and the group's failure. */
@@ -375,19 +385,22 @@ MUSTER_FALLIBLE muster_error* muster_map_begin(muster_comm* world, const muster_
 /* The next item, and which try it is (from 1; `attempt` may be NULL); MUSTER_MAP_END when all have ended or the time is
  * up. Waits, without a limit, while other ranks have the last items. */
 MUSTER_FALLIBLE muster_error* muster_map_next(muster_map* map, uint64_t* item, uint32_t* attempt);
-/* The result of an item that muster_map_next gave. Does not wait for the disk; while more than 1 MiB is on its way it
- * waits for the root. A result that is too late, because the item went to another rank, is dropped and counted. */
+/* The result of an item that muster_map_next gave. MUSTER_USAGE: more than 4 MiB, or an item that this rank does not
+ * have. Does not wait for the disk; while more than 1 MiB is on its way it waits for the root. A result that is too
+ * late, because the item went to another rank, is dropped and counted. */
 MUSTER_FALLIBLE muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key,
                                                 muster_map_format format, const void* data, size_t size,
                                                 int64_t took_ns);
-/* The item failed: it is tried again, or given up. `reason` is for users. */
+/* The item failed: it is tried again, or given up. `reason` is for users; its last 64 KiB are kept. This function and
+ * the next do not wait, and do nothing for an item that this rank does not have. */
 MUSTER_FALLIBLE muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key,
                                               const char* reason, int64_t took_ns);
 /* The item was not begun, or was interrupted for no fault of its own: that is no failed try. */
 MUSTER_FALLIBLE muster_error* muster_map_give_back(muster_map* map, uint64_t item);
-/* This rank takes no more items: muster_map_next gives MUSTER_MAP_END. From any thread. */
+/* This rank takes no more items: muster_map_next gives MUSTER_MAP_END. From any thread; does not wait. */
 MUSTER_EXPORT void muster_map_stop(muster_map* map);
-/* Every rank calls it. Waits until all items have ended and are durable, or the time is up and every rank has stopped work. */
+/* Every rank calls it. This rank takes no more items, and those that it has go to others. Waits, without a limit, until
+ * all items have ended and are durable, or the time is up and every rank has stopped work. */
 MUSTER_FALLIBLE muster_error* muster_map_finish(muster_map* map, muster_map_outcome* outcome);
 
 /* Records of the journal; the caller's: muster_map_records_free. */
@@ -405,16 +418,18 @@ typedef struct muster_map_record {
   size_t size;
 } muster_map_record;
 
-/* After muster_map_finish: the items `first` to `first` + `count` - 1 that have ended, in order. Waits for the root. */
+/* After muster_map_finish: the items `first` to `first` + `count` - 1 that have ended, in order. Waits for the root,
+ * without a limit. */
 MUSTER_FALLIBLE muster_error* muster_map_read(muster_map* map, uint64_t first, uint64_t count,
                                               muster_map_records** records);
 MUSTER_EXPORT size_t muster_map_records_count(const muster_map_records* records);
-/* Of a record that is not there: 0, and *record is unchanged. The pointers live as long as `records`. */
+/* 1; of a record that is not there 0, and *record is unchanged. The pointers live as long as `records`. */
 MUSTER_EXPORT int muster_map_records_get(const muster_map_records* records, size_t index,
                                          muster_map_record* record);
 /* NULL is fine. */
 MUSTER_EXPORT void muster_map_records_free(muster_map_records* records);
-/* Items that this rank still has go to others. Before muster_shutdown. NULL is fine. */
+/* Items that this rank still has go to others. Does not wait for other ranks. NULL is fine; does nothing in a
+ * forked child. */
 MUSTER_EXPORT void muster_map_free(muster_map* map);
 
 #ifdef __cplusplus

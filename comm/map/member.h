@@ -5,7 +5,8 @@
 // ranks; it is no failure of the group while the map runs.
 //
 // Threads: all functions may be called from any thread, several at a time (a rank with several slots has a thread
-// for each). Blocking: Join, Next, Finish and Read, as noted at each; Commit while more than 1 MiB wait for the root.
+// for each), except Read: one call at a time. Blocking: Join, Next, Finish and Read, as noted at each; Commit while
+// more than 1 MiB wait for the root.
 // Lifetime: destroy the Member before the group ends; items that this rank still has go to other ranks.
 #pragma once
 
@@ -51,17 +52,20 @@ class Member {
   // The result of an item that Next returned. A second one of the same item is counted and dropped. Error: kUsage: more
   // than 4 MiB, or an item that this rank does not have; the journal's; the group's failure.
   virtual Status Commit(uint64_t item, std::string key, Format format, Bytes payload, Duration took) = 0;
-  // The item failed: it is tried again, or abandoned. `error`: for users, the last 64 KiB are kept.
+  // The item failed: it is tried again, or abandoned. `error`: for users, the last 64 KiB are kept. Does nothing if this
+  // rank does not have the item.
   virtual void Fail(uint64_t item, std::string key, std::string error, Duration took) = 0;
-  // An item that Next returned was not begun, or was interrupted from outside: no failed try.
+  // An item that Next returned was not begun, or was interrupted from outside: no failed try. Does nothing if this rank
+  // does not have the item.
   virtual void GiveBack(uint64_t item) = 0;
   // This rank takes no further items (it must end). Next returns absent.
   virtual void Stop() = 0;
-  // Every rank calls it. BLOCKS until all items have ended and are durable, or the time is up and no rank
-  // works. Error: kSystem, the journal could not be written; kUsage, a later run has taken it over;
-  // kDisagreement, as Join; or the group's failure.
+  // Every rank calls it. Stops this rank, and gives back its items. BLOCKS, without a limit, until all items have ended
+  // and are durable, or the time is up and no rank works. Error: kSystem, the journal could not be written; kUsage, a
+  // later run has taken it over; kDisagreement, as Join; or the group's failure.
   virtual Result<Outcome> Finish() = 0;
-  // After Finish: the records of items `first` to `first` + `count` - 1 that have ended, in order. BLOCKS.
+  // After Finish: the records of items `first` to `first` + `count` - 1 that have ended, in order. BLOCKS
+  // without a limit.
   // Error: kSystem, the journal cannot be read; or the group's failure.
   virtual Result<std::vector<JournalRecord>> Read(uint64_t first, uint64_t count) = 0;
 };

@@ -9,8 +9,8 @@
     muster.barrier()
 
 `init` resolves this process's rank, joins the group and returns a `Communicator`. The functions of this module are its methods;
-`group` chooses another communicator, from `split`. A program that exits without an exception leaves the group by itself; an exception
-fails the group on all ranks.
+`group` chooses another communicator, from `split`. Without a group they raise UsageError. A program that exits without an exception
+leaves the group by itself; an exception fails the group on all ranks.
 
     answers = muster.map(evaluate, rows, journal="out/answers.journal")
 

@@ -129,6 +129,17 @@ def map(
     items have ended, and some were given up, MapError is raised on the ranks that get results (with "none" on rank 0). TimeIsUpError is
     raised on all ranks if the job ends too soon for the items that are left. If rank 0 is lost and should have the results, the other
     ranks raise PeerLostError when the items have ended. KeyboardInterrupt and SystemExit end the map on this rank.
+
+    Waits for at most timeouts.collective until rank 0 has read the journal, then without a limit until the items have ended. One map of
+    a process at a time, called in one thread. Errors beside these:
+
+    UsageError            an argument, a map within a map, or a forked child; another run is at work on the journal; a result of more than
+                          4 MiB, which is a failed try
+    DisagreementError     another rank, or the journal, has other items, another name or other options
+    DeadlineError         the journal was not read in time
+    OperatingSystemError  the journal cannot be read or written
+
+    and those of muster.init() and of the group's failure. None of the four fails the group.
     """
     if gather not in ("root", "all", "none"):
         raise UsageError(f"map: gather={gather!r}", 'it must be "root", "all" or "none"')
@@ -174,7 +185,8 @@ class MapItem(Generic[_T]):
     attempt  which try this is, from 1
 
     It ends with `commit` or `fail`. A `with` block calls `fail` for an exception in it, and the loop goes on; the map's timeout
-    ends the block with one. An item that has not ended when the next one is taken has failed too. KeyboardInterrupt and SystemExit give the item back, and so does the end of the loop.
+    ends the block with one. An item that has not ended when the next one is taken has failed too. KeyboardInterrupt and SystemExit
+    give the item back, and so does the end of the loop.
     """
 
     def __init__(self, queue: Queue, plan: Plan[Any], limit: ItemLimit, number: int, attempt: int) -> None:
@@ -192,19 +204,20 @@ class MapItem(Generic[_T]):
         return f"<muster.MapItem {self.index} ({self.key}), try {self.attempt}>"
 
     def commit(self, result: object) -> None:
-        """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made."""
+        """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made. UsageError:
+        a result of more than 4 MiB, or an item that has ended. Waits for rank 0 while more than 1 MiB is on its way."""
         form, data = _results.encode(self._plan.checked(self._number, result))
         if self._limit.end():
             raise ItemTimeout
         self._queue.commit(self._number, self._plan.keys[self._number], form, data, self._took())
 
     def fail(self, reason: str | BaseException) -> None:
-        """This try has failed: the item is tried again, or given up. Does nothing if it was committed."""
+        """This try has failed: the item is tried again, or given up. Does nothing if the item has ended. Does not wait."""
         text = reason if isinstance(reason, str) else _reason(reason)
         self._queue.fail(self._number, self._plan.keys[self._number], text, self._took())
 
     def give_back(self) -> None:
-        """Another rank may do it; that is no failed try."""
+        """Another rank may do it; that is no failed try. Does nothing if the item has ended. Does not wait."""
         self._queue.give_back(self._number)
 
     def _took(self) -> int:
@@ -288,8 +301,8 @@ class MapItems(Generic[_T]):
         return self._queue.outcome
 
     def results(self) -> list[Any]:
-        """The results of all items in their order, None for those that have none: on each rank that calls it. Waits until all
-        items have ended. Raises MapError or TimeIsUpError if the loop has not."""
+        """The results of all items in their order, None for those that have none: on each rank that calls it. Waits, without a limit,
+        until all items have ended. Raises MapError or TimeIsUpError if the loop has not. UsageError: after close()."""
         self._queue.leave()
         self._finish()
         return _map_end.read(self._queue, self._plan)[0]
@@ -362,7 +375,8 @@ def map_items(
 
     Every rank calls it, with the same items; the arguments are those of `map`. `name` is the program's name unless it is given. An item
     that was not committed when the next one is taken has failed. To leave the loop early gives the item back, and the other ranks do
-    the rest. The loop ends with TimeIsUpError on all ranks, and with MapError on rank 0, if items are left or were given up.
+    the rest. The loop ends with TimeIsUpError on all ranks, and with MapError on rank 0, if items are left or were given up. Its other
+    errors and its waits are those of `map`.
     """
     plan = Plan(items, key, journal, batch_size, class_of)
     queue = _begin(plan, name or main_name(), journal, retries, timeout, 1, retry_failed, progress)

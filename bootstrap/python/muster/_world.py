@@ -81,16 +81,18 @@ def init(
 
     Under `muster run` and `muster launch` the group and its configuration are the supervisor's. Without a launcher the group is a
     world of one, at no cost. A second call returns the first group. After an error, and after shutdown(), it may be called again, on
-    all ranks. Waits for at most timeouts.resolve + timeouts.rendezvous + timeouts.init.
+    all ranks. Waits for at most timeouts.resolve + timeouts.rendezvous + timeouts.init. Call it and shutdown() in one thread.
 
-    NotLaunchedError     an allocation, but this process was not started as one of its ranks
-    BadEnvironmentError  variables of launchers are malformed or contradict each other
-    ConfigurationError   a bad file, argument or MUSTER_* value; a second call with other arguments
-    DeadlineError        ranks are missing when the time is over; the message names them
-    PeerLostError        a rank ended while the group was forming
-    DisagreementError    ranks differ in world size, configuration or version
-    AuthenticationError  a peer could not prove its identity
-    UsageError           a forked child, whose group belongs to its parent
+    NotLaunchedError      an allocation, but this process was not started as one of its ranks
+    BadEnvironmentError   variables of launchers are malformed or contradict each other
+    ConfigurationError    a bad file, argument or MUSTER_* value; a second call with other arguments
+    DeadlineError         ranks are missing when the time is over; the message names them
+    PeerLostError         a rank ended while the group was forming
+    DisagreementError     ranks differ in world size, configuration or version
+    AuthenticationError   a peer could not prove its identity
+    OperatingSystemError  the operating system refused (a socket, memory)
+    InternalError         a bug in muster
+    UsageError            a forked child, whose group belongs to its parent; libmuster is missing or too old
     """
     here = process()
     keys = dict(
@@ -119,12 +121,12 @@ def init(
 
 
 def is_initialized() -> bool:
-    """Whether there is a group."""
+    """Whether there is a group; False in a forked child."""
     return _process is not None and _process.world is not None and _process.pid == os.getpid()
 
 
 def world() -> Communicator:
-    """The group of all ranks."""
+    """The group of all ranks. UsageError: there is none, as before init(), after shutdown() and in a forked child."""
     if _process is None or _process.world is None:
         raise UsageError("there is no group", "call muster.init() first")
     if _process.pid != os.getpid():
@@ -144,21 +146,21 @@ def shutdown() -> None:
 
 
 def launcher() -> str:
-    """The launcher of this process: "slurm", "torchrun", "muster", ..., "none"."""
+    """The launcher of this process: "slurm", "torchrun", "muster", ..., "none". UsageError: as world()."""
     world()
     name: bytes = process().library.muster_launcher()
     return name.decode()
 
 
 def job_key() -> str:
-    """The name of this launch in logs: "slurm:4.0:0"."""
+    """The name of this launch in logs: "slurm:4.0:0". UsageError: as world()."""
     world()
     key: bytes = process().library.muster_job_key()
     return key.decode()
 
 
 def collective_timeout() -> datetime.timedelta:
-    """timeouts.collective of the group's configuration."""
+    """timeouts.collective of the group's configuration. UsageError: as world()."""
     world()
     nanoseconds: int = process().library.muster_collective_timeout_ns()
     return min(datetime.timedelta(microseconds=nanoseconds // 1000), datetime.timedelta(days=36500))
@@ -170,7 +172,8 @@ def log(level: int, message: str) -> None:
 
 
 def version() -> str:
-    """The release of the library in use, "0.1.0"; muster.__version__ is that of the Python module."""
+    """The release of the library in use, "0.1.0"; muster.__version__ is that of the Python module. Needs no group. UsageError:
+    libmuster is missing or too old."""
     name: bytes = process().library.muster_version()
     return name.decode()
 

@@ -56,7 +56,8 @@ class Communicator:
     `muster.shutdown()`. `split` returns a smaller one, which lives until `free()` or until it is garbage.
 
     Every rank calls the same functions in the same order. Each call waits for at most `timeout`: seconds or a timedelta; None means
-    timeouts.barrier or timeouts.collective of the configuration. A timeout of 0 or less is a UsageError.
+    timeouts.barrier or timeouts.collective of the configuration. A timeout of 0 or less is a UsageError. No call waits beyond the job's
+    end, if that is known and still ahead (timeouts.cap_at_job_end).
 
     UsageError            an argument, a second call at the same time, or a forked child; found before anything is sent, on this rank
     DeadlineError         the timeout has passed; the message names the ranks that the call waits for
@@ -64,16 +65,19 @@ class Communicator:
     DisagreementError     ranks are in different calls; the message has both
     AuthenticationError   sealed data, objects or bytes were changed between two nodes
     OperatingSystemError  the operating system refused (memory, descriptors)
+    InternalError         a bug in muster
 
     All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
     the CPU. Calls that only move elements take every element type. Calls that compute take int8, uint8, int32, int64, uint64,
     float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". `src` and `dst` are ranks of this group,
-    also if it is a part of another. Empty buffers, bytes and objects are legal. `send` and `receive` do not overlap.
+    also if it is a part of another. Empty buffers, bytes and objects are legal. `send` and `receive` do not overlap, except in place:
+    one buffer for both (`all_to_all`), or this rank's block of the larger buffer as the smaller one. An object that pickle refuses
+    raises pickle's exception before anything is sent.
 
     One thread at a time may call. `send` and `recv` with different peers may run beside such a call, and so may calls on other
-    communicators.
+    communicators. After Ctrl-C in the main thread its call goes on; another call from there, while it waits, fails the group.
     """
 
     def __init__(self, library: ctypes.CDLL, wait: Waiter, pointer: int | None, owned: bool) -> None:
@@ -115,7 +119,8 @@ class Communicator:
         self.free()
 
     def free(self) -> None:
-        """Frees a communicator of `split`; the group of all ranks is not affected. No call on it may be running."""
+        """Frees a communicator of `split`, and does not wait; the group of all ranks is not affected. No call on it may be running.
+        Calls after it raise UsageError."""
         if self._owned and self._pointer:
             self._library.muster_comm_free(self._pointer)
             self._pointer = None
@@ -173,14 +178,15 @@ class Communicator:
         return self._backend
 
     def node_of(self, rank: int) -> int:
-        """The index of the rank's node."""
+        """The index of the rank's node; -1 after the end, and in a forked child. UsageError: there is no such rank."""
         if not 0 <= rank < self.size:
             raise UsageError(f"rank {rank} is not one of the {self.size} ranks 0-{self.size - 1}")
         index: int = self._library.muster_node_of(self._pointer, rank)
         return index
 
     def node_addresses(self, node: int) -> list[str]:
-        """The node's addresses that other nodes can reach, best first; [] on a single node."""
+        """The addresses of the node with this index that other nodes can reach, best first. [] on a single node, after the end, in a
+        forked child, and if there is no such node."""
         found: list[str] = []
         while True:
             address: bytes | None = self._library.muster_node_address(self._pointer, node, len(found))
@@ -332,7 +338,8 @@ class Communicator:
 
     def send(self, buffer: Memory, dst: int, *, timeout: Timeout = None) -> None:
         """Sends to one other rank, which calls `recv` with as many elements of the same type. Messages of one pair of ranks arrive in
-        their order. Waits until the elements are sent: the buffer may be reused then."""
+        their order. Waits until the elements are sent: the buffer may be reused then. Another number or type of elements than `recv` has
+        is a DisagreementError."""
         region = _buffers.region("send", buffer)
         self._call("send", region.address, *region.moved(), _rank("send", dst), _nanoseconds(timeout), keep=region)
 

@@ -38,7 +38,8 @@ def init_process_group(
 
     The other arguments are PyTorch's. Calls muster.init() if there is no group. Under `muster run` and `muster launch` PyTorch meets
     as in their environment. Under another launcher rank 0 opens a store on a free port, and muster sends its address to the other
-    ranks. A world of one has neither store nor port. Environment variables do not change.
+    ranks. A world of one has neither store nor port. Environment variables do not change. Errors and waits are those of muster.init(),
+    of Communicator.broadcast and of PyTorch. A timeout of 0 or less is passed to PyTorch.
     """
     if dist.is_initialized():
         return
