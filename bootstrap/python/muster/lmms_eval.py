@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable
 
 from ._dispatch import Call, Ranks, Settings, digest_of, hide_the_group, in_pieces, only_once, take_settings
-from ._errors import UsageError
+from ._errors import TimeIsUpError, UsageError
 from . import _world
 from ._harness import alone, key_of, run_program, seed, seeds, serve, take_own_gpus, text_of
 
@@ -99,7 +99,7 @@ class _Run:
         self.ranks = ranks
         self.settings = settings
         self.tasks = _Tasks({})
-        self.error: BaseException | None = None  # that lmms-eval has logged, and swallowed
+        self.error: BaseException | None = None  # that ended lmms-eval, or that it has logged and swallowed
 
     def harness(self) -> None:
         import lmms_eval.__main__ as program
@@ -121,6 +121,10 @@ class _Run:
         def cli_evaluate_single(*words: Any, **more: Any) -> Any:
             try:
                 return own_evaluate(*words, **more)
+            except TimeIsUpError as error:
+                # No error of the harness, which would log a traceback.
+                self.error = error
+                raise SystemExit(error.exit_status) from None
             except Exception as error:
                 self.error = error
                 raise
@@ -130,6 +134,9 @@ class _Run:
         program.cli_evaluate_single = cli_evaluate_single
         try:
             program.cli_evaluate()
+        except SystemExit:
+            if not isinstance(self.error, TimeIsUpError):
+                raise
         finally:
             lmms_eval.models.get_model = own_model
             lmms_eval.evaluator.get_task_dict = own_tasks

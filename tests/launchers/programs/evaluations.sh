@@ -118,6 +118,7 @@ time_is_up() {
   cd "$files/evaluation" || return
   stock "$1"
   SLOW=20 limit=2 expect_code 80 dispatched "$1" 3 '' --muster_journal "$dir/journal"
+  expect 'tracebacks' "$(grep -c '^Traceback' "$dir/out" || true)" 0
   goes_on_as_one_process "$1"
 }
 
