@@ -115,9 +115,13 @@ class MapWork {
     plan_.options.EndBefore(membership.timeouts.latest);
     MUSTER_TRY(MapEnd end, WorkIn(group, Deadline::After(membership.timeouts.init)));
     end.reports = group.rank() == 0;
+    known_ = end;
     MUSTER_CHECK(group.Leave(Deadline::After(membership.timeouts.shutdown)));
     return end;
   }
+
+  // Also if the group has failed since the map was over.
+  const std::optional<MapEnd>& known() const { return known_; }
 
   // Readable once this rank's programs have ended for the last time.
   int served_fd() const { return served_.fd(); }
@@ -202,6 +206,7 @@ class MapWork {
   Worker* worker_ = nullptr;  // while it works
   const StopFlag served_;
   bool over_ = false;
+  std::optional<MapEnd> known_;
 };
 
 // The main thread meanwhile: signals, and orphans.
@@ -290,7 +295,7 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
   // If this rank receives a request to end, so do others, the root perhaps first: no failure of theirs.
   if (!end && signal != 0) {
     LogDebug("{}", ToString(end.error()));
-    end = MapEnd{};
+    end = work.known().value_or(MapEnd{});
     end->outcome.items = plan.items->size();
     end->outcome.time_is_up = true;
   }

@@ -121,6 +121,18 @@ TEST_F(MapCommand, GivesBackItsItemsWhenItIsTerminated) {
             76);
 }
 
+// The group fails before its ranks have left it.
+TEST_F(MapCommand, SaysWhatIsDoneIfItsGroupIsInterrupted) {
+  Launched muster({"launch", "-n", "2", "--", "bootstrap/cli/muster", "map", "--items", File("items.txt"),
+                   "--output", File("out"), "--", "sh", "-c", "touch " + File("up{rank}") + "; sleep 1000"});
+  while (!std::filesystem::exists(File("up0")) || !std::filesystem::exists(File("up1")))
+    std::this_thread::yield();
+  muster.Send(SIGINT);
+  EXPECT_EQ(muster.Wait(), 130);
+  EXPECT_THAT(muster.Err(),
+              HasSubstr("0 of 3 items are done, 3 are left: the same command continues with them"));
+}
+
 TEST_F(MapCommand, PrintsItsPlan) {
   std::ofstream(File("sweep.yaml"))
       << "map:\n  items: {model: [a, b], task: [x]}\n  command: [eval, '{model}']\n";
