@@ -39,17 +39,29 @@ Status Screen(const StoreAddresses& addresses, uid_t uid, const net::SocketAddre
 
 Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort port) {
   std::unique_ptr<StoreKeeper> keeper(new StoreKeeper(std::move(params)));
-  MUSTER_TRY(UniqueFd listener, port.KeepOnly(keeper->params_.host));
-  MUSTER_TRY(tcp_store::ServerOptions options, keeper->Options(net::LocalAddress(listener.get())));
-  MUSTER_TRY(keeper->server_, tcp_store::ServerThread::Start(std::move(listener), std::move(options)));
-  LogDebug("the store is at {}", keeper->server_->address().ToString());
+  MUSTER_TRY(keeper->listener_, port.KeepOnly(keeper->params_.host));
+  const int listener = keeper->listener_.get();
+  const net::SocketAddress address = net::LocalAddress(listener);
+  MUSTER_TRY(keeper->options_, keeper->Options(address));
+  MUSTER_CHECK(
+      keeper->params_.loop.Watch(listener, EPOLLIN, [self = keeper.get()](uint32_t) { self->Serve(); }));
+  LogDebug("the store is at {}", address.ToString());
   return keeper;
+}
+
+void StoreKeeper::Serve() {
+  params_.loop.Forget(listener_.get());
+  auto server = tcp_store::ServerThread::Start(std::move(listener_), std::move(options_));
+  if (!server) return params_.plane.Fail({server.error(), params_.plane.own_ranks().front(), -1, ""});
+  server_ = *std::move(server);
 }
 
 StoreKeeper::StoreKeeper(Params params)
     : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {}
 
-StoreKeeper::~StoreKeeper() = default;
+StoreKeeper::~StoreKeeper() {
+  if (listener_) params_.loop.Forget(listener_.get());
+}
 
 const StoreAddresses& StoreKeeper::Addresses() {
   std::call_once(addresses_made_, [this] {

@@ -1,5 +1,6 @@
 // The group's store, served by rank 0's supervisor: a TCPStore-compatible server on a thread of its own,
-// whose gate admits the programs of the group only, each to the store of its own generation (store_users.h).
+// started by the first client. Its gate admits the programs of the group only, each to the store of its own
+// generation (store_users.h).
 //
 // A connection passes two checks. The screen, on the server's thread, refuses an address that is no node's,
 // and another user of this machine, without work for another thread or node. The gate queries the one node of
@@ -50,7 +51,8 @@ class StoreKeeper {
   };
 
   explicit StoreKeeper(Params params);
-  // Made when the first client comes: most programs have none. Threads: any.
+  void Serve();
+  // Made when the first client comes. Threads: any.
   const StoreAddresses& Addresses();
   Result<tcp_store::ServerOptions> Options(const net::SocketAddress& own);
   void Judge(const net::SocketAddress& peer, const Verdict& verdict);
@@ -61,6 +63,8 @@ class StoreKeeper {
   Params params_;
   std::once_flag addresses_made_;
   std::optional<StoreAddresses> addresses_;
+  UniqueFd listener_;  // until there is a server
+  tcp_store::ServerOptions options_;
   std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses the members above
   std::vector<uint32_t> generations_;                // of each rank, the latest that was seen
   uint32_t latest_ = 0;
