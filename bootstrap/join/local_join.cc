@@ -31,6 +31,7 @@ rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const conf
   rendezvous::JoinRequest request = Begin(environment, config, std::move(job));
   Meet(fmt::format("launch uid={} pid={}", request.uid, request.self.pid), request);
   request.meeting.find_root = FindRoot::kSameNode;
+  request.sole = true;
   WarnOfJobEnd(environment, config);
   return request;
 }

@@ -45,6 +45,7 @@ void RejoinHandler::OpenLocally(std::unique_ptr<NodeListener> listener) {
   };
   node_listener_ = std::move(listener);
   if (node_listener_) return node_listener_->SetOnConnection(admit);
+  if (request_->sole) return;
   node_listener_ =
       std::make_unique<NodeListener>(loop_,
                                      MakeLocalNames(request_->meeting.LocalKey(), request_->self.node,

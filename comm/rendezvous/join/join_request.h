@@ -33,6 +33,8 @@ struct JoinRequest {
   TimeoutOptions timeouts;
   LivenessOptions liveness;
   uid_t uid = 0;
+  // No other process has the key of this launch: none meets this one inside the node.
+  bool sole = false;
   // self.node is the machine's own host name: no other node of the launch has its addresses.
   bool named_by_host = false;
   // The bases of the private directories in which the processes of this node meet (net/private_directory.h).

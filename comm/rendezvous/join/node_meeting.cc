@@ -41,6 +41,7 @@ void NodeMeeting::Start() {
   alone_ = false;
   pause_ = kFirstPause;
   out_of_sight_since_.reset();
+  if (request_.sole) return Lead();
   switch (FirstStepOf(request_.self.claims.front(), request_.self.claims.size(), net::UserIdsAreReliable(),
                       request_.meeting.find_root == FindRoot::kSameNode)) {
     case FirstStep::kLead:

@@ -58,10 +58,12 @@ TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
   EXPECT_LT(local.timeouts.rendezvous, std::chrono::minutes(6));
   EXPECT_EQ(local.self.agreement.backend, "auto");
   EXPECT_TRUE(local.named_by_host);
+  EXPECT_TRUE(local.sole);
   EXPECT_FALSE(local.shared_directories.empty());
   const auto nodes = MakeJoinOfNodes(environment, config, {"n1", 61000}, 1, 2, "launch:n1:61000:0");
   ASSERT_TRUE(nodes);
   EXPECT_EQ(nodes->job, "launch:n1:61000:0");
+  EXPECT_FALSE(nodes->sole);
   EXPECT_LT(nodes->timeouts.rendezvous, std::chrono::minutes(6));
 }
 

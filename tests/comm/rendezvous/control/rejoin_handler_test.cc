@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/rendezvous/link/names.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
@@ -49,6 +51,23 @@ TEST_F(RejoinHandlerTest, WhoComesBackEarlyWaitsForTheOthers) {
   for (const auto& [rank, again] : second) {
     ASSERT_TRUE(again->formed()) << rank << ": " << again->refused()->error.message;
     EXPECT_EQ(again->plane().group(), second[0]->plane().group());
+  }
+}
+
+TEST(RejoinHandler, ASoleProcessHasNoSocketForOtherRanks) {
+  for (const bool sole : {false, true}) {
+    net::TestLoop loop;
+    const net::TestBase base;
+    JoinRequest request = MakeRequests({"a", "a"})[0];
+    request.self.claims = {{0, 0, 2, {}}, {1, 1, 2, {}}};
+    request.meeting.find_root = FindRoot::kSameNode;
+    request.shared_directories = {base.path};
+    request.sole = sole;
+    TestRank process(*loop, request);
+    process.Start();
+    ASSERT_TRUE(loop.Until([&] { return process.ended(); }));
+    ASSERT_TRUE(process.formed()) << process.refused()->error.message;
+    EXPECT_EQ(base.Find(LocalSocketName(request.meeting.LocalKey(), "a")).has_value(), !sole);
   }
 }
 
