@@ -201,32 +201,53 @@ bool PrivateDirectory::RemoveDead(std::string_view socket) const {
   return true;
 }
 
-std::vector<std::string> PrivateDirectory::Sockets() const {
-  std::vector<std::string> sockets;
+bool PrivateDirectory::AnySocket(const std::function<bool(const std::string&)>& call) const {
   const Directory entries(opendir(path().c_str()));
-  if (!entries) return sockets;
+  if (!entries) return false;
   while (const dirent* entry = readdir(entries.get())) {
     struct stat status {};
     const bool is_socket = entry->d_type == DT_SOCK ||
                            (entry->d_type == DT_UNKNOWN &&
                             fstatat(dirfd(entries.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                             S_ISSOCK(status.st_mode));
-    if (is_socket) sockets.emplace_back(entry->d_name);
+    if (is_socket && call(entry->d_name)) return true;
   }
+  return false;
+}
+
+std::vector<std::string> PrivateDirectory::Sockets() const {
+  std::vector<std::string> sockets;
+  AnySocket([&](const std::string& socket) {
+    sockets.push_back(socket);
+    return false;
+  });
   return sockets;
+}
+
+bool PrivateDirectory::IsInUse(const std::string& socket) const {
+  return IsBoundName(PathOf(socket)) || Look(socket) == Presence::kBound;
+}
+
+bool PrivateDirectory::FirstIsInUse() const {
+  bool in_use = false;
+  AnySocket([&](const std::string& socket) {
+    in_use = IsInUse(socket);
+    return true;
+  });
+  return in_use;
 }
 
 void PrivateDirectory::Tidy(Extent extent) const {
   constexpr int kMostRounds = 100;
   for (int round = 0; round < kMostRounds; ++round) {
     if (rmdir(path().c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+    // Its owner does the same when it leaves. 64 ranks of a node leave together: without the lock, and without
+    // a list.
+    if (extent == Extent::kUntilBound && FirstIsInUse()) return;
     const std::optional<std::vector<std::string>> in_use = RemoveAllDead(*this, extent);
     if (!in_use || in_use->empty()) return;
     // An owner that has left meanwhile found the lock taken, so this process must remove its names.
-    const bool all_stay = std::ranges::all_of(*in_use, [&](const auto& socket) {
-      return IsBoundName(PathOf(socket)) || Look(socket) == Presence::kBound;
-    });
-    if (all_stay) return;
+    if (std::ranges::all_of(*in_use, [&](const auto& socket) { return IsInUse(socket); })) return;
   }
 }
 

@@ -21,6 +21,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,11 @@ class PrivateDirectory {
 
  private:
   PrivateDirectory(std::string base, std::string name);
+
+  // Until `call` returns true. False: it has not.
+  bool AnySocket(const std::function<bool(const std::string&)>& call) const;
+  bool IsInUse(const std::string& socket) const;
+  bool FirstIsInUse() const;
 
   std::string base_;
   std::string name_;

@@ -13,9 +13,14 @@ namespace muster {
 std::optional<std::string> ReadProcFile(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
   if (!file) return std::nullopt;
+  setvbuf(file.get(), nullptr, _IONBF, 0);
   std::string text;
   char buffer[4096];
-  for (size_t got = 0; (got = fread(buffer, 1, sizeof buffer, file.get())) > 0;) text.append(buffer, got);
+  size_t got = 0;
+  do {
+    got = fread(buffer, 1, sizeof buffer, file.get());
+    text.append(buffer, got);
+  } while (got == sizeof buffer);
   return text;
 }
 
