@@ -332,7 +332,7 @@ Result<PrivateSocket> PrivateSocket::Open(const std::vector<std::string>& bases,
 }
 
 std::string UniqueSocketName(std::string_view prefix) {
-  return fmt::format("{}-{:012x}", prefix, RandomNumber() >> 16);
+  return fmt::format("{}-{:010x}", prefix, RandomNumber() >> 24);
 }
 
 bool IsListedByKernel(std::string_view socket) {

@@ -127,7 +127,8 @@ struct PrivateSocket {
   static Result<PrivateSocket> OpenIn(const std::string& base, std::string_view socket, Kind kind);
 };
 
-// "PREFIX-0123456789ab", a name that no other process uses.
+// "PREFIX-0123456789", a name that no other process uses. Of "data", which a rank keeps of all others, a std::string
+// holds it without memory of its own.
 std::string UniqueSocketName(std::string_view prefix);
 
 // True if the kernel lists a bound socket of that name in this network namespace. If no directory visible to

@@ -20,12 +20,11 @@ Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buff
 PointToPoint::PointToPoint(const SocketCore& core, const Members& members)
     : core_(core),
       communicator_(members.communicator),
-      connections_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks),
-      peers_(members.world_ranks.size()) {}
+      connections_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks) {}
 
 PointToPoint::Peer& PointToPoint::PeerAt(int rank) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Peer>& peer = peers_[static_cast<size_t>(rank)];
+  std::unique_ptr<Peer>& peer = peers_[rank];
   if (!peer) peer = std::make_unique<Peer>();
   return *peer;
 }

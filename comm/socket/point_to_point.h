@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <unordered_map>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
@@ -57,7 +57,7 @@ class PointToPoint {
   const uint64_t communicator_;
   ConnectionSet connections_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unordered_map<int, std::unique_ptr<Peer>> peers_;
 };
 
 }  // namespace muster::socket

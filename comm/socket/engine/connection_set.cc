@@ -10,8 +10,7 @@ ConnectionSet::ConnectionSet(std::shared_ptr<Mesh> mesh, uint64_t communicator, 
     : mesh_(std::move(mesh)),
       communicator_(communicator),
       purpose_(purpose),
-      world_ranks_(std::move(world_ranks)),
-      connections_(world_ranks_.size()) {}
+      world_ranks_(std::move(world_ranks)) {}
 
 int ConnectionSet::own_rank() const {
   return static_cast<int>(std::ranges::find(world_ranks_, mesh_->group().rank()) - world_ranks_.begin());
@@ -19,6 +18,7 @@ int ConnectionSet::own_rank() const {
 
 ConnectionSet::Found ConnectionSet::Get(int rank) {
   const std::lock_guard lock(mutex_);
+  connections_.resize(world_ranks_.size());
   std::unique_ptr<Connection>& connection = connections_[static_cast<size_t>(rank)];
   if (connection) return {connection.get(), {}};
   LinkState state = mesh_->Take({communicator_, purpose_, WorldRank(rank)});
@@ -28,7 +28,7 @@ ConnectionSet::Found ConnectionSet::Get(int rank) {
 
 Connection* ConnectionSet::Existing(int rank) {
   const std::lock_guard lock(mutex_);
-  return connections_[static_cast<size_t>(rank)].get();
+  return connections_.empty() ? nullptr : connections_[static_cast<size_t>(rank)].get();
 }
 
 void ConnectionSet::SendLeave() {

@@ -46,7 +46,7 @@ class ConnectionSet {
   const Purpose purpose_;
   const std::vector<int> world_ranks_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // by rank; empty: none was asked for
 };
 
 }  // namespace muster::socket
