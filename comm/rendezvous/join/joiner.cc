@@ -51,7 +51,8 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .on_formed = [this](auto group) { OnFormed(std::move(group)); },
            .on_failed = [this](auto failure, bool from_above) { Fail(std::move(failure), from_above); }}),
       root_(loop, request_, formation_, deadline_,
-            {.on_link = [this](auto link, std::string name) { Attach(std::move(link), std::move(name)); },
+            {.on_link = [this](std::unique_ptr<net::FrameStream> link,
+                               std::string name) { Attach(std::move(link), std::move(name)); },
              .on_failed = [this](const Error& error) { FailWith(error); }}),
       meeting_(
           loop, request_,
