@@ -24,20 +24,40 @@ std::map<int, std::vector<int>> ByNode(const Roster& roster, std::vector<int> ra
   return by_node;
 }
 
+std::vector<int> RanksOfNode(const Roster& roster, int node) {
+  if (const RosterSource* source = roster.members.source()) return source->RanksOn(node);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < roster.size(); ++rank) {
+    if (roster.NodeOf(rank) == node) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<int> Roster::RanksOn(int node) const {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (NodeOf(rank) == node) ranks.push_back(rank);
-  }
+  std::vector<int> ranks = RanksOfNode(*this, node);
   std::ranges::sort(ranks, {}, [this](int rank) { return members[static_cast<size_t>(rank)].local_rank; });
   return ranks;
 }
 
-int Roster::LocalSize(int node) const {
-  return static_cast<int>(std::ranges::count(members, node, &Member::node));
+Roster::Places Roster::PlacesOfAll() const {
+  if (const RosterSource* source = members.source()) return source->PlacesOfAll();
+  Places places;
+  for (const Member& member : members) {
+    places.nodes.push_back(member.node);
+    places.local_ranks.push_back(member.local_rank);
+  }
+  return places;
 }
+
+ByteView Roster::PayloadOf(int rank) const {
+  const auto index = static_cast<size_t>(rank);
+  if (const RosterSource* source = members.source()) return source->PayloadOf(index);
+  return members[index].payload.view();
+}
+
+int Roster::LocalSize(int node) const { return static_cast<int>(RanksOfNode(*this, node).size()); }
 
 std::string DescribeRank(const Roster& roster, int rank) {
   if (rank < 0 || rank >= roster.size()) return DescribeRank(rank, "");

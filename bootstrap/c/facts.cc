@@ -9,7 +9,7 @@ const muster::Communicator* Find(const muster_comm* comm) { return muster::c::Al
 const muster::Roster::Node* FindNode(const muster_comm* comm, int node) {
   const muster::Communicator* communicator = Find(comm);
   if (communicator == nullptr || node < 0) return nullptr;
-  const std::vector<muster::Roster::Node>& nodes = communicator->roster().nodes;
+  const auto& nodes = communicator->roster().nodes;
   return static_cast<size_t>(node) < nodes.size() ? &nodes[static_cast<size_t>(node)] : nullptr;
 }
 

@@ -74,7 +74,7 @@ std::vector<std::string> AddressesInClaim(const Roster::Member& member) {
 }
 
 uint16_t MasterPortOf(const Roster& roster) {
-  WireReader reader(roster.members.front().payload.view());
+  WireReader reader(roster.PayloadOf(0));
   return reader.U16();
 }
 

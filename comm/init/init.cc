@@ -120,7 +120,7 @@ Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::Socket
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline) {
   std::vector<ByteView> payloads;
-  for (const Roster::Member& member : group.roster().members) payloads.push_back(member.payload.view());
+  for (int rank = 0; rank < group.roster().size(); ++rank) payloads.push_back(group.roster().PayloadOf(rank));
   return Build(group, std::move(endpoint), payloads, options, deadline);
 }
 

@@ -19,10 +19,10 @@ constexpr size_t kMostAsked = 8;
 std::vector<int> RanksOfProcess(const Roster& roster, int rank) {
   const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
   std::vector<int> ranks;
-  for (int other = 0; other < roster.size(); ++other) {
-    const Roster::Member& candidate = roster.members[static_cast<size_t>(other)];
-    if (candidate.node == member.node && candidate.pid == member.pid) ranks.push_back(other);
+  for (const int other : roster.RanksOn(member.node)) {
+    if (roster.members[static_cast<size_t>(other)].pid == member.pid) ranks.push_back(other);
   }
+  std::ranges::sort(ranks);
   return ranks;
 }
 

@@ -1,9 +1,10 @@
 #include "comm/rendezvous/messages/columns.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
+
+#include "comm/base/parse_integer.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -45,18 +46,17 @@ std::pair<size_t, size_t> FindNumber(std::string_view text, uint64_t which) {
   }
 }
 
-// "n09" becomes "n10", "n99" becomes "n100". False: it has no such number.
-bool CountUp(std::string& text, uint64_t which) {
+// By 1, "n09" becomes "n10", "n99" becomes "n100". False: it has no such number, or one that is too long.
+bool CountUp(std::string& text, uint64_t which, uint64_t by) {
+  constexpr uint64_t kLargest = 999'999'999'999'999'999;  // has kLongestNumber digits
   const auto [begin, end] = FindNumber(text, which);
   if (begin == end || end - begin > kLongestNumber) return false;
-  for (size_t at = end; at-- > begin;) {
-    if (text[at] != '9') {
-      ++text[at];
-      return true;
-    }
-    text[at] = '0';
-  }
-  text.insert(begin, 1, '1');
+  const uint64_t number =
+      ParseInteger<uint64_t>(std::string_view(text).substr(begin, end - begin)).value_or(kLargest);
+  if (by > kLargest || number > kLargest - (by - 1)) return false;
+  std::string counted = std::to_string(number + by);
+  if (counted.size() < end - begin) counted.insert(0, end - begin - counted.size(), '0');
+  text.replace(begin, end - begin, counted);
   return true;
 }
 
@@ -67,7 +67,7 @@ std::optional<uint64_t> WhichCounts(std::string_view before, std::string_view te
   uint64_t which = 0;
   while (FindNumber(before, which).second <= differs) ++which;
   std::string next(before);
-  if (!CountUp(next, which) || next != text) return std::nullopt;
+  if (!CountUp(next, which, 1) || next != text) return std::nullopt;
   return which;
 }
 
@@ -142,85 +142,163 @@ void ColumnWriter::Texts(const std::vector<std::string_view>& texts) {
 
 // ---- reading
 
-std::string_view ColumnReader::Raw(size_t length) {
-  if (!ok_ || length > rest_.size()) {
-    ok_ = false;
-    return {};
-  }
-  const std::string_view taken = rest_.substr(0, length);
-  rest_.remove_prefix(length);
+namespace {
+
+std::optional<std::string_view> TakeRaw(std::string_view& rest, uint64_t length) {
+  if (length > rest.size()) return std::nullopt;
+  const std::string_view taken = rest.substr(0, static_cast<size_t>(length));
+  rest.remove_prefix(taken.size());
   return taken;
 }
 
-uint64_t ColumnReader::Number() {
+std::optional<uint64_t> TakeNumber(std::string_view& rest) {
   uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const std::string_view byte = Raw(1);
-    if (byte.empty()) return 0;
-    value |= static_cast<uint64_t>(byte[0] & 0x7f) << shift;
-    if ((byte[0] & 0x80) == 0) return value;
+  for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(rest.front());
+    rest.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
   }
-  ok_ = false;
-  return 0;
+  return std::nullopt;
 }
 
-size_t ColumnReader::GroupSize(uint64_t size, size_t left) {
-  if (size == 0 || size > left) ok_ = false;
-  return ok_ ? static_cast<size_t>(size) : 0;
+}  // namespace
+
+bool NumberCursor::BeginGroup() {
+  const std::optional<uint64_t> head = TakeNumber(rest_);
+  if (!head) return false;
+  left_ = *head >> kNumberBits;
+  repeated_ = (*head & kRepeated) != 0;
+  if (!repeated_) return left_ > 0;
+  const std::optional<uint64_t> step = TakeNumber(rest_);
+  step_ = UnZigZag(step.value_or(0));
+  return step && left_ > 0;
 }
 
-std::vector<int> ColumnReader::Numbers(size_t count) {
-  std::vector<int> values;
-  values.reserve(count);
-  int64_t value = 0;
-  const auto step = [&](uint64_t by) {
-    // Beyond an int it stays beyond, instead of wrapping around.
-    constexpr int64_t kFurthest = int64_t{1} << 40;
-    value = std::clamp(value + std::clamp(UnZigZag(by), -kFurthest, kFurthest), -kFurthest, kFurthest);
-    if (!std::in_range<int>(value)) ok_ = false;
-    values.push_back(static_cast<int>(value));
-  };
-  while (ok_ && values.size() < count) {
-    const uint64_t head = Number();
-    size_t size = GroupSize(head >> kNumberBits, count - values.size());
-    const bool repeated = (head & kRepeated) != 0;
-    const uint64_t by = repeated ? Number() : 0;
-    for (; ok_ && size > 0; --size) step(repeated ? by : Number());
+bool NumberCursor::Advance(size_t items) {
+  // Two numbers differ by less.
+  constexpr int64_t kLongestStep = int64_t{1} << 32;
+  while (items > 0) {
+    if (left_ == 0 && !BeginGroup()) return false;
+    const uint64_t passed = repeated_ ? std::min<uint64_t>(items, left_) : 1;
+    if (!repeated_) {
+      const std::optional<uint64_t> step = TakeNumber(rest_);
+      if (!step) return false;
+      step_ = UnZigZag(*step);
+    }
+    if (step_ < -kLongestStep || step_ > kLongestStep) return false;
+    const int64_t first = value_ + step_;
+    value_ += step_ * static_cast<int64_t>(passed);
+    if (!std::in_range<int>(first) || !std::in_range<int>(value_)) return false;
+    least_ = std::min({least_, first, value_});
+    most_ = std::max({most_, first, value_});
+    left_ -= passed;
+    items -= static_cast<size_t>(passed);
   }
-  if (!ok_) values.clear();
-  return values;
+  return true;
+}
+
+void NumberCursor::ForgetPassed() {
+  least_ = std::numeric_limits<int64_t>::max();
+  most_ = std::numeric_limits<int64_t>::min();
+}
+
+bool TextCursor::BeginGroup() {
+  const std::optional<uint64_t> head = TakeNumber(rest_);
+  if (!head) return false;
+  left_ = *head >> kTextBits;
+  kind_ = *head & ((1U << kTextBits) - 1);
+  if (kind_ != kSuccessor) return kind_ < kSuccessor && left_ > 0;
+  const std::optional<uint64_t> which = TakeNumber(rest_);
+  which_ = which.value_or(0);
+  return which && left_ > 0;
+}
+
+bool TextCursor::TakeLiteral() {
+  const std::optional<uint64_t> common = TakeNumber(rest_);
+  if (!common || *common > text_.size()) return false;
+  const std::optional<uint64_t> length = TakeNumber(rest_);
+  if (!length) return false;
+  const std::optional<std::string_view> text = TakeRaw(rest_, *length);
+  if (!text) return false;
+  text_.resize(static_cast<size_t>(*common));
+  text_ += *text;
+  return true;
+}
+
+bool TextCursor::Advance(size_t items) {
+  while (items > 0) {
+    if (left_ == 0 && !BeginGroup()) return false;
+    const uint64_t passed = kind_ == kLiteral ? 1 : std::min<uint64_t>(items, left_);
+    if (kind_ == kLiteral && !TakeLiteral()) return false;
+    if (kind_ == kSuccessor && !CountUp(text_, which_, passed)) return false;
+    bytes_passed_ += text_.size() * passed;
+    left_ -= passed;
+    items -= static_cast<size_t>(passed);
+  }
+  return true;
+}
+
+std::vector<int> NumberColumn::All() const {
+  std::vector<int> all;
+  all.reserve(size_);
+  ForEach([&](size_t, int value) { all.push_back(value); });
+  return all;
+}
+
+std::vector<int> NumberColumn::Find(int value) const {
+  std::vector<int> found;
+  for (size_t mark = 0; mark < marks_.size(); ++mark) {
+    if (value < limits_[mark].first || value > limits_[mark].second) continue;
+    const size_t first = mark * kEvery;
+    ForEach(first, std::min(kEvery, size_ - first), [&](size_t at, int here) {
+      if (here == value) found.push_back(static_cast<int>(at));
+    });
+  }
+  return found;
+}
+
+template <typename Cursor>
+void ColumnReader::Read(size_t count, Column<Cursor>& column, const auto& passed) {
+  Cursor cursor(rest_);
+  for (size_t at = 0; ok_ && at < count; at += column.kEvery) {
+    column.marks_.push_back(cursor);
+    ok_ = cursor.Advance(std::min(column.kEvery, count - at)) && passed(cursor);
+  }
+  // A group is not larger than its column.
+  ok_ = ok_ && cursor.between_groups();
+  if (!ok_) return;
+  column.size_ = count;
+  rest_ = cursor.rest();
+}
+
+uint64_t ColumnReader::Number() {
+  const std::optional<uint64_t> number = ok_ ? TakeNumber(rest_) : std::nullopt;
+  ok_ = number.has_value();
+  return number.value_or(0);
+}
+
+NumberColumn ColumnReader::Numbers(size_t count) {
+  NumberColumn column;
+  Read(count, column, [&](NumberCursor& cursor) {
+    const bool first = column.limits_.empty();
+    const auto [least, most] = column.limits_.emplace_back(cursor.least(), cursor.most());
+    column.least_ = first ? least : std::min(column.least_, least);
+    column.most_ = first ? most : std::max(column.most_, most);
+    cursor.ForgetPassed();
+    return true;
+  });
+  return ok_ ? std::move(column) : NumberColumn{};
 }
 
 TextColumn ColumnReader::Texts(size_t count) {
   TextColumn column;
-  column.ends.reserve(count);
-  std::string text;
-  const auto add = [&] {
-    if (text.size() > text_left_) ok_ = false;
-    if (!ok_) return;
-    text_left_ -= text.size();
-    column.all += text;
-    column.ends.push_back(column.all.size());
-  };
-  while (ok_ && column.ends.size() < count) {
-    const uint64_t head = Number();
-    size_t size = GroupSize(head >> kTextBits, count - column.ends.size());
-    const uint64_t kind = head & ((1U << kTextBits) - 1);
-    if (kind > kSuccessor) ok_ = false;
-    const uint64_t which = kind == kSuccessor ? Number() : 0;
-    for (; ok_ && size > 0; --size) {
-      if (kind == kLiteral) {
-        const uint64_t common = Number();
-        if (common > text.size()) ok_ = false;
-        if (!ok_) break;
-        text.resize(static_cast<size_t>(common));
-        text += Raw(static_cast<size_t>(Number()));
-      } else if (kind == kSuccessor && !CountUp(text, which)) {
-        ok_ = false;
-      }
-      add();
-    }
-  }
+  uint64_t bytes = 0;
+  Read(count, column, [&](const TextCursor& cursor) {
+    bytes = cursor.bytes_passed();
+    return bytes <= text_left_;
+  });
+  if (ok_) text_left_ -= static_cast<size_t>(bytes);
   return ok_ ? std::move(column) : TextColumn{};
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "comm/rendezvous/messages/columns.h"
@@ -22,7 +24,7 @@ std::vector<size_t> ByLocalRank(const std::vector<int>& local_ranks) {
     std::ranges::stable_sort(order, {}, [&](size_t rank) { return local_ranks[rank]; });
     return order;
   }
-  // Every process does this with every rank: without comparisons.
+  // Without comparisons: with data connections every process does this.
   std::vector<size_t> next(local_ranks.size() + 1);
   for (const int local : local_ranks) ++next[static_cast<size_t>(local) + 1];
   for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
@@ -32,18 +34,18 @@ std::vector<size_t> ByLocalRank(const std::vector<int>& local_ranks) {
 }
 
 template <typename Items, typename Field>
-std::vector<int> Column(const Items& items, Field field) {
-  std::vector<int> column;
-  column.reserve(items.size());
-  for (const auto& item : items) column.push_back(static_cast<int>(std::invoke(field, item)));
-  return column;
+std::vector<int> ValuesOf(const Items& items, Field field) {
+  std::vector<int> values;
+  values.reserve(items.size());
+  for (const auto& item : items) values.push_back(static_cast<int>(std::invoke(field, item)));
+  return values;
 }
 
-void WriteNodes(ColumnWriter& writer, const std::vector<Roster::Node>& nodes) {
+void WriteNodes(ColumnWriter& writer, const auto& nodes) {
   std::vector<std::string_view> texts;
   for (const Roster::Node& node : nodes) texts.emplace_back(node.name);
   writer.Texts(texts);
-  const std::vector<int> counts = Column(nodes, [](const auto& node) { return node.addresses.size(); });
+  const std::vector<int> counts = ValuesOf(nodes, [](const auto& node) { return node.addresses.size(); });
   writer.Numbers(counts);
   const int most = counts.empty() ? 0 : std::ranges::max(counts);
   // First the first address of each node, then the second.
@@ -57,24 +59,124 @@ void WriteNodes(ColumnWriter& writer, const std::vector<Roster::Node>& nodes) {
   }
 }
 
-bool ReadNodes(ColumnReader& reader, size_t count, std::vector<Roster::Node>& nodes) {
-  const TextColumn names = reader.Texts(count);
-  const std::vector<int> counts = reader.Numbers(count);
-  if (!reader.ok()) return false;
-  nodes.resize(count);
-  std::vector<size_t> with_more;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i].name = names[i];
-    if (counts[i] < 0) return false;
-    if (counts[i] > 0) with_more.push_back(i);
+// The addresses of all nodes that have so many.
+struct AddressColumn {
+  TextColumn addresses;
+  std::vector<int> nodes;  // ascending; empty: all
+
+  std::optional<size_t> PlaceOf(size_t node) const {
+    if (nodes.empty()) return node;
+    const auto found = std::ranges::lower_bound(nodes, static_cast<int>(node));
+    if (found == nodes.end() || std::cmp_not_equal(*found, node)) return std::nullopt;
+    return static_cast<size_t>(found - nodes.begin());
   }
-  for (int slot = 0; !with_more.empty(); ++slot) {
-    const TextColumn addresses = reader.Texts(with_more.size());
+};
+
+class Table : public RosterSource, public std::enable_shared_from_this<Table> {
+ public:
+  explicit Table(ByteView bytes) : bytes_(bytes.begin(), bytes.end()) {}
+
+  // Once. False: malformed.
+  bool Open();
+
+  size_t nodes() const { return names_.size(); }
+  size_t members() const { return node_of_.size(); }
+
+  void Read(size_t first, std::span<Roster::Node> nodes) const override;
+  void Read(size_t first, std::span<Roster::Member> members) const override;
+  Roster::Places PlacesOfAll() const override { return {node_of_.All(), local_ranks_.All()}; }
+  std::vector<int> RanksOn(int node) const override { return node_of_.Find(node); }
+  ByteView PayloadOf(size_t rank) const override;
+
+ private:
+  bool OpenNodes(ColumnReader& reader, size_t count);
+  void DecodePayloads() const;
+
+  const Bytes bytes_;
+  TextColumn names_;
+  std::vector<AddressColumn> addresses_;  // the first of each node, the second, ...
+  NumberColumn node_of_;
+  NumberColumn local_ranks_;
+  NumberColumn pids_;
+  TextColumn payloads_;
+  std::string first_payload_;
+
+  mutable std::once_flag payloads_are_decoded_;
+  mutable std::string payload_texts_;
+  mutable std::vector<ByteView> payload_of_;
+};
+
+bool Table::OpenNodes(ColumnReader& reader, size_t count) {
+  names_ = reader.Texts(count);
+  const NumberColumn counts = reader.Numbers(count);
+  if (!reader.ok() || counts.least() < 0) return false;
+  for (int slot = 0; slot < counts.most(); ++slot) {
+    AddressColumn& column = addresses_.emplace_back();
+    if (counts.least() <= slot) {
+      counts.ForEach([&](size_t node, int addresses) {
+        if (addresses > slot) column.nodes.push_back(static_cast<int>(node));
+      });
+    }
+    column.addresses = reader.Texts(column.nodes.empty() ? count : column.nodes.size());
     if (!reader.ok()) return false;
-    for (size_t i = 0; i < with_more.size(); ++i) nodes[with_more[i]].addresses.emplace_back(addresses[i]);
-    std::erase_if(with_more, [&](size_t node) { return counts[node] <= slot + 1; });
   }
   return true;
+}
+
+bool Table::Open() {
+  ColumnReader reader(bytes_, kMostText);
+  const uint64_t nodes = reader.Number();
+  const uint64_t members = reader.Number();
+  if (!reader.ok() || nodes > kMostMembers || members > kMostMembers) return false;
+  if (!OpenNodes(reader, static_cast<size_t>(nodes))) return false;
+  const auto size = static_cast<size_t>(members);
+  node_of_ = reader.Numbers(size);
+  local_ranks_ = reader.Numbers(size);
+  pids_ = reader.Numbers(size);
+  payloads_ = reader.Texts(size);
+  if (!reader.Finish()) return false;
+  if (size == 0) return true;
+  first_payload_ = payloads_[0];
+  return node_of_.least() >= 0 && std::cmp_less(node_of_.most(), nodes);
+}
+
+void Table::Read(size_t first, std::span<Roster::Node> nodes) const {
+  names_.ForEach(first, nodes.size(), [&](size_t node, const std::string& name) {
+    Roster::Node& read = nodes[node - first];
+    read.name = name;
+    for (const AddressColumn& column : addresses_) {
+      if (const auto place = column.PlaceOf(node)) read.addresses.push_back(column.addresses[*place]);
+    }
+  });
+}
+
+void Table::Read(size_t first, std::span<Roster::Member> members) const {
+  const size_t count = members.size();
+  node_of_.ForEach(first, count, [&](size_t rank, int node) { members[rank - first].node = node; });
+  local_ranks_.ForEach(first, count,
+                       [&](size_t rank, int local) { members[rank - first].local_rank = local; });
+  pids_.ForEach(first, count, [&](size_t rank, int pid) { members[rank - first].pid = pid; });
+  for (size_t i = 0; i < count; ++i) members[i].payload = MemberPayload(shared_from_this(), first + i);
+}
+
+ByteView Table::PayloadOf(size_t rank) const {
+  // Every process asks for that of rank 0: the first one of the column, if it is the first of its node.
+  if (rank == 0 && local_ranks_[0] == 0 && local_ranks_.least() == 0) return AsBytes(first_payload_);
+  std::call_once(payloads_are_decoded_, [this] { DecodePayloads(); });
+  return payload_of_[rank];
+}
+
+void Table::DecodePayloads() const {
+  std::vector<size_t> ends;
+  payloads_.ForEach([&](size_t, const std::string& payload) {
+    payload_texts_ += payload;
+    ends.push_back(payload_texts_.size());
+  });
+  const std::vector<size_t> order = ByLocalRank(local_ranks_.All());
+  payload_of_.resize(order.size());
+  size_t begin = 0;
+  for (size_t i = 0; i < order.size(); begin = ends[i++])
+    payload_of_[order[i]] = AsBytes(payload_texts_).subspan(begin, ends[i] - begin);
 }
 
 }  // namespace
@@ -84,10 +186,10 @@ Bytes EncodeTable(const Roster& roster) {
   writer.Number(roster.nodes.size());
   writer.Number(roster.members.size());
   WriteNodes(writer, roster.nodes);
-  const std::vector<int> local_ranks = Column(roster.members, &Roster::Member::local_rank);
-  writer.Numbers(Column(roster.members, &Roster::Member::node));
+  const std::vector<int> local_ranks = ValuesOf(roster.members, &Roster::Member::local_rank);
+  writer.Numbers(ValuesOf(roster.members, &Roster::Member::node));
   writer.Numbers(local_ranks);
-  writer.Numbers(Column(roster.members, &Roster::Member::pid));
+  writer.Numbers(ValuesOf(roster.members, &Roster::Member::pid));
   std::vector<std::string_view> payloads;
   payloads.reserve(roster.members.size());
   for (const size_t rank : ByLocalRank(local_ranks))
@@ -97,29 +199,10 @@ Bytes EncodeTable(const Roster& roster) {
 }
 
 bool DecodeTable(ByteView bytes, Roster& roster) {
-  ColumnReader reader(bytes, kMostText);
-  const uint64_t nodes = reader.Number();
-  const uint64_t most = reader.Number();
-  if (!reader.ok() || nodes > kMostMembers || most > kMostMembers) return false;
-  const auto size = static_cast<size_t>(most);
-  if (!ReadNodes(reader, static_cast<size_t>(nodes), roster.nodes)) return false;
-  const std::vector<int> node_of = reader.Numbers(size);
-  const std::vector<int> local_ranks = reader.Numbers(size);
-  const std::vector<int> pids = reader.Numbers(size);
-  const TextColumn payloads = reader.Texts(size);
-  if (!reader.Finish()) return false;
-  roster.members.resize(size);
-  // All payloads stay in one piece of memory.
-  const auto text = std::make_shared<const Bytes>(payloads.all.begin(), payloads.all.end());
-  const std::vector<size_t> order = ByLocalRank(local_ranks);
-  for (size_t i = 0; i < order.size(); ++i) {
-    const size_t rank = order[i];
-    if (node_of[rank] < 0 || std::cmp_greater_equal(node_of[rank], nodes)) return false;
-    const size_t begin = i == 0 ? 0 : payloads.ends[i - 1];
-    const size_t length = payloads.ends[i] - begin;
-    roster.members[rank] = {node_of[rank], local_ranks[rank], pids[rank],
-                            length == 0 ? Slice() : Slice(text, ByteView(*text).subspan(begin, length))};
-  }
+  const auto table = std::make_shared<Table>(bytes);
+  if (!table->Open()) return false;
+  roster.nodes = {table->nodes(), table};
+  roster.members = {table->members(), table};
   return true;
 }
 

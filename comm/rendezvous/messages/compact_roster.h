@@ -1,5 +1,5 @@
 // The table of a group in few bytes: its nodes and members, column by column. A hundred thousand ranks of a regular layout
-// take less than 1 MB.
+// take less than 1 MB. Each process keeps these bytes, and decodes what it reads.
 #pragma once
 
 #include "comm/base/bytes.h"

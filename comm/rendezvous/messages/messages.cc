@@ -8,7 +8,24 @@ namespace muster {
 void Fields(auto& wire, Is<Roster::Node> auto& node) { wire(node.name, node.addresses); }
 
 void Fields(auto& wire, Is<Roster::Member> auto& member) {
-  wire(member.node, member.local_rank, member.pid, member.payload);
+  wire(member.node, member.local_rank, member.pid);
+  if constexpr (kReads<decltype(wire)>) {
+    Slice payload;
+    wire(payload);
+    member.payload = std::move(payload);
+  } else {
+    wire(member.payload.view());
+  }
+}
+
+template <typename T, typename Source>
+void Fields(auto& wire, LazyList<T, Source>& list) {
+  wire(list.own());
+}
+template <typename T, typename Source>
+void Fields(auto& wire, const LazyList<T, Source>& list) {
+  wire.Count(list, 0);
+  for (const T& item : list) wire(item);
 }
 
 namespace rendezvous {

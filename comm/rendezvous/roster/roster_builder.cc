@@ -115,7 +115,8 @@ Status RosterBuilder::CheckLocalRanks(Roster& roster) const {
     std::ranges::sort(local_ranks);
     if (local_ranks.front() < 0) {
       int next = 0;
-      for (const int rank : on_node[node]) roster.members[static_cast<size_t>(rank)].local_rank = next++;
+      for (const int rank : on_node[node])
+        roster.members.own()[static_cast<size_t>(rank)].local_rank = next++;
       continue;
     }
     for (size_t i = 0; i < local_ranks.size(); ++i) {

@@ -43,7 +43,7 @@ void GroupSurvey::Answer(const Survey& survey, const StatusServer::Reply& reply)
     status.root_rank = params_.root_rank;
     status.answering_rank = params_.at.own_ranks.front();
     for (const Roster::Node& node : roster.nodes) status.nodes.push_back(node.name);
-    for (const Roster::Member& member : roster.members) status.node_of_rank.push_back(member.node);
+    status.node_of_rank = roster.PlacesOfAll().nodes;
     status.reports = std::move(answer.reports);
     status.maps = std::move(answer.maps);
     reply(status);

@@ -88,14 +88,11 @@ void AddLocalChildren(Tree& tree, const std::vector<int>& ranks, int index, size
 }  // namespace
 
 Topology::Topology(const Roster& roster, int rank) : nodes_(roster.nodes.size()) {
-  node_of_.reserve(roster.members.size());
-  for (int r = 0; r < roster.size(); ++r) {
-    node_of_.push_back(roster.NodeOf(r));
-    nodes_[static_cast<size_t>(roster.NodeOf(r))].push_back(r);
-  }
-  for (std::vector<int>& ranks : nodes_) {
-    std::ranges::sort(ranks, {}, [&](int r) { return roster.members[static_cast<size_t>(r)].local_rank; });
-  }
+  Roster::Places places = roster.PlacesOfAll();
+  node_of_ = std::move(places.nodes);
+  for (int r = 0; r < roster.size(); ++r) nodes_[static_cast<size_t>(node_of(r))].push_back(r);
+  for (std::vector<int>& ranks : nodes_)
+    std::ranges::sort(ranks, {}, [&](int r) { return places.local_ranks[static_cast<size_t>(r)]; });
   for (const std::vector<int>& ranks : nodes_) {
     everyone_.ranks.insert(everyone_.ranks.end(), ranks.begin(), ranks.end());
     leaders_.ranks.push_back(ranks.front());

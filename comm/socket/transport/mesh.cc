@@ -32,12 +32,13 @@ bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& address
 
 // The nodes whose ranks have their sockets in several bases: one rank may lack access to another's.
 std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
-  std::map<int, uint32_t> base_of_node;
+  const std::vector<int> nodes = roster.PlacesOfAll().nodes;
+  std::vector<std::optional<uint32_t>> base_of_node(roster.nodes.size());
   std::set<int> divided;
-  for (int rank = 0; rank < roster.size(); ++rank) {
-    const int node = roster.NodeOf(rank);
-    const uint32_t base = addresses[static_cast<size_t>(rank)].base;
-    if (base_of_node.try_emplace(node, base).first->second != base) divided.insert(node);
+  for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    std::optional<uint32_t>& base = base_of_node[static_cast<size_t>(nodes[rank])];
+    if (!base) base = addresses[rank].base;
+    if (*base != addresses[rank].base) divided.insert(nodes[rank]);
   }
   return divided;
 }

@@ -72,7 +72,7 @@ TEST(FailureLog, TheFirstRemainingRankOfANodeClearsIt) {
   EXPECT_EQ(lost(2, LossOf(-1)), std::nullopt);
   EXPECT_EQ(lost(2, LossOf(9)), std::nullopt);
   RunPlace alone = PlaceOf(0, 1);
-  alone.group.roster.members.pop_back();
+  alone.group.roster.members.own().pop_back();
   EXPECT_EQ(LostSupervisor(alone, LossOf(0), 1), std::nullopt) << "no other supervisor";
 }
 

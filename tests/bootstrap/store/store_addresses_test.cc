@@ -66,7 +66,7 @@ TEST(StoreAddresses, AMalformedClaimAddsNothing) {
   const ByteView whole = roster.members[2].payload.view();
   Bytes cut(whole.begin(), whole.end());
   cut.pop_back();
-  roster.members[2].payload = cut;
+  roster.members.own()[2].payload = cut;
   EXPECT_THAT(AddressesInClaim(roster.members[2]), IsEmpty());
   const StoreAddresses addresses(roster, 0, {});
   EXPECT_THAT(addresses.NodesOf(From("10.2.0.2")), IsEmpty());

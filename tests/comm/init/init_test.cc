@@ -114,8 +114,8 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
   Roster roster = socket::MakeRoster(socket::BlockLayout({2}));
   auto endpoint = socket::SocketEndpoint::Open();
   ASSERT_TRUE(endpoint);
-  roster.members[0].payload = DataPayload(**endpoint, {});
-  roster.members[1].payload = {1, 2, 3};
+  roster.members.own()[0].payload = DataPayload(**endpoint, {});
+  roster.members.own()[1].payload = {1, 2, 3};
   socket::FakeGroupState state(roster);
   socket::FakeGroup group(state, 0);
   const auto plane = BuildCommunicatorFromRoster(group, *std::move(endpoint), {}, Soon());

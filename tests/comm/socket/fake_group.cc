@@ -22,7 +22,7 @@ Roster MakeRoster(const std::vector<int>& node_of_rank) {
   for (const int node : node_of_rank) {
     if (node == static_cast<int>(roster.nodes.size())) {
       roster.nodes.push_back({fmt::format("gpu{:02}", node + 1), {}});
-      if (several) roster.nodes.back().addresses = {"127.0.0.1"};
+      if (several) roster.nodes.own().back().addresses = {"127.0.0.1"};
       local_size.push_back(0);
     }
     roster.members.push_back({node, local_size.at(static_cast<size_t>(node))++, 1000, {}});

@@ -148,8 +148,8 @@ class NodeProcess {
         cluster_.group = joined->group;
         cluster_.roster_bytes = Encode(*joined->group).size();
       }
-      // Each node has decoded it; one copy is enough for this machine.
-      if (*joined->group == *cluster_.group) joined->group = cluster_.group;
+      // Each node has opened it; one copy is enough for this machine.
+      if (joined->group->roster.group_id == cluster_.group->roster.group_id) joined->group = cluster_.group;
     }
     rendezvous::ControlPlane::Events events;
     events.on_failure = [this](const rendezvous::Failure& failure) {

@@ -107,7 +107,7 @@ TEST(RewriteForRank, ForgetsThemBelowAnotherStep) {
 // `srun -N2 --ntasks-per-node=1 muster launch -n 2`: a group of its own on each node.
 TEST(RewriteForRank, NamesTheNodesOfTheGroup) {
   Roster second = Blocks(1, 2);
-  second.nodes[0].name = "n2";
+  second.nodes.own()[0].name = "n2";
   const Variables variables = Rewritten(OneTaskANode(2, 1) + "SLURM_NNODES=2\n", second, 1);
   EXPECT_THAT(variables, IsSupersetOf({Pair("SLURM_NODEID", "0"), Pair("SLURM_NNODES", "1"),
                                        Pair("SLURM_STEP_NUM_NODES", "1"), Pair("SLURM_STEP_NODELIST", "n2"),

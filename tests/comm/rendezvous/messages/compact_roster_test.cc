@@ -1,7 +1,12 @@
 #include "comm/rendezvous/messages/compact_roster.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <thread>
 
 #include "comm/rendezvous/messages/columns.h"
 
@@ -58,6 +63,59 @@ TEST(CompactRoster, AHundredThousandRanksOfARegularLayoutTakeLessThanAMegabyte) 
   ExpectReadsBack(MakeRoster(12500, 8, 1));
 }
 
+// Ranks in turn on the nodes.
+Roster MakeCyclicRoster(int nodes, int ranks) {
+  Roster roster;
+  for (int node = 0; node < nodes; ++node) roster.nodes.push_back({fmt::format("n{}", node * node), {}});
+  for (int rank = 0; rank < ranks; ++rank)
+    roster.members.push_back(
+        {rank % nodes, rank / nodes, 100 + rank * 7 % 5, AsPayload(fmt::format("p{}", rank))});
+  return roster;
+}
+
+TEST(CompactRoster, LooksUpOneMemberOrNodeWithoutTheOthers) {
+  for (const Roster& roster : {MakeRoster(700, 3, 1), MakeCyclicRoster(50, 777)}) {
+    Roster again;
+    ASSERT_TRUE(DecodeTable(EncodeTable(roster), again));
+    for (const size_t rank : {size_t{500}, size_t{0}, roster.members.size() - 1, size_t{129}}) {
+      EXPECT_EQ(again.members[rank], roster.members[rank]) << rank;
+      const int node = roster.members[rank].node;
+      EXPECT_EQ(again.NodeName(static_cast<int>(rank)), roster.NodeName(static_cast<int>(rank)));
+      EXPECT_EQ(again.nodes[static_cast<size_t>(node)], roster.nodes[static_cast<size_t>(node)]);
+      EXPECT_EQ(again.RanksOn(node), roster.RanksOn(node));
+      EXPECT_EQ(again.LocalSize(node), roster.LocalSize(node));
+    }
+    EXPECT_TRUE(again.RanksOn(10'000).empty());
+  }
+}
+
+TEST(CompactRoster, ItsCopyOutlivesIt) {
+  const Roster roster = MakeCyclicRoster(3, 300);
+  auto decoded = std::make_unique<Roster>();
+  ASSERT_TRUE(DecodeTable(EncodeTable(roster), *decoded));
+  const Roster::Member member = decoded->members[299];
+  Roster copy = *decoded;
+  copy.members.own()[299].pid = 5;
+  EXPECT_EQ(decoded->members[299], roster.members[299]);
+  EXPECT_EQ(copy.members[299].pid, 5);
+  EXPECT_EQ(copy.RanksOn(2), roster.RanksOn(2));
+  decoded.reset();
+  EXPECT_EQ(copy.nodes, roster.nodes);
+  EXPECT_EQ(member, roster.members[299]);
+}
+
+TEST(CompactRoster, ThreadsReadItAtTheSameTime) {
+  const Roster roster = MakeCyclicRoster(7, 2000);
+  Roster again;
+  ASSERT_TRUE(DecodeTable(EncodeTable(roster), again));
+  std::array<bool, 4> equal{};
+  {
+    std::vector<std::jthread> threads;
+    for (bool& mine : equal) threads.emplace_back([&] { mine = again == roster; });
+  }
+  EXPECT_THAT(equal, testing::Each(true));
+}
+
 TEST(CompactRoster, RefusesWhatIsCutOffOrTooLong) {
   const Bytes whole = EncodeTable(MakeRoster(3, 2, 1));
   for (size_t length = 0; length < whole.size(); ++length) {
@@ -73,7 +131,7 @@ TEST(CompactRoster, RefusesWhatIsCutOffOrTooLong) {
 TEST(CompactRoster, RefusesAMemberOnNoNode) {
   for (const int node : {-1, 2}) {
     Roster roster = MakeRoster(2, 1, 0);
-    roster.members[1].node = node;
+    roster.members.own()[1].node = node;
     Roster again;
     EXPECT_FALSE(DecodeTable(EncodeTable(roster), again)) << node;
   }
@@ -93,7 +151,7 @@ std::vector<std::string> ReadTexts(const Bytes& bytes, size_t count, size_t most
   ColumnReader reader(bytes, most_text);
   const TextColumn column = reader.Texts(count);
   std::vector<std::string> texts;
-  for (size_t i = 0; i < column.ends.size(); ++i) texts.emplace_back(column[i]);
+  column.ForEach([&](size_t, const std::string& text) { texts.push_back(text); });
   if (!reader.Finish()) texts = {"malformed"};
   return texts;
 }
@@ -117,7 +175,7 @@ TEST(Columns, NumbersOutsideOfAnIntAreMalformed) {
   bytes[0] = 2 << 1;
   bytes.insert(bytes.end(), again.begin(), again.end());
   ColumnReader reader(bytes, 0);
-  EXPECT_TRUE(reader.Numbers(2).empty());
+  EXPECT_EQ(reader.Numbers(2).size(), 0U);
   EXPECT_FALSE(reader.Finish());
 }
 
@@ -126,9 +184,9 @@ TEST(Columns, AGroupIsNotLargerThanItsColumn) {
   writer.Numbers({5, 5, 5, 5});
   const Bytes bytes = writer.Take();
   ColumnReader shorter(bytes, 0);
-  EXPECT_TRUE(shorter.Numbers(3).empty());
+  EXPECT_EQ(shorter.Numbers(3).size(), 0U);
   ColumnReader longer(bytes, 0);
-  EXPECT_TRUE(longer.Numbers(5).empty());
+  EXPECT_EQ(longer.Numbers(5).size(), 0U);
 }
 
 TEST(Columns, WhatHasNoNumberCannotCount) {

@@ -188,7 +188,7 @@ TEST(Messages, ACountThatLiesAllocatesNothing) {
 TEST(Messages, AMemberOnNoNodeIsMalformed) {
   for (const int node : {-1, 2}) {
     FormedGroup group = ExampleGroup();
-    group.roster.members[1].node = node;
+    group.roster.members.own()[1].node = node;
     EXPECT_FALSE(DecodeRoster(Encode(group))) << node;
   }
 }

@@ -156,7 +156,7 @@ TEST(Addresses, AreTriedSideBySide) {
   Roster roster = MakeRoster(BlockLayout({2, 2}));
   // 127.255.255.254 refuses unless somebody listens on all addresses, which the endpoint does: both lead to
   // the rank, and exactly one connection may come of it.
-  for (Roster::Node& node : roster.nodes)
+  for (Roster::Node& node : roster.nodes.own())
     node.addresses = {"::1", "not an address", "127.255.255.254", "127.0.0.1"};
   FakeWorld world(roster, TestOptions(), nullptr);
   const LogFile log;
@@ -182,7 +182,7 @@ class ClosedPort {
 TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
   const ClosedPort port;
   Roster roster = MakeRoster(BlockLayout({1, 1}));
-  for (Roster::Node& node : roster.nodes) node.addresses = {"127.0.0.1", "127.0.0.2"};
+  for (Roster::Node& node : roster.nodes.own()) node.addresses = {"127.0.0.1", "127.0.0.2"};
   SocketOptions options = TestOptions();
   options.cause_grace = milliseconds(1);
   options.called_back_within = milliseconds(1);

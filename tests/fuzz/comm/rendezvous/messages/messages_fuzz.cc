@@ -84,10 +84,10 @@ rendezvous::FormedGroup MakeGroup(ValueSource& source) {
   rendezvous::FormedGroup group;
   group.key = source.Array<32>();
   group.roster.group_id = source.Text();
-  group.roster.nodes.resize(1 + source.Below(kMostItems));
-  for (Roster::Node& node : group.roster.nodes) node = {source.Text(), Texts(source)};
-  group.roster.members.resize(1 + source.Below(kMostItems));
-  for (Roster::Member& member : group.roster.members) {
+  group.roster.nodes.own().resize(1 + source.Below(kMostItems));
+  for (Roster::Node& node : group.roster.nodes.own()) node = {source.Text(), Texts(source)};
+  group.roster.members.own().resize(1 + source.Below(kMostItems));
+  for (Roster::Member& member : group.roster.members.own()) {
     member = {static_cast<int>(source.Below(group.roster.nodes.size())), source.Number(), source.Number(),
               Payload(source)};
   }

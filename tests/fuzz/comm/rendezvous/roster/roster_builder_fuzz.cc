@@ -115,7 +115,7 @@ void FuzzCensus(ValueSource& source) {
   Roster roster{"id", {{kNodes[0], {}}, {kNodes[1], {}}}, {}};
   for (size_t rank = 1 + source.Below(6); rank > 0; --rank)
     roster.members.push_back({static_cast<int>(rank % 2), 0, 0, {}});
-  if (roster.members.size() == 1) roster.members[0].node = 0;
+  if (roster.members.size() == 1) roster.members.own()[0].node = 0;
   rendezvous::ExchangeTracker exchanges(roster);
   rendezvous::LeaveProtocol leaves(roster, true, {0}, {});
   std::set<int> left;
