@@ -1,0 +1,43 @@
+# Sourced by `run`: a tree of leaders, on 150 nodes. Only with MUSTER_TESTS_LONG=1. gpu02 is the inner node: it has the
+# leaders of gpu114 to gpu150 below it.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # run and lib.sh set here, work and muster
+
+# in_tree NAME CODE SCRIPT: SCRIPT is what each task does.
+in_tree() {
+  local code=0
+  TEST_CLUSTER=$TEST_CLUSTER-150 on ctl env MUSTER_TIMEOUTS_RENDEZVOUS=30s \
+    srun -N150 --ntasks-per-node=1 sh -c "$3" >"$work/tree-$1.out" 2>"$work/tree-$1.err" || code=$?
+  expect "exit code of srun, $1" "$code" "$2"
+}
+
+forms() {
+  in_tree forms 0 "exec '$muster' run -- sh -c 'echo \$RANK of \$WORLD_SIZE'"
+  expect 'ranks' "$(sort -n "$work/tree-forms.out" | uniq)" "$(seq -f '%g of 150' 0 149)"
+}
+
+rank_killed() {
+  in_tree rank 137 "exec '$muster' run -- sh -c '[ \$RANK = 1 ] && kill -9 \$\$; exec sleep 60'"
+  expect_like 'report' "$(<"$work/tree-rank.err")" '*the run failed after *: rank 1 on gpu02 failed: signal 9 (Killed)*'
+}
+
+supervisor_killed() {
+  in_tree supervisor 137 "exec '$muster' run -- sh -c '[ \$RANK = 1 ] && kill -9 \$PPID; exec sleep 60'"
+  expect_like 'report' "$(<"$work/tree-supervisor.err")" \
+    '*the run failed after *: rank 1 on gpu02 ended without leaving its group*'
+}
+
+never_starts() {
+  in_tree never 75 "[ \$SLURM_PROCID != 1 ] || exec sleep 40; exec '$muster' run -- true"
+  expect_like 'report' "$(<"$work/tree-never.err")" \
+    '*the group did not form within 30s: 149/150 ranks; missing gpu02: 1 (no contact with the node*'
+}
+
+if [[ -n ${MUSTER_TESTS_LONG-} ]]; then
+  check '150 nodes' "$here/../cluster/up" --name "$TEST_CLUSTER-150" 150
+  check 'tree: a group forms' forms
+  check 'tree: a rank of the inner node is killed' rank_killed
+  check 'tree: the supervisor of the inner node is killed' supervisor_killed
+  check 'tree: the inner node never starts' never_starts
+  "$here/../cluster/down" --name "$TEST_CLUSTER-150"
+fi
