@@ -13,6 +13,8 @@ namespace {
 
 // A few bytes may represent many items: more than these are malformed.
 constexpr uint64_t kMostMembers = 1U << 20;
+// Numbers of nodes that are kept for addresses; 12,500 nodes with ten addresses each need 125,000.
+constexpr size_t kMostPlaces = size_t{1} << 24;
 constexpr size_t kMostText = size_t{128} << 20;
 
 // The order of ranks by place on their node, then by rank: ranks with one place have similar payloads.
@@ -59,7 +61,7 @@ void WriteNodes(ColumnWriter& writer, const auto& nodes) {
   }
 }
 
-// The addresses of all nodes that have so many.
+// The n-th address of each node that has at least n.
 struct AddressColumn {
   TextColumn addresses;
   std::vector<int> nodes;  // ascending; empty: all
@@ -110,6 +112,7 @@ bool Table::OpenNodes(ColumnReader& reader, size_t count) {
   names_ = reader.Texts(count);
   const NumberColumn counts = reader.Numbers(count);
   if (!reader.ok() || counts.least() < 0) return false;
+  size_t places = 0;
   for (int slot = 0; slot < counts.most(); ++slot) {
     AddressColumn& column = addresses_.emplace_back();
     if (counts.least() <= slot) {
@@ -117,6 +120,8 @@ bool Table::OpenNodes(ColumnReader& reader, size_t count) {
         if (addresses > slot) column.nodes.push_back(static_cast<int>(node));
       });
     }
+    places += column.nodes.size();
+    if (places > kMostPlaces) return false;
     column.addresses = reader.Texts(column.nodes.empty() ? count : column.nodes.size());
     if (!reader.ok()) return false;
   }

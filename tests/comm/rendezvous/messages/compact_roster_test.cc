@@ -145,6 +145,31 @@ TEST(CompactRoster, RefusesMoreMembersThanAnyGroupHas) {
   EXPECT_FALSE(DecodeTable(writer.Take(), roster));
 }
 
+// Of no members, on a million nodes: all but the first have `addresses` empty ones.
+Bytes TableOfAddresses(int addresses) {
+  constexpr size_t kNodes = size_t{1} << 20;
+  std::vector<int> counts(kNodes, addresses);
+  counts[0] = 0;
+  ColumnWriter writer;
+  writer.Number(kNodes);
+  writer.Number(0);
+  writer.Texts(std::vector<std::string_view>(kNodes));
+  writer.Numbers(counts);
+  const std::vector<std::string_view> texts(kNodes - 1);
+  for (int slot = 0; slot < addresses; ++slot) writer.Texts(texts);
+  for (int column = 0; column < 3; ++column) writer.Numbers({});
+  writer.Texts({});
+  return writer.Take();
+}
+
+TEST(CompactRoster, RefusesAddressesThatAFewBytesClaim) {
+  Roster roster;
+  EXPECT_TRUE(DecodeTable(TableOfAddresses(4), roster));
+  const Bytes many = TableOfAddresses(20);
+  EXPECT_LT(many.size(), 300U);
+  EXPECT_FALSE(DecodeTable(many, roster));
+}
+
 // ---- columns
 
 std::vector<std::string> ReadTexts(const Bytes& bytes, size_t count, size_t most_text) {
