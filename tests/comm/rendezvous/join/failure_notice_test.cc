@@ -34,7 +34,7 @@ TEST(OthersMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
            Row{"a leader of unknown many", WithoutLayout(Arrived(false, true, 2, 0)), true},
            Row{"a root without its own node", Arrived(true, true, 1, 2, {"b"}), true},
            Row{"a root whose other node is not told", Arrived(true, true, 2, 2), true},
-           Row{"a root whose other node is told", Arrived(true, true, 2, 0, {"b"}), false},
+           Row{"a root whose other node has the failure", Arrived(true, true, 2, 0, {"b"}), false},
            Row{"a root without layout and a rank", WithoutLayout(Arrived(true, true, 1, 2)), true},
            Row{"a root without layout and all ranks", WithoutLayout(Arrived(true, true, 1, 3)), false},
        }) {
@@ -56,7 +56,8 @@ TEST(TimeToStay, IsLateNodesAtMostAndEndsAtTheDeadline) {
            Row{"the deadline is near", root, Code::kPeerLost, seconds(3), seconds(3)},
            Row{"the deadline is over", root, Code::kPeerLost, seconds(-3), seconds(0)},
            Row{"it is the deadline", root, Code::kDeadline, seconds(60), std::nullopt},
-           Row{"all are told", Arrived(true, true, 2, 2, {"b"}), Code::kPeerLost, seconds(60), std::nullopt},
+           Row{"all have the failure", Arrived(true, true, 2, 2, {"b"}), Code::kPeerLost, seconds(60),
+               std::nullopt},
            Row{"a root without layout", WithoutLayout(root), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader", Arrived(false, true, 1, 0), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader that knows of no other", WithoutLayout(Arrived(false, true, 1, 0)), Code::kPeerLost,
